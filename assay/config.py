@@ -1,0 +1,244 @@
+"""A run's configuration: one typed tree, read from TOML, changed with ``a.b.c=value``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from assay.errors import UsageError, nearest
+from assay.policies.loading import ModelConfig
+
+Spec = str | dict[str, Any]
+"""A part: its name, or a table with ``name`` and options."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TasksConfig(_Section):
+    """What is asked, and what is held out to measure progress."""
+
+    source: Spec = "arithmetic"
+    """A task source and its options."""
+    eval_size: int = Field(500, ge=1)
+    """Held-out tasks."""
+    eval_share: float = Field(0.1, gt=0, lt=1)
+    """Share of all contents set aside for evaluation, by content hash; training never sees them."""
+    verify: Spec | None = None
+    """A verifier for every task, in place of the one its kind names."""
+
+
+class WarmupConfig(_Section):
+    """Supervised training on the tasks' worked solutions before RL."""
+
+    steps: int = Field(0, ge=0)
+    batch: int = Field(64, gt=0)
+    """Solutions per step."""
+    lr: float = Field(1e-3, gt=0)
+    schedule: Literal["constant", "linear", "cosine"] = "cosine"
+    ramp: int = Field(10, ge=0)
+    """Steps over which the learning rate rises from zero."""
+
+
+class MethodConfig(_Section):
+    """The method, and any seam replaced by another part."""
+
+    name: str = "grpo"
+    """``grpo`` or the id of a paper."""
+    curriculum: Spec | None = None
+    rollout: Spec | None = None
+    reward: Spec | None = None
+    credit: Spec | None = None
+    select: Spec | None = None
+    objective: Spec | None = None
+
+
+class RolloutConfig(_Section):
+    """How training responses are sampled."""
+
+    prompts: int = Field(32, gt=0)
+    """Tasks per step."""
+    group: int = Field(8, gt=0)
+    """Responses per task."""
+    max_tokens: int = Field(256, gt=0)
+    """Longest response."""
+    temperature: float = Field(1.0, gt=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    top_k: int = Field(0, ge=0)
+    """Keep the k most likely tokens; 0 keeps all."""
+    stop: list[str] = []
+    """Strings that end a response."""
+    max_rows: int = Field(1024, gt=0)
+    """Responses decoded together."""
+
+
+class TrainConfig(_Section):
+    """The RL stage."""
+
+    steps: int = Field(100, ge=0)
+    epochs: int = Field(1, gt=0)
+    """Passes over the rollout batch per step."""
+    mini_batches: int = Field(1, gt=0)
+    """Optimiser steps per pass."""
+    lr: float = Field(1e-6, gt=0)
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    ramp: int = Field(0, ge=0)
+    """Optimiser steps over which the learning rate rises from zero."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = Field(0.0, ge=0)
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients are scaled down to this L2 norm."""
+    token_budget: int = Field(8192, gt=0)
+    """Tokens per micro-batch."""
+    target: float | None = Field(None, gt=0, le=1)
+    """Stop once held-out pass@1 reaches this at an evaluation."""
+
+
+class EvalConfig(_Section):
+    """How held-out tasks are measured."""
+
+    every: int = Field(0, ge=0)
+    """RL steps between evaluations; 0 evaluates only before and after."""
+    samples: int = Field(4, gt=0)
+    """Responses per task in the evaluations before and after; those during training take one."""
+    temperature: float = Field(1.0, ge=0)
+    """0 is greedy."""
+    top_p: float = Field(1.0, gt=0, le=1)
+
+
+class OutputConfig(_Section):
+    """What a run leaves behind."""
+
+    dir: str = "runs/run"
+    checkpoint_every: int = Field(50, gt=0)
+    """Steps between checkpoints; the last two are kept."""
+    rollouts_every: int = Field(1, gt=0)
+    """Steps between stored rollouts."""
+    tensorboard: bool = True
+    report: bool = True
+    """Write report.html at the end."""
+
+
+class RunConfig(_Section):
+    """Everything a run depends on."""
+
+    seed: int = Field(0, ge=0)
+    model: ModelConfig = ModelConfig()
+    tasks: TasksConfig = TasksConfig()
+    warmup: WarmupConfig = WarmupConfig()
+    method: MethodConfig = MethodConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    train: TrainConfig = TrainConfig()
+    evaluate: EvalConfig = EvalConfig()
+    run: OutputConfig = OutputConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, data: Any) -> Any:
+        """``method = "S014"``, ``model = "nano"`` and ``tasks = "countdown"`` stand for the table with that name."""
+        if isinstance(data, Mapping):
+            data = dict(data)
+            for section, key in (("method", "name"), ("model", "source"), ("tasks", "source")):
+                if isinstance(data.get(section), str):
+                    data[section] = {key: data[section]}
+        return data
+
+
+def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a recipe and apply overrides.
+
+    Args:
+        recipe: path of a TOML file, a nested mapping, or ``None`` for the defaults.
+        overrides: ``a.b.c=value`` each; the value is read as TOML, or as plain text where that fails.
+
+    Raises:
+        UsageError: file missing, not TOML, unknown key (names the nearest), value of the wrong type.
+    """
+    where = "configuration"
+    if recipe is None:
+        data: dict[str, Any] = {}
+    elif isinstance(recipe, Mapping):
+        data = _copy(recipe)
+    else:
+        path, where = Path(recipe), str(recipe)
+        if not path.is_file():
+            raise UsageError(f"no recipe {path}; see the recipes folder, or run: assay quickstart")
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} is not TOML: {error}") from None
+    for override in overrides:
+        apply_override(data, override)
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"{where}: {_explain(error)}") from None
+
+
+def apply_override(data: dict[str, Any], override: str) -> None:
+    """Set one ``a.b.c=value`` in a nested dictionary; a name standing where a table is needed becomes that table's name."""
+    key, equals, text = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise UsageError(f"override {override!r} is not of the form a.b.c=value")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *path, last = key.split(".")
+    for i, part in enumerate(path):
+        inner = data.setdefault(part, {})
+        if isinstance(inner, str):
+            inner = data[part] = {"source" if i == 0 and part != "method" else "name": inner}
+        if not isinstance(inner, dict):
+            raise UsageError(f"override {override!r}: {part} is {inner!r}, not a table")
+        data = inner
+    data[last] = value
+
+
+def dump_config(config: RunConfig) -> str:
+    """Return the configuration as TOML that :func:`load_config` reads back."""
+    import tomli_w
+
+    return tomli_w.dumps(_without_none(config.model_dump(mode="json")))
+
+
+def differences(a: RunConfig, b: RunConfig) -> list[str]:
+    """Return the keys, as ``a.b.c: old -> new``, in which two configurations differ."""
+    out: list[str] = []
+
+    def walk(x: Any, y: Any, key: str) -> None:
+        if isinstance(x, dict) and isinstance(y, dict):
+            for k in sorted({*x, *y}):
+                walk(x.get(k), y.get(k), f"{key}.{k}" if key else k)
+        elif x != y:
+            out.append(f"{key}: {x!r} -> {y!r}")
+
+    walk(a.model_dump(mode="json"), b.model_dump(mode="json"), "")
+    return out
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors()[0]
+    location = [str(p) for p in first["loc"]]
+    key = ".".join(location)
+    if first["type"] == "extra_forbidden":
+        section: Any = RunConfig
+        for part in location[:-1]:
+            section = section.model_fields[part].annotation
+            # Optional sections are unions with None.
+            section = next((a for a in getattr(section, "__args__", ()) if hasattr(a, "model_fields")), section)
+        return f"unknown key {key!r}{nearest(location[-1], section.model_fields)}"
+    return f"{key} = {first['input']!r}: {first['msg']}"
+
+
+def _copy(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in data.items()}
+
+
+def _without_none(data: dict[str, Any]) -> dict[str, Any]:
+    return {k: _without_none(v) if isinstance(v, dict) else v for k, v in data.items() if v is not None}

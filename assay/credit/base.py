@@ -1,0 +1,20 @@
+"""The credit seam: which tokens earned the reward?"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch
+
+
+@runtime_checkable
+class Credit(Protocol):
+    """Maps rewards to advantages ``(N, T)``, detached, zero outside ``batch.mask`` and for samples that are not active.
+
+    A part may set ``needs`` (signals) and ``group_relative = True`` (refused with a group size of 1).
+    """
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "N T"]: ...

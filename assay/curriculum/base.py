@@ -1,0 +1,25 @@
+"""The curriculum seam: what do we ask next, how often, with which hint?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from assay.types import Ask, Group
+
+
+@runtime_checkable
+class Curriculum(Protocol):
+    """Chooses what to ask and learns from what came back. Its state is in the checkpoint."""
+
+    def next(self, step: int) -> list[Ask]:
+        """Return the asks of training step ``step`` (0-based)."""
+        ...
+
+    def observe(self, groups: Sequence[Group]) -> None:
+        """Take note of the judged groups of a step."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...

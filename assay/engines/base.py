@@ -1,0 +1,57 @@
+"""Who generates: the engine protocol, a request and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from assay.types import Episode, Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn.
+
+    Attributes:
+        max_tokens: longest response, in tokens.
+        temperature: divides the logits; 0 is greedy.
+        top_p: nucleus sampling, keep the smallest set of tokens with at least this probability; 1 keeps all.
+        top_k: keep the k most likely tokens; 0 keeps all.
+        stop: strings that end a response once they appear in it (they stay in the text).
+    """
+
+    max_tokens: int = 256
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``n`` responses to one prompt. The same seed gives the same responses whatever else is in the call."""
+
+    prompt: Prompt
+    n: int
+    sampling: Sampling
+    seed: int
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Generates responses with log-probabilities."""
+
+    def encode(self, prompt: Prompt) -> np.ndarray:
+        """Return the prompt's token ids ``(P,)`` int64, chat template applied where the model has one."""
+        ...
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        """Return ``requests[i].n`` episodes for each i, in order.
+
+        Log-probabilities are those of the distribution sampled from *before* top-p and top-k truncation (after
+        temperature), so that they equal the trainer's.
+        """
+        ...

@@ -1,0 +1,89 @@
+"""Draws paths of a tree from a tabular policy, and judges them by the leaf they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from assay.engines.base import Request, Sampling
+from assay.engines.sampling import draw, uniforms
+from assay.errors import UsageError
+from assay.policies.tabular import TabularPolicy, Tree, text_of
+from assay.types import Episode, Prompt, Task, Verdict
+
+
+class TabularEngine:
+    """Samples the very logits that are trained. An episode's text is its path, such as ``"0/2/1"``.
+
+    Prompts are ignored. A path cut by ``max_tokens`` stops with ``length``, one that reaches a leaf with ``eos``. At
+    temperature 0 the most likely token is taken and the log-probabilities are those at temperature 1.
+    """
+
+    def __init__(self, policy: TabularPolicy):
+        self.policy = policy
+
+    def encode(self, prompt: Prompt) -> np.ndarray:
+        """Return the empty prompt."""
+        return np.zeros(0, dtype=np.int64)
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        """See :class:`assay.engines.base.Engine`.
+
+        Raises:
+            UsageError: a request has stop strings, which paths cannot contain.
+        """
+        alike: dict[Sampling, list[int]] = {}
+        for i, request in enumerate(requests):
+            if request.sampling.stop:
+                raise UsageError("the tabular engine has no stop strings, a path ends at a leaf; leave them empty")
+            alike.setdefault(request.sampling, []).append(i)
+        out: list[list[Episode]] = [[] for _ in requests]
+        for sampling, members in alike.items():
+            depth = min(sampling.max_tokens, self.policy.tree.depth)
+            noise = np.concatenate([uniforms(requests[i])[:, :depth] for i in members])
+            episodes = iter(self._sample(torch.from_numpy(noise), sampling))
+            for i in members:
+                out[i] = [next(episodes) for _ in range(requests[i].n)]
+        return out
+
+    @torch.no_grad()
+    def _sample(self, noise: torch.Tensor, sampling: Sampling) -> list[Episode]:
+        """Return one episode per row of ``noise`` ``(N, T)``."""
+        children, temperature = self.policy.tree.children, sampling.temperature or 1.0
+        logp = self.policy.log_policy(temperature).cpu()
+        tokens = torch.zeros(noise.shape, dtype=torch.int64)
+        lengths = torch.zeros(len(noise), dtype=torch.int64)
+        rows, node = torch.arange(len(noise)), torch.zeros(len(noise), dtype=torch.int64)
+        for t in range(noise.shape[1]):
+            token = draw(logp[node], noise[rows, t], sampling.temperature == 0, sampling.top_k, sampling.top_p)
+            tokens[rows, t] = token
+            lengths[rows] = t + 1
+            node = children[node, token]
+            rows, node = rows[node > 0], node[node > 0]
+        return self.policy.episodes(tokens, lengths, temperature)
+
+
+class TabularVerifier:
+    """Scores a path by the reward of its leaf; anything else than a path to a leaf is wrong.
+
+    Args:
+        tree: its rewards are the scores; a leaf's label is the feedback.
+        threshold: a path passes when its score is at least this.
+
+    Raises:
+        UsageError: a reward of the tree is outside [0, 1].
+    """
+
+    def __init__(self, tree: Tree, threshold: float = 1.0):
+        outside = [r for r in tree.rewards.tolist() if not 0 <= r <= 1]
+        if outside:
+            raise UsageError(f"scores lie in [0, 1], but a leaf of the tree has reward {outside[0]:g}; rescale them")
+        self.verdicts = {
+            text_of(path): Verdict(reward, reward >= threshold, {}, label)
+            for path, reward, label in zip(tree.paths, tree.rewards.tolist(), tree.labels, strict=True)
+        }
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        return self.verdicts.get(response.strip(), Verdict.wrong("not a path from the root to a leaf"))

@@ -1,0 +1,5 @@
+"""Objectives: what do we minimise?"""
+
+from assay.objectives import clip, sft
+
+__all__ = ["clip", "sft"]

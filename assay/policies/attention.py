@@ -1,0 +1,279 @@
+"""Attention over packed tokens, for any transformers model that takes a named attention function.
+
+Tokens of many sequences stand in one row, without padding: projections, norms and MLPs cost only real tokens, and a
+prompt shared by several responses stands there once. Which token sees which is decided here, by a *layout* that the
+caller passes through the model's keyword arguments (``assay_layout=...``). The layouts:
+
+- :class:`SharedPrompts`: prompts, then responses that continue them; for training and scoring;
+- :class:`Prefill`: prompts alone, whose keys and values enter a :class:`KeyValueCache`;
+- :class:`Decode`: one new token per row of the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+NAME = "assay_packed"
+
+
+class Layout(Protocol):
+    """Says how the ``S`` packed tokens of one model call attend to each other.
+
+    ``position_ids`` is ``(1, S)``; ``attend`` takes one layer's queries ``(1, H, S, D)``, keys and values
+    ``(1, H_kv, S, D)`` and returns ``(1, S, H, D)``.
+    """
+
+    position_ids: Int[Tensor, "1 S"]
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor: ...
+
+
+def packed_attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    assay_layout: Layout | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """The attention function registered with transformers under :data:`NAME`; everything else it passes is ignored."""
+    if assay_layout is None:
+        raise RuntimeError("a model set to packed attention was called without a layout; use CausalLM.forward")
+    return assay_layout.attend(int(module.layer_idx), query, key, value, scaling), None  # type: ignore[arg-type]
+
+
+def register() -> None:
+    """Make the attention function known to transformers."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, packed_attention)
+
+
+def causal(q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+    """Causal attention of right-padded rows: q ``(N, H, L, D)``, k and v ``(N, H_kv, L, D)``."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+
+
+class SharedPrompts:
+    """U prompts followed by N responses, each of which continues one of the prompts.
+
+    Packed order: all prompts, then all responses. The last token of a response is never an input (nothing is predicted
+    from it), so a response of T tokens contributes T - 1.
+
+    Attributes:
+        predictors: ``(sum T,)`` packed index of the token from which each response token is predicted, responses in order.
+
+    Args:
+        prompts: U arrays of token ids, none empty.
+        responses: N arrays of token ids, possibly empty.
+        prompt_of: N indices into ``prompts``.
+        device: where the index tensors live.
+    """
+
+    def __init__(
+        self,
+        prompts: Sequence[Tensor],
+        responses: Sequence[Tensor],
+        prompt_of: Sequence[int],
+        device: torch.device,
+    ):
+        inputs = [r[:-1] for r in responses]
+        self.tokens = torch.cat([*prompts, *inputs]).to(device)
+        p = torch.tensor([len(x) for x in prompts])
+        r = torch.tensor([len(x) for x in inputs])
+        of = torch.tensor(prompt_of, dtype=torch.int64)
+        prompt_start = p.cumsum(0) - p
+        response_start = p.sum() + r.cumsum(0) - r
+        # Row i of the padded view is prompt_of[i] followed by response i, padded on the right with token 0.
+        length = p[of] + r
+        width = int(length.max())
+        column = torch.arange(width)[None]
+        in_prompt, in_row = column < p[of][:, None], column < length[:, None]
+        packed = torch.where(
+            in_prompt, prompt_start[of][:, None] + column, response_start[:, None] + column - p[of][:, None]
+        )
+        gather = torch.where(in_row, packed, 0)
+        # Each packed token is read back from one row: a prompt's from the first row that continues it.
+        first = torch.full((len(prompts),), len(inputs)).scatter_reduce(0, of, torch.arange(len(of)), "amin")
+        rows = torch.arange(len(inputs))
+        prompt_columns = torch.cat([torch.arange(int(n)) for n in p])
+        response_columns = torch.cat([torch.arange(int(n)) for n in r]) if len(r) else torch.zeros(0, dtype=torch.int64)
+        scatter = torch.cat(
+            [
+                torch.repeat_interleave(first, p) * width + prompt_columns,
+                torch.repeat_interleave(rows, r) * width + torch.repeat_interleave(p[of], r) + response_columns,
+            ]
+        )
+        self.position_ids = torch.cat([prompt_columns, torch.repeat_interleave(p[of], r) + response_columns])[None].to(
+            device
+        )
+        # The first token of a response is predicted from the prompt's last, the others from their left neighbour.
+        t = torch.tensor([len(x) for x in responses])
+        step = torch.cat([torch.arange(int(n)) for n in t]) if len(t) else torch.zeros(0, dtype=torch.int64)
+        row = torch.repeat_interleave(rows, t)
+        self.predictors = torch.where(
+            step == 0, (prompt_start + p - 1)[of][row], response_start[row] + step - 1
+        ).to(device)
+        self.map = RowMap(
+            gather.to(device),
+            scatter.to(device),
+            of.to(device),
+            (torch.repeat_interleave(torch.arange(len(prompts)), p) * int(p.max()) + prompt_columns).to(device),
+            int(p.max()),
+            len(prompts),
+        )
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+        qkv = [ToRows.apply(x[0].transpose(0, 1), self.map).transpose(1, 2) for x in (q, k, v)]
+        out = causal(*qkv, scale).transpose(1, 2)
+        return FromRows.apply(out, self.map)[None]
+
+
+class RowMap:
+    """Index tensors that carry packed tokens ``(S, ...)`` to padded rows ``(N, L, ...)`` and back."""
+
+    def __init__(self, gather: Tensor, scatter: Tensor, prompt_of: Tensor, prompts: Tensor, width: int, count: int):
+        self.gather = gather  # (N, L) packed index of each cell, 0 where padded
+        self.scatter = scatter  # (S,) flat cell each packed token is read back from
+        self.prompt_of = prompt_of  # (N,) prompt of each row
+        self.prompts = prompts  # (sum P,) cell of each prompt token in a (U, width) table
+        self.width, self.count = width, count
+
+
+class ToRows(torch.autograd.Function):
+    """Packed ``(S, H, D)`` to padded rows ``(N, L, H, D)``.
+
+    Its backward adds up the gradients that a shared prompt gets from its rows a row at a time; an indexed
+    accumulation over single tokens would be an order of magnitude slower on a CPU.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: RowMap) -> Tensor:
+        ctx.rows = rows
+        return x.reshape(x.shape[0], -1).index_select(0, rows.gather.reshape(-1)).view(*rows.gather.shape, *x.shape[1:])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        rows: RowMap = ctx.rows
+        n, width, heads, dim = grad.shape
+        grad = grad.reshape(n, width, heads * dim)
+        shared = grad.new_zeros(rows.count, rows.width, heads * dim)
+        shared.index_add_(0, rows.prompt_of, grad[:, : rows.width])
+        prompt = shared.view(-1, heads * dim).index_select(0, rows.prompts)
+        response = grad.view(-1, heads * dim).index_select(0, rows.scatter[len(rows.prompts) :])
+        return torch.cat([prompt, response]).view(-1, heads, dim), None
+
+
+class FromRows(torch.autograd.Function):
+    """Padded rows ``(N, L, H, D)`` to packed ``(S, H, D)``; each packed token is read from exactly one cell."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: RowMap) -> Tensor:
+        ctx.rows, ctx.shape = rows, x.shape
+        n, width, heads, dim = x.shape
+        return x.reshape(n * width, heads * dim).index_select(0, rows.scatter).view(-1, heads, dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        n, width, heads, dim = ctx.shape
+        out = grad.new_zeros(n * width, heads * dim)
+        out[ctx.rows.scatter] = grad.reshape(-1, heads * dim)
+        return out.view(ctx.shape), None
+
+
+class KeyValueCache:
+    """Keys and values of B rows for every layer, prompts left-padded so that all rows write the same column.
+
+    Finished rows leave by moving the last rows into their places, which copies only as many rows as finish.
+    """
+
+    def __init__(self, rows: int, columns: int):
+        self.rows, self.columns = rows, columns
+        self.data: Tensor | None = None  # (layers, 2, B, H_kv, C, D)
+        self._first: list[tuple[Tensor, Tensor]] = []
+
+    def put_prompt(self, layer: int, k: Tensor, v: Tensor) -> None:
+        """Store one layer's left-padded prompt keys and values, ``(B, H_kv, L, D)``; layers come in order."""
+        if layer != len(self._first):
+            raise RuntimeError(f"layer {layer} ran out of order in prefill")
+        self._first.append((k, v))
+
+    def start(self, capacity: int) -> None:
+        """Move the prompts' keys and values into one block with room for ``capacity`` more columns."""
+        k, _ = self._first[0]
+        batch, heads, width, dim = k.shape
+        self.data = k.new_zeros(len(self._first), 2, batch, heads, width + capacity, dim)
+        for layer, (k, v) in enumerate(self._first):
+            self.data[layer, 0, :, :, :width] = k
+            self.data[layer, 1, :, :, :width] = v
+        self._first = []
+
+    def reserve(self, column: int) -> None:
+        """Grow by half when ``column`` does not fit."""
+        assert self.data is not None
+        if column >= self.data.shape[4]:
+            self.data = F.pad(self.data, (0, 0, 0, self.data.shape[4] // 2 + 1))
+
+    def move(self, source: Tensor, target: Tensor, column: int) -> None:
+        """Copy rows ``source`` over rows ``target``, up to ``column``."""
+        assert self.data is not None
+        self.data[:, :, target, :, :column] = self.data[:, :, source, :, :column]
+
+
+class Prefill:
+    """U prompts, each seen by itself; keys and values go to ``cache``, repeated for the rows that continue them."""
+
+    def __init__(self, prompts: Sequence[Tensor], prompt_of: Tensor, cache: KeyValueCache, device: torch.device):
+        lengths = torch.tensor([len(x) for x in prompts])
+        width = int(lengths.max())
+        start = (lengths.cumsum(0) - lengths)[:, None]
+        column = torch.arange(width)[None]
+        self.tokens = torch.cat(list(prompts)).to(device)
+        self.position_ids = torch.cat([torch.arange(int(n)) for n in lengths])[None].to(device)
+        right = torch.where(column < lengths[:, None], start + column, 0)
+        shift = width - lengths[:, None]
+        left = torch.where(column >= shift, start + column - shift, 0)
+        self.right = right.to(device)
+        self.left = left[prompt_of].to(device)
+        self.back = torch.cat([torch.arange(int(n)) + i * width for i, n in enumerate(lengths)]).to(device)
+        self.last = (lengths.cumsum(0) - 1).to(device)
+        self.cache = cache
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+        q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (S, H, D)
+        self.cache.put_prompt(layer, k[self.left].transpose(1, 2), v[self.left].transpose(1, 2))
+        out = causal(*(x[self.right].transpose(1, 2) for x in (q, k, v)), scale).transpose(1, 2)
+        return out.flatten(0, 1)[self.back][None]
+
+
+class Decode:
+    """One token per row of the cache, written at ``column``; ``bias`` ``(B, 1, 1, C)`` hides left padding, or is None."""
+
+    def __init__(self, cache: KeyValueCache, positions: Tensor, rows: int, column: int, bias: Tensor | None):
+        self.cache, self.rows, self.column, self.bias = cache, rows, column, bias
+        self.position_ids = positions[None]
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+        assert self.cache.data is not None
+        keys, values = self.cache.data[layer, :, : self.rows]
+        keys[:, :, self.column] = k[0].transpose(0, 1)
+        values[:, :, self.column] = v[0].transpose(0, 1)
+        keys, values = keys[:, :, : self.column + 1], values[:, :, : self.column + 1]
+        _, heads, rows, dim = q.shape
+        # Queries that share a key head form its rows, so that keys and values need not be repeated.
+        q = q[0].transpose(0, 1).reshape(rows, keys.shape[1], heads // keys.shape[1], dim)
+        scores: Float[Tensor, "B Hkv R C"] = torch.matmul(
+            q * (dim**-0.5 if scale is None else scale), keys.transpose(-1, -2)
+        )
+        if self.bias is not None:
+            scores = scores + self.bias[..., : self.column + 1]
+        out = torch.matmul(scores.softmax(-1, dtype=torch.float32).to(values.dtype), values)
+        return out.reshape(1, rows, heads, dim)

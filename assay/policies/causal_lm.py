@@ -1,0 +1,246 @@
+"""A causal language model as policy: log-probabilities of packed responses, with each shared prompt computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.errors import UsageError
+from assay.policies import attention
+from assay.policies.base import Policy, PolicyOutput
+from assay.policies.loading import LoraConfig, ModelConfig, load_model
+from assay.policies.logprobs import Head, token_logprobs
+from assay.types import Prompt
+
+
+class CausalLM:
+    """A transformers model and its tokenizer.
+
+    Args:
+        model: any causal language model that takes a named attention function.
+        tokenizer: its tokenizer, with an end-of-sequence token.
+        chat: apply the tokenizer's chat template to prompts, where it has one.
+        lora: train low-rank adapters only; the reference policy is then the model without them.
+
+    Raises:
+        UsageError: the model's attention cannot be packed (checked on a small input).
+    """
+
+    quantities = frozenset({"entropy"})
+
+    def __init__(self, model: Any, tokenizer: Any, chat: bool = True, lora: LoraConfig | None = None):
+        attention.register()
+        self.tokenizer = tokenizer
+        self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+        self.adapter = _adapt(model, lora) if lora else None
+        self.model = model
+        self.module: torch.nn.Module = self.adapter or model
+        self.device = next(model.parameters()).device
+        self.context: int = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
+        self.stop_ids = _stop_ids(model, tokenizer)
+        _check_packing(self)
+
+    @classmethod
+    def load(cls, config: ModelConfig, seed: int = 0) -> CausalLM:
+        """Return the policy that a recipe's ``[model]`` table describes."""
+        model, tokenizer = load_model(config, seed)
+        if config.gradient_checkpointing:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        return cls(model, tokenizer, config.chat == "auto", config.lora)
+
+    # Text and tokens
+
+    def encode(self, prompt: Prompt) -> np.ndarray:
+        """Return a prompt's token ids ``(P,)``; text becomes a user message where a chat template is in use."""
+        if self.chat:
+            messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+            text = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+            ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        else:
+            text = prompt if isinstance(prompt, str) else "\n".join(m["content"] for m in prompt)
+            ids = self.tokenizer(text)["input_ids"]
+        if not ids:
+            ids = [self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else self.stop_ids[0]]
+        return np.asarray(ids, dtype=np.int64)
+
+    def encode_response(self, text: str) -> np.ndarray:
+        """Return a response's token ids, ended by the end-of-sequence token."""
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return np.asarray([*ids, self.tokenizer.eos_token_id], dtype=np.int64)
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        """Return the text of response tokens, without special tokens."""
+        return self.tokenizer.decode(ids, skip_special_tokens=True)
+
+    # Log-probabilities
+
+    def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
+        """See :class:`assay.policies.base.Policy`. Cost: one pass over distinct prompts and all but the last token of each response."""
+        responses = [torch.from_numpy(e.tokens) for e in batch.episodes]
+        prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
+        layout = attention.SharedPrompts([torch.from_numpy(p) for p in prompts], responses, prompt_of, self.device)
+        hidden = self.hidden(layout.tokens, layout)
+        cells = torch.zeros(len(batch), batch.tokens.shape[1], dtype=torch.bool)
+        for i, response in enumerate(responses):
+            cells[i, : len(response)] = True
+        cells = cells.to(self.device)
+        targets = batch.tokens.to(self.device)[cells]
+        logprobs, entropy = token_logprobs(
+            hidden[layout.predictors], self.head, targets, temperature, entropy="entropy" in live
+        )
+
+        def spread(flat: Tensor) -> Tensor:
+            return torch.zeros(cells.shape, dtype=flat.dtype, device=self.device).masked_scatter(cells, flat)
+
+        return PolicyOutput(spread(logprobs), {} if entropy is None else {"entropy": spread(entropy)})
+
+    def hidden(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> Tensor:
+        """Return the last hidden states ``(S, D)`` of packed tokens."""
+        out = self.model.base_model(
+            input_ids=tokens[None],
+            position_ids=layout.position_ids,
+            attention_mask=None,
+            use_cache=False,
+            assay_layout=layout,
+        )
+        return out.last_hidden_state[0]
+
+    @property
+    def head(self) -> Head:
+        """The output layer, with the scale and the cap some architectures put on logits."""
+        linear = self.model.get_output_embeddings()
+        config = self.model.config.get_text_config()
+        scale = getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1.0)
+        return Head(linear.weight, linear.bias, scale, getattr(config, "final_logit_softcapping", None))
+
+    def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
+        """Split a batch so that each part packs into about ``budget`` tokens, a shared prompt counted once per part."""
+        rows = sorted(range(len(batch)), key=lambda i: int(batch.prompt_group[i]))
+        parts: list[list[int]] = []
+        size, last = 0, -1
+        for row in rows:
+            episode, group = batch.episodes[row], int(batch.prompt_group[row])
+            cost = len(episode.tokens) + (len(episode.prompt) if group != last else 0)
+            if not parts or size + cost > budget:
+                parts.append([])
+                size, cost = 0, len(episode.tokens) + len(episode.prompt)
+            parts[-1].append(row)
+            size, last = size + cost, group
+        return [torch.tensor(part, dtype=torch.int64) for part in parts]
+
+    # The reference, and weights on disk
+
+    def frozen(self, folder: Path) -> Policy:
+        """Return the reference policy: the model without its adapters, or a second copy with the weights in ``folder``."""
+        if self.adapter is not None:
+            return WithoutAdapter(self)
+        copy = CausalLM(deepcopy(self.model), self.tokenizer, self.chat)
+        copy.load_weights(folder)
+        copy.module.requires_grad_(False).eval()
+        return copy
+
+    def save(self, folder: Path) -> None:
+        """Write a folder that :func:`load_model` (and transformers, or PEFT) can read."""
+        target = self.adapter or self.model
+        target.save_pretrained(folder, max_shard_size="1TB")
+        self.tokenizer.save_pretrained(folder)
+
+    def load_weights(self, folder: Path) -> None:
+        """Take the weights that :meth:`save` wrote."""
+        from safetensors.torch import load_file, load_model
+
+        if self.adapter is not None:
+            from peft import set_peft_model_state_dict
+
+            set_peft_model_state_dict(self.adapter, load_file(folder / "adapter_model.safetensors"))
+        else:
+            load_model(self.model, folder / "model.safetensors")
+
+
+class WithoutAdapter:
+    """A policy as it was before its low-rank adapters were added; shares its weights."""
+
+    def __init__(self, policy: CausalLM):
+        self._policy = policy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
+        with self._policy.adapter.disable_adapter():
+            return self._policy.forward(batch, live, temperature)
+
+
+def distinct(prompts: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[int]]:
+    """Return the distinct arrays in order of first appearance, and for each input the index of its equal."""
+    index: dict[bytes, int] = {}
+    unique: list[np.ndarray] = []
+    of = []
+    for prompt in prompts:
+        key = prompt.tobytes()
+        if key not in index:
+            index[key] = len(unique)
+            unique.append(prompt)
+        of.append(index[key])
+    return unique, of
+
+
+def _stop_ids(model: Any, tokenizer: Any) -> list[int]:
+    """Every token that ends a response: the tokenizer's, and those of the model's generation settings."""
+    configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    extra = configured if isinstance(configured, list) else [configured]
+    return list(dict.fromkeys(int(i) for i in [tokenizer.eos_token_id, *extra] if i is not None))
+
+
+def _adapt(model: Any, lora: LoraConfig) -> Any:
+    try:
+        import peft
+    except ImportError:
+        raise UsageError("model.lora needs PEFT: pip install assay[peft]") from None
+    config = peft.LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=lora.targets,
+        task_type="CAUSAL_LM",
+    )
+    return peft.get_peft_model(model, config)
+
+
+@torch.no_grad()
+def _check_packing(policy: CausalLM) -> None:
+    """Switch the model to packed attention, and refuse it if that changes its log-probabilities."""
+    model = policy.model
+    generator = torch.Generator().manual_seed(0)
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    prompt = torch.randint(vocabulary, (5,), generator=generator)
+    responses = [torch.randint(vocabulary, (n,), generator=generator) for n in (4, 7)]
+    training = model.training
+    model.eval()
+    expected = []
+    for response in responses:
+        ids = torch.cat([prompt, response])[None].to(policy.device)
+        logits = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1)
+        expected.append(logits[len(prompt) - 1 : -1].gather(-1, ids[0, len(prompt) :, None])[:, 0])
+    reason = ""
+    try:
+        model.set_attn_implementation(attention.NAME)
+        layout = attention.SharedPrompts([prompt], responses, [0, 0], policy.device)
+        hidden = policy.hidden(layout.tokens, layout)
+        got, _ = token_logprobs(hidden[layout.predictors], policy.head, torch.cat(responses).to(policy.device))
+        worst = float((got - torch.cat(expected)).abs().max())
+        if worst > (1e-3 if model.dtype == torch.float32 else 0.3):
+            reason = f"log-probabilities differ by {worst:.2g}"
+    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        reason = str(error).splitlines()[0]
+    model.train(training)
+    if reason:
+        raise UsageError(f"models of type {model.config.model_type!r} cannot run with packed attention: {reason}")

@@ -1,0 +1,114 @@
+"""From a model's name to a model and its tokenizer: a hub id, a local folder, a GGUF file, or the built-in ``nano``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from assay.errors import UsageError
+from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+class LoraConfig(BaseModel):
+    """Low-rank adapters instead of full fine-tuning (extra ``peft``)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rank: int = Field(16, gt=0)
+    alpha: float = Field(32.0, gt=0)
+    dropout: float = Field(0.0, ge=0, lt=1)
+    targets: str | list[str] = "all-linear"
+    """Names of the modules to adapt, or ``all-linear``."""
+
+
+class ModelConfig(BaseModel):
+    """Which model learns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = "nano"
+    """``nano``, a folder, a ``.gguf`` file, or a hub id."""
+    nano: NanoConfig = NanoConfig()
+    """Shape of the nano model; used when ``source`` is ``nano``."""
+    lora: LoraConfig | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    device: str = "auto"
+    """``auto`` takes a GPU when there is one; else as torch writes it: ``cpu``, ``cuda:0``."""
+    chat: Literal["auto", "never"] = "auto"
+    """``auto`` applies the tokenizer's chat template where it has one; ``never`` feeds prompts as plain text."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, about a third more time."""
+
+
+def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Return the model in training precision on its device, and its tokenizer.
+
+    Raises:
+        UsageError: the model cannot be found or read, or its tokenizer has no end-of-sequence token.
+    """
+    import torch
+
+    if config.source == "nano":
+        tokenizer: Any = nano_tokenizer(config.nano)
+        model: Any = nano_model(config.nano, len(tokenizer), seed)
+    else:
+        model, tokenizer = _pretrained(config.source)
+    if tokenizer.eos_token_id is None:
+        raise UsageError(
+            f"model {config.source!r}: its tokenizer has no end-of-sequence token, so a response could never end; "
+            "set eos_token in the tokenizer's files"
+        )
+    return model.to(device_of(config), getattr(torch, config.dtype)), tokenizer
+
+
+def device_of(config: ModelConfig) -> torch.device:
+    """Return the device ``config`` asks for."""
+    import torch
+
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(config.device)
+    except RuntimeError:
+        raise UsageError(f"model.device = {config.device!r} is no device; use auto, cpu or cuda:0") from None
+
+
+def _pretrained(source: str) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    path = Path(source).expanduser()
+    arguments: dict[str, Any] = {}
+    where = source
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise UsageError(f"model.source: no file {source}")
+        where, arguments = str(path.parent), {"gguf_file": path.name}
+    elif path.is_dir():
+        where = str(path)
+        if not (path / "config.json").is_file():
+            raise UsageError(f"model.source: folder {source} holds no config.json, so it is no saved model")
+    elif source.startswith((".", "/", "~")):
+        raise UsageError(f"model.source: no folder {source}")
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, **arguments)
+        model = AutoModelForCausalLM.from_pretrained(where, dtype="float32", **arguments)
+    except ImportError as error:
+        raise UsageError(f"model.source = {source!r}: {str(error).strip().splitlines()[0]}; pip install assay[gguf]") from error
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UsageError(
+            f"model.source = {source!r} is neither 'nano', a folder, a .gguf file nor a hub model that can be reached: {reason}"
+        ) from error
+    finally:
+        if bars:
+            logging.enable_progress_bar()
+    return model, tokenizer

@@ -1,0 +1,108 @@
+"""Parts by name: what a recipe's strings and tables turn into.
+
+A part registers itself where it is defined, ``@part("credit", "grpo")``; a recipe names it, ``credit = "grpo"`` or
+``credit = {name = "grpo", ddof = 0}``; :func:`build` checks the options against the part's signature and makes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from assay.errors import UsageError, nearest
+
+T = TypeVar("T")
+
+PACKAGES = {
+    "tasks": "assay.tasks",
+    "curriculum": "assay.curriculum",
+    "rollout": "assay.rollout",
+    "verify": "assay.verify",
+    "reward": "assay.rewards",
+    "credit": "assay.credit",
+    "select": "assay.select",
+    "objective": "assay.objectives",
+    "inference": "assay.inference",
+    "engine": "assay.engines",
+}
+
+_PARTS: dict[str, dict[str, Callable[..., Any]]] = {seam: {} for seam in PACKAGES}
+
+
+def part(seam: str, name: str) -> Callable[[T], T]:
+    """Register a class or factory under ``name`` in ``seam``."""
+
+    def register(made: T) -> T:
+        known = _PARTS[seam].get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (made.__module__, made.__qualname__):  # type: ignore[attr-defined]
+            raise ValueError(f"{seam} part {name!r} is registered twice: {known} and {made}")
+        _PARTS[seam][name] = made  # type: ignore[assignment]
+        return made
+
+    return register
+
+
+def names(seam: str) -> list[str]:
+    """Return the names of every part of ``seam``, sorted."""
+    importlib.import_module(PACKAGES[seam])
+    return sorted(_PARTS[seam])
+
+
+def find(seam: str, name: str) -> Callable[..., Any]:
+    """Return the class or factory registered under ``name``; raise UsageError naming the nearest one."""
+    importlib.import_module(PACKAGES[seam])
+    try:
+        return _PARTS[seam][name]
+    except KeyError:
+        raise UsageError(f"no {seam} part is called {name!r}{nearest(name, _PARTS[seam])}") from None
+
+
+def build(seam: str, spec: Any) -> Any:
+    """Make the part that ``spec`` describes.
+
+    Args:
+        seam: one of :data:`PACKAGES`.
+        spec: a name, a table with ``name`` and options, or a part already made (returned as it is).
+
+    Raises:
+        UsageError: unknown name, unknown option, missing option or an option of the wrong type.
+    """
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if not isinstance(spec, Mapping):
+        return spec
+    options = dict(spec)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise UsageError(f"a {seam} table needs name = \"...\"; known: {', '.join(names(seam))}")
+    return call(find(seam, name), options, f"{seam} {name!r}")
+
+
+def call(factory: Callable[..., Any], options: Mapping[str, Any], where: str) -> Any:
+    """Call ``factory(**options)`` after checking names and types of the options; errors say ``where``."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    parameters = inspect.signature(factory).parameters
+    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    checked = {}
+    for key, value in options.items():
+        if key not in parameters and not open_ended:
+            raise UsageError(f"{where} has no option {key!r}{nearest(key, parameters)}")
+        if key in hints:
+            try:
+                value = TypeAdapter(hints[key], config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
+            except ValidationError as error:
+                raise UsageError(f"{where}: option {key} = {value!r}: {error.errors()[0]['msg']}") from None
+        checked[key] = value
+    missing = [
+        p.name
+        for p in parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in checked
+    ]
+    if missing:
+        raise UsageError(f"{where} needs {', '.join(missing)}")
+    return factory(**checked)

@@ -1,0 +1,169 @@
+"""A run folder as the report reads it: whatever is there, and a note on whatever is not."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import RunError, UsageError
+from assay.evaluate import Evaluation
+
+RECENT_STEPS = 5
+"""Training steps at the end of a run whose rollouts are looked at."""
+STAGES = ("warmup", "rl")
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One training sample of a late step."""
+
+    step: int
+    task_id: str
+    prompt: str
+    response: str
+    score: float | None
+    passed: bool | None
+    feedback: str
+    reward: float | None
+    advantage: float | None
+    length: int | None
+    stop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run folder holds.
+
+    Attributes:
+        path: the folder.
+        config: text of ``config.toml``, or ``None``.
+        environment: ``environment.json``, or empty.
+        metrics: rows of ``metrics.jsonl`` per stage, one per step, sorted; of a step repeated after a resume, the last.
+        evaluations: sorted by step, then as they happen: initial, before, at steps, after.
+        rollouts: samples of the last :data:`RECENT_STEPS` steps.
+        notes: what is missing or could not be read, one sentence each.
+    """
+
+    path: Path
+    config: str | None
+    environment: dict[str, Any]
+    metrics: dict[str, list[dict[str, Any]]]
+    evaluations: list[Evaluation]
+    rollouts: list[Rollout]
+    notes: list[str]
+
+    def evaluation(self, label: str) -> Evaluation | None:
+        return next((e for e in self.evaluations if e.label == label), None)
+
+    def column(self, stage: str, key: str) -> tuple[list[float], list[float]]:
+        """Steps and values of a metric, NaN where a step lacks it; both empty if no step has it."""
+        rows = self.metrics[stage]
+        values = [as_float(row.get(key)) for row in rows]
+        if not any(math.isfinite(v) for v in values):
+            return [], []
+        return [float(row["step"]) for row in rows], values
+
+
+def read_run(path: Path) -> Run:
+    """Read a run folder; raise UsageError if it is none."""
+    if not path.is_dir():
+        raise UsageError(f"{path} is not a folder; give the folder that `assay train` wrote")
+    if not any((path / name).exists() for name in ("config.toml", "metrics.jsonl", "evals", "rollouts")):
+        raise UsageError(f"{path} is not a run: it has no config.toml, metrics.jsonl, evals/ or rollouts/")
+    notes: list[str] = []
+    return Run(
+        path=path,
+        config=_text(path / "config.toml", notes),
+        environment=_environment(path / "environment.json", notes),
+        metrics=_metrics(path / "metrics.jsonl", notes),
+        evaluations=_evaluations(path / "evals", notes),
+        rollouts=_rollouts(path / "rollouts", notes),
+        notes=notes,
+    )
+
+
+def as_float(value: Any) -> float:
+    """A JSON value as a number, NaN if it is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
+def _text(path: Path, notes: list[str]) -> str | None:
+    if not path.is_file():
+        notes.append(f"{path.name} is missing.")
+        return None
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _environment(path: Path, notes: list[str]) -> dict[str, Any]:
+    text = _text(path, notes)
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        notes.append(f"{path.name} is not JSON: {error}.")
+        return {}
+    return value if isinstance(value, dict) else {"environment": value}
+
+
+def _metrics(path: Path, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
+    stages: dict[str, dict[int, dict[str, Any]]] = {stage: {} for stage in STAGES}
+    bad = 0
+    for line in (_text(path, notes) or "").splitlines():
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            stages[row["stage"]][int(row["step"])] = row
+        except (ValueError, KeyError, TypeError):
+            bad += 1
+    if bad:
+        notes.append(f"{bad} line(s) of {path.name} could not be read; a run that was killed may cut the last one.")
+    return {stage: [rows[step] for step in sorted(rows)] for stage, rows in stages.items()}
+
+
+def _evaluations(folder: Path, notes: list[str]) -> list[Evaluation]:
+    found = []
+    for file in sorted(folder.glob("*.parquet")):
+        try:
+            found.append(Evaluation.from_parquet(file))
+        except RunError as error:
+            notes.append(f"{error}.")
+    if not found:
+        notes.append("There are no evaluations.")
+    order = {"initial": 0, "before": 1, "after": 3}
+    return sorted(found, key=lambda e: (e.step, order.get(e.label, 2), e.label))
+
+
+def _rollouts(folder: Path, notes: list[str]) -> list[Rollout]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    wanted = list(Rollout.__dataclass_fields__)
+    rows: list[dict[str, Any]] = []
+    # Files are named after their steps, so the newest come last and a long run need not be read from the start.
+    for file in sorted(folder.glob("*.parquet"), key=_natural, reverse=True):
+        try:
+            table = pq.ParquetFile(file).read()
+        except (OSError, pa.ArrowException) as error:
+            notes.append(f"{file.parent.name}/{file.name} could not be read: {str(error).splitlines()[0]}.")
+            continue
+        if missing := sorted(set(wanted) - set(table.column_names)):
+            notes.append(f"{file.parent.name}/{file.name} lacks {', '.join(missing)}.")
+            continue
+        rows += table.select(wanted).to_pylist()
+        if len({row["step"] for row in rows}) >= RECENT_STEPS:
+            break
+    if not rows:
+        notes.append("There are no stored rollouts.")
+    recent = sorted({row["step"] for row in rows})[-RECENT_STEPS:]
+    return [Rollout(**row) for row in rows if row["step"] in recent]
+
+
+def _natural(path: Path) -> list[Any]:
+    """Sort key in which step-9 comes before step-10."""
+    return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", path.name)]

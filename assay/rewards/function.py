@@ -1,0 +1,133 @@
+"""A plain Python function as reward, in assay's signature or TRL's."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+import numbers
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from assay.batch import Batch, Reward
+from assay.errors import RunError, UsageError, nearest
+from assay.registry import part
+
+
+@part("reward", "function")
+class FunctionReward:
+    """A user's function as reward.
+
+    Two signatures are told apart by their parameter names:
+
+    - ``def reward(task, response) -> float``, called once per sample;
+    - TRL's ``def reward(prompts, completions, **columns) -> list[float]``, called once per batch; columns are
+      ``reference``, ``task_id`` and the keys of the tasks' ``meta``, restricted to what the function accepts. Chat prompts
+      come as messages and their completions as ``[{"role": "assistant", "content": ...}]``, as TRL gives them.
+
+    ``None`` for a sample means no reward could be told: the sample leaves the update.
+
+    Args:
+        function: the function, or ``"path/to/file.py:name"``.
+
+    Raises:
+        UsageError: the file or the function does not exist, or its parameters fit neither signature.
+        RunError: the function raised, or returned NaN, no number, or the wrong number of values; says for which row.
+    """
+
+    def __init__(self, function: Callable[..., Any] | str):
+        self.function = load_function(function) if isinstance(function, str) else function
+        self.name = getattr(self.function, "__name__", type(self.function).__name__)
+        parameters = inspect.signature(self.function).parameters
+        self.batched = "completions" in parameters
+        self.columns = (
+            None if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
+        )
+        if not self.batched and len(parameters) < 2:
+            raise UsageError(
+                f"reward function {self.name}{inspect.signature(self.function)} fits neither "
+                "reward(task, response) nor reward(prompts, completions, **columns)"
+            )
+
+    def __call__(self, batch: Batch) -> Reward:
+        values = self._batched(batch) if self.batched else self._one_by_one(batch)
+        checked = [self._number(v, i, batch) for i, v in enumerate(values)]
+        valid = torch.tensor([v is not None for v in checked], dtype=torch.bool)
+        rewards = torch.tensor([0.0 if v is None else v for v in checked], dtype=batch.rewards.dtype)
+        return Reward(rewards, valid=valid, terms={self.name: rewards})
+
+    def _one_by_one(self, batch: Batch) -> list[Any]:
+        values = []
+        for i, (task, episode) in enumerate(zip(batch.tasks, batch.episodes, strict=True)):
+            try:
+                values.append(self.function(task, episode.text))
+            except Exception as error:
+                raise RunError(self._blame(error, i, batch)) from error
+        return values
+
+    def _batched(self, batch: Batch) -> list[Any]:
+        chat = [not isinstance(t.prompt, str) for t in batch.tasks]
+        completions = [
+            [{"role": "assistant", "content": e.text}] if c else e.text for c, e in zip(chat, batch.episodes, strict=True)
+        ]
+        prompts = [list(t.prompt) if c else t.prompt for c, t in zip(chat, batch.tasks, strict=True)]
+        columns: dict[str, list[Any]] = {
+            "reference": [t.reference for t in batch.tasks],
+            "task_id": [t.id for t in batch.tasks],
+            "completion_ids": [e.tokens.tolist() for e in batch.episodes],
+        }
+        for key in dict.fromkeys(k for t in batch.tasks for k in t.meta):
+            columns.setdefault(key, [t.meta.get(key) for t in batch.tasks])
+        if self.columns is not None:
+            columns = {k: v for k, v in columns.items() if k in self.columns}
+        if self.columns is None or "prompts" in self.columns:
+            columns["prompts"] = prompts
+        try:
+            values = self.function(completions=completions, **columns)
+        except Exception as error:
+            raise RunError(f"reward function {self.name} raised {type(error).__name__}: {error}") from error
+        if isinstance(values, torch.Tensor):
+            values = values.tolist()
+        if not hasattr(values, "__len__") or len(values) != len(batch):
+            got = f"{len(values)} values" if hasattr(values, "__len__") else f"a {type(values).__name__}"
+            raise RunError(f"reward function {self.name} returned {got} for {len(batch)} completions; return one number each")
+        return list(values)
+
+    def _number(self, value: Any, row: int, batch: Batch) -> float | None:
+        if value is None:
+            return None
+        if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+            value = value.item()
+        if not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise RunError(
+                f"reward function {self.name} returned {value!r} for row {row} (task {batch.tasks[row].id}, response "
+                f"{batch.episodes[row].text[:60]!r}); return a finite number, or None when none can be told"
+            )
+        return float(value)
+
+    def _blame(self, error: Exception, row: int, batch: Batch) -> str:
+        return (
+            f"reward function {self.name} raised {type(error).__name__}: {error} for row {row} "
+            f"(task {batch.tasks[row].id}, response {batch.episodes[row].text[:60]!r})"
+        )
+
+
+def load_function(reference: str) -> Callable[..., Any]:
+    """Return the function that ``"path/to/file.py:name"`` names."""
+    path, _, name = reference.rpartition(":")
+    if not path or not Path(path).is_file():
+        raise UsageError(f"reward function {reference!r}: no file {path or reference!r}; write path/to/file.py:name")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"reward function {reference!r}: {path} raised {type(error).__name__}: {error}") from error
+    if not callable(getattr(module, name, None)):
+        functions = [k for k, v in vars(module).items() if inspect.isfunction(v)]
+        raise UsageError(f"reward function {reference!r}: {path} has no function {name!r}{nearest(name, functions)}")
+    return getattr(module, name)

@@ -1,0 +1,45 @@
+"""A weighted sum of rewards, each term logged by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from assay.batch import Batch, Reward
+from assay.errors import UsageError, nearest
+from assay.registry import build, part
+
+
+@part("reward", "weighted")
+class WeightedSum:
+    """R_i = sum_k w_k R_ik; valid where every term is.
+
+    Args:
+        terms: reward parts (names, tables or parts already made), by the name they are logged under.
+        weights: one number per term; 1 where left out.
+
+    Raises:
+        UsageError: a weight is for no term.
+    """
+
+    def __init__(self, terms: Mapping[str, Any], weights: Mapping[str, float] | None = None):
+        for name in weights or {}:
+            if name not in terms:
+                raise UsageError(f"reward 'weighted' has a weight for {name!r} but no such term{nearest(name, terms)}")
+        self.terms = {name: build("reward", spec) for name, spec in terms.items()}
+        self.weights = {name: float((weights or {}).get(name, 1.0)) for name in self.terms}
+        self.needs = frozenset(n for t in self.terms.values() for n in getattr(t, "needs", ()))
+
+    def __call__(self, batch: Batch) -> Reward:
+        values, valid = torch.zeros_like(batch.rewards), torch.ones_like(batch.valid)
+        tokens, terms = None, {}
+        for name, term in self.terms.items():
+            reward = term(batch)
+            values = values + self.weights[name] * reward.values
+            valid = valid & reward.valid if reward.valid is not None else valid
+            if reward.tokens is not None:
+                tokens = self.weights[name] * reward.tokens + (0 if tokens is None else tokens)
+            terms[name] = reward.values
+        return Reward(values, tokens, valid, terms)

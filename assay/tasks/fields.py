@@ -1,0 +1,155 @@
+"""Which fields of a row make a task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+from assay.errors import UsageError, nearest
+from assay.types import Message, Prompt, Task
+
+ROLES = ("system", "user", "assistant", "tool", "developer")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Maps rows to tasks.
+
+    A mapping is the name of a field, with dots into nested ones (``reward_model.ground_truth``), or, if it has braces,
+    a template such as ``"{question}\\nAnswer:"`` (a literal brace is doubled). A prompt field may hold chat messages.
+
+    Attributes:
+        prompt, reference, solution, id: mappings; ``reference`` keeps the field's own type unless it is a template;
+            ``None`` leaves the attribute out (``id`` then numbers the rows).
+        kind: the verifier.
+        system: system message; makes the prompt a chat.
+        chat: whether plain prompts become one user message.
+        reference_after: keep only what follows the last such marker in the reference (``####`` in GSM8K).
+        meta: fields kept in ``task.meta``.
+        source: name of the source, the prefix of numbered ids and ``meta["source"]``.
+    """
+
+    prompt: str
+    reference: str | None
+    solution: str | None
+    id: str | None
+    kind: str
+    system: str | None
+    chat: bool
+    reference_after: str | None
+    meta: tuple[str, ...]
+    source: str
+
+    def __post_init__(self) -> None:
+        for role in ("prompt", "reference", "solution", "id"):
+            mapping = getattr(self, role)
+            if mapping is not None:
+                self._names(role, mapping)
+        if self.reference_after is not None and self.reference is None:
+            raise UsageError(f"{self.source}: reference_after needs a reference field")
+
+    def columns(self) -> set[str]:
+        """Return the top-level fields that the mappings read."""
+        mappings = {r: getattr(self, r) for r in ("prompt", "reference", "solution", "id")}
+        names = [n for r, m in mappings.items() if m is not None for n in self._names(r, m)]
+        return {n.partition(".")[0] for n in [*names, *self.meta]}
+
+    def tasks(self, rows: Iterable[tuple[str, Any]]) -> list[Task]:
+        """Return the tasks of ``rows``, pairs of (place to name in an error, row).
+
+        Raises:
+            UsageError: no rows, a row that is not a table, lacks a field or has it empty, or repeats an id.
+        """
+        tasks: list[Task] = []
+        places: dict[str, str] = {}
+        for index, (where, row) in enumerate(rows):
+            if not isinstance(row, Mapping):
+                raise UsageError(f"{where} is a {type(row).__name__}, not a table of fields")
+            task = self._task(row, where, index)
+            if task.id in places:
+                raise UsageError(f"{where} has the id {task.id!r} of {places[task.id]}; ids must be unique")
+            places[task.id] = where
+            tasks.append(task)
+        if not tasks:
+            raise UsageError(f"{self.source} has no rows")
+        return tasks
+
+    def _task(self, row: Mapping[str, Any], where: str, index: int) -> Task:
+        reference = None if self.reference is None else self._read("reference", self.reference, row, where)
+        if self.reference_after is not None:
+            _, found, rest = str(reference).rpartition(self.reference_after)
+            if not found:
+                raise UsageError(f"{where}: field {self.reference!r} has no {self.reference_after!r} to read after")
+            reference = rest.strip()
+        solution = None if self.solution is None else str(self._read("solution", self.solution, row, where))
+        return Task(
+            id=f"{self.source}/{index}" if self.id is None else str(self._read("id", self.id, row, where)),
+            prompt=self._prompt(row, where),
+            reference=reference,
+            kind=self.kind,
+            solution=solution,
+            meta={"source": self.source, **{name: self._value("meta", name, row, where) for name in self.meta}},
+        )
+
+    def _prompt(self, row: Mapping[str, Any], where: str) -> Prompt:
+        value = self._read("prompt", self.prompt, row, where)
+        system = [] if self.system is None else [Message(role="system", content=self.system)]
+        if isinstance(value, list):
+            return (*system, *(self._message(m, where) for m in value))
+        if not isinstance(value, str | int | float):
+            raise UsageError(f"{where}: field {self.prompt!r} is a {type(value).__name__}, not text or chat messages")
+        if self.chat or system:
+            return (*system, Message(role="user", content=str(value)))
+        return str(value)
+
+    def _message(self, message: Any, where: str) -> Message:
+        if not isinstance(message, Mapping) or not isinstance(message.get("content"), str):
+            raise UsageError(f"{where}: field {self.prompt!r} holds {message!r}, not a message with role and content")
+        role = message.get("role")
+        if role not in ROLES:
+            raise UsageError(f"{where}: field {self.prompt!r} has the role {role!r}; known: {', '.join(ROLES)}")
+        return Message(role=role, content=message["content"])
+
+    def _read(self, role: str, mapping: str, row: Mapping[str, Any], where: str) -> Any:
+        if not _is_template(mapping):
+            return self._value(role, mapping, row, where)
+        return "".join(
+            text + ("" if name is None else str(self._value(role, name, row, where)))
+            for text, name, _, _ in Formatter().parse(mapping)
+        )
+
+    def _value(self, role: str, name: str, row: Mapping[str, Any], where: str) -> Any:
+        value: Any = row
+        for key in [name] if name in row else name.split("."):
+            if not isinstance(value, Mapping) or key not in value:
+                present = ", ".join(map(str, row)) or "none"
+                hint = nearest(name, map(str, row))
+                hint = "" if hint.startswith("; known") else hint
+                raise UsageError(f"{where} has no field {name!r} for the {role} (fields present: {present}){hint}")
+            value = value[key]
+        if role != "meta" and (value is None or value in ("", []) or (isinstance(value, float) and math.isnan(value))):
+            raise UsageError(f"{where}: field {name!r} for the {role} is empty")
+        return value
+
+    def _names(self, role: str, mapping: str) -> list[str]:
+        if not _is_template(mapping):
+            return [mapping]
+        try:
+            parsed = list(Formatter().parse(mapping))
+        except ValueError as error:
+            raise UsageError(f"{self.source}: the {role} template {mapping!r} is malformed: {error}") from None
+        names = [name for _, name, _, _ in parsed if name is not None]
+        if not all(names) or any(spec or conversion for _, _, spec, conversion in parsed):
+            raise UsageError(
+                f"{self.source}: the {role} template {mapping!r} may hold only field names, as {{question}}"
+            )
+        if not names:
+            raise UsageError(f"{self.source}: the {role} template {mapping!r} names no field")
+        return names
+
+
+def _is_template(mapping: str) -> bool:
+    return "{" in mapping or "}" in mapping

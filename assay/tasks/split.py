@@ -1,0 +1,181 @@
+"""Training and evaluation tasks that cannot overlap."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import RunError, UsageError
+from assay.tasks.base import TaskSource
+from assay.tasks.seeded import check_seed, permutation
+from assay.types import Task
+
+MIN_SCAN = 10_000
+"""Tasks of an endless source looked at, at least, before it is said to have too few distinct ones."""
+
+
+def split(
+    source: TaskSource, eval_share: float = 0.1, eval_size: int = 64, seed: int = 0
+) -> tuple[TrainStream, list[Task]]:
+    """Divide ``source`` by the content of its tasks.
+
+    A task is held out iff a keyed hash of its prompt and reference, uniform on [0, 1), is below ``eval_share``. Equal
+    tasks share their hash, so none is on both sides even where a source repeats itself. Every held-out task is skipped
+    in training, also those that evaluation does not use.
+
+    Args:
+        source: sized or endless.
+        eval_share: share of distinct tasks held out, in [0, 1).
+        eval_size: evaluation tasks, all different: of a sized source the held-out ones of lowest hash (an unbiased
+            sample), of an endless one the first.
+        seed: key of the hash, and seed of the order of training, >= 0.
+
+    Returns:
+        The endless stream of training tasks, and ``eval_size`` evaluation tasks.
+
+    Raises:
+        UsageError: the source is empty or too small for either side.
+    """
+    check_seed("split", seed)
+    if not 0 <= eval_share < 1:
+        raise UsageError(f"eval_share {eval_share} must be in [0, 1)")
+    if eval_size < 0 or (eval_size > 0 and eval_share == 0):
+        raise UsageError(f"eval_size {eval_size} with eval_share {eval_share}: give both, or set both to 0")
+    if source.size == 0:
+        raise UsageError("the task source is empty")
+    held_out = HeldOut(eval_share, seed)
+    scan = source.size if source.size is not None else max(MIN_SCAN, int(20 * eval_size / max(eval_share, 1e-9)))
+    found: dict[int, Task] = {}
+    some_train = False
+    for index in range(scan):
+        task = source[index]
+        key = held_out.hash(task)
+        if key >= held_out.bound:
+            some_train = True
+        else:
+            found.setdefault(key, task)
+        if source.size is None and some_train and len(found) >= eval_size:
+            break
+    seen = f"{source.size:,} tasks" if source.size is not None else f"the first {scan:,} tasks of the endless source"
+    if len(found) < eval_size:
+        raise UsageError(
+            f"eval_size {eval_size} is too large: eval_share {eval_share} of {seen} holds out {len(found)} different "
+            "ones; lower eval_size, raise eval_share or take a larger source"
+        )
+    if not some_train:
+        raise UsageError(
+            f"eval_share {eval_share} of {seen} leaves no task to train on; lower it or take a larger source"
+        )
+    chosen = sorted(found)[:eval_size] if source.size is not None else list(found)[:eval_size]
+    return TrainStream(source, held_out, seed), [found[key] for key in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The rule of :func:`split`: says of a task, by its content alone, whether it is held out."""
+
+    share: float
+    seed: int
+
+    @property
+    def bound(self) -> int:
+        return int(self.share * 2**64)
+
+    def hash(self, task: Task) -> int:
+        """Return 64 bits of the keyed BLAKE2b of the task's prompt and reference."""
+        return int.from_bytes(hashlib.blake2b(content(task), digest_size=8, key=str(self.seed).encode()[:64]).digest())
+
+    def __call__(self, task: Task) -> bool:
+        return self.hash(task) < self.bound
+
+
+class TrainStream:
+    """The endless stream of a source's tasks without the held-out ones; where it stands is two integers.
+
+    An endless source is read in order. A sized one is read in a random order, another in each epoch, given by
+    ``(seed, epoch)``.
+
+    Args:
+        source: where tasks come from.
+        held_out: tasks to skip; ``None`` skips none.
+        seed: of the order, >= 0.
+    """
+
+    def __init__(self, source: TaskSource, held_out: HeldOut | None = None, seed: int = 0):
+        self.source = source
+        self.held_out = held_out
+        self.seed = seed
+        self.position = 0
+        self.epoch = 0
+
+    def next(self, n: int) -> list[Task]:
+        """Return the next ``n`` tasks.
+
+        Raises:
+            RunError: none of the next tasks may be trained on, for so long that there seems to be none left.
+        """
+        return [self._next() for _ in range(n)]
+
+    def _next(self) -> Task:
+        patience = 2 * self.source.size if self.source.size is not None else 100 * MIN_SCAN
+        for _ in range(patience):
+            task = self.source[self._index()]
+            if self.held_out is None or not self.held_out(task):
+                return task
+        raise RunError(f"the last {patience:,} tasks of the source are all held out for evaluation; lower eval_share")
+
+    def _index(self) -> int:
+        position, size = self.position, self.source.size
+        self.position += 1
+        if size is None:
+            return position
+        index = int(permutation(size, self.seed, self.epoch)[position])
+        if self.position == size:
+            self.position, self.epoch = 0, self.epoch + 1
+        return index
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the stream stands."""
+        return {"position": self.position, "epoch": self.epoch, "size": self.source.size, "seed": self.seed}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from ``state``; raise UsageError if it belongs to a source of another size or to another seed."""
+        for key, mine in (("size", self.source.size), ("seed", self.seed)):
+            if state[key] != mine:
+                raise UsageError(
+                    f"the checkpoint's task stream has {key} {state[key]}, this run's has {mine}; "
+                    "resume with the same tasks"
+                )
+        self.position, self.epoch = int(state["position"]), int(state["epoch"])
+
+
+def content(task: Task) -> bytes:
+    """Return the canonical JSON of the task's prompt and reference: equal for equal tasks, in any process."""
+    pair = [task.prompt, task.reference]
+    try:
+        text = json.dumps(pair, sort_keys=True)
+    except (TypeError, ValueError):
+        text = json.dumps(_plain(pair))
+    return text.encode()
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value`` as what JSON can write, in an order that does not depend on hashes or memory addresses."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return ["mapping", sorted(([_plain(k), _plain(v)] for k, v in value.items()), key=json.dumps)]
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, set | frozenset):
+        return ["set", sorted((_plain(v) for v in value), key=json.dumps)]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return _ADDRESS.sub("", repr(value))

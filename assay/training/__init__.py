@@ -1,0 +1,1 @@
+"""The loop: warm-up, RL, evaluation, checkpoints."""

@@ -1,0 +1,337 @@
+"""The training loop: it reads top to bottom like the picture of the seams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from assay.batch import Batch
+from assay.config import RunConfig
+from assay.curriculum.base import Curriculum
+from assay.engines.base import Engine, Sampling
+from assay.evaluate.evaluation import Evaluation, evaluate
+from assay.method import Method
+from assay.objectives.sft import SFT
+from assay.policies.base import Policy
+from assay.rollout.base import Rollout
+from assay.tasks.split import TrainStream
+from assay.training.console import Reporter
+from assay.training.interrupt import Interrupt, interrupts
+from assay.training.metrics import rollout_metrics
+from assay.training.optimizer import learning_rate, make_optimizer
+from assay.training.randomness import Randomness
+from assay.training.run_folder import RunFolder, last_checkpoint
+from assay.training.signals import compute_signals
+from assay.training.update import Averages, mini_batches, update
+from assay.training.warmup import demonstrations
+from assay.types import Group, Task
+from assay.verify.base import Verifier
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds spent, by name."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+class Stopped(Exception):
+    """Asked to stop in the middle of an evaluation; the checkpoint is saved."""
+
+
+@dataclass
+class Trainer:
+    """One run: a policy, how it is asked, judged and improved, and where that is written down.
+
+    ``step`` steps of ``stage`` are finished. :func:`assay.training.build.build_trainer` makes one from a configuration.
+    """
+
+    config: RunConfig
+    folder: RunFolder
+    policy: Policy
+    engine: Engine
+    stream: TrainStream
+    eval_tasks: list[Task]
+    verifier: Verifier
+    curriculum: Curriculum
+    rollout: Rollout
+    method: Method
+    random: Randomness
+    reporter: Reporter
+    stage: str = "warmup"
+    step: int = 0
+    elapsed: float = 0.0
+    reference: Policy | None = None
+    optimizer: torch.optim.Optimizer = field(init=False)
+
+    def run(self, resume: bool = False) -> Interrupt:
+        """Train to the end or until asked to stop; return what asked, if anything did."""
+        if resume:
+            self.restore()
+        else:
+            self.optimizer = self.new_optimizer()
+            if self.config.warmup.steps == 0:
+                self.start_rl()
+            self.save()
+        self._start = time.perf_counter() - self.elapsed
+        with interrupts() as interrupt, suppress(Stopped):
+            if self.stage == "warmup":
+                self.warm_up(interrupt)
+            if self.stage == "rl" and not interrupt.requested:
+                self.reinforce(interrupt)
+        return interrupt
+
+    # Stages
+
+    def warm_up(self, interrupt: Interrupt) -> None:
+        """Supervised steps on worked solutions."""
+        settings, total = self.config.warmup, self.config.warmup.steps
+        with self.reporter.progress("warm-up", total, self.step) as tick:
+            while self.step < total and not interrupt.requested:
+                clock = Clock()
+                with self.saved_on_failure() as point, clock("step"):
+                    batch = demonstrations(self.stream.next(settings.batch), self.policy)  # type: ignore[arg-type]
+                    point.reached = False
+                    lr = self.set_lr(settings.lr, self.step, total, settings.ramp, settings.schedule)
+                    metrics, tokens = self.apply(SFT(), batch)
+                self.step += 1
+                self.log({**metrics, "lr": lr}, clock, tokens)
+                tick(self.step, f"loss {metrics['loss']:.3f}")
+                if self.step % self.config.run.checkpoint_every == 0 or interrupt.requested:
+                    self.save()
+        if self.step == total:
+            self.start_rl()
+            self.save()
+
+    def reinforce(self, interrupt: Interrupt) -> None:
+        """The RL stage, between an evaluation before and one after it."""
+        total, every, target = self.config.train.steps, self.config.evaluate.every, self.config.train.target
+        self.load_reference()
+        reached = self.measured("before", self.config.evaluate.samples, interrupt)
+        with self.reporter.progress("RL", total, self.step) as tick:
+            while self.step < total and not interrupt.requested:
+                if target is not None and reached is not None and reached >= target:
+                    self.reporter.line(f"held-out pass@1 {reached:.3f} reached the target {target:g} at step {self.step}")
+                    break
+                metrics = self.rl_step()
+                passed = metrics.get("pass_rate", float("nan"))
+                tick(self.step, f"reward {metrics['reward/mean']:.3f}  pass {passed:.3f}  length {metrics['length/mean']:.0f}")
+                if every and self.step % every == 0 and self.step < total:
+                    reached = self.measured(f"step-{self.step:06d}", 1, interrupt)
+                if self.step % self.config.run.checkpoint_every == 0 or interrupt.requested or self.step == total:
+                    self.save()
+        if not interrupt.requested:
+            self.measured("after", self.config.evaluate.samples, interrupt)
+            self.save()
+
+    def rl_step(self) -> dict[str, float]:
+        """Ask, generate, verify, value, learn, observe."""
+        clock, settings = Clock(), self.config.train
+        with self.saved_on_failure() as point, clock("step"):
+            with clock("generate"):
+                asks = self.curriculum.next(self.step)
+                groups = self.rollout.collect(asks, self.engine, self.random("rollout"))
+            with clock("verify"):
+                groups = [self.judge(group) for group in groups]
+            batch = Batch.from_groups(groups)
+            with clock("signals"):
+                models = {"policy": self.policy} | ({"reference": self.reference} if self.reference else {})
+                compute_signals(
+                    batch, self.method.needs, models, self.config.rollout.temperature, settings.token_budget
+                )
+            with clock("value"):
+                self.method.value(batch)
+            point.reached = False
+            with clock("update"):
+                metrics = self.learn(batch)
+            self.curriculum.observe(groups)
+        self.step += 1
+        metrics |= rollout_metrics(batch)
+        self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
+        if self.step % self.config.run.rollouts_every == 0:
+            self.folder.save_rollouts(self.step, batch)
+        return metrics
+
+    def learn(self, batch: Batch) -> dict[str, float]:
+        """Optimiser steps on a valued batch: ``epochs`` passes over ``mini_batches`` parts."""
+        settings, averages = self.config.train, Averages()
+        per_step = settings.epochs * settings.mini_batches
+        groups = batch.prompt_group.unique()
+        done, lr = self.step * per_step, settings.lr
+        for _ in range(settings.epochs):
+            order = groups[torch.from_numpy(self.random("mini-batches").permutation(len(groups)))]
+            for part in mini_batches(batch, settings.mini_batches, order):
+                total = settings.steps * per_step
+                lr = self.set_lr(settings.lr, done, total, settings.ramp, settings.schedule)
+                metrics, _tokens = self.apply(self.method.objective, part)
+                averages.add(metrics)
+                done += 1
+        return {**averages.means(), "lr": lr}
+
+    # Pieces of a step
+
+    def apply(self, objective: Any, batch: Batch) -> tuple[dict[str, float], int]:
+        """One optimiser step of the current stage."""
+        return update(
+            self.policy,
+            objective,
+            batch,
+            self.optimizer,
+            live=getattr(objective, "live", ()),
+            temperature=self.config.rollout.temperature if self.stage == "rl" else 1.0,
+            token_budget=self.config.train.token_budget,
+            max_grad_norm=self.config.train.max_grad_norm,
+            skip_idle=getattr(objective, "zero_advantage_is_idle", False),
+        )
+
+    def judge(self, group: Group) -> Group:
+        """Attach a verdict to every episode."""
+        return group.judged([self.verifier(group.task, e.text) for e in group.episodes])
+
+    def measured(self, label: str, samples: int, interrupt: Interrupt) -> float | None:
+        """Evaluate on the held-out tasks unless that is already stored; return pass@1, ``None`` if nothing was judged."""
+
+        def progress(done: int, total: int) -> None:
+            tick(done)
+            if interrupt.requested:
+                self.save()
+                raise Stopped
+
+        path = self.folder.evaluation(label)
+        if path.is_file():
+            evaluation = Evaluation.from_parquet(path)
+        else:
+            settings, rollout = self.config.evaluate, self.config.rollout
+            sampling = Sampling(
+                rollout.max_tokens, settings.temperature, settings.top_p, stop=tuple(rollout.stop)
+            )
+            with self.reporter.progress(f"evaluate {label}", len(self.eval_tasks)) as tick:
+                evaluation = evaluate(
+                    self.eval_tasks,
+                    self.engine,
+                    self.verifier,
+                    samples=samples,
+                    sampling=sampling,
+                    rng=self.random.fresh(f"evaluate/{label}"),
+                    label=label,
+                    step=self.step,
+                    chunk=max(1, rollout.max_rows // samples),
+                    progress=progress,
+                )
+            evaluation.to_parquet(path)
+        found = evaluation.pass_interval(1)
+        if found is None:
+            self.reporter.line(f"{label}: every verdict was an abstention")
+            return None
+        self.reporter.line(f"{label}: held-out pass@1 {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+        return found.value
+
+    def set_lr(self, peak: float, step: int, total: int, ramp: int, schedule: Any) -> float:
+        """Set and return the learning rate of an optimiser step."""
+        lr = learning_rate(peak, step, total, ramp, schedule)
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        return lr
+
+    def new_optimizer(self) -> torch.optim.Optimizer:
+        """A fresh optimiser over the policy's trainable parameters."""
+        settings = self.config.train
+        return make_optimizer(self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay)
+
+    def log(self, metrics: dict[str, float], clock: Clock, tokens: int) -> None:
+        """Write a step's metrics with its times (seconds) and tokens per second."""
+        self.elapsed = time.perf_counter() - self._start
+        times = {f"time/{k}": v for k, v in clock.seconds.items()}
+        speed = tokens / max(clock.seconds["step"], 1e-9)
+        self.folder.log(self.stage, self.step, {**metrics, "tokens_per_second": speed, **times, "time": self.elapsed})
+
+    # State
+
+    def start_rl(self) -> None:
+        """Go from the warm-up to the RL stage: a fresh optimiser, and the reference policy set aside if one is needed."""
+        self.stage, self.step = "rl", 0
+        self.optimizer = self.new_optimizer()
+        if self.needs_reference:
+            self.folder.save_reference(self.policy.save)
+
+    @property
+    def needs_reference(self) -> bool:
+        return any(n.startswith("reference") for n in self.method.needs)
+
+    def load_reference(self) -> None:
+        """Make the frozen policy that the RL stage started from."""
+        if self.needs_reference and self.reference is None:
+            self.reference = self.policy.frozen(self.folder.path / "reference")
+
+    @contextmanager
+    def saved_on_failure(self) -> Iterator[SavePoint]:
+        """If the step fails before it changes any weight, leave a checkpoint of the state before the step."""
+        point = SavePoint(self.cheap_state())
+        try:
+            yield point
+        except Exception:
+            if point.reached:
+                self.load_cheap_state(point.state)
+                self.save()
+            raise
+
+    def cheap_state(self) -> dict[str, Any]:
+        """Everything but weights and optimiser."""
+        return {
+            "stage": self.stage,
+            "step": self.step,
+            "elapsed": self.elapsed,
+            "random": self.random.state_dict(),
+            "stream": self.stream.state_dict(),
+            "curriculum": self.curriculum.state_dict(),
+            "method": self.method.state_dict(),
+        }
+
+    def load_cheap_state(self, state: dict[str, Any]) -> None:
+        self.stage, self.step, self.elapsed = state["stage"], state["step"], state["elapsed"]
+        self.random.load_state_dict(state["random"])
+        self.stream.load_state_dict(state["stream"])
+        self.curriculum.load_state_dict(state["curriculum"])
+        self.method.load_state_dict(state["method"])
+
+    def save(self) -> None:
+        """Store a checkpoint of the state after ``step`` steps of ``stage``."""
+
+        def write(folder: Path) -> None:
+            self.policy.save(folder / "policy")
+            torch.save({**self.cheap_state(), "optimizer": self.optimizer.state_dict()}, folder / "trainer.pt")
+
+        self.folder.save_checkpoint(self.stage, self.step, write)
+
+    def restore(self) -> None:
+        """Go back to the last whole checkpoint and forget what came after it."""
+        stage, step, path = last_checkpoint(self.folder.path)
+        self.folder.forget_after(stage, step)
+        state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
+        self.policy.load_weights(path / "policy")
+        self.load_cheap_state(state)
+        self.optimizer = self.new_optimizer()
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.reporter.line(f"resumed {self.folder.path} at {stage} step {step}")
+
+
+@dataclass(slots=True)
+class SavePoint:
+    """State before a step; ``reached`` turns false once the step begins to change weights."""
+
+    state: dict[str, Any]
+    reached: bool = True

@@ -1,0 +1,177 @@
+"""The nouns of assay: small frozen records that travel along the seams.
+
+This module needs NumPy only, so that tasks and verifiers load without a tensor library. The padded tensors the
+seams to the right of ``verify`` work on are in :mod:`assay.batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+
+class Message(TypedDict):
+    """One chat message; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``."""
+
+    role: str
+    content: str
+
+
+Prompt = str | tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something that can be asked and whose answer can be checked.
+
+    Attributes:
+        id: unique and stable within its source.
+        prompt: plain text, or chat messages to which the model's chat template is applied.
+        reference: what the verifier compares with (an answer, tests, an entry of a data set); ``None`` if the prompt suffices.
+        kind: name of the verifier that judges responses to this task.
+        solution: a worked response, used by the supervised warm-up; ``None`` if there is none.
+        hints: texts a curriculum may reveal, weakest first.
+        meta: anything else (category, difficulty, provenance).
+    """
+
+    id: str
+    prompt: Prompt
+    reference: Any = None
+    kind: str = "exact"
+    solution: str | None = None
+    hints: tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def question(self) -> str:
+        """The prompt as plain text: chat messages joined by newlines."""
+        return self.prompt if isinstance(self.prompt, str) else "\n".join(m["content"] for m in self.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request for ``n`` responses to ``task``, optionally under a ``hint`` put before the question."""
+
+    task: Task
+    n: int
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verifier says of one response.
+
+    Attributes:
+        score: degree of correctness in [0, 1].
+        passed: ``True`` right, ``False`` wrong, ``None`` the verifier abstains (it could not tell, or it failed);
+            an abstention is never a wrong answer, the sample leaves the update and the group's statistics.
+        parts: verdicts on pieces (tests, steps, rubric items) by name, each a score in [0, 1] or ``None``.
+        feedback: what a person or a model can learn from it; for an abstention, the reason.
+    """
+
+    score: float
+    passed: bool | None
+    parts: Mapping[str, float | None] = field(default_factory=dict)
+    feedback: str = ""
+
+    @classmethod
+    def right(cls, feedback: str = "") -> Verdict:
+        return cls(1.0, True, {}, feedback)
+
+    @classmethod
+    def wrong(cls, feedback: str = "") -> Verdict:
+        return cls(0.0, False, {}, feedback)
+
+    @classmethod
+    def abstain(cls, reason: str) -> Verdict:
+        return cls(0.0, None, {}, reason)
+
+    def __str__(self) -> str:
+        word = {True: "right", False: "wrong", None: "abstains"}[self.passed]
+        parts = "".join(f" {k}={'?' if v is None else f'{v:g}'}" for k, v in self.parts.items())
+        return f"{word} ({self.score:g}){parts}" + (f": {self.feedback}" if self.feedback else "")
+
+
+class Origin(IntEnum):
+    """Who wrote a token of an episode."""
+
+    OWN = 0
+    TEACHER = 1
+    HINT = 2
+    TOOL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Tokens ``[start, end)`` of an episode's response, e.g. a turn, a step, a tool's output."""
+
+    kind: str
+    start: int
+    end: int
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+Stop = Literal["eos", "stop", "length", "context", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One sampled sequence of decisions and what is known of how it was made. ``T`` is the number of response tokens.
+
+    Attributes:
+        prompt: ``(P,)`` int64, the prompt the episode is *trained* under.
+        tokens: ``(T,)`` int64, the response; for policies that are not language models, the action indices.
+        mask: ``(T,)`` bool, true for the decisions the policy made and may learn from.
+        logprobs: ``(T,)`` float32, log-probabilities when sampled, after temperature; ``None`` for an outside author.
+        text: the response decoded.
+        stop: why it ended; ``length`` and ``context`` mean truncated.
+        entropies: ``(T,)`` float32, entropy in nats of each sampling distribution, where the engine reports it.
+        sampled_prompt: the prompt it was *sampled* under, if another (hints, drafts, feedback).
+        origins: ``(T,)`` uint8 of :class:`Origin`; ``None`` means all ``OWN``.
+        spans: named ranges of response tokens.
+        advantage_group: key of the samples it is compared with; ``None`` means its prompt's group.
+        meta: anything else (turn, role, version of the weights that sampled it).
+    """
+
+    prompt: np.ndarray
+    tokens: np.ndarray
+    mask: np.ndarray
+    logprobs: np.ndarray | None
+    text: str
+    stop: Stop
+    entropies: np.ndarray | None = None
+    sampled_prompt: np.ndarray | None = None
+    origins: np.ndarray | None = None
+    spans: tuple[Span, ...] = ()
+    advantage_group: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def truncated(self) -> bool:
+        return self.stop in ("length", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A task and the episodes sampled for it: the natural unit of group-relative methods.
+
+    ``verdicts`` is empty before verification and as long as ``episodes`` after it.
+    """
+
+    ask: Ask
+    episodes: tuple[Episode, ...]
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        return self.ask.task
+
+    def judged(self, verdicts: Sequence[Verdict]) -> Group:
+        """Return the group with one verdict per episode."""
+        if len(verdicts) != len(self.episodes):
+            raise ValueError(f"{len(verdicts)} verdicts for {len(self.episodes)} episodes of task {self.task.id}")
+        return replace(self, verdicts=tuple(verdicts))

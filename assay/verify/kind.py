@@ -1,0 +1,54 @@
+"""The verifier that each task asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from assay.errors import UsageError, nearest
+from assay.registry import build, names
+from assay.types import Task, Verdict
+from assay.verify.base import Verifier
+
+
+class KindVerifier:
+    """Judges each task with the verifier its ``kind`` names.
+
+    A verifier that raises, or returns something other than a :class:`~assay.types.Verdict`, abstains with the reason.
+
+    Args:
+        overrides: verifiers by kind that come before the registered ones: names, tables or callables.
+
+    Raises:
+        UsageError: when made, for an override that cannot be built; when called, for a task of an unknown kind.
+    """
+
+    def __init__(self, overrides: Mapping[str, Any] | None = None):
+        self._made: dict[str, Verifier] = {kind: build("verify", spec) for kind, spec in (overrides or {}).items()}
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        verifier = self.verifier(task)
+        try:
+            verdict = verifier(task, response)
+        except Exception as error:
+            return Verdict.abstain(f"verifier {task.kind!r} raised {type(error).__name__}: {error}")
+        if not isinstance(verdict, Verdict):
+            return Verdict.abstain(f"verifier {task.kind!r} returned a {type(verdict).__name__}, not a Verdict")
+        return verdict
+
+    def verifier(self, task: Task) -> Verifier:
+        """Return the verifier of the task's kind, made on first use."""
+        if task.kind not in self._made:
+            known = names("verify")
+            if task.kind not in known:
+                known = sorted({*known, *self._made})
+                hint = nearest(task.kind, known)
+                listed = "" if hint.startswith("; known") else f" (known: {', '.join(known)})"
+                raise UsageError(f"task {task.id} is of kind {task.kind!r}, which no verifier judges{hint}{listed}")
+            self._made[task.kind] = build("verify", task.kind)
+        return self._made[task.kind]
+
+    def check(self, tasks: Iterable[Task]) -> None:
+        """Make the verifiers of ``tasks`` now; raise UsageError for the first of an unknown kind."""
+        for task in tasks:
+            self.verifier(task)

@@ -1,0 +1,72 @@
+"""Checks shape annotations while testing, makes property tests repeatable, and builds small batches by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The seams and the tabular policy only: engines and attention run too hot for checks on every call.
+jaxtyping.install_import_hook(
+    [
+        "assay.batch",
+        "assay.ops",
+        "assay.credit",
+        "assay.objectives",
+        "assay.policies.base",
+        "assay.policies.tabular",
+        "assay.rewards",
+        "assay.select",
+    ],
+    "beartype.beartype",
+)
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def make_batch() -> Callable[..., Any]:
+    """Return a function that builds a float64 batch from lengths, and what else is known of its samples."""
+    import torch
+
+    from assay.batch import Batch
+    from assay.types import Ask, Episode, Group, Task, Verdict
+
+    def make(
+        lengths: Sequence[int],
+        rewards: Sequence[float] | None = None,
+        groups: Sequence[int] | None = None,
+        passed: Sequence[bool | None] | None = None,
+        texts: Sequence[str] | None = None,
+        tasks: Sequence[Task] | None = None,
+        **tensors: Any,
+    ) -> Batch:
+        n = len(lengths)
+        made = []
+        for i, length in enumerate(lengths):
+            episode = Episode(
+                prompt=np.zeros(0, dtype=np.int64),
+                tokens=np.zeros(length, dtype=np.int64),
+                mask=np.ones(length, dtype=bool),
+                logprobs=np.zeros(length, dtype=np.float32),
+                text=texts[i] if texts else f"response {i}",
+                stop="eos",
+                advantage_group=str(groups[i] if groups else 0),
+            )
+            verdict = Verdict(rewards[i] if rewards else 0.0, passed[i] if passed else True)
+            task = tasks[i] if tasks else Task(f"task-{i}", f"question {i}")
+            made.append(Group(Ask(task, 1), (episode,), (verdict,)))
+        batch = Batch.from_groups(made, dtype=torch.float64)
+        assert len(batch) == n
+        if rewards is not None:
+            batch.rewards = torch.tensor(rewards, dtype=torch.float64)
+        for name, value in tensors.items():
+            setattr(batch, name, torch.as_tensor(value))
+        return batch
+
+    return make
