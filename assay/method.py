@@ -70,18 +70,18 @@ class Method:
             getattr(self, seam).load_state_dict(part_state)
 
 
-def make_method(base: str = "grpo", **parts: Any) -> Method:
-    """Return the method called ``base`` with the given seams replaced.
+def make_method(name: str = "grpo", **parts: Any) -> Method:
+    """Return the method called ``name`` with the given seams replaced.
 
     Args:
-        base: ``"grpo"`` or the id of a paper.
+        name: ``"grpo"`` or the id of a paper.
         parts: per seam a name, a table with options, or a part; ``None`` keeps the method's own.
     """
-    if base == "grpo":
+    if name == "grpo":
         method = Method()
     else:
         from assay import papers
 
-        method = papers.make(base)
+        method = papers.make(name)
     made = {seam: build(seam, spec) if seam in SEAMS else spec for seam, spec in parts.items() if spec is not None}
     return replace(method, **made)

@@ -81,14 +81,14 @@ def build(seam: str, spec: Any) -> Any:
     return call(find(seam, name), options, f"{seam} {name!r}")
 
 
-def call(factory: Callable[..., Any], options: Mapping[str, Any], where: str) -> Any:
-    """Call ``factory(**options)`` after checking names and types of the options; errors say ``where``."""
+def call(factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] = {}) -> Any:  # noqa: B006
+    """Call ``factory(**given, **options)`` after checking names and types of the options; errors say ``where``."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     parameters = inspect.signature(factory).parameters
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
-    checked = {}
+    checked = dict(given)
     for key, value in options.items():
         if key not in parameters and not open_ended:
             raise UsageError(f"{where} has no option {key!r}{nearest(key, parameters)}")

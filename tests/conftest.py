@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jaxtyping
@@ -22,11 +22,22 @@ jaxtyping.install_import_hook(
         "assay.rewards",
         "assay.select",
     ],
-    "beartype.beartype",
+    "typechecker.check",
 )
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Run tensor operations in one thread: on the tiny tensors of a tree, threads only wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -102,4 +102,6 @@ def test_advantages_of_a_group_sum_to_zero_with_unit_variance(make_batch, values
 
 def test_it_is_built_by_name():
     made = build("credit", {"name": "grpo", "normalise": False})
-    assert isinstance(made, Credit) and made == GRPO(normalise=False) and made.group_relative
+    assert isinstance(made, Credit)
+    assert made == GRPO(normalise=False)
+    assert made.group_relative

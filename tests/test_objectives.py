@@ -46,7 +46,8 @@ def test_surrogate_by_hand(make_batch, ratio, advantage, loss, gradient):
     value = DAPO(logprobs, batch).value
     value.backward()
     assert value.item() == pytest.approx(loss, abs=1e-12)
-    assert logprobs.grad is not None and logprobs.grad.item() == pytest.approx(gradient, abs=1e-12)
+    assert logprobs.grad is not None
+    assert logprobs.grad.item() == pytest.approx(gradient, abs=1e-12)
     step = 1e-6
     up, down = (DAPO(logprobs.detach() + s, batch).value.item() for s in (step, -step))
     assert (up - down) / (2 * step) == pytest.approx(gradient, abs=1e-8)
@@ -68,14 +69,16 @@ def test_the_exponent_is_bounded(make_batch, gap):
     value = DAPO(logprobs, batch_of_one(make_batch, -1.0)).value
     value.backward()
     assert value.item() == pytest.approx(math.exp(20) if gap > 0 else 0.8)
-    assert logprobs.grad is not None and logprobs.grad.item() == 0.0
+    assert logprobs.grad is not None
+    assert logprobs.grad.item() == 0.0
 
 
 def test_neither_advantages_nor_behaviour_get_a_gradient(make_batch):
     batch = batch_of_one(make_batch, 1.0)
     logprobs = column(-2.0, grad=True)
     DAPO(logprobs, batch).value.backward()
-    assert not batch.advantages.requires_grad and not batch.logprobs.requires_grad
+    assert not batch.advantages.requires_grad
+    assert not batch.logprobs.requires_grad
 
 
 def test_the_behaviour_divergence_metric_is_unbiased(make_batch):
@@ -117,7 +120,8 @@ def test_expected_gradient_of_the_divergence_as_a_loss(make_batch, estimator, ex
     batch.signals["reference_logprobs"] = column(*np.log(REFERENCE))
     objective = ClippedSurrogate(kl_weight=1.0, kl_estimator=estimator, aggregation="sequence_sum")
     objective(logprobs, batch).value.backward()
-    assert logits.grad is not None and logits.grad.tolist() == pytest.approx(expected, abs=5e-7)
+    assert logits.grad is not None
+    assert logits.grad.tolist() == pytest.approx(expected, abs=5e-7)
 
 
 def test_gradients_of_k2_and_k3_are_those_of_the_two_divergences():
@@ -138,7 +142,8 @@ def test_k3_is_never_negative_and_never_pushes_the_wrong_way(logprob, reference)
     estimate = kl_estimate(logprobs, column(reference), "k3")
     estimate.backward()
     assert estimate.item() >= 0
-    assert logprobs.grad is not None and logprobs.grad.item() * (logprob - reference) >= 0
+    assert logprobs.grad is not None
+    assert logprobs.grad.item() * (logprob - reference) >= 0
 
 
 def test_the_weight_of_the_divergence_and_its_metric(make_batch):
@@ -162,7 +167,8 @@ def test_entropy_bonus_gradient(make_batch):
     value.backward()
     assert value.item() == pytest.approx(-0.5 * entropy(P), abs=1e-12)
     expected = 0.5 * P * (np.log(P) + entropy(P))
-    assert logits.grad is not None and logits.grad.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+    assert logits.grad is not None
+    assert logits.grad.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
 
 
 # What is asked of the trainer
@@ -170,7 +176,9 @@ def test_entropy_bonus_gradient(make_batch):
 
 def test_signals_are_needed_only_where_they_weigh():
     plain = ClippedSurrogate()
-    assert not plain.needs and not plain.live and plain.zero_advantage_is_idle
+    assert not plain.needs
+    assert not plain.live
+    assert plain.zero_advantage_is_idle
     assert ClippedSurrogate(kl_weight=0.1).needs == {"reference_logprobs"}
     assert ClippedSurrogate(entropy_weight=0.1).live == {"entropy"}
     assert not ClippedSurrogate(kl_weight=0.1).zero_advantage_is_idle
@@ -185,8 +193,10 @@ FULL = ClippedSurrogate(kl_weight=0.1, entropy_weight=0.1)
 def assert_finite(objective, logprobs, batch):
     loss = objective(logprobs, batch)
     loss.value.backward()
-    assert math.isfinite(loss.value.item()) and all(math.isfinite(v) for v in loss.metrics.values())
-    assert logprobs.grad is not None and bool(logprobs.grad.isfinite().all())
+    assert math.isfinite(loss.value.item())
+    assert all(math.isfinite(v) for v in loss.metrics.values())
+    assert logprobs.grad is not None
+    assert bool(logprobs.grad.isfinite().all())
 
 
 @pytest.mark.parametrize("advantage", [1.0, 0.0, -1.0])
@@ -197,7 +207,8 @@ def test_a_token_that_became_impossible(make_batch, advantage):
     batch.signals["reference_logprobs"], batch.live["entropy"] = column(-1.0), column(0.0)
     logprobs.retain_grad()
     assert_finite(FULL, logprobs, batch)
-    assert logits.grad is not None and bool(logits.grad.isfinite().all())
+    assert logits.grad is not None
+    assert bool(logits.grad.isfinite().all())
 
 
 @pytest.mark.parametrize("garbage", [math.nan, math.inf, -math.inf])
@@ -224,7 +235,8 @@ def test_all_clipped_has_no_gradient(make_batch):
     loss = DAPO(logprobs, batch)
     loss.value.backward()
     assert loss.metrics["clip_fraction"] == 1.0
-    assert logprobs.grad is not None and torch.count_nonzero(logprobs.grad) == 0
+    assert logprobs.grad is not None
+    assert torch.count_nonzero(logprobs.grad) == 0
 
 
 @pytest.mark.parametrize("aggregation", ["token_mean", "sequence_mean", "sequence_sum", "constant"])
@@ -242,7 +254,8 @@ def test_equal_rewards_move_nothing(make_batch):
     batch = Method().value(make_batch([2, 3], rewards=[0.7, 0.7]))
     logprobs = torch.full(batch.mask.shape, -0.3, dtype=torch.float64, requires_grad=True)
     assert_finite(ClippedSurrogate(), logprobs, batch)
-    assert logprobs.grad is not None and torch.count_nonzero(logprobs.grad) == 0
+    assert logprobs.grad is not None
+    assert torch.count_nonzero(logprobs.grad) == 0
 
 
 def test_a_batch_of_abstentions_moves_nothing(make_batch):
@@ -251,7 +264,8 @@ def test_a_batch_of_abstentions_moves_nothing(make_batch):
     batch = Method().value(make_batch([2, 3], rewards=[0.0, 1.0], passed=[None, None]))
     logprobs = torch.full(batch.mask.shape, -0.3, dtype=torch.float64, requires_grad=True)
     assert_finite(ClippedSurrogate(), logprobs, batch)
-    assert logprobs.grad is not None and torch.count_nonzero(logprobs.grad) == 0
+    assert logprobs.grad is not None
+    assert torch.count_nonzero(logprobs.grad) == 0
 
 
 # Micro-batches

@@ -90,7 +90,7 @@ def test_aggregation_by_hand(make_batch, mode, expected):
     ("mode", "expected"), [("token_mean", 3.0), ("sequence_mean", 3.0), ("sequence_sum", 6.0), ("constant", 0.75)]
 )
 def test_a_sample_without_weight_or_reward_leaves_numerator_and_denominator(make_batch, mode, expected):
-    loss = torch.tensor([[3.0, 3.0], [5.0, torch.nan], [7.0, 7.0]], dtype=torch.float64)
+    loss = torch.tensor([[3.0, 3.0], [5.0, torch.nan], [7.0, torch.nan]], dtype=torch.float64)
     batch = make_batch([2, 1, 2], weights=[1.0, 0.0, 1.0], valid=[True, True, False])
     assert aggregate(loss, batch, mode, max_length=8).item() == expected
 
@@ -162,4 +162,6 @@ def test_nothing_outside_the_mask_gets_a_gradient(make_batch, mode):
     batch = make_batch([1, 2], valid=[True, True])
     loss = torch.tensor([[1.0, torch.nan], [2.0, 3.0]], dtype=torch.float64, requires_grad=True)
     aggregate(loss, batch, mode, 8).backward()
-    assert loss.grad is not None and loss.grad[0, 1] == 0 and bool((loss.grad[batch.mask] > 0).all())
+    assert loss.grad is not None
+    assert loss.grad[0, 1] == 0
+    assert bool((loss.grad[batch.mask] > 0).all())

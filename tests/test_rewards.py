@@ -34,8 +34,10 @@ def test_function_of_task_and_response(make_batch):
         return len(response)
 
     got = FunctionReward(reward)(make_batch([1, 1], texts=["ab", "abc"]))
-    assert got.values.tolist() == [2.0, 3.0] and got.valid.tolist() == [True, True]
-    assert seen == [("task-0", "ab"), ("task-1", "abc")] and list(got.terms) == ["reward"]
+    assert got.values.tolist() == [2.0, 3.0]
+    assert got.valid.tolist() == [True, True]
+    assert seen == [("task-0", "ab"), ("task-1", "abc")]
+    assert list(got.terms) == ["reward"]
 
 
 @pytest.mark.parametrize("value", [1, 0.5, True, np.float32(0.5), np.int64(2), torch.tensor(0.25)])
@@ -45,7 +47,8 @@ def test_any_real_number_is_a_reward(make_batch, value):
 
 def test_none_takes_the_sample_out(make_batch):
     got = FunctionReward(lambda task, response: None if response == "b" else 1.0)(make_batch([1, 1], texts=["a", "b"]))
-    assert got.valid.tolist() == [True, False] and got.values.tolist() == [1.0, 0.0]
+    assert got.valid.tolist() == [True, False]
+    assert got.values.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "1", [1.0], {}, 1j])
@@ -61,7 +64,8 @@ def test_a_function_that_raises_is_blamed_with_its_row(make_batch):
     def reward(task, response):
         return 1 / (response != "bad")
 
-    with pytest.raises(RunError, match=r"reward raised ZeroDivisionError.*row 1 \(task task-1, response 'bad'\)") as caught:
+    message = r"reward raised ZeroDivisionError.*row 1 \(task task-1, response 'bad'\)"
+    with pytest.raises(RunError, match=message) as caught:
         FunctionReward(reward)(make_batch([1, 1], texts=["good", "bad"]))
     assert "\n" not in str(caught.value)
 
@@ -71,7 +75,9 @@ def test_a_function_that_raises_is_blamed_with_its_row(make_batch):
 
 def test_function_of_completions_gets_the_columns_it_names(make_batch):
     def reward(prompts, completions, reference, level):
-        assert prompts == ["question", "other"] and completions == ["4", "5"] and level == ["easy", None]
+        assert prompts == ["question", "other"]
+        assert completions == ["4", "5"]
+        assert level == ["easy", None]
         return [float(c == r) for c, r in zip(completions, reference, strict=True)]
 
     tasks = [Task("a", "question", reference="4", meta={"level": "easy"}), Task("b", "other", reference="6")]
@@ -112,7 +118,12 @@ def test_none_in_a_batch_takes_the_sample_out(make_batch):
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [([1.0], "returned 1 values for 2"), (None, "a NoneType for 2"), (1.0, "a float"), ([1.0, math.nan], "nan for row 1")],
+    [
+        ([1.0], "returned 1 values for 2"),
+        (None, "returned a NoneType for 2"),
+        (1.0, "returned a float for 2"),
+        ([1.0, math.nan], "returned nan for row 1"),
+    ],
 )
 def test_a_wrong_batch_of_rewards_is_refused(make_batch, values, message):
     with pytest.raises(RunError, match=message):

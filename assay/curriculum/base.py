@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from assay.types import Ask, Group
+from assay.types import Ask, Group, Task
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """An endless supply of training tasks."""
+
+    def next(self, n: int) -> list[Task]:
+        """Return the next ``n`` tasks."""
+        ...
 
 
 @runtime_checkable

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from assay.curriculum.base import Stream
 from assay.registry import part
 from assay.types import Ask, Group
-
-if TYPE_CHECKING:
-    from assay.tasks.split import TrainStream
 
 
 @part("curriculum", "uniform")
@@ -24,7 +22,7 @@ class Uniform:
         group: responses per task.
     """
 
-    stream: TrainStream
+    stream: Stream
     prompts: int
     group: int
 

@@ -16,7 +16,7 @@ from assay.batch import Batch
 from assay.errors import UsageError
 from assay.policies import attention
 from assay.policies.base import Policy, PolicyOutput
-from assay.policies.loading import LoraConfig, ModelConfig, load_model
+from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import Head, token_logprobs
 from assay.types import Prompt
 
@@ -150,8 +150,9 @@ class CausalLM:
     def save(self, folder: Path) -> None:
         """Write a folder that :func:`load_model` (and transformers, or PEFT) can read."""
         target = self.adapter or self.model
-        target.save_pretrained(folder, max_shard_size="1TB")
-        self.tokenizer.save_pretrained(folder)
+        with no_progress_bar():
+            target.save_pretrained(folder, max_shard_size="1TB")
+            self.tokenizer.save_pretrained(folder)
 
     def load_weights(self, folder: Path) -> None:
         """Take the weights that :meth:`save` wrote."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,8 +83,6 @@ def device_of(config: ModelConfig) -> torch.device:
 
 def _pretrained(source: str) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
     path = Path(source).expanduser()
     arguments: dict[str, Any] = {}
     where = source
@@ -96,11 +96,10 @@ def _pretrained(source: str) -> tuple[Any, Any]:
             raise UsageError(f"model.source: folder {source} holds no config.json, so it is no saved model")
     elif source.startswith((".", "/", "~")):
         raise UsageError(f"model.source: no folder {source}")
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where, **arguments)
-        model = AutoModelForCausalLM.from_pretrained(where, dtype="float32", **arguments)
+        with no_progress_bar():
+            tokenizer = AutoTokenizer.from_pretrained(where, **arguments)
+            model = AutoModelForCausalLM.from_pretrained(where, dtype="float32", **arguments)
     except ImportError as error:
         raise UsageError(f"model.source = {source!r}: {str(error).strip().splitlines()[0]}; pip install assay[gguf]") from error
     except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -108,7 +107,18 @@ def _pretrained(source: str) -> tuple[Any, Any]:
         raise UsageError(
             f"model.source = {source!r} is neither 'nano', a folder, a .gguf file nor a hub model that can be reached: {reason}"
         ) from error
-    finally:
-        if bars:
-            logging.enable_progress_bar()
     return model, tokenizer
+
+
+@contextlib.contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Keep transformers from drawing a bar for every file it reads or writes."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

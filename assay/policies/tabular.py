@@ -178,7 +178,8 @@ class TabularPolicy:
 
     Args:
         tree: the decisions.
-        logits: ``(K, W)``, copied; zeros (uniform at every node) if left out. Entries without a child are never used.
+        logits: ``(K, W)``, the only parameter, copied; zeros (uniform at every node) if left out. Entries without a
+            child are never used.
         dtype: of the parameter.
     """
 
@@ -189,18 +190,14 @@ class TabularPolicy:
             raise UsageError(f"the tree needs logits of shape {tuple(tree.children.shape)}, not {tuple(logits.shape)}")
         start = torch.zeros(tree.children.shape) if logits is None else logits.detach().clone()
         self.tree = tree
-        self.module: torch.nn.Module = torch.nn.ParameterDict({"logits": torch.nn.Parameter(start.to(dtype))})
+        self.logits = torch.nn.Parameter(start.to(dtype))
+        self.module: torch.nn.Module = torch.nn.ParameterDict({"logits": self.logits})
 
     @classmethod
     def random(cls, tree: Tree, seed: int, scale: float = 1.0) -> TabularPolicy:
         """Return a policy with normal logits of standard deviation ``scale``."""
         generator = torch.Generator().manual_seed(seed)
         return cls(tree, scale * torch.randn(tree.children.shape, generator=generator, dtype=torch.float64))
-
-    @property
-    def logits(self) -> torch.nn.Parameter:
-        """``(K, W)``, the only parameter."""
-        return self.module["logits"]  # type: ignore[index]
 
     # The policy protocol
 
@@ -220,9 +217,17 @@ class TabularPolicy:
             return PolicyOutput(logprobs)
         return PolicyOutput(logprobs, {"entropy": torch.where(inside, self.node_entropy(temperature)[nodes], 0)})
 
-    def cost(self, batch: Batch) -> Int[Tensor, "N"]:
-        """See :class:`assay.policies.base.Policy`: the number of tokens."""
-        return torch.tensor([len(e.tokens) for e in batch.episodes], dtype=torch.int64)
+    def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
+        """See :class:`assay.policies.base.Policy`: rows in order, as many to a part as their tokens allow."""
+        parts: list[list[int]] = []
+        size = 0
+        for row, episode in enumerate(batch.episodes):
+            if not parts or size + len(episode.tokens) > budget:
+                parts.append([])
+                size = 0
+            parts[-1].append(row)
+            size += len(episode.tokens)
+        return [torch.tensor(part, dtype=torch.int64) for part in parts]
 
     def save(self, folder: Path) -> None:
         """Write logits and tree to one safetensors file in ``folder``, which is made if need be."""
@@ -248,6 +253,24 @@ class TabularPolicy:
             )
             logits = file.get_tensor("logits")
         return cls(tree, logits, logits.dtype)
+
+    def load_weights(self, folder: Path) -> None:
+        """Take the logits that :meth:`save` wrote.
+
+        Raises:
+            UsageError: the folder holds no tabular policy, or one over another tree.
+        """
+        saved = TabularPolicy.load(folder)
+        if not torch.equal(saved.tree.children, self.tree.children):
+            raise UsageError(f"the policy in {folder} decides over another tree; load it with TabularPolicy.load")
+        with torch.no_grad():
+            self.logits.copy_(saved.logits)
+
+    def frozen(self, folder: Path) -> TabularPolicy:
+        """Return the policy that :meth:`save` wrote, without gradients."""
+        policy = TabularPolicy.load(folder)
+        policy.module.requires_grad_(False)
+        return policy
 
     # Single decisions
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from itertools import islice
 from typing import Any
 
 from assay.errors import UsageError
@@ -47,14 +46,16 @@ def sample(spec: Any, n: int = 3, start: int = 0) -> list[dict[str, Any]]:
     Raises:
         UsageError: the source cannot be made, or has no tasks there.
     """
-    if isinstance(spec, str) and spec.startswith("gym:"):
-        spec = {"name": "gym", "dataset": spec.removeprefix("gym:")}
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if isinstance(spec, dict) and str(spec.get("name")).startswith("gym:"):
+        spec = {**spec, "name": "gym", "dataset": spec["name"].removeprefix("gym:")}
     source = build("tasks", spec)
     if n < 1 or start < 0 or (source.size is not None and start >= source.size):
         of = "an endless source" if source.size is None else f"a source of {source.size} tasks"
         raise UsageError(f"no {n} tasks from number {start} in {of}")
     stop = start + n if source.size is None else min(start + n, source.size)
-    return [_row(source[i]) for i in islice(range(start, stop), n)]
+    return [_row(source[i]) for i in range(start, stop)]
 
 
 def _row(task: Task) -> dict[str, Any]:

@@ -5,19 +5,39 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from assay.errors import UsageError, nearest
+from assay.errors import RunError, UsageError, nearest
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed
 from assay.types import Task
 
 CHUNK = 256
 """Items generated from one derived seed. Part of what defines item i: some data sets depend on their own size."""
+
+UNSTABLE = frozenset(
+    {
+        "codeio",
+        "intermediate_integration",
+        "isomorphic_strings",
+        "knight_swap",
+        "list_functions",
+        "polynomial_multiplication",
+        "ransom_note",
+        "word_ladder",
+    }
+)
+"""Data sets whose items also depend on string hashes or on global generators; found by comparing processes."""
+
+UNSTABLE_CHUNK = 64
 
 
 @part("tasks", "gym")
@@ -47,11 +67,11 @@ class Gym:
         if self.size is not None and self.size < 1:
             raise UsageError(f"tasks 'gym': size {self.size} must be at least 1, or left out for an endless source")
         check_config(self.dataset, self.config)
-        self._chunk(0)
+        _create(self.dataset, self._options(0))
 
     def __getitem__(self, index: int) -> Task:
-        chunk, offset = divmod(check_index(index, self.size), CHUNK)
-        entry = self._chunk(chunk)[offset]
+        chunk, offset = divmod(check_index(index, self.size), self._chunk_size)
+        entry = _items(self.dataset, self._options(chunk))[offset]
         # Where an item came from is not part of it: the same question must look the same wherever it turns up.
         metadata = {k: v for k, v in entry["metadata"].items() if k not in ("source_dataset", "source_index")}
         answer = entry.get("answer")
@@ -59,26 +79,62 @@ class Gym:
         return Task(
             id=f"{self.dataset}/{self.seed}/{index}",
             prompt=entry["question"] + ("\n\nPut the final answer between <answer> and </answer>." if tagged else ""),
-            reference={"dataset": self.dataset, "config": self.config, "entry": {**entry, "metadata": metadata}},
+            reference={"dataset": self.dataset, "entry": {**entry, "metadata": metadata}},
             kind="gym",
             solution=None if answer is None else f"<answer>{answer}</answer>" if tagged else str(answer),
             meta={"source": "gym", "dataset": self.dataset, "difficulty": metadata.get("difficulty")},
         )
 
-    def _chunk(self, number: int) -> Any:
-        return _dataset(self.dataset, json.dumps(self.config, sort_keys=True), self.seed, number)
+    @property
+    def _chunk_size(self) -> int:
+        return UNSTABLE_CHUNK if self.dataset in UNSTABLE else CHUNK
+
+    def _options(self, chunk: int) -> str:
+        # reasoning-gym draws item i from seed + i, so neighbouring seeds would share all items but one.
+        derived = int(np.random.SeedSequence([self.seed, chunk]).generate_state(1)[0])
+        return json.dumps({**self.config, "seed": derived, "size": self._chunk_size}, sort_keys=True)
+
+
+def _create(name: str, options: str) -> Any:
+    from reasoning_gym.factory import create_dataset
+
+    try:
+        return create_dataset(name, **json.loads(options))
+    except Exception as error:
+        raise UsageError(f"reasoning-gym data set {name!r} refuses the options {options}: {error}") from error
 
 
 @functools.lru_cache(maxsize=32)
-def _dataset(name: str, config: str, seed: int, chunk: int) -> Any:
-    from reasoning_gym.factory import create_dataset
+def _items(name: str, options: str) -> Sequence[dict[str, Any]]:
+    return _generate_apart(name, json.loads(options)) if name in UNSTABLE else _create(name, options)
 
-    # reasoning-gym draws item i from seed + i, so neighbouring seeds would share all items but one.
-    derived = int(np.random.SeedSequence([seed, chunk]).generate_state(1)[0])
-    try:
-        return create_dataset(name, **{**json.loads(config), "seed": derived, "size": CHUNK})
-    except Exception as error:
-        raise UsageError(f"reasoning-gym data set {name!r} refuses its config {config}: {error}") from error
+
+_GENERATE = """
+import pickle, random, sys
+import numpy
+from reasoning_gym.factory import create_dataset
+name, options = pickle.load(sys.stdin.buffer)
+out, sys.stdout = sys.stdout.buffer, sys.stderr
+random.seed(options["seed"])
+numpy.random.seed(options["seed"])
+dataset = create_dataset(name, **options)
+out.write(pickle.dumps([dataset[i] for i in range(options["size"])]))
+"""
+
+
+def _generate_apart(name: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Generate a chunk from first to last in a process whose hidden randomness is fixed."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "ignore", "-c", _GENERATE],
+        input=pickle.dumps((name, options)),
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+    )
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise RunError(f"reasoning-gym data set {name!r} failed to generate with {options}: {reason}")
+    return pickle.loads(done.stdout)
 
 
 def dataset_names() -> list[str]:

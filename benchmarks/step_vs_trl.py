@@ -1,0 +1,226 @@
+"""A full RL step of assay against TRL's GRPOTrainer on the same work.
+
+Same initial weights, prompts, group size, sampling, response limit, reward function, optimiser and number of optimiser
+steps, both in float32 on the CPU. Each side lives in a process of its own; the two take steps in turn, so that a noisy
+machine disturbs both alike. Printed per case: median seconds of each, and the median of the pairwise ratios.
+
+    python benchmarks/step_vs_trl.py [--cases a b c] [--steps 12]
+
+Needs the extra ``bench`` (TRL); case c needs models/SmolLM2-135M-Instruct.Q4_1.gguf and the extra ``gguf``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+GGUF = Path(__file__).parents[1] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One workload: what is trained, prompts per step, responses per prompt, most new tokens, and the ratio to reach."""
+
+    model: dict | str
+    prompts: int
+    group: int
+    tokens: int
+    goal: float
+    style: str = "compact"
+
+
+CASES = {
+    "a": Case({"hidden": 192, "layers": 4, "heads": 6}, 32, 8, 32, 1.5),
+    "b": Case({"hidden": 128, "layers": 3, "heads": 4}, 64, 16, 8, 1.5),
+    "c": Case(str(GGUF), 8, 8, 64, 1.3, "words"),
+}
+
+
+def reward(completions: list, **_: object) -> list[float]:
+    """Something cheap that differs between responses: how many digits there are."""
+    texts = [c if isinstance(c, str) else c[0]["content"] for c in completions]
+    return [float(sum(x.isdigit() for x in t)) for t in texts]
+
+
+def tasks(case: Case) -> list:
+    from assay.tasks.arithmetic import Arithmetic
+
+    source = Arithmetic(digits=2, min_digits=2, style=case.style)
+    return [source[i] for i in range(case.prompts * 64)]
+
+
+def prepare(case: Case, folder: Path) -> None:
+    """Save the initial weights for both sides."""
+    from assay.policies.causal_lm import CausalLM
+    from assay.policies.loading import ModelConfig
+
+    spec = {"nano": case.model} if isinstance(case.model, dict) else {"source": case.model}
+    CausalLM.load(ModelConfig.model_validate(spec)).save(folder)
+
+
+def wait_for_go() -> None:
+    if sys.stdin.readline().strip() != "go":
+        os._exit(0)
+
+
+def report(seconds: float, tokens: float) -> None:
+    print(json.dumps({"seconds": seconds, "tokens": tokens}), flush=True)
+
+
+def run_assay(case: Case, folder: Path) -> None:
+    """Take one step of assay's loop for each line ``go``."""
+    from assay.config import load_config
+    from assay.rewards.function import FunctionReward
+    from assay.training.build import build_trainer
+    from assay.training.console import Reporter
+
+    config = load_config(
+        {
+            "model": {"source": str(folder)},
+            "tasks": {"eval_size": 1},
+            "rollout": {"prompts": case.prompts, "group": case.group, "max_tokens": case.tokens},
+            "train": {"lr": 1e-6},
+            "run": {"dir": tempfile.mkdtemp(), "rollouts_every": 10**9, "tensorboard": False},
+        }
+    )
+    trainer = build_trainer(config, Reporter(quiet=True), tasks=tasks(case), reward=FunctionReward(reward))
+    trainer.prepare()
+    while True:
+        wait_for_go()
+        start = time.perf_counter()
+        metrics = trainer.rl_step()
+        report(time.perf_counter() - start, metrics["length/mean"])
+
+
+def run_trl(case: Case, folder: Path) -> None:
+    """Take one step of GRPOTrainer for each line ``go``."""
+    import transformers
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    lengths: list[float] = []
+
+    def counted(completions: list, completion_ids: list, **columns: object) -> list[float]:
+        lengths.append(statistics.mean(map(len, completion_ids)))
+        return reward(completions, **columns)
+
+    class Turns(transformers.TrainerCallback):
+        def on_step_begin(self, *_: object, **__: object) -> None:
+            wait_for_go()
+            self.start = time.perf_counter()
+
+        def on_step_end(self, *_: object, **__: object) -> None:
+            report(time.perf_counter() - self.start, lengths[-1])
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="left")
+    chat = getattr(tokenizer, "chat_template", None) is not None
+    prompts = [[{"role": "user", "content": t.prompt}] if chat else t.prompt for t in tasks(case)]
+    trainer = GRPOTrainer(
+        model=transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="float32"),
+        reward_funcs=counted,
+        processing_class=tokenizer,
+        train_dataset=Dataset.from_dict({"prompt": prompts}),
+        args=GRPOConfig(
+            output_dir=tempfile.mkdtemp(),
+            per_device_train_batch_size=case.prompts * case.group,
+            num_generations=case.group,
+            max_completion_length=case.tokens,
+            learning_rate=1e-6,
+            lr_scheduler_type="constant",
+            beta=0.0,
+            temperature=1.0,
+            max_steps=10**6,
+            use_cpu=True,
+            bf16=False,
+            gradient_checkpointing=False,
+            save_strategy="no",
+            logging_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        ),
+        callbacks=[Turns()],
+    )
+    trainer.train()
+
+
+def compare(name: str, case: Case, steps: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "model"
+        prepare(case, folder)
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        sides = {
+            side: subprocess.Popen(
+                [sys.executable, __file__, "--side", side, "--cases", name, "--folder", str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=environment,
+            )
+            for side in ("assay", "trl")
+        }
+        rows: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
+        try:
+            for _ in range(steps + 2):
+                for side, process in sides.items():
+                    assert process.stdin is not None and process.stdout is not None
+                    process.stdin.write("go\n")
+                    process.stdin.flush()
+                    for line in process.stdout:
+                        if line.startswith('{"seconds"'):
+                            rows[side].append(json.loads(line))
+                            break
+                    else:
+                        raise SystemExit(f"{side} ended early; run it by hand: --side {side} --cases {name} --folder MODEL")
+        finally:
+            for process in sides.values():
+                process.kill()
+    counted = {side: r[2:] for side, r in rows.items()}  # the first two steps warm caches up
+    seconds = {side: [x["seconds"] for x in r] for side, r in counted.items()}
+    return {
+        "assay": statistics.median(seconds["assay"]),
+        "trl": statistics.median(seconds["trl"]),
+        "ratio": statistics.median(t / a for a, t in zip(seconds["assay"], seconds["trl"], strict=True)),
+        "assay_tokens": statistics.mean(x["tokens"] for x in counted["assay"]),
+        "trl_tokens": statistics.mean(x["tokens"] for x in counted["trl"]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--side", choices=["assay", "trl"], help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.side:
+        {"assay": run_assay, "trl": run_trl}[arguments.side](CASES[arguments.cases[0]], arguments.folder)
+        return
+    missed = []
+    for name in arguments.cases:
+        case = CASES[name]
+        if isinstance(case.model, str) and not Path(case.model).is_file():
+            print(f"({name}) skipped: no {case.model}; `make real` fetches it")
+            continue
+        found = compare(name, case, arguments.steps)
+        print(
+            f"({name}) {case.prompts} x {case.group}, at most {case.tokens} tokens: assay {found['assay']:.3f} s "
+            f"({found['assay_tokens']:.1f} tokens), TRL {found['trl']:.3f} s ({found['trl_tokens']:.1f} tokens), "
+            f"ratio {found['ratio']:.2f} (goal {case.goal})",
+            flush=True,
+        )
+        if found["ratio"] < case.goal:
+            missed.append(name)
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
