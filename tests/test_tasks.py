@@ -308,11 +308,21 @@ def test_gym_config_changes_task_and_scorer():
 
 
 def test_gym_scores_with_the_config_the_task_was_made_with():
-    # With its default config, the scorer of puzzle24 refuses numbers above 10.
-    source = make("gym", dataset="puzzle24", config={"min_value": 1, "max_value": 24})
-    tasks = [source[i] for i in range(8)]
-    assert any(int(n) > 10 for t in tasks for n in re.findall(r"\d+", t.solution))
-    assert all(VERIFIER(t, t.solution).passed for t in tasks)
+    # The scorer of decimal_arithmetic tolerates one unit in the last of max_num_decimal_places, by default three.
+    for places, verdict in ((2, True), (3, False)):
+        task = make(
+            "gym",
+            dataset="decimal_arithmetic",
+            config={"min_num_decimal_places": places, "max_num_decimal_places": places},
+        )[0]
+        answer = float(task.reference["entry"]["answer"])
+        assert VERIFIER(task, str(answer + 0.004)).passed is verdict
+
+
+def test_gym_says_which_config_cannot_generate():
+    source = make("gym", dataset="decimal_arithmetic", config={"max_num_decimal_places": 2})
+    with pytest.raises(UsageError, match=r"'decimal_arithmetic' cannot generate .*max_num_decimal_places.*empty range"):
+        source[0]
 
 
 def test_the_same_gym_question_is_the_same_content_wherever_it_turns_up():

@@ -71,7 +71,7 @@ class Gym:
 
     def __getitem__(self, index: int) -> Task:
         chunk, offset = divmod(check_index(index, self.size), self._chunk_size)
-        entry = _items(self.dataset, self._options(chunk))[offset]
+        entry = self._entry(chunk, offset)
         # Where an item came from is not part of it: the same question must look the same wherever it turns up.
         metadata = {k: v for k, v in entry["metadata"].items() if k not in ("source_dataset", "source_index")}
         answer = entry.get("answer")
@@ -79,11 +79,21 @@ class Gym:
         return Task(
             id=f"{self.dataset}/{self.seed}/{index}",
             prompt=entry["question"] + ("\n\nPut the final answer between <answer> and </answer>." if tagged else ""),
-            reference={"dataset": self.dataset, "entry": {**entry, "metadata": metadata}},
+            reference={"dataset": self.dataset, "config": self.config, "entry": {**entry, "metadata": metadata}},
             kind="gym",
             solution=None if answer is None else f"<answer>{answer}</answer>" if tagged else str(answer),
             meta={"source": "gym", "dataset": self.dataset, "difficulty": metadata.get("difficulty")},
         )
+
+    def _entry(self, chunk: int, offset: int) -> dict[str, Any]:
+        items = _items(self.dataset, self._options(chunk))
+        try:
+            return items[offset]
+        except Exception as error:
+            # Not every data set checks its options; some fail only when they draw.
+            raise UsageError(
+                f"reasoning-gym data set {self.dataset!r} cannot generate with the config {self.config}: {error}"
+            ) from error
 
     @property
     def _chunk_size(self) -> int:
