@@ -54,6 +54,8 @@ def quickstart(overrides: Overrides = (), quiet: bool = False) -> int:
     """
     from assay.api import train as run
 
+    if not any(o.startswith("run.dir=") for o in overrides):
+        overrides = (*overrides, f'run.dir="{_free(Path("runs") / "quickstart")}"')
     return _outcome(run(Path(__file__).parent / "recipes" / "quickstart.toml", overrides=overrides, quiet=quiet))
 
 
@@ -231,7 +233,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _app(commands: dict[str, Callable[..., int]]) -> tyro.extras.SubcommandApp:
     app = tyro.extras.SubcommandApp()
     for name, command in commands.items():
-        app.command(command, name=name)
+        app.command(name=name)(command)
     return app
 
 
@@ -247,8 +249,17 @@ def _guarded(command: Callable[[], int]) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output went away, as `| head` does.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
+
+
+def _free(path: Path) -> Path:
+    """The path itself, or the first of path-2, path-3, ... that does not exist."""
+    tried, n = path, 1
+    while tried.exists():
+        n += 1
+        tried = path.with_name(f"{path.name}-{n}")
+    return tried
 
 
 def _outcome(result: Result) -> int:

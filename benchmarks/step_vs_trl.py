@@ -92,7 +92,7 @@ def run_assay(case: Case, folder: Path) -> None:
         }
     )
     trainer = build_trainer(config, Reporter(quiet=True), tasks=tasks(case), reward=FunctionReward(reward))
-    trainer.prepare()
+    trainer.start_rl()
     while True:
         wait_for_go()
         start = time.perf_counter()
@@ -179,7 +179,9 @@ def compare(name: str, case: Case, steps: int) -> dict[str, float]:
                             rows[side].append(json.loads(line))
                             break
                     else:
-                        raise SystemExit(f"{side} ended early; run it by hand: --side {side} --cases {name} --folder MODEL")
+                        raise SystemExit(
+                            f"{side} ended early; run it by hand: --side {side} --cases {name} --folder MODEL"
+                        )
         finally:
             for process in sides.values():
                 process.kill()

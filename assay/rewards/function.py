@@ -43,9 +43,7 @@ class FunctionReward:
         self.name = getattr(self.function, "__name__", type(self.function).__name__)
         parameters = inspect.signature(self.function).parameters
         self.batched = "completions" in parameters
-        self.columns = (
-            None if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
-        )
+        self.columns = None if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
         if not self.batched and len(parameters) < 2:
             raise UsageError(
                 f"reward function {self.name}{inspect.signature(self.function)} fits neither "
@@ -71,7 +69,8 @@ class FunctionReward:
     def _batched(self, batch: Batch) -> list[Any]:
         chat = [not isinstance(t.prompt, str) for t in batch.tasks]
         completions = [
-            [{"role": "assistant", "content": e.text}] if c else e.text for c, e in zip(chat, batch.episodes, strict=True)
+            [{"role": "assistant", "content": e.text}] if c else e.text
+            for c, e in zip(chat, batch.episodes, strict=True)
         ]
         prompts = [list(t.prompt) if c else t.prompt for c, t in zip(chat, batch.tasks, strict=True)]
         columns: dict[str, list[Any]] = {
@@ -88,12 +87,14 @@ class FunctionReward:
         try:
             values = self.function(completions=completions, **columns)
         except Exception as error:
-            raise RunError(f"reward function {self.name} raised {type(error).__name__}: {error}") from error
+            raise RunError(f"reward function {self.name} raised {_line(error)}") from error
         if isinstance(values, torch.Tensor):
             values = values.tolist()
         if not hasattr(values, "__len__") or len(values) != len(batch):
             got = f"{len(values)} values" if hasattr(values, "__len__") else f"a {type(values).__name__}"
-            raise RunError(f"reward function {self.name} returned {got} for {len(batch)} completions; return one number each")
+            raise RunError(
+                f"reward function {self.name} returned {got} for {len(batch)} completions; return one number each"
+            )
         return list(values)
 
     def _number(self, value: Any, row: int, batch: Batch) -> float | None:
@@ -110,7 +111,7 @@ class FunctionReward:
 
     def _blame(self, error: Exception, row: int, batch: Batch) -> str:
         return (
-            f"reward function {self.name} raised {type(error).__name__}: {error} for row {row} "
+            f"reward function {self.name} raised {_line(error)} for row {row} "
             f"(task {batch.tasks[row].id}, response {batch.episodes[row].text[:60]!r})"
         )
 
@@ -126,8 +127,13 @@ def load_function(reference: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UsageError(f"reward function {reference!r}: {path} raised {type(error).__name__}: {error}") from error
+        raise UsageError(f"reward function {reference!r}: {path} raised {_line(error)}") from error
     if not callable(getattr(module, name, None)):
         functions = [k for k, v in vars(module).items() if inspect.isfunction(v)]
         raise UsageError(f"reward function {reference!r}: {path} has no function {name!r}{nearest(name, functions)}")
     return getattr(module, name)
+
+
+def _line(error: Exception) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

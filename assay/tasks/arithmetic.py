@@ -41,6 +41,8 @@ class Arithmetic:
         terms: numbers per problem, at least 2.
         scratchpad: whether the solution shows its steps.
         style: ``compact``, or ``words`` for pretrained models.
+        noise: chance that a digit of the worked solution is replaced by a random one, as in demonstrations by someone
+            who makes slips; the reference stays right.
 
     Raises:
         UsageError: an option out of range.
@@ -53,6 +55,7 @@ class Arithmetic:
     terms: int = 2
     scratchpad: bool = False
     style: Literal["compact", "words"] = "compact"
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         check_seed("tasks 'arithmetic'", self.seed)
@@ -63,6 +66,8 @@ class Arithmetic:
             )
         if self.terms < 2:
             raise UsageError(f"tasks 'arithmetic': terms {self.terms} must be at least 2")
+        if not 0 <= self.noise <= 1:
+            raise UsageError(f"tasks 'arithmetic': noise {self.noise} must be in [0, 1]")
 
     @property
     def size(self) -> None:
@@ -75,7 +80,8 @@ class Arithmetic:
 
     def __getitem__(self, index: int) -> Task:
         check_index(index, None)
-        numbers = self._numbers(generator(self.seed, index))
+        rng = generator(self.seed, index)
+        numbers = self._numbers(rng)
         symbol = _SYMBOL[self.operation]
         if self.style == "compact":
             prompt = symbol.join(map(str, numbers)) + "="
@@ -93,7 +99,7 @@ class Arithmetic:
             prompt=prompt,
             reference=str(answer),
             kind="exact" if self.style == "compact" else "number",
-            solution="\n".join([*steps, str(answer)]),
+            solution=slips("\n".join([*steps, str(answer)]), self.noise, rng),
             meta={"source": "arithmetic", "operation": self.operation, "difficulty": max(len(str(n)) for n in numbers)},
         )
 
@@ -117,6 +123,14 @@ def _reduce(operation: Operation, numbers: list[int]) -> int:
     for n in numbers[1:]:
         total = total - n if operation == "subtraction" else total * n
     return total
+
+
+def slips(text: str, noise: float, rng: np.random.Generator) -> str:
+    """Replace each digit by a random one with probability ``noise``."""
+    if not noise:
+        return text
+    draws = rng.random((len(text), 2)).tolist()
+    return "".join(str(int(10 * d)) if c.isdigit() and u < noise else c for c, (u, d) in zip(text, draws, strict=True))
 
 
 def work(operation: Operation, numbers: list[int]) -> list[str]:

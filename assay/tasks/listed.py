@@ -18,7 +18,9 @@ class Listed:
     def __init__(self, tasks: Sequence[Task]):
         for i, task in enumerate(tasks):
             if not isinstance(task, Task):
-                raise UsageError(f"element {i} of tasks is a {type(task).__name__}; give assay.Task(id=..., prompt=...)")
+                raise UsageError(
+                    f"element {i} of tasks is a {type(task).__name__}; give assay.Task(id=..., prompt=...)"
+                )
         self._tasks = list(tasks)
 
     @property
