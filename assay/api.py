@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.config import RunConfig, load_config
+from assay.config import RunConfig, load_config, table
+from assay.errors import UsageError
 from assay.evaluate.evaluation import Evaluation
 from assay.method import Method
 from assay.tasks.base import TaskSource
@@ -18,7 +19,7 @@ from assay.types import Task
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run left: its folder, the evaluations before and after RL, and the signal that stopped it early, if any."""
+    """What a run left: its folder, the evaluations before and after RL, the signal that stopped it early, if any."""
 
     folder: Path
     before: Evaluation | None
@@ -43,7 +44,7 @@ def train(
     Args:
         recipe: a TOML file, a mapping of its sections, a configuration, or ``None`` for the defaults.
         model: what learns: ``nano``, a folder, a GGUF file, a hub id, or a ``[model]`` table.
-        tasks: a source's name or table, a source, or a list of tasks.
+        tasks: a source's name or table, a ``[tasks]`` table, a source, or a list of tasks.
         method: ``grpo``, a paper's id, a ``[method]`` table, or a :class:`~assay.method.Method`.
         reward: ``reward(task, response) -> float``, TRL's ``reward(prompts, completions, **columns) -> list[float]``, a
             reward part, or ``"file.py:name"``; in place of the verdict's score.
@@ -56,51 +57,67 @@ def train(
         UsageError: something does not fit; nothing was started.
         RunError: something failed while running; the last checkpoint is kept.
     """
-    data: dict[str, Any]
+    source = tasks if isinstance(tasks, str | Mapping) else None
+    name = method if isinstance(method, str | Mapping) else None
+    file = reward if isinstance(reward, str) else None
+    if resume is not None and (sections or any(v is not None for v in (recipe, model, source, name, file))):
+        raise UsageError(
+            "a resumed run keeps its recipe; beside resume, give overrides, and the tasks, method or reward that were "
+            "Python objects"
+        )
     if isinstance(recipe, RunConfig):
         data = recipe.model_dump(mode="json", exclude_unset=True)
     elif recipe is None or isinstance(recipe, Mapping):
         data = dict(recipe or {})
     else:
         data = load_config(recipe).model_dump(mode="json", exclude_unset=True)
-    for name, section in sections.items():
-        data[name] = {**data.get(name, {}), **section} if isinstance(section, Mapping) else section
-    if model is not None:
+    for key, section in sections.items():
+        data[key] = {**table(data, key), **section} if isinstance(section, Mapping) else section
+    if isinstance(model, str):
+        data["model"] = {**table(data, "model"), "source": model}
+    elif model is not None:
         data["model"] = model
-    if isinstance(tasks, str | Mapping):
-        data["tasks"] = {**data.get("tasks", {}), "source": tasks}
-    if isinstance(method, str | Mapping):
-        data["method"] = method
-    config = load_config(data, overrides)
-    if isinstance(reward, str):
-        from assay.rewards.function import load_function
-
-        reward = load_function(reward)
+    if source is not None:
+        whole = isinstance(source, Mapping) and "name" not in source
+        data["tasks"] = {**table(data, "tasks"), **(source if whole else {"source": source})}  # type: ignore[dict-item]
+    if method is not None:
+        data["method"] = name or {}
+    if file is not None:
+        data["method"] = {**table(data, "method"), "reward": {"name": "function", "function": file}}
     trainer = build_trainer(
-        config,
+        load_config(data, () if resume is not None else overrides),
         Reporter(quiet),
         resume=Path(resume) if resume is not None else None,
         overrides=overrides,
-        tasks=None if tasks is None or isinstance(tasks, str | Mapping) else tasks,
-        method=method if isinstance(method, Method) else None,
-        reward=reward,
+        tasks=tasks if _is_object(tasks) else None,  # type: ignore[arg-type]
+        method=method if _is_object(method) else None,  # type: ignore[arg-type]
+        reward=reward if _is_object(reward) else None,  # type: ignore[arg-type]
     )
+    run = trainer.folder
     try:
         interrupt = trainer.run(resume is not None)
         if trainer.config.run.report:
             from assay.report.html import write_report
 
-            path = write_report(trainer.folder.path)
-            trainer.reporter.line(f"report: {path}")
+            with run.writing("the report"):
+                trainer.reporter.line(f"report: {write_report(run.path)}")
+    except KeyboardInterrupt:
+        trainer.reporter.line(f"stopped at once; continue with: assay train --resume {run.path}")
+        raise
     finally:
-        trainer.folder.close()
+        run.close()
 
     def evaluation(label: str) -> Evaluation | None:
-        path = trainer.folder.evaluation(label)
+        path = run.evaluation(label)
         return Evaluation.from_parquet(path) if path.is_file() else None
 
     stopped = interrupt.requested.name if interrupt.requested else None
-    return Result(trainer.folder.path, evaluation("before"), evaluation("after"), stopped)
+    return Result(run.path, evaluation("before"), evaluation("after"), stopped)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether an argument is a part itself, not a name or a table."""
+    return value is not None and not isinstance(value, str | Mapping)
 
 
 def evaluate(
@@ -158,6 +175,6 @@ def evaluate(
             rng=random.fresh("evaluate/command"),
             label="evaluation",
             step=step,
-            chunk=max(1, config.rollout.max_rows // samples),
+            chunk=max(1, config.rollout.max_rows // max(1, samples)),
             progress=lambda done, total: tick(done),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -13,16 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional
 
-from assay.errors import AssayError, UsageError
+from assay.errors import AssayError, RunError, UsageError
 
 if TYPE_CHECKING:
     from assay.api import Result
 
+Commands = dict[str, Callable[..., int]]
 Overrides = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="a.b.c=value")]
 
 
 def train(
-    recipe: Annotated[Path | None, Positional] = None,
+    recipe: Annotated[str | None, Positional, tyro.conf.arg(metavar="[RECIPE]")] = None,
     overrides: Overrides = (),
     resume: Path | None = None,
     quiet: bool = False,
@@ -30,17 +32,18 @@ def train(
     """Train a model by a recipe.
 
     Args:
-        recipe: a TOML file; see the recipes folder.
+        recipe: a TOML file; see the recipes folder. Without one, overrides change the defaults.
         overrides: changes to the recipe, e.g. train.steps=50 method.credit=grpo.
         resume: continue the run in this folder from its last checkpoint, bit for bit.
         quiet: print nothing but errors.
     """
     from assay.api import train as run
 
+    if recipe is not None and "=" in recipe and not Path(recipe).exists():
+        overrides, recipe = (recipe, *overrides), None
     if resume is not None and recipe is not None:
-        # With --resume the first word is an override, not a recipe.
-        overrides, recipe = (str(recipe), *overrides), None
-    if recipe is None and resume is None:
+        raise UsageError(f"--resume takes the recipe from {resume}; leave out {recipe}")
+    if recipe is None and resume is None and not overrides:
         raise UsageError("name a recipe, assay train recipes/quickstart.toml, or continue a run with --resume RUN")
     return _outcome(run(recipe, overrides=overrides, resume=resume, quiet=quiet))
 
@@ -80,7 +83,10 @@ def evaluate(
 
     evaluation = run(target, overrides=overrides, samples=samples, quiet=as_json)
     if out is not None:
-        evaluation.to_parquet(out)
+        try:
+            evaluation.to_parquet(out)
+        except OSError as error:
+            raise RunError(f"could not write {out}: {error.strerror or error}") from None
     metrics = evaluation.metrics()
     if as_json:
         print(json.dumps(metrics))
@@ -170,7 +176,8 @@ def tasks_sample(
         if as_json:
             print(json.dumps(task, default=str, ensure_ascii=False))
         else:
-            print("\n".join(f"{key:>10}  {value}" for key, value in task.items() if value not in (None, (), [], {})), "\n")
+            shown = {k: v for k, v in task.items() if v not in (None, (), [], {})}
+            print("\n".join(f"{k:>10}  {v}" for k, v in shown.items()), "\n")
     return 0
 
 
@@ -223,14 +230,16 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"assay {__version__}")
         return
     app = _app({"train": train, "quickstart": quickstart, "eval": evaluate, "report": report})
-    app.command(_app({"list": tasks_list, "show": tasks_show, "sample": tasks_sample}), name="tasks", help="Browse tasks.")
-    app.command(_app({"list": papers_list, "show": papers_show}), name="papers", help="Browse the papers.")
+    tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
+    papers: Commands = {"list": papers_list, "show": papers_show}
+    app.command(_app(tasks), name="tasks", help="Browse tasks.")
+    app.command(_app(papers), name="papers", help="Browse the papers.")
     if arguments in (["tasks"], ["papers"]):
         arguments = [*arguments, "list"]
     sys.exit(_guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments)))
 
 
-def _app(commands: dict[str, Callable[..., int]]) -> tyro.extras.SubcommandApp:
+def _app(commands: Commands) -> tyro.extras.SubcommandApp:
     app = tyro.extras.SubcommandApp()
     for name, command in commands.items():
         app.command(name=name)(command)
@@ -240,7 +249,10 @@ def _app(commands: dict[str, Callable[..., int]]) -> tyro.extras.SubcommandApp:
 def _guarded(command: Callable[[], int]) -> int:
     """Run a command; an error of ours, or an interrupt, ends it with one line and an exit code."""
     try:
-        return command()
+        code = command()
+        # Here, not when the interpreter ends, where a reader that went away would make a trace.
+        sys.stdout.flush()
+        return code
     except AssayError as error:
         print(f"assay: {error}", file=sys.stderr)
         return error.exit_code
@@ -248,8 +260,8 @@ def _guarded(command: Callable[[], int]) -> int:
         print("assay: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output went away, as `| head` does.
-        sys.stdout = None
+        # The reader of our output went away, as `| head` does; what is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
@@ -266,7 +278,8 @@ def _outcome(result: Result) -> int:
     """Exit code of a finished or stopped run; says how to go on with a stopped one."""
     if result.stopped_by is None:
         return 0
-    print(f"assay: stopped by {result.stopped_by}; continue with: assay train --resume {result.folder}", file=sys.stderr)
+    again = f"assay train --resume {result.folder}"
+    print(f"assay: stopped by {result.stopped_by}; continue with: {again}", file=sys.stderr)
     return 128 + int(signal.Signals[result.stopped_by])
 
 
@@ -274,7 +287,7 @@ def _plain(row: Any) -> dict[str, Any]:
     """A record as a dictionary that JSON can hold."""
     if is_dataclass(row) and not isinstance(row, type):
         row = asdict(row)
-    return {k: v for k, v in row.items() if not callable(v)}
+    return {k: v for k, v in row.items() if k != "factory"}
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from assay.errors import UsageError, nearest
 from assay.policies.loading import ModelConfig
@@ -15,9 +15,19 @@ from assay.policies.loading import ModelConfig
 Spec = str | dict[str, Any]
 """A part: its name, or a table with ``name`` and options."""
 
+NAMED_BY = {"method": "name", "model": "source", "tasks": "source"}
+"""Sections that a name can stand for, and the key it is the value of: ``model = "nano"``."""
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation is not bool:
+            raise ValueError("expected another type than true or false")
+        return value
 
 
 class TasksConfig(_Section):
@@ -37,6 +47,11 @@ class WarmupConfig(_Section):
     """Supervised training on the tasks' worked solutions before RL."""
 
     steps: int = Field(0, ge=0)
+    """At most this many steps; 0 goes to RL at once."""
+    target: float | None = Field(None, gt=0, le=1)
+    """Go on to RL once held-out pass@1 reaches this."""
+    every: int = Field(20, gt=0)
+    """Steps between looks at the target."""
     batch: int = Field(64, gt=0)
     """Solutions per step."""
     lr: float = Field(1e-3, gt=0)
@@ -141,12 +156,7 @@ class RunConfig(_Section):
     @classmethod
     def _short_forms(cls, data: Any) -> Any:
         """``method = "S014"``, ``model = "nano"`` and ``tasks = "countdown"`` stand for the table with that name."""
-        if isinstance(data, Mapping):
-            data = dict(data)
-            for section, key in (("method", "name"), ("model", "source"), ("tasks", "source")):
-                if isinstance(data.get(section), str):
-                    data[section] = {key: data[section]}
-        return data
+        return {**data, **{s: table(data, s) for s in NAMED_BY if s in data}} if isinstance(data, Mapping) else data
 
 
 def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -172,6 +182,8 @@ def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} is not TOML: {error}") from None
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     for override in overrides:
         apply_override(data, override)
     try:
@@ -180,8 +192,21 @@ def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides:
         raise UsageError(f"{where}: {_explain(error)}") from None
 
 
+def table(data: Mapping[str, Any], section: str) -> Any:
+    """Return a section of a recipe as a table, where a name may stand for one; anything else comes back as it is."""
+    value = data.get(section, {})
+    return {NAMED_BY[section]: value} if section in NAMED_BY and isinstance(value, str) else value
+
+
 def apply_override(data: dict[str, Any], override: str) -> None:
-    """Set one ``a.b.c=value`` in a nested dictionary; a name standing where a table is needed becomes that table's name."""
+    """Set one ``a.b.c=value`` in a nested dictionary.
+
+    A name standing where a table is needed becomes that table's name. A name for ``model`` or ``tasks`` keeps the rest
+    of the section; another method brings its own parts.
+
+    Raises:
+        UsageError: not of that form, or a value stands where a table is needed.
+    """
     key, equals, text = override.partition("=")
     if not equals or not all(key.split(".")):
         raise UsageError(f"override {override!r} is not of the form a.b.c=value")
@@ -189,11 +214,13 @@ def apply_override(data: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
+    if key in ("model", "tasks") and isinstance(value, str):
+        key = f"{key}.{NAMED_BY[key]}"
     *path, last = key.split(".")
     for i, part in enumerate(path):
         inner = data.setdefault(part, {})
         if isinstance(inner, str):
-            inner = data[part] = {"source" if i == 0 and part != "method" else "name": inner}
+            inner = data[part] = {NAMED_BY.get(part, "name") if i == 0 else "name": inner}
         if not isinstance(inner, dict):
             raise UsageError(f"override {override!r}: {part} is {inner!r}, not a table")
         data = inner
@@ -201,22 +228,29 @@ def apply_override(data: dict[str, Any], override: str) -> None:
 
 
 def dump_config(config: RunConfig) -> str:
-    """Return the configuration as TOML that :func:`load_config` reads back."""
+    """Return the configuration as TOML that :func:`load_config` reads back.
+
+    Raises:
+        UsageError: an option is something that TOML cannot hold.
+    """
     import tomli_w
 
-    return tomli_w.dumps(_without_none(config.model_dump(mode="json")))
+    try:
+        return tomli_w.dumps(_without_none(config.model_dump(mode="json")))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the configuration cannot be written as TOML: {error}; give options as plain data") from None
 
 
-def differences(a: RunConfig, b: RunConfig) -> list[str]:
-    """Return the keys, as ``a.b.c: old -> new``, in which two configurations differ."""
-    out: list[str] = []
+def differences(a: RunConfig, b: RunConfig) -> dict[str, str]:
+    """Return the keys ``a.b.c`` in which two configurations differ, each with ``old -> new``."""
+    out: dict[str, str] = {}
 
     def walk(x: Any, y: Any, key: str) -> None:
         if isinstance(x, dict) and isinstance(y, dict):
             for k in sorted({*x, *y}):
                 walk(x.get(k), y.get(k), f"{key}.{k}" if key else k)
         elif x != y:
-            out.append(f"{key}: {x!r} -> {y!r}")
+            out[key] = f"{x!r} -> {y!r}"
 
     walk(a.model_dump(mode="json"), b.model_dump(mode="json"), "")
     return out
@@ -233,7 +267,17 @@ def _explain(error: ValidationError) -> str:
             # Optional sections are unions with None.
             section = next((a for a in getattr(section, "__args__", ()) if hasattr(a, "model_fields")), section)
         return f"unknown key {key!r}{nearest(location[-1], section.model_fields)}"
-    return f"{key} = {first['input']!r}: {first['msg']}"
+    message = first["msg"].removeprefix("Value error, ")
+    if location[-1] in ("str", "dict[str,any]"):
+        key, message = ".".join(location[:-1]), "expected a name, or a table with a name and options"
+    elif first["type"] == "model_type":
+        message = "expected a table" + (" or a name" if key in NAMED_BY else "")
+    return f"{key} = {_short(first['input'])}: {message}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _copy(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,10 @@ import torch
 
 from assay.engines.base import Request, Sampling
 from assay.engines.sampling import draw, uniforms
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.policies.attention import Decode, KeyValueCache, Prefill
 from assay.policies.causal_lm import CausalLM, distinct
+from assay.policies.logprobs import CHUNK_BYTES
 from assay.types import Episode, Prompt, Stop
 
 
@@ -47,6 +48,12 @@ class HFEngine:
         return self.policy.encode(prompt)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        """See :class:`assay.engines.base.Engine`.
+
+        Raises:
+            UsageError: a prompt leaves no room for a response in the model's context.
+            RunError: the model gives something else than probabilities.
+        """
         rows: dict[Sampling, list[_Row]] = {}
         for i, request in enumerate(requests):
             prompt = self.encode(request.prompt)
@@ -54,8 +61,8 @@ class HFEngine:
             if room < 1:
                 text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
                 raise UsageError(
-                    f"a prompt of {len(prompt)} tokens does not fit the model's context of {self.policy.context}: "
-                    f"{text[:60]!r}...; leave the task out or use a model with a longer context"
+                    f"a prompt of {len(prompt)} tokens leaves no room for a response in the model's context of "
+                    f"{self.policy.context}: {text[:60]!r}...; leave the task out or use a model with a longer context"
                 )
             limit = min(request.sampling.max_tokens, room)
             rows.setdefault(request.sampling, []).extend(_Row(i, j, prompt, limit) for j in range(request.n))
@@ -78,12 +85,13 @@ class HFEngine:
         self, rows: list[_Row], sampling: Sampling, noise: list[np.ndarray], out: list[list[Episode | None]]
     ) -> None:
         policy, device = self.policy, self.policy.device
-        prompts, prompt_of = distinct([r.prompt for r in rows])
+        prompts, of = distinct([r.prompt for r in rows])
+        prompt_of = torch.tensor(of, device=device)
         width, steps = max(map(len, prompts)), max(r.limit for r in rows)
-        cache = KeyValueCache(len(rows), width)
-        prefill = Prefill([torch.from_numpy(p) for p in prompts], torch.tensor(prompt_of), cache, device)
-        hidden = policy.hidden(prefill.tokens, prefill)[prefill.last[torch.tensor(prompt_of, device=device)]]
-        cache.start(min(steps, 256))
+        cache = KeyValueCache()
+        prefill = Prefill([torch.from_numpy(p) for p in prompts], cache, device)
+        hidden = policy.hidden(prefill.tokens, prefill)[prefill.last[prompt_of]]
+        cache.start(prompt_of, min(steps, 256))
 
         lengths = torch.tensor([len(r.prompt) for r in rows], device=device)
         bias = None
@@ -93,39 +101,50 @@ class HFEngine:
         uniform = torch.from_numpy(np.stack([noise[r.request][r.sample] for r in rows])).to(device)
         limits = torch.tensor([r.limit for r in rows], device=device)
         stop_ids = torch.tensor(policy.stop_ids, device=device)
-        head = policy.head
 
         tokens = torch.zeros(len(rows), steps, dtype=torch.int64, device=device)
         logprobs = torch.zeros(len(rows), steps, device=device)
         entropies = torch.zeros(len(rows), steps, device=device)
         counts = torch.zeros(len(rows), dtype=torch.int64, device=device)
-        texts_done = np.zeros(len(rows), dtype=bool)
+        stopped = np.zeros(len(rows), dtype=bool)
         order = torch.arange(len(rows), device=device)  # row of the output that each cache row writes
 
         for step in range(steps):
-            logp = head.logits(hidden, sampling.temperature or 1.0).log_softmax(-1)
-            token = draw(logp, uniform[order, step], sampling.temperature == 0, sampling.top_k, sampling.top_p)
+            token, logprobs[order, step], entropies[order, step] = self._sample(hidden, uniform[order, step], sampling)
             tokens[order, step] = token
-            logprobs[order, step] = logp.gather(-1, token[:, None])[:, 0]
-            entropies[order, step] = -(logp.exp() * logp.clamp(min=-1e30)).sum(-1)
             done = torch.isin(token, stop_ids) | (limits[order] == step + 1)
             if sampling.stop:
-                ended = self._stopped(tokens[order, : step + 1].cpu().numpy(), sampling.stop)
-                texts_done[order.cpu().numpy()] |= ended
+                ended = self._contains(tokens[order, : step + 1], sampling.stop)
+                stopped[order.cpu().numpy()] = ended
                 done |= torch.from_numpy(ended).to(device)
             if bool(done.any()):
                 counts[order[done]] = step + 1
                 keep = self._compact(cache, done, width + step)
-                order, token, done = order[keep], token[keep], done[keep]
-                lengths = lengths[keep]
+                order, token, lengths = order[keep], token[keep], lengths[keep]
                 bias = None if bias is None else bias[keep]
             if len(order) == 0:
                 break
             cache.reserve(width + step)
-            layout = Decode(cache, lengths + step, len(order), width + step, bias)
-            hidden = policy.hidden(token, layout)
+            hidden = policy.hidden(token, Decode(cache, lengths + step, len(order), width + step, bias))
 
-        self._collect(rows, tokens, logprobs, entropies, counts, texts_done, out)
+        self._collect(rows, tokens, logprobs, entropies, counts, stopped, out)
+
+    def _sample(
+        self, hidden: torch.Tensor, uniform: torch.Tensor, sampling: Sampling
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Draw a token per row; return tokens, their log-probabilities and entropies. Works through blocks of rows."""
+        head = self.policy.head
+        block = max(1, CHUNK_BYTES // (4 * len(head.weight)))
+        parts = []
+        for h, u in zip(hidden.split(block), uniform.split(block), strict=True):
+            logp = head.logits(h, sampling.temperature or 1.0).log_softmax(-1)
+            entropy = -(logp.exp() * logp.clamp(min=-1e4)).sum(-1)
+            if not bool(entropy.isfinite().all()):
+                raise RunError("the model gives NaN for probabilities, so its weights have diverged; lower train.lr")
+            token = draw(logp, u, sampling.temperature == 0, sampling.top_k, sampling.top_p)
+            parts.append((token, logp.gather(-1, token[:, None])[:, 0], entropy))
+        token, logprob, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
+        return token, logprob, entropy
 
     @staticmethod
     def _compact(cache: KeyValueCache, done: torch.Tensor, column: int) -> torch.Tensor:
@@ -139,10 +158,10 @@ class HFEngine:
         keep[holes] = movers
         return keep
 
-    def _stopped(self, tokens: np.ndarray, stops: tuple[str, ...]) -> np.ndarray:
+    def _contains(self, tokens: torch.Tensor, stops: tuple[str, ...]) -> np.ndarray:
         """Tell which rows contain a stop string; only as many last tokens are read as could have completed one."""
         tail = max(map(len, stops)) * 4 + 8
-        texts = self.policy.tokenizer.batch_decode(tokens[:, -tail:], skip_special_tokens=True)
+        texts = self.policy.tokenizer.batch_decode(tokens[:, -tail:].tolist(), skip_special_tokens=True)
         return np.array([any(s in text for s in stops) for text in texts])
 
     def _collect(
@@ -152,27 +171,29 @@ class HFEngine:
         logprobs: torch.Tensor,
         entropies: torch.Tensor,
         counts: torch.Tensor,
-        texts_done: np.ndarray,
+        stopped: np.ndarray,
         out: list[list[Episode | None]],
     ) -> None:
-        ids, lp, h, n = (x.cpu().numpy() for x in (tokens, logprobs, entropies, counts))
-        responses = [ids[i, : n[i]].copy() for i in range(len(rows))]
+        lengths = counts.tolist()
+        responses = [ids[:n] for ids, n in zip(tokens.tolist(), lengths, strict=True)]
         texts = self.policy.tokenizer.batch_decode(responses, skip_special_tokens=True)
+        ids, chosen, entropy = (x.cpu().numpy() for x in (tokens, logprobs, entropies))
         ends = set(self.policy.stop_ids)
-        for i, row in enumerate(rows):
+        for i, (row, n) in enumerate(zip(rows, lengths, strict=True)):
             stop: Stop = "length"
-            if int(responses[i][-1]) in ends:
+            if n and responses[i][-1] in ends:
                 stop = "eos"
-            elif texts_done[i]:
+            elif stopped[i]:
                 stop = "stop"
-            elif len(row.prompt) + len(responses[i]) >= self.policy.context:
+            elif len(row.prompt) + n >= self.policy.context:
                 stop = "context"
+            # Copies, so that an episode kept for long does not keep the whole table.
             out[row.request][row.sample] = Episode(
                 prompt=row.prompt,
-                tokens=responses[i],
-                mask=np.ones(len(responses[i]), dtype=bool),
-                logprobs=lp[i, : n[i]].copy(),
-                entropies=h[i, : n[i]].copy(),
+                tokens=ids[i, :n].copy(),
+                mask=np.ones(n, dtype=bool),
+                logprobs=chosen[i, :n].copy(),
+                entropies=entropy[i, :n].copy(),
                 text=texts[i],
                 stop=stop,
             )

@@ -11,7 +11,7 @@ from assay.engines.base import Request
 
 
 def uniforms(request: Request) -> np.ndarray:
-    """Return ``(n, max_tokens)`` numbers in [0, 1) that depend on the request's seed alone (Philox, a counter-based generator)."""
+    """Return ``(n, max_tokens)`` float64 numbers in [0, 1) that depend on the request's seed alone."""
     return np.random.Generator(np.random.Philox(key=request.seed)).random((request.n, request.sampling.max_tokens))
 
 
@@ -46,8 +46,8 @@ def draw(
 
 
 def _invert(probabilities: Float[Tensor, "B V"], uniform: Float[Tensor, "B"]) -> Int[Tensor, "B"]:
-    """Return the first index whose cumulative probability exceeds ``uniform`` times the total: never one of probability 0."""
-    cumulative = probabilities.cumsum(-1)
+    """Return the first index whose cumulative probability exceeds ``uniform`` of the total."""
+    cumulative = probabilities.cumsum(-1)  # flat where a probability is zero, so such an index is never the first
     total = cumulative[:, -1]
     point = (uniform * total.double()).to(total.dtype)
     point = torch.minimum(point, torch.nextafter(total, torch.zeros_like(total)))

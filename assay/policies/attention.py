@@ -26,12 +26,15 @@ class Layout(Protocol):
     """Says how the ``S`` packed tokens of one model call attend to each other.
 
     ``position_ids`` is ``(1, S)``; ``attend`` takes one layer's queries ``(1, H, S, D)``, keys and values
-    ``(1, H_kv, S, D)`` and returns ``(1, S, H, D)``.
+    ``(1, H_kv, S, D)`` and returns ``(1, S, H, D)``. A token sees itself and what stands before it in its sequence, the
+    last ``window`` tokens of that where the layer has a sliding window.
     """
 
     position_ids: Int[Tensor, "1 S"]
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor: ...
+    def attend(
+        self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None
+    ) -> Tensor: ...
 
 
 def packed_attention(
@@ -42,12 +45,30 @@ def packed_attention(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     assay_layout: Layout | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    is_causal: bool | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """The attention function registered with transformers under :data:`NAME`; everything else it passes is ignored."""
+    """The attention function registered with transformers under :data:`NAME`. Attention dropout is not applied.
+
+    Raises:
+        NotImplementedError: the model asks for a kind of attention that the layouts do not compute.
+    """
     if assay_layout is None:
         raise RuntimeError("a model set to packed attention was called without a layout; use CausalLM.forward")
-    return assay_layout.attend(int(module.layer_idx), query, key, value, scaling), None  # type: ignore[arg-type]
+    unknown = {
+        "a mask of its own": attention_mask is not None,
+        "capped attention scores": softcap is not None,
+        "attention sinks": s_aux is not None,
+        "attention to later tokens": is_causal is False,
+    }
+    for what, present in unknown.items():
+        if present:
+            raise NotImplementedError(f"it has {what}")
+    layer: int = module.layer_idx  # type: ignore[assignment]
+    return assay_layout.attend(layer, query, key, value, scaling, sliding_window), None
 
 
 def register() -> None:
@@ -57,9 +78,21 @@ def register() -> None:
     AttentionInterface.register(NAME, packed_attention)
 
 
-def causal(q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+def causal(q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None = None) -> Tensor:
     """Causal attention of right-padded rows: q ``(N, H, L, D)``, k and v ``(N, H_kv, L, D)``."""
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    length = q.shape[2]
+    near = None
+    if window is not None and window < length:
+        near = torch.ones(length, length, dtype=torch.bool, device=q.device).tril().triu(1 - window)
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=near, is_causal=near is None, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
+    )
+
+
+def count_up(lengths: Int[Tensor, "N"]) -> Int[Tensor, "S"]:
+    """Return 0, 1, ..., length - 1 for each length, one after the other."""
+    start = lengths.cumsum(0) - lengths
+    return torch.arange(int(lengths.sum())) - torch.repeat_interleave(start, lengths)
 
 
 class SharedPrompts:
@@ -69,7 +102,7 @@ class SharedPrompts:
     from it), so a response of T tokens contributes T - 1.
 
     Attributes:
-        predictors: ``(sum T,)`` packed index of the token from which each response token is predicted, responses in order.
+        predictors: ``(sum T,)`` packed index of the token that each response token is predicted from, in order.
 
     Args:
         prompts: U arrays of token ids, none empty.
@@ -104,24 +137,22 @@ class SharedPrompts:
         # Each packed token is read back from one row: a prompt's from the first row that continues it.
         first = torch.full((len(prompts),), len(inputs)).scatter_reduce(0, of, torch.arange(len(of)), "amin")
         rows = torch.arange(len(inputs))
-        prompt_columns = torch.cat([torch.arange(int(n)) for n in p])
-        response_columns = torch.cat([torch.arange(int(n)) for n in r]) if len(r) else torch.zeros(0, dtype=torch.int64)
+        prompt_columns = count_up(p)
+        response_columns = torch.repeat_interleave(p[of], r) + count_up(r)
         scatter = torch.cat(
             [
                 torch.repeat_interleave(first, p) * width + prompt_columns,
-                torch.repeat_interleave(rows, r) * width + torch.repeat_interleave(p[of], r) + response_columns,
+                torch.repeat_interleave(rows, r) * width + response_columns,
             ]
         )
-        self.position_ids = torch.cat([prompt_columns, torch.repeat_interleave(p[of], r) + response_columns])[None].to(
-            device
-        )
+        self.position_ids = torch.cat([prompt_columns, response_columns])[None].to(device)
         # The first token of a response is predicted from the prompt's last, the others from their left neighbour.
         t = torch.tensor([len(x) for x in responses])
-        step = torch.cat([torch.arange(int(n)) for n in t]) if len(t) else torch.zeros(0, dtype=torch.int64)
+        step = count_up(t)
         row = torch.repeat_interleave(rows, t)
-        self.predictors = torch.where(
-            step == 0, (prompt_start + p - 1)[of][row], response_start[row] + step - 1
-        ).to(device)
+        self.predictors = torch.where(step == 0, (prompt_start + p - 1)[of][row], response_start[row] + step - 1).to(
+            device
+        )
         self.map = RowMap(
             gather.to(device),
             scatter.to(device),
@@ -131,9 +162,9 @@ class SharedPrompts:
             len(prompts),
         )
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
-        qkv = [ToRows.apply(x[0].transpose(0, 1), self.map).transpose(1, 2) for x in (q, k, v)]
-        out = causal(*qkv, scale).transpose(1, 2)
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None) -> Tensor:
+        q, k, v = (ToRows.apply(x[0].transpose(0, 1), self.map).transpose(1, 2) for x in (q, k, v))
+        out = causal(q, k, v, scale, window).transpose(1, 2)
         return FromRows.apply(out, self.map)[None]
 
 
@@ -161,7 +192,7 @@ class ToRows(torch.autograd.Function):
         return x.reshape(x.shape[0], -1).index_select(0, rows.gather.reshape(-1)).view(*rows.gather.shape, *x.shape[1:])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         rows: RowMap = ctx.rows
         n, width, heads, dim = grad.shape
         grad = grad.reshape(n, width, heads * dim)
@@ -182,7 +213,7 @@ class FromRows(torch.autograd.Function):
         return x.reshape(n * width, heads * dim).index_select(0, rows.scatter).view(-1, heads, dim)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         n, width, heads, dim = ctx.shape
         out = grad.new_zeros(n * width, heads * dim)
         out[ctx.rows.scatter] = grad.reshape(-1, heads * dim)
@@ -195,26 +226,25 @@ class KeyValueCache:
     Finished rows leave by moving the last rows into their places, which copies only as many rows as finish.
     """
 
-    def __init__(self, rows: int, columns: int):
-        self.rows, self.columns = rows, columns
+    def __init__(self) -> None:
         self.data: Tensor | None = None  # (layers, 2, B, H_kv, C, D)
-        self._first: list[tuple[Tensor, Tensor]] = []
+        self._prompts: list[tuple[Tensor, Tensor]] = []
 
-    def put_prompt(self, layer: int, k: Tensor, v: Tensor) -> None:
-        """Store one layer's left-padded prompt keys and values, ``(B, H_kv, L, D)``; layers come in order."""
-        if layer != len(self._first):
+    def put_prompts(self, layer: int, k: Tensor, v: Tensor) -> None:
+        """Store one layer's left-padded prompt keys and values, ``(U, H_kv, L, D)``; layers come in order."""
+        if layer != len(self._prompts):
             raise RuntimeError(f"layer {layer} ran out of order in prefill")
-        self._first.append((k, v))
+        self._prompts.append((k, v))
 
-    def start(self, capacity: int) -> None:
-        """Move the prompts' keys and values into one block with room for ``capacity`` more columns."""
-        k, _ = self._first[0]
-        batch, heads, width, dim = k.shape
-        self.data = k.new_zeros(len(self._first), 2, batch, heads, width + capacity, dim)
-        for layer, (k, v) in enumerate(self._first):
-            self.data[layer, 0, :, :, :width] = k
-            self.data[layer, 1, :, :, :width] = v
-        self._first = []
+    def start(self, prompt_of: Int[Tensor, "B"], capacity: int) -> None:
+        """Give each row its prompt's keys and values, in one block with room for ``capacity`` more columns."""
+        k, _ = self._prompts[0]
+        _, heads, width, dim = k.shape
+        self.data = k.new_empty(len(self._prompts), 2, len(prompt_of), heads, width + capacity, dim)
+        for layer, prompts in enumerate(self._prompts):
+            for part, x in enumerate(prompts):
+                self.data[layer, part, :, :, :width] = x[prompt_of]
+        self._prompts = []
 
     def reserve(self, column: int) -> None:
         """Grow by half when ``column`` does not fit."""
@@ -229,44 +259,46 @@ class KeyValueCache:
 
 
 class Prefill:
-    """U prompts, each seen by itself; keys and values go to ``cache``, repeated for the rows that continue them."""
+    """U prompts, each seen by itself; keys and values go to ``cache``. ``last`` is where each one ends."""
 
-    def __init__(self, prompts: Sequence[Tensor], prompt_of: Tensor, cache: KeyValueCache, device: torch.device):
+    def __init__(self, prompts: Sequence[Tensor], cache: KeyValueCache, device: torch.device):
         lengths = torch.tensor([len(x) for x in prompts])
         width = int(lengths.max())
-        start = (lengths.cumsum(0) - lengths)[:, None]
+        end = lengths.cumsum(0)
+        start = (end - lengths)[:, None]
+        shift = (width - lengths)[:, None]
         column = torch.arange(width)[None]
         self.tokens = torch.cat(list(prompts)).to(device)
-        self.position_ids = torch.cat([torch.arange(int(n)) for n in lengths])[None].to(device)
-        right = torch.where(column < lengths[:, None], start + column, 0)
-        shift = width - lengths[:, None]
-        left = torch.where(column >= shift, start + column - shift, 0)
-        self.right = right.to(device)
-        self.left = left[prompt_of].to(device)
-        self.back = torch.cat([torch.arange(int(n)) + i * width for i, n in enumerate(lengths)]).to(device)
-        self.last = (lengths.cumsum(0) - 1).to(device)
+        self.position_ids = count_up(lengths)[None].to(device)
+        self.right = torch.where(column < lengths[:, None], start + column, 0).to(device)
+        self.left = torch.where(column >= shift, start + column - shift, 0).to(device)
+        row = torch.repeat_interleave(torch.arange(len(prompts)), lengths)
+        self.back = (row * width + count_up(lengths)).to(device)
+        self.last = (end - 1).to(device)
         self.cache = cache
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None) -> Tensor:
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (S, H, D)
-        self.cache.put_prompt(layer, k[self.left].transpose(1, 2), v[self.left].transpose(1, 2))
-        out = causal(*(x[self.right].transpose(1, 2) for x in (q, k, v)), scale).transpose(1, 2)
-        return out.flatten(0, 1)[self.back][None]
+        self.cache.put_prompts(layer, k[self.left].transpose(1, 2), v[self.left].transpose(1, 2))
+        q, k, v = (x[self.right].transpose(1, 2) for x in (q, k, v))
+        return causal(q, k, v, scale, window).transpose(1, 2).flatten(0, 1)[self.back][None]
 
 
 class Decode:
-    """One token per row of the cache, written at ``column``; ``bias`` ``(B, 1, 1, C)`` hides left padding, or is None."""
+    """One token per row of the cache, written at ``column``; ``bias`` ``(B, 1, 1, C)`` hides left padding."""
 
     def __init__(self, cache: KeyValueCache, positions: Tensor, rows: int, column: int, bias: Tensor | None):
         self.cache, self.rows, self.column, self.bias = cache, rows, column, bias
         self.position_ids = positions[None]
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> Tensor:
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None) -> Tensor:
         assert self.cache.data is not None
         keys, values = self.cache.data[layer, :, : self.rows]
         keys[:, :, self.column] = k[0].transpose(0, 1)
         values[:, :, self.column] = v[0].transpose(0, 1)
-        keys, values = keys[:, :, : self.column + 1], values[:, :, : self.column + 1]
+        # Rows end in the same column, so a window is the same columns in all of them.
+        seen = slice(max(0, self.column + 1 - window) if window is not None else 0, self.column + 1)
+        keys, values = keys[:, :, seen], values[:, :, seen]
         _, heads, rows, dim = q.shape
         # Queries that share a key head form its rows, so that keys and values need not be repeated.
         q = q[0].transpose(0, 1).reshape(rows, keys.shape[1], heads // keys.shape[1], dim)
@@ -274,6 +306,6 @@ class Decode:
             q * (dim**-0.5 if scale is None else scale), keys.transpose(-1, -2)
         )
         if self.bias is not None:
-            scores = scores + self.bias[..., : self.column + 1]
+            scores = scores + self.bias[..., seen]
         out = torch.matmul(scores.softmax(-1, dtype=torch.float32).to(values.dtype), values)
         return out.reshape(1, rows, heads, dim)

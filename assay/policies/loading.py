@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -56,17 +57,18 @@ def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrai
     """
     import torch
 
+    device, dtype = device_of(config), getattr(torch, config.dtype)
     if config.source == "nano":
         tokenizer: Any = nano_tokenizer(config.nano)
         model: Any = nano_model(config.nano, len(tokenizer), seed)
     else:
-        model, tokenizer = _pretrained(config.source)
+        model, tokenizer = _pretrained(config.source, dtype)
     if tokenizer.eos_token_id is None:
         raise UsageError(
             f"model {config.source!r}: its tokenizer has no end-of-sequence token, so a response could never end; "
             "set eos_token in the tokenizer's files"
         )
-    return model.to(device_of(config), getattr(torch, config.dtype)), tokenizer
+    return model.to(device, dtype), tokenizer
 
 
 def device_of(config: ModelConfig) -> torch.device:
@@ -76,13 +78,17 @@ def device_of(config: ModelConfig) -> torch.device:
     if config.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(config.device)
-    except RuntimeError:
-        raise UsageError(f"model.device = {config.device!r} is no device; use auto, cpu or cuda:0") from None
+        device = torch.device(config.device)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was compiled for the device
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"model.device = {config.device!r} cannot be used, take auto or cpu: {reason}") from error
+    return device
 
 
-def _pretrained(source: str) -> tuple[Any, Any]:
+def _pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
     path = Path(source).expanduser()
     arguments: dict[str, Any] = {}
     where = source
@@ -92,22 +98,30 @@ def _pretrained(source: str) -> tuple[Any, Any]:
         where, arguments = str(path.parent), {"gguf_file": path.name}
     elif path.is_dir():
         where = str(path)
+        if (path / "adapter_config.json").is_file():
+            raise UsageError(f"model.source: folder {source} holds an adapter without its model; name its run's folder")
         if not (path / "config.json").is_file():
             raise UsageError(f"model.source: folder {source} holds no config.json, so it is no saved model")
     elif source.startswith((".", "/", "~")):
         raise UsageError(f"model.source: no folder {source}")
     try:
         with no_progress_bar():
+            model = AutoModelForCausalLM.from_pretrained(where, dtype=dtype, **arguments)
             tokenizer = AutoTokenizer.from_pretrained(where, **arguments)
-            model = AutoModelForCausalLM.from_pretrained(where, dtype="float32", **arguments)
     except ImportError as error:
-        raise UsageError(f"model.source = {source!r}: {str(error).strip().splitlines()[0]}; pip install assay[gguf]") from error
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
+        raise UsageError(f"model.source = {source!r}: {_one_line(error)}; pip install assay[gguf]") from error
+    except Exception as error:  # readers of damaged files raise whatever they trip over
+        if path.exists():
+            raise UsageError(f"model.source = {source!r} cannot be read: {_one_line(error)}") from error
         raise UsageError(
-            f"model.source = {source!r} is neither 'nano', a folder, a .gguf file nor a hub model that can be reached: {reason}"
+            f"model.source = {source!r} is neither 'nano', a folder, a .gguf file nor a hub model that can be reached: "
+            f"{_one_line(error)}"
         ) from error
     return model, tokenizer
+
+
+def _one_line(error: Exception) -> str:
+    return textwrap.shorten(str(error), 300, placeholder=" ...") or type(error).__name__
 
 
 @contextlib.contextmanager

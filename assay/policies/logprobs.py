@@ -15,7 +15,7 @@ CHUNK_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The map from hidden states to logits: z = scale (W h + b), then softcap * tanh(z / softcap) where a model has one."""
+    """The map from hidden states to logits: z = scale (W h + b), then softcap tanh(z / softcap) where there is one."""
 
     weight: Float[Tensor, "V D"]
     bias: Float[Tensor, "V"] | None = None
@@ -23,13 +23,19 @@ class Head:
     softcap: float | None = None
 
     def logits(self, hidden: Float[Tensor, "S D"], temperature: float = 1.0) -> Float[Tensor, "S V"]:
-        """Float32 logits divided by ``temperature``."""
-        logits = torch.nn.functional.linear(hidden, self.weight, self.bias).float()
+        """Logits divided by ``temperature``, in float32 or better."""
+        logits = torch.nn.functional.linear(hidden, self.weight, self.bias)
+        logits = logits.to(at_least_float32(logits.dtype))
         if self.scale != 1.0:
             logits = logits * self.scale
         if self.softcap is not None:
             logits = self.softcap * torch.tanh(logits / self.softcap)
         return logits if temperature == 1.0 else logits / temperature
+
+
+def at_least_float32(dtype: torch.dtype) -> torch.dtype:
+    """The precision that probabilities are computed in."""
+    return torch.promote_types(dtype, torch.float32)
 
 
 def token_logprobs(
@@ -40,10 +46,10 @@ def token_logprobs(
     entropy: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> tuple[Float[Tensor, "S"], Float[Tensor, "S"] | None]:
-    """log softmax(z / temperature)[target] and, if asked, the entropy in nats of each distribution; both differentiable.
+    """Return log softmax(z / temperature)[target] and, if asked, each distribution's entropy in nats, with gradients.
 
-    Works through blocks of at most ``chunk_bytes`` of logits. If everything fits into one block its probabilities are
-    kept for the backward pass; otherwise each block's logits are computed again there.
+    Works through blocks of at most ``chunk_bytes`` of logits. If everything fits into one block its logits are kept
+    for the backward pass; otherwise each block's are computed again there.
     """
     logprobs, entropies = _TokenLogprobs.apply(
         hidden, head.weight, head.bias, head, targets, temperature, entropy, chunk_bytes
@@ -65,7 +71,7 @@ class _TokenLogprobs(torch.autograd.Function):
         chunk_bytes: int,
     ) -> tuple[Tensor, Tensor]:
         size = max(1, chunk_bytes // (4 * weight.shape[0]))
-        logprobs = torch.empty(len(hidden), dtype=torch.float32, device=hidden.device)
+        logprobs = torch.empty(len(hidden), dtype=at_least_float32(hidden.dtype), device=hidden.device)
         normaliser = torch.empty_like(logprobs)
         entropies = torch.empty_like(logprobs) if entropy else logprobs.new_zeros(0)
         keep = len(hidden) <= size and any(ctx.needs_input_grad)
@@ -86,7 +92,7 @@ class _TokenLogprobs(torch.autograd.Function):
         return logprobs, entropies
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, grad_entropy: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor, grad_entropy: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, normaliser, entropies = ctx.saved_tensors
         head: Head = ctx.head
         need_hidden, need_weight, need_bias = ctx.needs_input_grad[:3]
@@ -97,17 +103,16 @@ class _TokenLogprobs(torch.autograd.Function):
             rows = slice(start, start + ctx.size)
             logits = ctx.kept if ctx.kept is not None else head.logits(hidden[rows], ctx.temperature)
             cap = None
-            if head.softcap is not None:  # d softcap*tanh(z/softcap) / dz = 1 - tanh^2
+            if head.softcap is not None:  # d softcap tanh(z / softcap) / dz = 1 - tanh^2
                 cap = 1 - (logits * (ctx.temperature / head.softcap)) ** 2
-            if ctx.entropy:  # dH/dz_v = -p_v (log p_v + H)
-                logp = (logits - normaliser[rows, None]).clamp(min=-1e30)
+            logp = logits.sub_(normaliser[rows, None])
+            if ctx.entropy:  # dH/dz_v = -p_v (log p_v + H); the clamp keeps 0 * -inf from becoming NaN
                 p = logp.exp()
-                d_logits = p * -(grad[rows, None] + grad_entropy[rows, None] * (logp + entropies[rows, None]))
-            elif ctx.kept is not None and cap is None:
-                d_logits = logits.sub_(normaliser[rows, None]).exp_().mul_(-grad[rows, None])
+                d_logits = logp.clamp_(min=-1e4).add_(entropies[rows, None]).mul_(grad_entropy[rows, None])
+                d_logits = d_logits.add_(grad[rows, None]).mul_(p).neg_()
             else:
-                d_logits = (logits - normaliser[rows, None]).exp_().mul_(-grad[rows, None])
-            d_logits.scatter_add_(-1, targets[rows, None], grad[rows, None].to(d_logits.dtype))
+                d_logits = logp.exp_().mul_(-grad[rows, None])
+            d_logits.scatter_add_(-1, targets[rows, None], grad[rows, None])
             if cap is not None:
                 d_logits *= cap
             factor = head.scale / ctx.temperature

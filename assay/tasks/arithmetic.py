@@ -39,10 +39,8 @@ class Arithmetic:
         digits: most digits of a term; each term's length is uniform over ``[min_digits, digits]``.
         min_digits: fewest digits of a term.
         terms: numbers per problem, at least 2.
-        scratchpad: whether the solution shows its steps.
+        scratchpad: share of the solutions that show their steps (``true`` for all); the others only state the answer.
         style: ``compact``, or ``words`` for pretrained models.
-        noise: chance that a digit of the worked solution is replaced by a random one, as in demonstrations by someone
-            who makes slips; the reference stays right.
 
     Raises:
         UsageError: an option out of range.
@@ -53,9 +51,8 @@ class Arithmetic:
     digits: int = 2
     min_digits: int = 1
     terms: int = 2
-    scratchpad: bool = False
+    scratchpad: float = 0.0
     style: Literal["compact", "words"] = "compact"
-    noise: float = 0.0
 
     def __post_init__(self) -> None:
         check_seed("tasks 'arithmetic'", self.seed)
@@ -66,8 +63,8 @@ class Arithmetic:
             )
         if self.terms < 2:
             raise UsageError(f"tasks 'arithmetic': terms {self.terms} must be at least 2")
-        if not 0 <= self.noise <= 1:
-            raise UsageError(f"tasks 'arithmetic': noise {self.noise} must be in [0, 1]")
+        if not 0 <= self.scratchpad <= 1:
+            raise UsageError(f"tasks 'arithmetic': scratchpad {self.scratchpad} must be in [0, 1]")
 
     @property
     def size(self) -> None:
@@ -93,13 +90,14 @@ class Arithmetic:
             )
             prompt = f"What is {f' {symbol} '.join(map(str, numbers))}? {how}"
         answer = _reduce(self.operation, numbers)
-        steps = work(self.operation, numbers) if self.scratchpad else []
+        shown = self.scratchpad >= 1 or (self.scratchpad > 0 and rng.random() < self.scratchpad)
+        steps = work(self.operation, numbers) if shown else []
         return Task(
             id=f"{self.operation}/{self.seed}/{index}",
             prompt=prompt,
             reference=str(answer),
             kind="exact" if self.style == "compact" else "number",
-            solution=slips("\n".join([*steps, str(answer)]), self.noise, rng),
+            solution="\n".join([*steps, str(answer)]),
             meta={"source": "arithmetic", "operation": self.operation, "difficulty": max(len(str(n)) for n in numbers)},
         )
 
@@ -123,14 +121,6 @@ def _reduce(operation: Operation, numbers: list[int]) -> int:
     for n in numbers[1:]:
         total = total - n if operation == "subtraction" else total * n
     return total
-
-
-def slips(text: str, noise: float, rng: np.random.Generator) -> str:
-    """Replace each digit by a random one with probability ``noise``."""
-    if not noise:
-        return text
-    draws = rng.random((len(text), 2)).tolist()
-    return "".join(str(int(10 * d)) if c.isdigit() and u < noise else c for c, (u, d) in zip(text, draws, strict=True))
 
 
 def work(operation: Operation, numbers: list[int]) -> list[str]:

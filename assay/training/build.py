@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from assay.config import RunConfig
+from assay.config import MethodConfig, RunConfig
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
-from assay.method import Method, make_method
+from assay.method import SEAMS, Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.registry import build, call, find
 from assay.rewards.base import RewardPart
@@ -21,12 +22,18 @@ from assay.tasks.split import TrainStream, split
 from assay.training.console import Reporter
 from assay.training.loop import Trainer
 from assay.training.randomness import Randomness
-from assay.training.run_folder import RunFolder
+from assay.training.run_folder import RunFolder, check_free
 from assay.training.signals import check_signals
 from assay.training.warmup import demonstrations
 from assay.types import Task
 from assay.verify import KindVerifier
 from assay.verify.base import Verifier
+
+GIVEN = "given"
+"""Stands in a configuration for a Python object, which a resumed run needs again."""
+
+TEMPLATE = 256
+"""Tokens that special tokens and a chat template may add to a prompt, at most."""
 
 
 def build_trainer(
@@ -50,26 +57,45 @@ def build_trainer(
     Raises:
         UsageError: anything that does not fit.
     """
-    folder = RunFolder.resume(resume, list(overrides)) if resume is not None else None
-    config = folder.config if folder is not None else config
+    given = {"tasks": tasks, "method": method, "reward": reward}
+    if resume is None:
+        config = _noted(config, given)
+        check_free(Path(config.run.dir))
+        return _assemble(config, reporter, None, given)
+    folder = RunFolder.resume(resume, overrides)
+    try:
+        return _assemble(folder.config, reporter, folder, given)
+    except BaseException:
+        folder.close()
+        raise
+
+
+def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, given: Mapping[str, Any]) -> Trainer:
+    _check_given(config, given)
     random = Randomness(config.seed)
-    method = method or make_method(**config.method.model_dump())
-    if reward is not None:
-        method = _with_reward(method, reward)
-    stream, eval_tasks = task_split(config, tasks)
+    method = compose(config.method, given["method"])
+    if given["reward"] is not None:
+        method = replace(method, reward=_reward_part(given["reward"]))
+    stream, eval_tasks = task_split(config, given["tasks"])
     verifier = make_verifier(config)
-    if isinstance(verifier, KindVerifier):
-        verifier.check(eval_tasks)
-    if method.group_relative and config.rollout.group < 2:
+    settings = config.rollout
+    if method.group_relative and settings.group < 2:
         raise UsageError(
             f"credit {type(method.credit).__name__} compares a response with its siblings; rollout.group = "
-            f"{config.rollout.group} leaves it none, use 2 or more"
+            f"{settings.group} leaves it none, use 2 or more"
         )
+    sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
+    size = {"prompts": settings.prompts, "group": settings.group}
+    curriculum = _make("curriculum", method.curriculum, stream=stream, **size)
+    rollout = _make("rollout", method.rollout, sampling=sampling)
+    # Every task of a sized source can be looked at before the run, of an endless one those held out.
+    source = stream.source
+    known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
+    if isinstance(verifier, KindVerifier):
+        verifier.check(known)
     policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
-    check_tasks(config, policy, stream, eval_tasks)
-    settings = config.rollout
-    sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
+    check_fit(known, policy, warmup=config.warmup.steps > 0)
     return Trainer(
         config=config,
         folder=folder or RunFolder.create(config),
@@ -78,8 +104,8 @@ def build_trainer(
         stream=stream,
         eval_tasks=eval_tasks,
         verifier=verifier,
-        curriculum=_make("curriculum", method.curriculum, stream=stream, prompts=settings.prompts, group=settings.group),
-        rollout=_make("rollout", method.rollout, sampling=sampling),
+        curriculum=curriculum,
+        rollout=rollout,
         method=method,
         random=random,
         reporter=reporter,
@@ -88,6 +114,7 @@ def build_trainer(
 
 def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = None) -> tuple[TrainStream, list[Task]]:
     """Return the stream of training tasks and the held-out ones."""
+    _check_given(config, {"tasks": tasks})
     source = build("tasks", config.tasks.source) if tasks is None else tasks
     if isinstance(source, Sequence):
         from assay.tasks.listed import Listed
@@ -101,35 +128,97 @@ def make_verifier(config: RunConfig) -> Verifier:
     return build("verify", config.tasks.verify) if config.tasks.verify is not None else KindVerifier()
 
 
-def check_tasks(config: RunConfig, policy: CausalLM, stream: TrainStream, eval_tasks: list[Task]) -> None:
-    """Raise UsageError for a held-out prompt that leaves no room for a response, or a warm-up without solutions."""
-    for task in eval_tasks:
-        length = len(policy.encode(task.prompt))
-        if length >= policy.context:
-            raise UsageError(
-                f"task {task.id}: its prompt of {length} tokens does not fit the model's context of {policy.context}; "
-                "leave the task out or use a model with a longer context"
-            )
-    if config.warmup.steps:
-        demonstrations(list(islice(eval_tasks, 4)), policy)
+def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
+    """Raise UsageError for a prompt that is no text or leaves no room for a response.
+
+    With ``warmup``, the same goes for a prompt with its solution, and a task without one.
+    """
+    for task in tasks:
+        text = task.question + (task.solution or "" if warmup else "")
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError as error:
+            raise UsageError(f"task {task.id!r}: its text is no Unicode, {error.reason} in {text[:60]!r}") from None
+        # A token covers a byte or more, so a short text needs no closer look.
+        if size + TEMPLATE >= policy.context:
+            length = len(policy.encode(task.prompt))
+            if length >= policy.context:
+                raise UsageError(
+                    f"task {task.id}: its prompt of {length} tokens does not fit the model's context of "
+                    f"{policy.context}; leave the task out or use a model with a longer context"
+                )
+        elif not warmup or task.solution is not None:
+            continue
+        if warmup:
+            demonstrations([task], policy)
 
 
-def _with_reward(method: Method, reward: RewardPart | Callable[..., Any]) -> Method:
-    from dataclasses import replace
+def compose(config: MethodConfig, method: Method | None = None) -> Method:
+    """Return the method that a ``[method]`` table describes.
 
-    import inspect
+    A seam's table without ``name`` changes options of the part that the method has there.
 
-    names = inspect.signature(reward).parameters
-    part = reward if list(names) == ["batch"] else FunctionReward(reward)
-    return replace(method, reward=part)
+    Args:
+        method: taken in place of the one the table names.
+    """
+    method = make_method(config.name) if method is None else method
+    for seam, spec in config.model_dump(exclude={"name"}, exclude_none=True).items():
+        if spec == GIVEN:
+            continue
+        change = isinstance(spec, dict) and "name" not in spec
+        part = _adjusted(seam, getattr(method, seam), spec) if change else spec
+        method = replace(method, **{seam: build(seam, part) if seam in SEAMS else part})
+    return method
+
+
+def _adjusted(seam: str, part: Any, options: dict[str, Any]) -> Any:
+    """Return ``part``, made or as a specification, with some options changed."""
+    if isinstance(part, str):
+        return {"name": part, **options}
+    if isinstance(part, Mapping):
+        return {**part, **options}
+    if not is_dataclass(part):
+        raise UsageError(f"method.{seam} needs a name: the options of {type(part).__name__} can only be set together")
+    own = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
+    return call(type(part), options, f"{seam} {type(part).__name__}", own)
 
 
 def _make(seam: str, spec: Any, **given: Any) -> Any:
     """Make a part from its specification and what the run gives; a ready part is returned as it is."""
     if isinstance(spec, str):
         spec = {"name": spec}
-    if not isinstance(spec, dict):
+    if not isinstance(spec, Mapping):
         return spec
     options = dict(spec)
-    name = options.pop("name")
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise UsageError(f"method.{seam} = {dict(spec)!r} needs a name")
     return call(find(seam, name), options, f"{seam} {name!r}", given)
+
+
+def _reward_part(reward: Any) -> RewardPart:
+    if not callable(reward):
+        raise UsageError(f"reward is a {type(reward).__name__}; give a function, a reward part or 'file.py:name'")
+    return reward if list(inspect.signature(reward).parameters) == ["batch"] else FunctionReward(reward)
+
+
+def _noted(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:
+    """Return the configuration with :data:`GIVEN` where an object was passed."""
+    tasks, method = config.tasks, config.method
+    if given["tasks"] is not None:
+        tasks = tasks.model_copy(update={"source": GIVEN})
+    if given["method"] is not None:
+        method = method.model_copy(update={"name": GIVEN})
+    if given["reward"] is not None:
+        method = method.model_copy(update={"reward": GIVEN})
+    return config.model_copy(update={"tasks": tasks, "method": method})
+
+
+def _check_given(config: RunConfig, given: Mapping[str, Any]) -> None:
+    """Raise UsageError if an object is missing that the configuration says was given, or one is too many."""
+    said = {"tasks": config.tasks.source, "method": config.method.name, "reward": config.method.reward}
+    for key, value in given.items():
+        if said[key] == GIVEN and value is None:
+            raise UsageError(f"the {key} of this run came as a Python object; call assay.train(resume=..., {key}=...)")
+        if value is not None and said[key] != GIVEN:
+            raise UsageError(f"the {key} of this run stands in its config.toml; leave out {key}=... to continue it")

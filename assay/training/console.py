@@ -28,23 +28,32 @@ class Reporter:
     def __init__(self, quiet: bool = False, interval: float = 10.0):
         self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self.quiet, self.interval = quiet, interval
+        self._bars: Progress | None = None
 
     def line(self, text: str) -> None:
+        """Print a line, above any progress bar."""
         self.console.print(text, markup=False)
 
     @contextmanager
     def progress(self, name: str, total: int, done: int = 0) -> Iterator[Tick]:
-        """Show progress of ``name`` over ``total`` units with rate and time left."""
+        """Show progress of ``name`` over ``total`` units with rate and time left; may be entered within itself."""
         if self.quiet:
             yield lambda done, words="": None
         elif self.console.is_terminal:
-            with self._bar(name, total, done) as tick:
-                yield tick
+            with self._shown() as bars:
+                yield self._bar(bars, name, total, done)
         else:
             yield self._lines(name, total, done)
 
     @contextmanager
-    def _bar(self, name: str, total: int, done: int) -> Iterator[Tick]:
+    def _shown(self) -> Iterator[Progress]:
+        """The bars on the screen: a console can show one live display, which inner bars join."""
+        if self._bars is not None:
+            before = set(self._bars.task_ids)
+            yield self._bars
+            for task in set(self._bars.task_ids) - before:
+                self._bars.remove_task(task)
+            return
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -53,15 +62,23 @@ class Reporter:
             TimeRemainingColumn(),
             TextColumn("{task.fields[words]}"),
         )
-        with Progress(*columns, console=self.console, transient=False) as bar:
-            task = bar.add_task(name, total=total, completed=done, words="", rate="")
-            start, first = time.monotonic(), done
+        with Progress(*columns, console=self.console) as bars:
+            self._bars = bars
+            try:
+                yield bars
+            finally:
+                self._bars = None
 
-            def tick(done: int, words: str = "") -> None:
-                rate = f"{(done - first) / max(time.monotonic() - start, 1e-9):.2f}/s"
-                bar.update(task, completed=done, words=words, rate=rate)
+    @staticmethod
+    def _bar(bars: Progress, name: str, total: int, first: int) -> Tick:
+        task = bars.add_task(name, total=total, completed=first, words="", rate="")
+        start = time.monotonic()
 
-            yield tick
+        def tick(done: int, words: str = "") -> None:
+            rate = f"{(done - first) / max(time.monotonic() - start, 1e-9):.2f}/s"
+            bars.update(task, completed=done, words=words, rate=rate)
+
+        return tick
 
     def _lines(self, name: str, total: int, first: int) -> Tick:
         start = last = time.monotonic()
@@ -69,9 +86,8 @@ class Reporter:
         def tick(done: int, words: str = "") -> None:
             nonlocal last
             now = time.monotonic()
-            if now - last < self.interval and done < total:
-                return
-            if done >= total and now - start < 2:
+            # A line now and then, and one at the end of what took long enough to be waited for.
+            if now - last < self.interval and (done < total or now - start < min(2, self.interval)):
                 return
             last = now
             rate = (done - first) / max(now - start, 1e-9)

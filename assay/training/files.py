@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the entries of a folder survive a crash of the machine."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make a file's content, or a folder's entries, survive a crash of the machine."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -21,13 +22,12 @@ def sync_folder(folder: Path) -> None:
 
 def write_file(path: Path, write: Callable[[Path], Any]) -> None:
     """Let ``write`` fill a temporary file, then put it at ``path`` in one step."""
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = _partial(path)
     try:
         write(temporary)
-        with open(temporary, "rb+") as handle:
-            os.fsync(handle.fileno())
+        sync(temporary)
         os.replace(temporary, path)
-        sync_folder(path.parent)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -39,7 +39,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_folder(path: Path, write: Callable[[Path], Any]) -> None:
     """Let ``write`` fill a temporary folder, list its files with their sizes, then put it at ``path`` in one step."""
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = _partial(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -47,14 +47,12 @@ def write_folder(path: Path, write: Callable[[Path], Any]) -> None:
         files = sorted(p for p in temporary.rglob("*") if p.is_file())
         sizes = {str(p.relative_to(temporary)): p.stat().st_size for p in files}
         (temporary / "manifest.json").write_text(json.dumps(sizes, indent=1), encoding="utf-8")
-        for file in [*files, temporary / "manifest.json"]:
-            with open(file, "rb+") as handle:
-                os.fsync(handle.fileno())
-        sync_folder(temporary)
+        for inside in [*temporary.rglob("*"), temporary]:
+            sync(inside)
         if path.exists():
             shutil.rmtree(path)
         os.replace(temporary, path)
-        sync_folder(path.parent)
+        sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -62,7 +60,41 @@ def write_folder(path: Path, write: Callable[[Path], Any]) -> None:
 def missing_files(folder: Path) -> list[str]:
     """Return the files that the folder's manifest lists and that are gone or of another size."""
     try:
-        sizes = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        sizes = dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return ["manifest.json"]
-    return [name for name, size in sizes.items() if not (folder / name).is_file() or (folder / name).stat().st_size != size]
+
+    def whole(file: Path, size: int) -> bool:
+        return file.is_file() and file.stat().st_size == size
+
+    return [name for name, size in sizes.items() if not whole(folder / name, size)]
+
+
+def unfinished(folder: Path) -> Iterator[Path]:
+    """Temporary files and folders in ``folder`` and its subfolders, left by a process that was killed while writing."""
+    for pattern in (".*.partial", ".*.tmp"):
+        yield from folder.glob(pattern)
+        yield from folder.glob(f"*/{pattern}")
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder; nothing happens where there is none."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def disk_failure(error: BaseException) -> str | None:
+    """Say in a few words how the disk made a write fail; ``None`` for an error with another reason."""
+    # torch and safetensors raise errors of their own, with the system's as context or as text.
+    for cause in (error, error.__cause__, error.__context__):
+        if isinstance(cause, OSError):
+            if cause.errno in (errno.ENOSPC, errno.EDQUOT):
+                return "the disk is full"
+            return (cause.strerror or str(cause)) + (f": {cause.filename}" if cause.filename else "")
+    return "the disk is full" if "No space left on device" in str(error) else None
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.partial")

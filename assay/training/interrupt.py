@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+NOTICE = b"finishing the step in flight, then stopping; Ctrl-C again stops at once\n"
+
+
+class Stopped(Exception):
+    """A signal asked to stop, and this is a good moment."""
+
 
 class Interrupt:
-    """``requested`` names the signal that asked to stop, or is None. A second Ctrl-C stops at once."""
+    """``requested`` is the signal that asked to stop, or None; a second one raises KeyboardInterrupt where it strikes.
 
-    def __init__(self) -> None:
+    Args:
+        quiet: say nothing when asked.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
         self.requested: signal.Signals | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.requested is not None:
             raise KeyboardInterrupt
         self.requested = signal.Signals(number)
+        if not self.quiet:
+            # A handler may strike inside a buffered write, which must not be entered twice.
+            os.write(2, NOTICE)
+
+    def check(self) -> None:
+        """Raise :class:`Stopped` if asked to stop."""
+        if self.requested is not None:
+            raise Stopped
 
 
 @contextmanager
-def interrupts() -> Iterator[Interrupt]:
+def interrupts(quiet: bool = False) -> Iterator[Interrupt]:
     """Catch SIGINT and SIGTERM for the duration; outside the main thread, signals are left alone."""
-    interrupt = Interrupt()
+    interrupt = Interrupt(quiet)
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return

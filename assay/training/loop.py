@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from assay.batch import Batch
 from assay.config import RunConfig
 from assay.curriculum.base import Curriculum
 from assay.engines.base import Engine, Sampling
+from assay.errors import RunError, UsageError
 from assay.evaluate.evaluation import Evaluation, evaluate
 from assay.method import Method
 from assay.objectives.sft import SFT
@@ -22,15 +24,16 @@ from assay.policies.base import Policy
 from assay.rollout.base import Rollout
 from assay.tasks.split import TrainStream
 from assay.training.console import Reporter
-from assay.training.interrupt import Interrupt, interrupts
+from assay.training.files import missing_files
+from assay.training.interrupt import Interrupt, Stopped, interrupts
 from assay.training.metrics import rollout_metrics
 from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.randomness import Randomness
-from assay.training.run_folder import RunFolder, last_checkpoint
+from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
 from assay.training.signals import compute_signals
 from assay.training.update import Averages, mini_batches, update
 from assay.training.warmup import demonstrations
-from assay.types import Group, Task
+from assay.types import Episode, Group, Task, Verdict
 from assay.verify.base import Verifier
 
 
@@ -49,15 +52,12 @@ class Clock:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-class Stopped(Exception):
-    """Asked to stop in the middle of an evaluation; the checkpoint is saved."""
-
-
 @dataclass
 class Trainer:
     """One run: a policy, how it is asked, judged and improved, and where that is written down.
 
-    ``step`` steps of ``stage`` are finished. :func:`assay.training.build.build_trainer` makes one from a configuration.
+    ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet.
+    :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
     config: RunConfig
@@ -77,22 +77,35 @@ class Trainer:
     elapsed: float = 0.0
     reference: Policy | None = None
     optimizer: torch.optim.Optimizer = field(init=False)
+    untouched: bool = field(default=True, init=False)
+    _start: float = field(default_factory=time.perf_counter, init=False)
 
     def run(self, resume: bool = False) -> Interrupt:
-        """Train to the end or until asked to stop; return what asked, if anything did."""
-        if resume:
-            self.restore()
-        else:
+        """Train to the end or until asked to stop; return what asked, if anything did.
+
+        Raises:
+            RunError: something failed; the checkpoint is of the state before the step, unless that had changed weights.
+        """
+        if not (resume and self.restore()):
             self.optimizer = self.new_optimizer()
             if self.config.warmup.steps == 0:
                 self.start_rl()
             self.save()
         self._start = time.perf_counter() - self.elapsed
-        with interrupts() as interrupt, suppress(Stopped):
-            if self.stage == "warmup":
-                self.warm_up(interrupt)
-            if self.stage == "rl" and not interrupt.requested:
+        with interrupts(self.reporter.quiet) as interrupt:
+            try:
+                if self.stage == "warmup":
+                    self.warm_up(interrupt)
                 self.reinforce(interrupt)
+            except Stopped:
+                self.save()
+            except UsageError as error:
+                raise RunError(str(error)) from error
+            except torch.OutOfMemoryError as error:
+                raise RunError(
+                    f"the device ran out of memory after {self.stage} step {self.step}; start a run with a lower "
+                    "train.token_budget or rollout.max_rows"
+                ) from error
         return interrupt
 
     # Stages
@@ -101,47 +114,68 @@ class Trainer:
         """Supervised steps on worked solutions."""
         settings, total = self.config.warmup, self.config.warmup.steps
         with self.reporter.progress("warm-up", total, self.step) as tick:
-            while self.step < total and not interrupt.requested:
+            while not self.warmed_up(interrupt):
                 clock = Clock()
-                with self.saved_on_failure() as point, clock("step"):
+                with self.saved_on_failure(), clock("step"):
                     batch = demonstrations(self.stream.next(settings.batch), self.policy)  # type: ignore[arg-type]
-                    point.reached = False
                     lr = self.set_lr(settings.lr, self.step, total, settings.ramp, settings.schedule)
                     metrics, tokens = self.apply(SFT(), batch)
                 self.step += 1
                 self.log({**metrics, "lr": lr}, clock, tokens)
                 tick(self.step, f"loss {metrics['loss']:.3f}")
-                if self.step % self.config.run.checkpoint_every == 0 or interrupt.requested:
+                if self.step % self.config.run.checkpoint_every == 0:
                     self.save()
-        if self.step == total:
-            self.start_rl()
-            self.save()
+        self.start_rl()
+        self.save()
+
+    def warmed_up(self, interrupt: Interrupt) -> bool:
+        """Whether no warm-up step is left, after the look at the target that is due."""
+        interrupt.check()
+        settings = self.config.warmup
+        if self.step == settings.steps:
+            return True
+        if settings.target is None or self.step == 0 or self.step % settings.every:
+            return False
+        found = self.evaluate(f"warmup-{self.step:06d}", 1, interrupt).pass_interval(1)
+        return found is not None and found.value >= settings.target
 
     def reinforce(self, interrupt: Interrupt) -> None:
         """The RL stage, between an evaluation before and one after it."""
-        total, every, target = self.config.train.steps, self.config.evaluate.every, self.config.train.target
+        total, samples = self.config.train.steps, self.config.evaluate.samples
         self.load_reference()
-        reached = self.measured("before", self.config.evaluate.samples, interrupt)
         with self.reporter.progress("RL", total, self.step) as tick:
-            while self.step < total and not interrupt.requested:
-                if target is not None and reached is not None and reached >= target:
-                    self.reporter.line(f"held-out pass@1 {reached:.3f} reached the target {target:g} at step {self.step}")
-                    break
+            while not self.reinforced(interrupt):
+                # A run that is extended beyond its end is measured again at the new one.
+                self.folder.evaluation("after").unlink(missing_ok=True)
                 metrics = self.rl_step()
                 passed = metrics.get("pass_rate", float("nan"))
-                tick(self.step, f"reward {metrics['reward/mean']:.3f}  pass {passed:.3f}  length {metrics['length/mean']:.0f}")
-                if every and self.step % every == 0 and self.step < total:
-                    reached = self.measured(f"step-{self.step:06d}", 1, interrupt)
-                if self.step % self.config.run.checkpoint_every == 0 or interrupt.requested or self.step == total:
+                words = f"reward {metrics['reward/mean']:.3f}  pass {passed:.3f}  length {metrics['length/mean']:.0f}"
+                tick(self.step, words)
+                if self.step % self.config.run.checkpoint_every == 0:
                     self.save()
-        if not interrupt.requested:
-            self.measured("after", self.config.evaluate.samples, interrupt)
-            self.save()
+        self.save()
+        if self.folder.stored_evaluation("after", self.step):
+            self.reporter.line(f"{self.folder.path} is finished; to extend it, give train.steps=... above {self.step}")
+        self.measured("after", samples, interrupt)
+
+    def reinforced(self, interrupt: Interrupt) -> bool:
+        """Whether no RL step is left, after the evaluation that is due."""
+        interrupt.check()
+        total, every, target = self.config.train.steps, self.config.evaluate.every, self.config.train.target
+        reached = None
+        if self.step == 0:
+            reached = self.measured("before", self.config.evaluate.samples, interrupt)
+        elif every and self.step % every == 0 and self.step < total:
+            reached = self.measured(f"step-{self.step:06d}", 1, interrupt)
+        if target is not None and reached is not None and reached >= target:
+            self.reporter.line(f"held-out pass@1 {reached:.3f} reached the target {target:g} at step {self.step}")
+            return True
+        return self.step >= total
 
     def rl_step(self) -> dict[str, float]:
         """Ask, generate, verify, value, learn, observe."""
         clock, settings = Clock(), self.config.train
-        with self.saved_on_failure() as point, clock("step"):
+        with self.saved_on_failure(), clock("step"):
             with clock("generate"):
                 asks = self.curriculum.next(self.step)
                 groups = self.rollout.collect(asks, self.engine, self.random("rollout"))
@@ -155,7 +189,6 @@ class Trainer:
                 )
             with clock("value"):
                 self.method.value(batch)
-            point.reached = False
             with clock("update"):
                 metrics = self.learn(batch)
             self.curriculum.observe(groups)
@@ -199,46 +232,52 @@ class Trainer:
         )
 
     def judge(self, group: Group) -> Group:
-        """Attach a verdict to every episode."""
-        return group.judged([self.verifier(group.task, e.text) for e in group.episodes])
+        """Attach a verdict to every episode; one whose generation failed is not judged."""
+
+        def verdict(episode: Episode) -> Verdict:
+            failed = episode.stop == "error"
+            return Verdict.abstain("generation failed") if failed else self.verifier(group.task, episode.text)
+
+        return group.judged([verdict(e) for e in group.episodes])
 
     def measured(self, label: str, samples: int, interrupt: Interrupt) -> float | None:
-        """Evaluate on the held-out tasks unless that is already stored; return pass@1, ``None`` if nothing was judged."""
-
-        def progress(done: int, total: int) -> None:
-            tick(done)
-            if interrupt.requested:
-                self.save()
-                raise Stopped
-
-        path = self.folder.evaluation(label)
-        if path.is_file():
-            evaluation = Evaluation.from_parquet(path)
-        else:
-            settings, rollout = self.config.evaluate, self.config.rollout
-            sampling = Sampling(
-                rollout.max_tokens, settings.temperature, settings.top_p, stop=tuple(rollout.stop)
-            )
-            with self.reporter.progress(f"evaluate {label}", len(self.eval_tasks)) as tick:
-                evaluation = evaluate(
-                    self.eval_tasks,
-                    self.engine,
-                    self.verifier,
-                    samples=samples,
-                    sampling=sampling,
-                    rng=self.random.fresh(f"evaluate/{label}"),
-                    label=label,
-                    step=self.step,
-                    chunk=max(1, rollout.max_rows // samples),
-                    progress=progress,
-                )
-            evaluation.to_parquet(path)
+        """Return pass@1 on the held-out tasks, measured unless it is stored already; ``None`` if nothing was judged."""
+        evaluation = self.folder.stored_evaluation(label, self.step)
+        if evaluation is None:
+            evaluation = self.evaluate(label, samples, interrupt)
+            self.folder.save_evaluation(evaluation)
         found = evaluation.pass_interval(1)
         if found is None:
             self.reporter.line(f"{label}: every verdict was an abstention")
             return None
         self.reporter.line(f"{label}: held-out pass@1 {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
         return found.value
+
+    def evaluate(self, label: str, samples: int, interrupt: Interrupt) -> Evaluation:
+        """Ask every held-out task ``samples`` times; the draws depend on the run's seed and the label alone.
+
+        Raises:
+            Stopped: asked to stop; what was measured so far is dropped.
+        """
+        settings, rollout = self.config.evaluate, self.config.rollout
+
+        def progress(done: int, total: int) -> None:
+            tick(done)
+            interrupt.check()
+
+        with self.reporter.progress(f"evaluate {label}", len(self.eval_tasks)) as tick:
+            return evaluate(
+                self.eval_tasks,
+                self.engine,
+                self.verifier,
+                samples=samples,
+                sampling=Sampling(rollout.max_tokens, settings.temperature, settings.top_p, stop=tuple(rollout.stop)),
+                rng=self.random.fresh(f"evaluate/{label}"),
+                label=label,
+                step=self.step,
+                chunk=max(1, rollout.max_rows // samples),
+                progress=progress,
+            )
 
     def set_lr(self, peak: float, step: int, total: int, ramp: int, schedule: Any) -> float:
         """Set and return the learning rate of an optimiser step."""
@@ -250,7 +289,13 @@ class Trainer:
     def new_optimizer(self) -> torch.optim.Optimizer:
         """A fresh optimiser over the policy's trainable parameters."""
         settings = self.config.train
-        return make_optimizer(self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay)
+        optimizer = make_optimizer(self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay)
+
+        def note(*_: Any) -> None:
+            self.untouched = False
+
+        optimizer.register_step_pre_hook(note)
+        return optimizer
 
     def log(self, metrics: dict[str, float], clock: Clock, tokens: int) -> None:
         """Write a step's metrics with its times (seconds) and tokens per second."""
@@ -262,7 +307,7 @@ class Trainer:
     # State
 
     def start_rl(self) -> None:
-        """Go from the warm-up to the RL stage: a fresh optimiser, and the reference policy set aside if one is needed."""
+        """Go from the warm-up to the RL stage: a fresh optimiser, the reference policy set aside if one is needed."""
         self.stage, self.step = "rl", 0
         self.optimizer = self.new_optimizer()
         if self.needs_reference:
@@ -275,17 +320,22 @@ class Trainer:
     def load_reference(self) -> None:
         """Make the frozen policy that the RL stage started from."""
         if self.needs_reference and self.reference is None:
-            self.reference = self.policy.frozen(self.folder.path / "reference")
+            if missing := missing_files(self.folder.reference):
+                raise RunError(
+                    f"the reference policy in {self.folder.reference} lacks {missing[0]}; put it back, or start again "
+                    "in another run.dir"
+                )
+            self.reference = self.policy.frozen(self.folder.reference)
 
     @contextmanager
-    def saved_on_failure(self) -> Iterator[SavePoint]:
+    def saved_on_failure(self) -> Iterator[None]:
         """If the step fails before it changes any weight, leave a checkpoint of the state before the step."""
-        point = SavePoint(self.cheap_state())
+        before, self.untouched = deepcopy(self.cheap_state()), True
         try:
-            yield point
+            yield
         except Exception:
-            if point.reached:
-                self.load_cheap_state(point.state)
+            if self.untouched:
+                self.load_cheap_state(before)
                 self.save()
             raise
 
@@ -313,25 +363,35 @@ class Trainer:
 
         def write(folder: Path) -> None:
             self.policy.save(folder / "policy")
-            torch.save({**self.cheap_state(), "optimizer": self.optimizer.state_dict()}, folder / "trainer.pt")
+            # Through a Python file, torch's error has the system's as its context.
+            with open(folder / "trainer.pt", "wb") as file:
+                torch.save({**self.cheap_state(), "optimizer": self.optimizer.state_dict()}, file)
 
         self.folder.save_checkpoint(self.stage, self.step, write)
 
-    def restore(self) -> None:
-        """Go back to the last whole checkpoint and forget what came after it."""
-        stage, step, path = last_checkpoint(self.folder.path)
+    def restore(self) -> bool:
+        """Go back to the last whole checkpoint and forget what came after it.
+
+        Returns:
+            False if the run was stopped before its first checkpoint and first step: it is then to begin.
+
+        Raises:
+            UsageError: there is no whole checkpoint.
+        """
+        run = self.folder.path
+        if not checkpoints(run) and not self.folder.metrics():
+            self.reporter.line(f"{run} was stopped before its first step; beginning")
+            self.folder.forget_after("warmup", 0)
+            return False
+        stage, step, path = last_checkpoint(run)
+        for later in checkpoints(run):
+            if missing := missing_files(later):
+                self.reporter.line(f"checkpoint {later.name} lacks {missing[0]} and is not used")
         self.folder.forget_after(stage, step)
         state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
         self.policy.load_weights(path / "policy")
         self.load_cheap_state(state)
         self.optimizer = self.new_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
-        self.reporter.line(f"resumed {self.folder.path} at {stage} step {step}")
-
-
-@dataclass(slots=True)
-class SavePoint:
-    """State before a step; ``reached`` turns false once the step begins to change weights."""
-
-    state: dict[str, Any]
-    reached: bool = True
+        self.reporter.line(f"resumed {run} at {stage} step {step}")
+        return True

@@ -11,9 +11,9 @@ from assay.ops import group_count, group_std
 def rollout_metrics(batch: Batch) -> dict[str, float]:
     """The metrics the field expects of a valued batch.
 
-    ``pass_rate`` is over samples with a verdict, ``reward/*`` over samples with a reward; ``groups/zero_variance`` is the
-    share of advantage groups whose rewards are all equal; ``entropy`` is the mean over sampled tokens, in nats, of the
-    distribution each was drawn from; ``truncated`` and ``abstained`` are shares of all samples.
+    ``pass_rate`` is over samples with a verdict, ``reward/*`` over samples with a reward; ``groups/zero_variance`` is
+    the share of advantage groups whose rewards are all equal; ``entropy`` is the mean over sampled tokens, in nats, of
+    the distribution each was drawn from; ``truncated`` and ``abstained`` are shares of all samples.
     """
     passed = [v.passed for v in batch.verdicts if v.passed is not None]
     lengths = [len(e.tokens) for e in batch.episodes]

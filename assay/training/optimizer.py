@@ -24,7 +24,7 @@ def make_optimizer(
 
 
 def learning_rate(peak: float, step: int, total: int, ramp: int, schedule: Schedule) -> float:
-    """Learning rate of optimiser step ``step`` (0-based): a linear ramp, then constant, or down to zero at ``total``."""
+    """Learning rate of optimiser step ``step`` (0-based): a linear ramp, then constant or down to zero at ``total``."""
     if step < ramp:
         return peak * (step + 1) / ramp
     share = min(1.0, (step - ramp) / max(1, total - ramp))

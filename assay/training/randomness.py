@@ -38,6 +38,8 @@ class Randomness:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        # One that was first used after the state was taken is to start afresh.
+        self._generators.clear()
         for name, generator in state["numpy"].items():
             self(name).bit_generator.state = generator
         torch.set_rng_state(state["torch"])

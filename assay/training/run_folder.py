@@ -16,79 +16,129 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
-from assay.errors import RunError, UsageError
-from assay.training.files import missing_files, write_file, write_folder, write_text
+from assay.errors import AssayError, RunError, UsageError
+from assay.evaluate.evaluation import Evaluation
+from assay.training.files import (
+    disk_failure,
+    missing_files,
+    remove,
+    sync,
+    unfinished,
+    write_file,
+    write_folder,
+    write_text,
+)
+from assay.training.tensorboard import EventFile
 
 STAGES = ("warmup", "rl")
 _CHECKPOINT = re.compile(r"(warmup|rl)-(\d+)")
 
-RESUMABLE = ("run.", "train.steps", "train.target", "evaluate.")
-"""Keys that may change when a run is resumed; any other would make it a different run."""
+RESUMABLE = ("run", "evaluate", "train.steps", "train.target")
+"""Sections and keys that may change when a run is resumed; any other would make it a different run."""
 
 
 class RunFolder:
-    """Everything a run leaves on disk. Files are there whole or not at all, except the last line of ``metrics.jsonl``."""
+    """Everything a run leaves on disk. Files are there whole or not at all, except the last line of ``metrics.jsonl``.
+
+    One process at a time holds a run folder, from here until :meth:`close`.
+
+    Raises:
+        UsageError: another process holds it.
+    """
 
     def __init__(self, path: Path, config: RunConfig):
         self.path, self.config = path, config
-        self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held for the life of the process
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(f"run folder {path} is in use by another process; wait for it or choose another run.dir") from None
-        self._tensorboard: Any = None
+        self._lock = _locked(path)
+        self._events: EventFile | None = None
 
     @classmethod
     def create(cls, config: RunConfig) -> RunFolder:
         """Make the folder of a new run; refuse one that already holds something."""
-        path = Path(config.run.dir)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UsageError(
-                f"run folder {path} exists already; continue it with: assay train --resume {path}, or choose another "
-                "with run.dir=..."
-            )
+        path, text = Path(config.run.dir), dump_config(config)
+        check_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"run folder {path} cannot be made: {error.strerror}; choose another with run.dir=...") from None
+            raise UsageError(
+                f"run folder {path} cannot be made: {error.strerror}; choose another with run.dir=..."
+            ) from None
         run = cls(path, config)
-        write_text(path / "config.toml", dump_config(config))
-        write_text(path / "environment.json", json.dumps(environment(), indent=1))
+        try:
+            # Another process may have been quicker.
+            check_free(path)
+            with run.writing("config.toml"):
+                write_text(path / "environment.json", json.dumps(environment(), indent=1))
+                write_text(path / "config.toml", text)
+        except AssayError:
+            run.close()
+            raise
         return run
 
     @classmethod
-    def resume(cls, path: Path, overrides: list[str]) -> RunFolder:
+    def resume(cls, path: Path, overrides: Iterable[str] = ()) -> RunFolder:
         """Open the folder of a run that stopped; only keys under :data:`RESUMABLE` may change."""
         if not (path / "config.toml").is_file():
             raise UsageError(f"{path} is no run folder: it holds no config.toml")
-        before = load_config(path / "config.toml")
-        config = load_config(path / "config.toml", [*overrides, f"run.dir={json.dumps(str(path))}"])
-        changed = [d for d in differences(before, config) if not d.startswith(RESUMABLE)]
-        if changed:
-            raise UsageError(f"a resumed run keeps its configuration; {changed[0]} would make it another run")
-        return cls(path, config)
+        config = load_config(path / "config.toml", list(overrides))
+        config = config.model_copy(update={"run": config.run.model_copy(update={"dir": str(path)})})
+        run = cls(path, config)
+        try:
+            run._check_unchanged()
+        except AssayError:
+            run.close()
+            raise
+        return run
+
+    def _check_unchanged(self) -> None:
+        """Raise UsageError if the last checkpoint is of another configuration, whatever config.toml says by now."""
+        whole = [p for p in checkpoints(self.path) if not missing_files(p)]
+        if not whole:
+            return
+        for key, change in differences(load_config(whole[-1] / "config.toml"), self.config).items():
+            if not any(key == k or key.startswith(f"{k}.") for k in RESUMABLE):
+                raise UsageError(f"a resumed run keeps its configuration; {key}: {change} would make it another run")
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Turn a failure of the disk into one line; whatever was stored before is whole."""
+        try:
+            yield
+        except AssayError:
+            raise
+        except Exception as error:
+            reason = disk_failure(error)
+            if reason is None:
+                raise
+            raise RunError(
+                f"could not write {what}: {reason}; mend that and continue with: assay train --resume {self.path}"
+            ) from error
 
     # Metrics
 
     def log(self, stage: str, step: int, metrics: dict[str, float]) -> None:
         """Append one line of metrics after step ``step`` (counted from 1) of a stage."""
-        line = json.dumps({"stage": stage, "step": step, **metrics})
-        with guarded("metrics"), open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(line + "\n")
-        if self.config.run.tensorboard:
-            if self._tensorboard is None:
-                from torch.utils.tensorboard import SummaryWriter
+        row = {"stage": stage, "step": step, **metrics}
+        with self.writing("metrics"):
+            with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            self._show([row])
 
-                self._tensorboard = SummaryWriter(str(self.path / "tensorboard"))
-            for key, value in metrics.items():
-                self._tensorboard.add_scalar(f"{stage}/{key}", value, step)
+    def _show(self, rows: list[dict[str, Any]]) -> None:
+        """Add rows of metrics to TensorBoard's file, which is made for the first."""
+        if not self.config.run.tensorboard or not rows:
+            return
+        if self._events is None:
+            self._events = EventFile(self.path / "tensorboard")
+        for row in rows:
+            scalars = {f"{row['stage']}/{k}": v for k, v in row.items() if k not in ("stage", "step")}
+            self._events.add(scalars, row["step"])
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every complete line of the log; a line torn by a crash is left out."""
@@ -111,8 +161,8 @@ class RunFolder:
         advantages = (batch.advantages.sum(-1) / batch.lengths.clamp(min=1)).tolist()
         columns: dict[str, Any] = {
             "step": [step] * n,
-            "task_id": [t.id for t in batch.tasks],
-            "prompt": [t.question for t in batch.tasks],
+            "task_id": [_storable(t.id) for t in batch.tasks],
+            "prompt": [_storable(t.question) for t in batch.tasks],
             "response": [_storable(e.text) for e in batch.episodes],
             "score": [v.score for v in batch.verdicts],
             "passed": pa.array([v.passed for v in batch.verdicts], pa.bool_()),
@@ -123,64 +173,86 @@ class RunFolder:
             "stop": [e.stop for e in batch.episodes],
         }
         columns |= {f"reward/{k}": v.tolist() for k, v in batch.reward_terms.items()}
-        folder = self.path / "rollouts"
-        folder.mkdir(exist_ok=True)
-        with guarded("rollouts"):
+        with self.writing("rollouts"):
+            folder = self.path / "rollouts"
+            folder.mkdir(exist_ok=True)
             write_file(folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(pa.table(columns), p))
 
     def evaluation(self, label: str) -> Path:
         """Where the evaluation called ``label`` is stored."""
         return self.path / "evals" / f"{label}.parquet"
 
+    def stored_evaluation(self, label: str, step: int) -> Evaluation | None:
+        """Return the evaluation called ``label`` if it is stored whole and of the weights after RL step ``step``."""
+        path = self.evaluation(label)
+        try:
+            found = Evaluation.from_parquet(path) if path.is_file() else None
+        except RunError:
+            return None
+        return found if found is not None and found.step == step else None
+
+    def save_evaluation(self, evaluation: Evaluation) -> None:
+        with self.writing(f"the evaluation {evaluation.label}"):
+            evaluation.to_parquet(self.evaluation(evaluation.label))
+
     # Checkpoints
 
     def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
-        """Store a checkpoint after ``step`` steps of ``stage``; keep the last two."""
-        folder = self.path / "checkpoints"
-        folder.mkdir(exist_ok=True)
-        with guarded("checkpoint"):
-            write_folder(folder / f"{stage}-{step:06d}", write)
-        for old in checkpoints(self.path)[:-2]:
-            shutil.rmtree(old)
+        """Store a checkpoint after ``step`` steps of ``stage``, unless it is there already; keep the last two."""
+        path = self.path / "checkpoints" / f"{stage}-{step:06d}"
+        if path.is_dir() and not missing_files(path):
+            return
+
+        def write_with_config(folder: Path) -> None:
+            write(folder)
+            (folder / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
+
+        with self.writing("a checkpoint"):
+            path.parent.mkdir(exist_ok=True)
+            if (self.path / "metrics.jsonl").exists():
+                # A checkpoint stands for the lines before it.
+                sync(self.path / "metrics.jsonl")
+            write_folder(path, write_with_config)
+            for old in checkpoints(self.path)[:-2]:
+                shutil.rmtree(old)
 
     def save_reference(self, write: Callable[[Path], Any]) -> None:
         """Store the policy that the RL stage starts from."""
-        with guarded("reference policy"):
-            write_folder(self.path / "reference", write)
+        with self.writing("the reference policy"):
+            write_folder(self.reference, write)
+
+    @property
+    def reference(self) -> Path:
+        """Where the policy that the RL stage started from is stored."""
+        return self.path / "reference"
 
     def forget_after(self, stage: str, step: int) -> None:
-        """Remove what was written after a checkpoint and is about to be done again."""
+        """Remove what was written after a checkpoint and is about to be done again; store the configuration anew."""
         now = (STAGES.index(stage), step)
-        kept = [r for r in self.metrics() if (STAGES.index(r["stage"]), r["step"]) <= now]
-        write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
-        done = step if stage == "rl" else 0
-        for file in (self.path / "rollouts").glob("step-*.parquet"):
-            if int(file.stem.split("-")[1]) > done:
-                file.unlink()
-        for file in (self.path / "evals").glob("*.parquet"):
-            label = file.stem
-            late = label.startswith("step-") and int(label.split("-")[1]) > done
-            if late or label == "after" or (label == "before" and stage == "warmup"):
-                file.unlink()
-        for path in checkpoints(self.path):
-            if _order(path) > now:
-                shutil.rmtree(path)
-        for stray in [*self.path.glob(".*.partial"), *self.path.glob("*/.*.partial")]:
-            shutil.rmtree(stray) if stray.is_dir() else stray.unlink()
-        # TensorBoard merges event files; only a fresh one from the kept lines shows each step once.
-        shutil.rmtree(self.path / "tensorboard", ignore_errors=True)
-        if self.config.run.tensorboard and kept:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._tensorboard = SummaryWriter(str(self.path / "tensorboard"))
-            for row in kept:
-                for key, value in row.items():
-                    if key not in ("stage", "step"):
-                        self._tensorboard.add_scalar(f"{row['stage']}/{key}", value, row["step"])
+        done = step if stage == "rl" else -1
+        with self.writing("what the checkpoint goes with"):
+            for path in list(unfinished(self.path)):
+                remove(path)
+            kept = [r for r in self.metrics() if (STAGES.index(r["stage"]), r["step"]) <= now]
+            write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
+            write_text(self.path / "config.toml", dump_config(self.config))
+            for file in (self.path / "rollouts").glob("step-*.parquet"):
+                if int(file.stem.split("-")[1]) > done:
+                    file.unlink()
+            for file in (self.path / "evals").glob("*.parquet"):
+                if _evaluated_step(file) > done:
+                    file.unlink()
+            for path in checkpoints(self.path):
+                if _order(path) > now:
+                    shutil.rmtree(path)
+            # TensorBoard merges event files; only a fresh one from the kept lines shows each step once.
+            remove(self.path / "tensorboard")
+            self._show(kept)
 
     def close(self) -> None:
-        if self._tensorboard is not None:
-            self._tensorboard.close()
+        """Let other processes have the folder."""
+        if self._events is not None:
+            self._events.close()
         self._lock.close()
 
 
@@ -203,22 +275,6 @@ def last_checkpoint(run: Path) -> tuple[str, int, Path]:
     raise UsageError(f"no whole checkpoint in {run / 'checkpoints'}: {reason}; start again in another run.dir")
 
 
-@contextlib.contextmanager
-def guarded(what: str) -> Iterator[None]:
-    """Turn a failure of the disk into one line; whatever was stored before is whole."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        import errno
-
-        text = str(error)
-        full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in text or "iostream error" in text
-        if not full and not isinstance(error, OSError):
-            raise
-        reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
-        raise RunError(f"could not write {what}: {reason}; make room and continue with assay train --resume") from error
-
-
 def environment() -> dict[str, Any]:
     """What the run ran on: versions, machine, command."""
     packages = ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets")
@@ -235,10 +291,43 @@ def environment() -> dict[str, Any]:
     }
 
 
+def check_free(path: Path) -> None:
+    """Raise UsageError unless a run can begin in ``path``, be it where one was killed in its first moments."""
+    left = {".lock", "environment.json", *(p.name for p in unfinished(path))} if path.is_dir() else set()
+    if path.exists() and (not path.is_dir() or {p.name for p in path.iterdir()} - left):
+        raise UsageError(
+            f"run folder {path} exists already; continue it with: assay train --resume {path}, or choose another "
+            "with run.dir=..."
+        )
+
+
+def _locked(path: Path) -> IO[str]:
+    try:
+        lock = open(path / ".lock", "w")  # noqa: SIM115 - held for the life of the process
+    except OSError as error:
+        raise UsageError(f"run folder {path} cannot be written: {error.strerror}; choose another run.dir") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise UsageError(
+            f"run folder {path} is in use by another process; wait for it or choose another run.dir"
+        ) from None
+    return lock
+
+
 def _order(path: Path) -> tuple[int, int]:
     match = _CHECKPOINT.fullmatch(path.name)
     assert match is not None
     return STAGES.index(match[1]), int(match[2])
+
+
+def _evaluated_step(file: Path) -> float:
+    """RL step of a stored evaluation; infinite for a file that cannot be read."""
+    try:
+        return Evaluation.from_parquet(file).step
+    except RunError:
+        return float("inf")
 
 
 def _storable(text: str) -> str:

@@ -32,7 +32,7 @@ class Averages:
 
 
 def mini_batches(batch: Batch, parts: int, order: Int[Tensor, "G"]) -> list[Batch]:
-    """Split a batch by whole prompt groups, taken in ``order``, into ``parts`` of nearly equal size, totals counted anew."""
+    """Split a batch by whole prompt groups, in ``order``, into ``parts`` of nearly equal size, each with own totals."""
     out = []
     for chosen in order.tensor_split(parts):
         rows = torch.isin(batch.prompt_group, chosen).nonzero()[:, 0]
@@ -73,9 +73,8 @@ def update(
     """
     optimizer.zero_grad(set_to_none=True)
     used = batch.active & (batch.lengths > 0)
-    if skip_idle:
-        used = used & (batch.advantages != 0).any(-1)
-    index = used.nonzero()[:, 0]
+    idle = used & (batch.advantages == 0).all(-1) if skip_idle else torch.zeros_like(used)
+    index = (used & ~idle).nonzero()[:, 0]
     averages, total, tokens = Averages(), 0.0, 0
     work = batch.rows(index)
     for rows in policy.micro_batches(work, token_budget) if len(index) else []:
@@ -89,9 +88,15 @@ def update(
         averages.add(loss.metrics, count)
         total += loss.value.item()
         tokens += count
-    parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    norm = float(torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm)) if parameters else 0.0
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if len(index) == 0 and bool(idle.any()):
+        # The gradient is zero, not absent: momentum and decay go on as if the pass had been made.
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+    norm = float(torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm))
     if not math.isfinite(total) or not math.isfinite(norm):
-        raise RunError(f"loss {total} with gradient norm {norm}: the update was not applied; lower train.lr or check the reward")
+        raise RunError(
+            f"loss {total} with gradient norm {norm}: the update was not applied; lower train.lr or check the reward"
+        )
     optimizer.step()
     return {"loss": total, "grad_norm": norm, **averages.means()}, tokens

@@ -1,0 +1,186 @@
+"""The command line: what it prints, as text and as JSON, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import running
+import tomli_w
+from running import recipe, run
+
+from assay import __version__, cli
+from assay.config import load_config
+from assay.evaluate import Evaluation
+from assay.tasks.arithmetic import Arithmetic
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("cli") / "run", warmup={"steps": 1}, train={"steps": 1})
+
+
+def called(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command that succeeds writes to standard output."""
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(cli.main(list(arguments)))
+    written = capfd.readouterr()
+    assert not ended.value.code, written.err
+    return written.out
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell with ``assay`` standing for this interpreter's command."""
+    line = line.replace("assay ", f"{sys.executable} -m assay.cli ")
+    return subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
+
+
+def test_the_version_and_the_help(capfd: pytest.CaptureFixture[str]) -> None:
+    assert called(capfd, "--version") == f"assay {__version__}\n"
+    said = called(capfd, "--help")
+    assert all(command in said for command in ("train", "quickstart", "eval", "report", "tasks", "papers"))
+    assert "--resume" in called(capfd, "train", "--help")
+
+
+def test_a_run_and_its_continuation(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file, folder = tmp_path / "recipe.toml", tmp_path / "run"
+    file.write_text(tomli_w.dumps(recipe(folder)))
+    called(capfd, "train", str(file), "train.steps=1", "warmup.steps=1", "--quiet")
+    assert len(running.metrics(folder)) == 2
+    called(capfd, "train", "--resume", str(folder), "train.steps=2")
+    assert len(running.metrics(folder)) == 3
+    # Overrides may come first, and alone.
+    called(capfd, "train", "train.steps=3", "--resume", str(folder), "--quiet")
+    assert len(running.metrics(folder)) == 4
+
+
+def test_overrides_without_a_recipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = [
+        *("model=nano", "model.nano.hidden=16", "model.nano.layers=1", "model.nano.heads=2", "tasks=countdown"),
+        *("tasks.eval_size=4", "rollout.prompts=2", "rollout.max_tokens=3", "train.steps=1", "evaluate.samples=1"),
+        *("method=grpo", "method.objective.clip_high=0.3", "run.report=false", "run.tensorboard=false"),
+    ]
+    called(capfd, "train", *words, f"run.dir={tmp_path / 'run'}", "--quiet")
+    config = load_config(tmp_path / "run" / "config.toml")
+    assert config.tasks.source == "countdown"
+    assert config.method.objective == {"clip_high": 0.3}
+
+
+def test_an_option_of_the_methods_own_part_reaches_it() -> None:
+    from assay.training.build import compose
+
+    method = compose(load_config(None, ["method.objective.clip_high=0.3", "method.curriculum.prompts=5"]).method)
+    assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.3)  # type: ignore[attr-defined]
+    assert method.curriculum == {"name": "uniform", "prompts": 5}
+
+
+def test_task_sources(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(called(capfd, "tasks", "list", "--json"))
+    assert {"arithmetic", "countdown", "file"} <= {r["name"] for r in rows}
+    assert "countdown" in called(capfd, "tasks")
+    shown = json.loads(called(capfd, "tasks", "show", "arithmetic", "--json"))
+    assert "digits" in {o["name"] for o in shown["options"]}
+    assert "digits" in called(capfd, "tasks", "show", "arithmetic")
+    lines = called(capfd, "tasks", "sample", "arithmetic", "digits=3", "-n", "2", "--json").splitlines()
+    source = Arithmetic(digits=3)
+    assert [json.loads(line)["prompt"] for line in lines] == [source[0].prompt, source[1].prompt]
+    assert str(source[0].prompt) in called(capfd, "tasks", "sample", "arithmetic", "digits=3", "-n", "1")
+
+
+def test_papers(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(called(capfd, "papers", "list", "--json"))
+    assert len(rows) == 226
+    assert {"id", "title", "state", "seams"} <= rows[0].keys()
+    assert all("factory" not in r for r in rows)
+    assert called(capfd, "papers").splitlines()[-1].startswith("226 papers: ")
+    shown = json.loads(called(capfd, "papers", "show", "S014", "--json"))
+    assert (shown["id"], shown["name"]) == ("S014", "dispo")
+    assert "dispo" in called(capfd, "papers", "show", "dispo")
+
+
+def test_evaluating_a_run(finished: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "deep" / "responses.parquet"
+    said = called(capfd, "eval", str(finished), "--samples", "3", "--json", "--out", str(out))
+    metrics = json.loads(said)
+    assert metrics["tasks"] == 6
+    assert metrics["samples"] == 18
+    assert {"pass@1", "pass@1/low", "pass@1/high", "pass@3", "length/mean"} <= metrics.keys()
+    stored = Evaluation.from_parquet(out)
+    assert stored.metrics() == metrics
+    assert stored.step == 1
+    # The same tasks that the run held out, the same draws each time.
+    assert list(stored.by_task()) == [r["task_id"] for r in running.tables(finished, "evals")["before.parquet"][::2]]
+    assert called(capfd, "eval", str(finished), "--samples", "3", "--json") == said
+    cli_text = shown_table(capfd, finished)
+    assert "pass@1" in cli_text
+    assert "95% interval" in cli_text
+
+
+def shown_table(capfd: pytest.CaptureFixture[str], folder: Path) -> str:
+    with pytest.raises(SystemExit):
+        cli.main(["eval", str(folder), "--samples", "1"])
+    written = capfd.readouterr()
+    return written.out + written.err
+
+
+def test_a_runs_weights_are_evaluated(finished: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def samples(*arguments: str) -> object:
+        called(capfd, "eval", *arguments, "--json", "--samples", "4", "--out", str(tmp_path / "out.parquet"))
+        return Evaluation.from_parquet(tmp_path / "out.parquet").samples
+
+    of_run, config = samples(str(finished)), str(finished / "config.toml")
+    assert samples(config) != of_run
+    # The checkpoint's policy folder is a model of its own.
+    policy = sorted((finished / "checkpoints").iterdir())[-1] / "policy"
+    assert samples(config, f"model={policy}") == of_run
+
+
+def test_evaluating_a_recipe_with_overrides(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text(tomli_w.dumps(recipe(tmp_path / "run")))
+    metrics = json.loads(called(capfd, "eval", str(file), "tasks=countdown", "tasks.eval_size=3", "--json"))
+    assert metrics["tasks"] == 3
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_report_of_a_run(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert called(capfd, "report", str(finished)) == f"{finished / 'report.html'}\n"
+    assert "<html" in (finished / "report.html").read_text()
+
+
+def test_the_quickstart_finds_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def train(recipe: Path, **arguments: Any) -> Any:
+        asked.append(load_config(recipe, arguments["overrides"]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("assay.api.train", train)
+    monkeypatch.chdir(tmp_path)
+    for taken in ("", "runs/quickstart", "runs/quickstart-2"):
+        (tmp_path / taken).mkdir(parents=True, exist_ok=True)
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["quickstart", "seed=4"])
+        assert ended.value.code == 130
+    assert [c.run.dir for c in asked] == ["runs/quickstart", "runs/quickstart-2", "runs/quickstart-3"]
+    assert {c.seed for c in asked} == {4}
+
+
+def test_a_reader_that_goes_away_makes_no_trace() -> None:
+    for line in ("papers list | head -1", "papers list --json | head -c 10", "tasks sample chain | true"):
+        done = shell(f"assay {line}")
+        assert "Traceback" not in done.stderr
+        assert "BrokenPipe" not in done.stderr
+
+
+def test_a_real_process(tmp_path: Path) -> None:
+    file, folder = tmp_path / "recipe.toml", tmp_path / "run"
+    file.write_text(tomli_w.dumps(recipe(folder, warmup={"steps": 1}, train={"steps": 1})))
+    done = shell(f"assay train {file}")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["before", "after"]
