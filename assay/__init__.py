@@ -36,7 +36,23 @@ _HOME = {
     "train": "assay.api",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = [
+    "Ask",
+    "AssayError",
+    "Batch",
+    "Episode",
+    "Group",
+    "Loss",
+    "Method",
+    "Result",
+    "Reward",
+    "RunError",
+    "Task",
+    "UsageError",
+    "Verdict",
+    "make_method",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

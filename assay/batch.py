@@ -101,9 +101,7 @@ class Batch:
         """Pad the episodes of ``groups`` into tensors; rewards and advantages start at zero, weights at one."""
         episodes = [e for g in groups for e in g.episodes]
         tasks = [g.task for g in groups for _ in g.episodes]
-        verdicts = [
-            v for g in groups for v in (g.verdicts or [Verdict.abstain("not verified")] * len(g.episodes))
-        ]
+        verdicts = [v for g in groups for v in (g.verdicts or [Verdict.abstain("not verified")] * len(g.episodes))]
         keys = [
             e.advantage_group if e.advantage_group is not None else i for i, g in enumerate(groups) for e in g.episodes
         ]
@@ -183,5 +181,3 @@ def pad(rows: Sequence[np.ndarray], width: int, dtype: Any) -> Tensor:
     for i, row in enumerate(rows):
         out[i, : len(row)] = row
     return torch.from_numpy(out)
-
-

@@ -77,27 +77,31 @@ def build(seam: str, spec: Any) -> Any:
     options = dict(spec)
     name = options.pop("name", None)
     if not isinstance(name, str):
-        raise UsageError(f"a {seam} table needs name = \"...\"; known: {', '.join(names(seam))}")
+        raise UsageError(f'a {seam} table needs name = "..."; known: {", ".join(names(seam))}')
     return call(find(seam, name), options, f"{seam} {name!r}")
 
 
-def call(factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] = {}) -> Any:  # noqa: B006
+def call(
+    factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] | None = None
+) -> Any:
     """Call ``factory(**given, **options)`` after checking names and types of the options; errors say ``where``."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+    lenient = ConfigDict(arbitrary_types_allowed=True)
     parameters = inspect.signature(factory).parameters
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
-    checked = dict(given)
+    checked = dict(given or {})
     for key, value in options.items():
         if key not in parameters and not open_ended:
             raise UsageError(f"{where} has no option {key!r}{nearest(key, parameters)}")
         if key in hints:
             try:
-                value = TypeAdapter(hints[key], config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
+                checked[key] = TypeAdapter(hints[key], config=lenient).validate_python(value)
             except ValidationError as error:
                 raise UsageError(f"{where}: option {key} = {value!r}: {error.errors()[0]['msg']}") from None
-        checked[key] = value
+        else:
+            checked[key] = value
     missing = [
         p.name
         for p in parameters.values()

@@ -27,7 +27,7 @@ GGUF = Path(__file__).parents[1] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @dataclass(frozen=True)
 class Case:
-    """One workload: what is trained, prompts per step, responses per prompt, most new tokens, and the ratio to reach."""
+    """One workload: the model, prompts per step, responses per prompt, most new tokens, and the ratio to reach."""
 
     model: dict | str
     prompts: int

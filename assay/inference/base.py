@@ -25,6 +25,4 @@ class Answer:
 class Strategy(Protocol):
     """Answers tasks with an engine under a budget of ``samples`` responses per task."""
 
-    def __call__(
-        self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator
-    ) -> list[Answer]: ...
+    def __call__(self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator) -> list[Answer]: ...

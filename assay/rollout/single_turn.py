@@ -26,7 +26,8 @@ class SingleTurn:
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         seeds = rng.integers(2**63, size=len(asks))
         requests = [
-            Request(with_hint(a.task.prompt, a.hint), a.n, self.sampling, int(s)) for a, s in zip(asks, seeds, strict=True)
+            Request(with_hint(a.task.prompt, a.hint), a.n, self.sampling, int(seed))
+            for a, seed in zip(asks, seeds, strict=True)
         ]
         return [Group(a, tuple(e)) for a, e in zip(asks, engine.generate(requests), strict=True)]
 

@@ -9,6 +9,6 @@ from assay.types import Task, Verdict
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Judges a response. Pure, thread- and process-safe; never raises on any response, and abstains when it cannot tell."""
+    """Judges a response. Pure, thread- and process-safe; never raises on any response; abstains when it cannot tell."""
 
     def __call__(self, task: Task, response: str) -> Verdict: ...
