@@ -31,7 +31,7 @@ class Task:
     Attributes:
         id: unique and stable within its source.
         prompt: plain text, or chat messages to which the model's chat template is applied.
-        reference: what the verifier compares with (an answer, tests, an entry of a data set), if the prompt is not enough.
+        reference: what the verifier compares with (an answer, tests, an entry of a data set), if needed.
         kind: name of the verifier that judges responses to this task.
         solution: a worked response, used by the supervised warm-up; ``None`` if there is none.
         hints: texts a curriculum may reveal, weakest first.

@@ -25,8 +25,8 @@ class FunctionReward:
 
     - ``def reward(task, response) -> float``, called once per sample;
     - TRL's ``def reward(prompts, completions, **columns) -> list[float]``, called once per batch; columns are
-      ``reference``, ``task_id``, ``completion_ids`` and the keys of the tasks' ``meta``, restricted to what the function
-      accepts. Chat prompts come as messages and their completions as ``[{"role": "assistant", "content": ...}]``.
+      ``reference``, ``task_id``, ``completion_ids`` and the keys of the tasks' ``meta``, as far as the function accepts
+      them. Chat prompts come as messages and their completions as ``[{"role": "assistant", "content": ...}]``.
 
     ``None`` for a sample means no reward could be told: the sample leaves the update.
 
