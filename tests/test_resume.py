@@ -246,6 +246,30 @@ def test_a_finished_run_can_be_extended(copy: Path, tmp_path: Path) -> None:
     assert "steps = 6" in (copy / "config.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("lost", "overrides"), [("rl-000004", []), (None, ["train.steps=6"])], ids=["redone", "extended"]
+)
+def test_nothing_is_left_of_the_future(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, lost: str | None, overrides: list[str]
+) -> None:
+    if lost:
+        shutil.rmtree(copy / "checkpoints" / lost)
+    original = RunFolder.log
+
+    def logged(self: RunFolder, *arguments: Any) -> None:
+        original(self, *arguments)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(RunFolder, "log", logged)
+    result = resume(copy, overrides=overrides)
+    assert result.after is None
+    last = 3 if lost else 5
+    assert [int(p.stem[5:]) for p in sorted((copy / "rollouts").iterdir())] == list(range(1, last + 1))
+    assert running.metrics(copy)[-1]["step"] == last
+    evaluations = {"before", "step-000002"} | (set() if lost else {"step-000004"})
+    assert {p.stem for p in (copy / "evals").iterdir()} == evaluations
+
+
 @pytest.fixture
 def always_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """The verifier is content with everything."""
