@@ -210,7 +210,14 @@ def test_evaluating_a_run_of_given_tasks_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"model": "nano"}, {"tasks": "countdown"}, {"method": "grpo"}, {"recipe": {}}, {"reward": "a.py:f"}, {"train": {"steps": 3}}],
+    [
+        {"model": "nano"},
+        {"tasks": "countdown"},
+        {"method": "grpo"},
+        {"recipe": {}},
+        {"reward": "a.py:f"},
+        {"train": {"steps": 3}},
+    ],
     ids=lambda v: next(iter(v)),
 )
 def test_a_resumed_run_keeps_its_recipe(tmp_path: Path, arguments: dict[str, Any]) -> None:

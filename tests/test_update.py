@@ -87,6 +87,9 @@ def test_the_gradient_is_that_of_the_whole_batch(policy: CausalLM, batch: Batch,
         got, (metrics, tokens) = gradient(policy, objective, batch, token_budget=budget)
         assert_close({k: got[k] for k in expected}, expected)
         assert metrics["loss"] == pytest.approx(loss.item(), abs=1e-6)
+        # Means over tokens, whatever the micro-batches.
+        for name, value in objective(policy.forward(used).logprobs, used).metrics.items():
+            assert metrics[name] == pytest.approx(value, rel=1e-5)
         assert tokens == int(batch.mask[batch.active].sum())
         norm = math.sqrt(sum(float(v.double().square().sum()) for v in expected.values()))
         assert metrics["grad_norm"] == pytest.approx(norm, rel=1e-4)

@@ -117,6 +117,10 @@ def _pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
             f"model.source = {source!r} is neither 'nano', a folder, a .gguf file nor a hub model that can be reached: "
             f"{_one_line(error)}"
         ) from error
+    if path.suffix == ".gguf":
+        # The weights were expanded on loading; left marked as quantised, the model could not be saved.
+        model.hf_quantizer = None
+        model.config.__dict__.pop("quantization_config", None)
     return model, tokenizer
 
 
