@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from assay.batch import Batch
 from assay.credit.base import Credit
 from assay.credit.grpo import GRPO
+from assay.errors import UsageError
 from assay.objectives.base import Objective
 from assay.objectives.clip import ClippedSurrogate
-from assay.registry import build
+from assay.registry import build, call
 from assay.rewards.base import RewardPart
 from assay.rewards.verdict import VerdictReward
 from assay.select.base import Select
@@ -70,18 +73,47 @@ class Method:
             getattr(self, seam).load_state_dict(part_state)
 
 
-def make_method(name: str = "grpo", **parts: Any) -> Method:
-    """Return the method called ``name`` with the given seams replaced.
+def make_method(name: str | Method = "grpo", **parts: Any) -> Method:
+    """Return a method with the given seams replaced.
 
     Args:
-        name: ``"grpo"`` or the id of a paper.
-        parts: per seam a name, a table with options, or a part; ``None`` keeps the method's own.
-    """
-    if name == "grpo":
-        method = Method()
-    else:
-        from assay import papers
+        name: ``"grpo"``, the id of a paper, or a method already made.
+        parts: per seam a name, a table with ``name`` and options, a table without ``name`` that changes options of the
+            method's own part, or a part; ``None`` keeps the method's own.
 
-        method = papers.make(name)
-    made = {seam: build(seam, spec) if seam in SEAMS else spec for seam, spec in parts.items() if spec is not None}
-    return replace(method, **made)
+    Raises:
+        UsageError: unknown method, part or option.
+    """
+    method = name if isinstance(name, Method) else _named(name)
+    for seam, spec in parts.items():
+        if spec is None:
+            continue
+        if isinstance(spec, Mapping) and "name" not in spec:
+            spec = _adjusted(seam, getattr(method, seam), spec)  # noqa: PLW2901
+        method = replace(method, **{seam: build(seam, spec) if seam in SEAMS else spec})
+    return method
+
+
+def _named(name: str) -> Method:
+    from assay import papers
+
+    if name == "grpo":
+        return Method()
+    try:
+        return papers.make(name)
+    except UsageError:
+        if difflib.get_close_matches(name.lower(), ["grpo"], cutoff=0.7):
+            raise UsageError(f"no method is called {name!r}; did you mean 'grpo'?") from None
+        raise
+
+
+def _adjusted(seam: str, part: Any, options: Mapping[str, Any]) -> Any:
+    """Return ``part``, made or as a specification, with some options changed."""
+    if isinstance(part, str):
+        return {"name": part, **options}
+    if isinstance(part, Mapping):
+        return {**part, **options}
+    if not is_dataclass(part) or isinstance(part, type):
+        raise UsageError(f"method.{seam} needs a name: the options of {type(part).__name__} can only be set together")
+    own = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
+    return call(type(part), options, f"{seam} {type(part).__name__}", own)

@@ -73,9 +73,11 @@ def test_overrides_without_a_recipe(tmp_path: Path, capfd: pytest.CaptureFixture
 
 
 def test_an_option_of_the_methods_own_part_reaches_it() -> None:
-    from assay.training.build import compose
+    from assay.method import make_method
 
-    method = compose(load_config(None, ["method.objective.clip_high=0.3", "method.curriculum.prompts=5"]).method)
+    method = make_method(
+        **load_config(None, ["method.objective.clip_high=0.3", "method.curriculum.prompts=5"]).method.model_dump()
+    )
     assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.3)  # type: ignore[attr-defined]
     assert method.curriculum == {"name": "uniform", "prompts": 5}
 

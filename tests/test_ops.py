@@ -31,9 +31,7 @@ def test_masked_mean_of_nothing_is_zero():
     assert masked_mean(torch.tensor([[torch.nan]]), torch.tensor([[False]])).item() == 0.0
 
 
-samples = st.lists(
-    st.tuples(st.floats(-5, 5, width=32), st.integers(0, 3), st.booleans()), min_size=1, max_size=12
-)
+samples = st.lists(st.tuples(st.floats(-5, 5, width=32), st.integers(0, 3), st.booleans()), min_size=1, max_size=12)
 
 
 @given(samples)

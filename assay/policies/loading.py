@@ -119,7 +119,7 @@ def _pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
         ) from error
     if path.suffix == ".gguf":
         # The weights were expanded on loading; left marked as quantised, the model could not be saved.
-        model.hf_quantizer = None
+        model.hf_quantizer = None  # type: ignore[assignment]
         model.config.__dict__.pop("quantization_config", None)
     return model, tokenizer
 

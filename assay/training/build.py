@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.config import MethodConfig, RunConfig
+from assay.config import RunConfig
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
-from assay.method import SEAMS, Method, make_method
+from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.registry import build, call, find
 from assay.rewards.base import RewardPart
@@ -73,7 +73,8 @@ def build_trainer(
 def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, given: Mapping[str, Any]) -> Trainer:
     _check_given(config, given)
     random = Randomness(config.seed)
-    method = compose(config.method, given["method"])
+    parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
+    method = make_method(given["method"] or config.method.name, **parts)
     if given["reward"] is not None:
         method = replace(method, reward=_reward_part(given["reward"]))
     stream, eval_tasks = task_split(config, given["tasks"])
@@ -151,36 +152,6 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
             continue
         if warmup:
             demonstrations([task], policy)
-
-
-def compose(config: MethodConfig, method: Method | None = None) -> Method:
-    """Return the method that a ``[method]`` table describes.
-
-    A seam's table without ``name`` changes options of the part that the method has there.
-
-    Args:
-        method: taken in place of the one the table names.
-    """
-    method = make_method(config.name) if method is None else method
-    for seam, spec in config.model_dump(exclude={"name"}, exclude_none=True).items():
-        if spec == GIVEN:
-            continue
-        change = isinstance(spec, dict) and "name" not in spec
-        part = _adjusted(seam, getattr(method, seam), spec) if change else spec
-        method = replace(method, **{seam: build(seam, part) if seam in SEAMS else part})
-    return method
-
-
-def _adjusted(seam: str, part: Any, options: dict[str, Any]) -> Any:
-    """Return ``part``, made or as a specification, with some options changed."""
-    if isinstance(part, str):
-        return {"name": part, **options}
-    if isinstance(part, Mapping):
-        return {**part, **options}
-    if not is_dataclass(part):
-        raise UsageError(f"method.{seam} needs a name: the options of {type(part).__name__} can only be set together")
-    own = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
-    return call(type(part), options, f"{seam} {type(part).__name__}", own)
 
 
 def _make(seam: str, spec: Any, **given: Any) -> Any:
