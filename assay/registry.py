@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -97,7 +98,9 @@ def call(
             raise UsageError(f"{where} has no option {key!r}{nearest(key, parameters)}")
         if key in hints:
             try:
-                checked[key] = TypeAdapter(hints[key], config=lenient).validate_python(value)
+                # In a list, because an adapter of a dataclass by itself takes no configuration.
+                adapter: Any = TypeAdapter(types.GenericAlias(list, hints[key]), config=lenient)
+                [checked[key]] = adapter.validate_python([value])
             except ValidationError as error:
                 raise UsageError(f"{where}: option {key} = {value!r}: {error.errors()[0]['msg']}") from None
         else:

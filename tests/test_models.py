@@ -249,6 +249,7 @@ def test_adapters_act_in_the_engine_as_in_training(adapted: CausalLM) -> None:
 
 
 def test_the_reference_is_the_model_without_adapters(adapted: CausalLM, tmp_path: Path) -> None:
+    adapted.save(tmp_path)
     reference = adapted.frozen(tmp_path)
     disturb(adapted)
     batch = some_batch()
@@ -260,6 +261,20 @@ def test_the_reference_is_the_model_without_adapters(adapted: CausalLM, tmp_path
     assert torch.equal(adapted.forward(batch).logprobs, learnt)
     assert [p.requires_grad for n, p in adapted.module.named_parameters() if "lora_" in n].count(False) == 0
     assert reference.micro_batches(batch, 1000)[0].tolist() == [0, 1, 2]
+
+
+def test_the_reference_keeps_adapters_that_a_warm_up_trained(adapted: CausalLM, tmp_path: Path) -> None:
+    disturb(adapted)
+    adapted.save(tmp_path)
+    batch = some_batch()
+    with torch.no_grad():
+        expected = adapted.forward(batch).logprobs
+    reference = adapted.frozen(tmp_path)
+    disturb(adapted, seed=2)
+    learnt = adapted.forward(batch).logprobs
+    assert not torch.allclose(learnt, expected, atol=1e-2)
+    assert torch.allclose(reference.forward(batch).logprobs, expected, atol=1e-6)
+    assert learnt.requires_grad
 
 
 def test_adapters_save_and_load_exactly(adapted: CausalLM, tmp_path: Path) -> None:

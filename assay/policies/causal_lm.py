@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +150,19 @@ class CausalLM:
     # The reference, and weights on disk
 
     def frozen(self, folder: Path) -> Policy:
-        """Return the reference policy: the model without its adapters, or a copy with the weights in ``folder``."""
-        if self.adapter is not None:
+        """Return a copy with the weights in ``folder``; if adapters change nothing there, the model without them."""
+        if self.adapter is not None and _idle_adapter(folder):
             return WithoutAdapter(self)
-        copy = CausalLM(deepcopy(self.model), self.tokenizer, self.chat)
-        copy.load_weights(folder)
-        copy.module.requires_grad_(False).eval()
-        return copy
+        frozen = copy(self)
+        if self.adapter is not None:
+            frozen.adapter = deepcopy(self.adapter)
+            frozen.model = frozen.adapter.get_base_model()
+        else:
+            frozen.model = deepcopy(self.model)
+        frozen.module = frozen.adapter or frozen.model
+        frozen.load_weights(folder)
+        frozen.module.requires_grad_(False).eval()
+        return frozen
 
     def save(self, folder: Path) -> None:
         """Write a folder that transformers, and a recipe's ``model.source``, can read; with adapters, one for PEFT."""
@@ -203,6 +209,13 @@ class WithoutAdapter:
         adapter: Any = self._policy.adapter
         with adapter.disable_adapter():
             return self._policy.forward(batch, live, temperature)
+
+
+def _idle_adapter(folder: Path) -> bool:
+    """Whether the saved adapters add nothing, as before their first update (LoRA's B starts at zero)."""
+    from safetensors.torch import load_file
+
+    return not any(w.any() for k, w in load_file(folder / "adapter_model.safetensors").items() if "lora_B" in k)
 
 
 def distinct(prompts: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[int]]:
