@@ -99,8 +99,8 @@ def call(
         if key in hints:
             try:
                 # In a list, because an adapter of a dataclass by itself takes no configuration.
-                adapter: Any = TypeAdapter(types.GenericAlias(list, hints[key]), config=lenient)
-                [checked[key]] = adapter.validate_python([value])
+                kind: Any = types.GenericAlias(list, hints[key])
+                [checked[key]] = TypeAdapter(kind, config=lenient).validate_python([value])
             except ValidationError as error:
                 raise UsageError(f"{where}: option {key} = {value!r}: {error.errors()[0]['msg']}") from None
         else:
