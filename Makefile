@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# Another process's threads must not make ours wait in a spinning barrier.
-export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: quickstart test lint format bench real clean
 

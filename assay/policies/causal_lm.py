@@ -19,6 +19,7 @@ from assay.policies import attention
 from assay.policies.base import Policy, PolicyOutput
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import Head, token_logprobs
+from assay.policies.norm import fuse_norms
 from assay.types import Prompt
 
 
@@ -45,6 +46,7 @@ class CausalLM:
         self.tokenizer = tokenizer
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
         _switch_off_dropout(model)
+        fuse_norms(model)
         self.adapter = _adapt(model, lora) if lora else None
         self.model = model
         self.module: torch.nn.Module = self.adapter or model
