@@ -61,12 +61,13 @@ def find(seam: str, name: str) -> Callable[..., Any]:
         raise UsageError(f"no {seam} part is called {name!r}{nearest(name, _PARTS[seam])}") from None
 
 
-def build(seam: str, spec: Any) -> Any:
+def build(seam: str, spec: Any, **given: Any) -> Any:
     """Make the part that ``spec`` describes.
 
     Args:
         seam: one of :data:`PACKAGES`.
         spec: a name, a table with ``name`` and options, or a part already made (returned as it is).
+        given: options that the caller supplies unless ``spec`` has them; they are not checked.
 
     Raises:
         UsageError: unknown name, unknown option, missing option or an option of the wrong type.
@@ -79,7 +80,7 @@ def build(seam: str, spec: Any) -> Any:
     name = options.pop("name", None)
     if not isinstance(name, str):
         raise UsageError(f'a {seam} table needs name = "..."; known: {", ".join(names(seam))}')
-    return call(find(seam, name), options, f"{seam} {name!r}")
+    return call(find(seam, name), options, f"{seam} {name!r}", given)
 
 
 def call(

@@ -14,7 +14,7 @@ from assay.engines.hf import HFEngine
 from assay.errors import UsageError
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
-from assay.registry import build, call, find
+from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.rewards.function import FunctionReward
 from assay.tasks.base import TaskSource
@@ -87,8 +87,8 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
         )
     sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
     size = {"prompts": settings.prompts, "group": settings.group}
-    curriculum = _make("curriculum", method.curriculum, stream=stream, **size)
-    rollout = _make("rollout", method.rollout, sampling=sampling)
+    curriculum = build("curriculum", method.curriculum, stream=stream, **size)
+    rollout = build("rollout", method.rollout, sampling=sampling)
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
@@ -152,19 +152,6 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
             continue
         if warmup:
             demonstrations([task], policy)
-
-
-def _make(seam: str, spec: Any, **given: Any) -> Any:
-    """Make a part from its specification and what the run gives; a ready part is returned as it is."""
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, Mapping):
-        return spec
-    options = dict(spec)
-    name = options.pop("name", None)
-    if not isinstance(name, str):
-        raise UsageError(f"method.{seam} = {dict(spec)!r} needs a name")
-    return call(find(seam, name), options, f"{seam} {name!r}", given)
 
 
 def _reward_part(reward: Any) -> RewardPart:
