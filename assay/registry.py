@@ -6,8 +6,10 @@ A part registers itself where it is defined, ``@part("credit", "grpo")``; a reci
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+import pkgutil
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -46,15 +48,23 @@ def part(seam: str, name: str) -> Callable[[T], T]:
     return register
 
 
+@functools.cache
+def _discover(seam: str) -> None:
+    """Import every module of the seam's package, so that adding a part is adding a file."""
+    package = importlib.import_module(PACKAGES[seam])
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+
+
 def names(seam: str) -> list[str]:
     """Return the names of every part of ``seam``, sorted."""
-    importlib.import_module(PACKAGES[seam])
+    _discover(seam)
     return sorted(_PARTS[seam])
 
 
 def find(seam: str, name: str) -> Callable[..., Any]:
     """Return the class or factory registered under ``name``; raise UsageError naming the nearest one."""
-    importlib.import_module(PACKAGES[seam])
+    _discover(seam)
     try:
         return _PARTS[seam][name]
     except KeyError:

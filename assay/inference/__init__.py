@@ -1,5 +1,1 @@
 """Inference: what do we do at test time?"""
-
-from assay.inference import sample
-
-__all__ = ["sample"]

@@ -1,0 +1,61 @@
+"""The command line, one file a command. Each imports what it needs when it runs, so that help is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import tyro
+
+from assay.cli.evaluate import evaluate, report
+from assay.cli.papers import papers_list, papers_show
+from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
+from assay.cli.train import quickstart, train
+from assay.errors import AssayError
+
+Commands = dict[str, Callable[..., int]]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the ``assay`` command."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        from assay import __version__
+
+        print(f"assay {__version__}")
+        return
+    app = _app({"train": train, "quickstart": quickstart, "eval": evaluate, "report": report})
+    tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
+    papers: Commands = {"list": papers_list, "show": papers_show}
+    app.command(_app(tasks), name="tasks", help="Browse tasks.")
+    app.command(_app(papers), name="papers", help="Browse the papers.")
+    if arguments in (["tasks"], ["papers"]):
+        arguments = [*arguments, "list"]
+    sys.exit(_guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments)))
+
+
+def _app(commands: Commands) -> tyro.extras.SubcommandApp:
+    app = tyro.extras.SubcommandApp()
+    for name, command in commands.items():
+        app.command(name=name)(command)
+    return app
+
+
+def _guarded(command: Callable[[], int]) -> int:
+    """Run a command; an error of ours, or an interrupt, ends it with one line and an exit code."""
+    try:
+        code = command()
+        # Here, not when the interpreter ends, where a reader that went away would make a trace.
+        sys.stdout.flush()
+        return code
+    except AssayError as error:
+        print(f"assay: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("assay: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does; what is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

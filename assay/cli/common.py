@@ -1,0 +1,31 @@
+"""What several commands share: argument types and plain printing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Annotated, Any
+
+import tyro
+
+Overrides = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="a.b.c=value")]
+AsJson = Annotated[bool, tyro.conf.arg(name="json")]
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """A record as a dictionary that JSON can hold."""
+    if is_dataclass(row) and not isinstance(row, type):
+        row = asdict(row)
+    return {k: v for k, v in row.items() if k != "factory"}
+
+
+def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    # Piped output keeps its lines whole, whatever the width.
+    console.print(table, soft_wrap=not console.is_terminal, crop=console.is_terminal)
