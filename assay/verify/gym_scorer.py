@@ -1,7 +1,7 @@
 """reasoning-gym's scorers, made safe for untrusted answers; loaded in worker processes by :mod:`assay.verify.gym`.
 
-Some of those scorers call ``eval`` or SymPy's ``parse_expr`` on the answer, and some never return on ``1e999999999``. Here
-``eval`` reads literals only and ``parse_expr`` is restricted to elementary functions; the worker bounds time and memory.
+Some of those scorers call ``eval`` or SymPy's ``parse_expr`` on the answer, and some never return on ``1e999999999``.
+Here ``eval`` reads literals only and ``parse_expr`` knows elementary functions only; the worker bounds time and memory.
 """
 
 from __future__ import annotations

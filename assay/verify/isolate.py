@@ -26,7 +26,7 @@ from typing import Any
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 WALL = 10.0
-"""The wall clock may run this many times the processor time allowed, so that a loaded machine does not cut a call short."""
+"""The wall clock may run this many times the processor time allowed: a loaded machine does not cut a call short."""
 RECYCLE = 20_000
 """Calls after which a worker is replaced, so that what leaks in a library does not add up."""
 
@@ -64,8 +64,8 @@ class Workers:
     def call(self, function: str, *arguments: Any, seconds: float) -> Any:
         """Return ``module.function(*arguments)``, or a :class:`Failure`.
 
-        ``seconds`` of processor time are allowed, and :data:`WALL` times as much of wall time; both are counted from the
-        start of the call in the worker, not from when it was asked for.
+        ``seconds`` of processor time are allowed, and :data:`WALL` times as much of wall time; both are counted from
+        the start of the call in the worker, not from when it was asked for.
         """
         with self._slots:
             return self._ask(function, arguments, seconds)

@@ -1,8 +1,8 @@
 """A disposable process that runs one module's functions under limits, started by :mod:`assay.verify.isolate`.
 
 Protocol: on stdin first a pickled ``(sys.path, module, memory)``, then one pickled ``(function, arguments, processor
-seconds, wall seconds)`` per request; on stdout one JSON line per reply, ``{"value": x}`` or ``{"error": "..."}``. Replies
-are JSON because what comes back from a process that read untrusted text is not unpickled.
+seconds, wall seconds)`` per request; on stdout one JSON line per reply, ``{"value": x}`` or ``{"error": "..."}``.
+Replies are JSON because what comes back from a process that read untrusted text is not unpickled.
 """
 
 from __future__ import annotations
