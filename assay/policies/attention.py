@@ -19,6 +19,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from assay.policies.causal import causal
+
 NAME = "assay_packed"
 
 
@@ -76,17 +78,6 @@ def register() -> None:
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, packed_attention)
-
-
-def causal(q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None = None) -> Tensor:
-    """Causal attention of right-padded rows: q ``(N, H, L, D)``, k and v ``(N, H_kv, L, D)``."""
-    length = q.shape[2]
-    near = None
-    if window is not None and window < length:
-        near = torch.ones(length, length, dtype=torch.bool, device=q.device).tril().triu(1 - window)
-    return F.scaled_dot_product_attention(
-        q, k, v, attn_mask=near, is_causal=near is None, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
-    )
 
 
 def count_up(lengths: Int[Tensor, "N"]) -> Int[Tensor, "S"]:

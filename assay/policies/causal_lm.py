@@ -20,6 +20,7 @@ from assay.policies.base import Policy, PolicyOutput
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import Head, token_logprobs
 from assay.policies.norm import fuse_norms
+from assay.policies.rotary import fuse_rotary
 from assay.types import Prompt
 
 
@@ -47,6 +48,7 @@ class CausalLM:
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
         _switch_off_dropout(model)
         fuse_norms(model)
+        fuse_rotary(model)
         self.adapter = _adapt(model, lora) if lora else None
         self.model = model
         self.module: torch.nn.Module = self.adapter or model

@@ -21,6 +21,7 @@ from assay.tasks.base import TaskSource
 from assay.tasks.split import TrainStream, split
 from assay.training.console import Reporter
 from assay.training.loop import Trainer
+from assay.training.memory import keep_freed_memory
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, check_free
 from assay.training.signals import check_signals
@@ -94,6 +95,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
     if isinstance(verifier, KindVerifier):
         verifier.check(known)
+    keep_freed_memory()
     policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
     check_fit(known, policy, warmup=config.warmup.steps > 0)
