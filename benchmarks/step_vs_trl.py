@@ -2,7 +2,8 @@
 
 Same initial weights, prompts, group size, sampling, response limit, reward function, optimiser and number of optimiser
 steps, both in float32 on the CPU. Each side lives in a process of its own; the two take steps in turn, so that a noisy
-machine disturbs both alike. Printed per case: median seconds of each, and the median of the pairwise ratios.
+machine disturbs both alike. Where both do not fit in memory together, the processes themselves take turns, and each
+counts the steps after its first. Printed per case: median seconds of each, and the median of the pairwise ratios.
 
     python benchmarks/step_vs_trl.py [--cases a b c] [--steps 12]
 
@@ -35,12 +36,14 @@ class Case:
     tokens: int
     goal: float
     style: str = "compact"
+    alone: bool = False
+    """Only one side is in memory at a time."""
 
 
 CASES = {
     "a": Case({"hidden": 192, "layers": 4, "heads": 6}, 32, 8, 32, 1.5),
     "b": Case({"hidden": 128, "layers": 3, "heads": 4}, 64, 16, 8, 1.5),
-    "c": Case(str(GGUF), 8, 8, 64, 1.3, "words"),
+    "c": Case(str(GGUF), 8, 8, 64, 1.3, "words", alone=True),
 }
 
 
@@ -151,55 +154,73 @@ def run_trl(case: Case, folder: Path) -> None:
     trainer.train()
 
 
+class Side:
+    """One side's process, which takes a step when told to."""
+
+    def __init__(self, side: str, name: str, folder: Path):
+        self.arguments = ["--side", side, "--cases", name, "--folder", str(folder)]
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, *self.arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+        )
+
+    def step(self) -> dict[str, float]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith('{"seconds"'):
+                return json.loads(line)
+        raise SystemExit(f"a side ended early; run it by hand with a line `go` on stdin: {' '.join(self.arguments)}")
+
+    def __enter__(self) -> Side:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def side_by_side(name: str, folder: Path, steps: int) -> list[tuple[dict[str, float], dict[str, float]]]:
+    with Side("assay", name, folder) as ours, Side("trl", name, folder) as theirs:
+        pairs = [(ours.step(), theirs.step()) for _ in range(steps + 2)]
+    return pairs[2:]  # the first two steps warm caches up
+
+
+def one_at_a_time(name: str, folder: Path, steps: int) -> list[tuple[dict[str, float], dict[str, float]]]:
+    def take(side: str) -> list[dict[str, float]]:
+        with Side(side, name, folder) as process:
+            return [process.step() for _ in range(3)][1:]
+
+    pairs: list[tuple[dict[str, float], dict[str, float]]] = []
+    while len(pairs) < steps:
+        pairs += zip(take("assay"), take("trl"), strict=True)
+    return pairs
+
+
 def compare(name: str, case: Case, steps: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "model"
         prepare(case, folder)
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        sides = {
-            side: subprocess.Popen(
-                [sys.executable, __file__, "--side", side, "--cases", name, "--folder", str(folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                env=environment,
-            )
-            for side in ("assay", "trl")
-        }
-        rows: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
-        try:
-            for _ in range(steps + 2):
-                for side, process in sides.items():
-                    assert process.stdin is not None and process.stdout is not None
-                    process.stdin.write("go\n")
-                    process.stdin.flush()
-                    for line in process.stdout:
-                        if line.startswith('{"seconds"'):
-                            rows[side].append(json.loads(line))
-                            break
-                    else:
-                        raise SystemExit(
-                            f"{side} ended early; run it by hand: --side {side} --cases {name} --folder MODEL"
-                        )
-        finally:
-            for process in sides.values():
-                process.kill()
-    counted = {side: r[2:] for side, r in rows.items()}  # the first two steps warm caches up
-    seconds = {side: [x["seconds"] for x in r] for side, r in counted.items()}
+        pairs = (one_at_a_time if case.alone else side_by_side)(name, folder, steps)
+    assay, trl = zip(*pairs, strict=True)
     return {
-        "assay": statistics.median(seconds["assay"]),
-        "trl": statistics.median(seconds["trl"]),
-        "ratio": statistics.median(t / a for a, t in zip(seconds["assay"], seconds["trl"], strict=True)),
-        "assay_tokens": statistics.mean(x["tokens"] for x in counted["assay"]),
-        "trl_tokens": statistics.mean(x["tokens"] for x in counted["trl"]),
+        "assay": statistics.median(x["seconds"] for x in assay),
+        "trl": statistics.median(x["seconds"] for x in trl),
+        "ratio": statistics.median(t["seconds"] / a["seconds"] for a, t in pairs),
+        "assay_tokens": statistics.mean(x["tokens"] for x in assay),
+        "trl_tokens": statistics.mean(x["tokens"] for x in trl),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, help="counted steps of each side; 12, or 4 where they run one at a time")
     parser.add_argument("--side", choices=["assay", "trl"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -212,7 +233,7 @@ def main() -> None:
         if isinstance(case.model, str) and not Path(case.model).is_file():
             print(f"({name}) skipped: no {case.model}; `make real` fetches it")
             continue
-        found = compare(name, case, arguments.steps)
+        found = compare(name, case, arguments.steps or (4 if case.alone else 12))
         print(
             f"({name}) {case.prompts} x {case.group}, at most {case.tokens} tokens: assay {found['assay']:.3f} s "
             f"({found['assay_tokens']:.1f} tokens), TRL {found['trl']:.3f} s ({found['trl_tokens']:.1f} tokens), "
