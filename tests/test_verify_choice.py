@@ -1,0 +1,99 @@
+"""Multiple choice in every dress, and what only looks like an answer."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.registry import build
+from assay.types import Task, Verdict
+
+CITIES = ["London", "Paris", "Rome", "Madrid"]
+
+
+def judge(reference: object, response: str, choices: object = CITIES, **options: object) -> Verdict:
+    task = Task("t", "?", reference, meta={"options": choices} if choices else {})
+    return build("verify", {"name": "choice", **options})(task, response)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "B", "(B)", "B.", "b", "[B]", "**B**", "option B", "The answer is (B).", "Option (B) is correct.", "Ｂ",
+        "\\boxed{B}", "\\boxed{\\text{B}}", "\\text{(B)}", "$\\mathbf{B}$", "<answer>B</answer>",
+        "Paris",
+        "paris.", "The answer is Paris.", "It must be Paris", "B. Paris", "(B) Paris", "B: Paris", "**B) Paris**",
+        "The correct answer is B, not A", "B because C is wrong", "I choose B.", "A is wrong.\nSo it is B",
+    ],
+)  # fmt: skip
+def test_right(response):
+    assert judge("B", response).passed is True
+    assert judge("Paris", response).passed is True
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "", "A", "C", "E", "Berlin", "A or B", "either B or C", "B/C", "B and C", "A, B, C, D", "ABCD", "A B C D",
+        "not B", "It isn't B", "B is wrong", "The answer is not B.", "A) Paris", "B. Rome", "B) Rome", "Paris or Rome",
+        "not Paris", "1", "2", "A Paris",
+    ],
+)  # fmt: skip
+def test_wrong(response):
+    verdict = judge("B", response)
+    assert verdict.passed is False and verdict.feedback
+
+
+def test_several():
+    for response in ("A, C", "AC", "C and A", "\\boxed{A,C}", "A; C", "(A), (C)", "London, Rome"):
+        assert judge(["A", "C"], response).passed is True, response
+        assert judge("AC", response).passed is True, response
+    for response in ("A", "A, B, C", "A or C", "ABCD", "B, D"):
+        assert judge(["London", "Rome"], response).passed is False, response
+    assert judge(["A", "C"], "A, B, C", partial=True).score == pytest.approx(2 / 3)
+    assert judge(["A", "C"], "A", partial=True).score == 0.5
+    assert judge(["A", "C"], "A").score == 0.0
+
+
+def test_the_label_follows_the_text_when_options_are_shuffled():
+    assert judge("Paris", "D", choices=["Rome", "London", "Madrid", "Paris"]).passed is True
+    assert judge("Paris", "B", choices=["Rome", "London", "Madrid", "Paris"]).passed is False
+    assert judge({"answer": "x", "options": {"1": "y", "2": "x"}}, "2", choices=None).passed is True
+
+
+def test_indices_count_only_where_configured():
+    assert judge("B", "1").passed is False
+    assert judge("B", "1", index=0).passed is True
+    assert judge("B", "2", index=1).passed is True
+    assert judge("B", "9", index=1).passed is False
+    assert judge("C", "2", choices=["1", "3", "2"], index=0).passed is True, "the text of an option is no index"
+
+
+def test_words_that_look_like_labels():
+    assert judge("B", "A cat", choices=["dog", "cat"]).passed is True
+    assert judge("A", "A cat", choices=["dog", "cat"]).passed is False
+    assert judge("A", "I think it is A", choices=None).passed is True
+    assert judge("C", "10", choices=["5", "20", "10.0"]).passed is True
+    assert judge("B", "Paris", content=False).passed is False
+
+
+def test_references_that_are_no_option_abstain():
+    for reference in (None, "E", "Berlin", "", [], ["A", "E"], {"answer": "Z"}, True, 7):
+        assert judge(reference, "A").passed is None, reference
+    assert judge("Q", "Q", choices=None).passed is True
+
+
+@given(st.text() | st.text(alphabet="ABCDabcd ()not,.or\\{}box1"))
+def test_no_text_raises(text):
+    assert judge("B", text).passed in (True, False)
+    assert judge(text, "B", choices=[text, "b", text]).passed in (True, False, None)
+
+
+@pytest.mark.parametrize("piece", ["B", "B ", "(", "not B ", "\\text{", "Paris or ", "option "])
+def test_a_megabyte_is_judged_in_bounded_time(piece):
+    start = time.process_time()
+    judge("A", piece * (1_000_000 // len(piece)), fallback="whole")
+    assert time.process_time() - start < 3
