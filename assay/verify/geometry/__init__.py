@@ -1,0 +1,1 @@
+"""Answers that are places: boxes, points, intervals of time."""

@@ -1,0 +1,1 @@
+"""Answers that rest on documents: quotations, citations, evidence, verbatim shares."""
