@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import os
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from assay.errors import UsageError
 from assay.evaluate import Evaluation, Sample, difference
 from assay.evaluate.evaluation import ladder
 from assay.report import format as show
+from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
 from assay.report.svg import Series, legend, line_chart, stacked_bar
 
@@ -23,8 +22,6 @@ PER_KIND = 2
 """Tasks shown for each kind of change (gained, lost, still wrong, still right)."""
 EXTREMES = 3
 """Rollouts shown at either end of the reward."""
-LONGEST_TEXT = 6000
-"""Characters of a prompt or response that are shown; the middle of longer ones is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def render(run: Run) -> str:
     start, end = main_evaluations(run)
     steps = run.metrics["rl"]
     return str(
-        _template().render(
+        template("assay.report", "report.html.j2").render(
             name=run.path.resolve().name,
             notes=run.notes,
             state=_state(run, end),
@@ -77,7 +74,7 @@ def render(run: Run) -> str:
             extremes=_extremes(run.rollouts),
             config=run.config,
             environment=_flat(run.environment),
-            clip=_clip,
+            clip=clip,
             show=show,
         )
     )
@@ -308,21 +305,3 @@ def _flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     if isinstance(value, list):
         return [(prefix, ", ".join(map(str, value)))]
     return [(prefix, show.MISSING if value is None else str(value))]
-
-
-def _clip(text: str | None) -> str:
-    """The text, or its two ends if it is very long."""
-    text = text or ""
-    if len(text) <= LONGEST_TEXT:
-        return text
-    half = LONGEST_TEXT // 2
-    return f"{text[:half]}\n\n[… {len(text) - 2 * half:,} characters left out …]\n\n{text[-half:]}"
-
-
-@functools.cache
-def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
-
-    source = resources.files("assay.report").joinpath("report.html.j2").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(source)
