@@ -1,0 +1,1 @@
+"""Auditing what judges answers: labelled cases, attacks, and what they say of a verifier."""
