@@ -41,6 +41,8 @@ class TasksConfig(_Section):
     """Share of all contents set aside for evaluation, by content hash; training never sees them."""
     verify: Spec | None = None
     """A verifier for every task, in place of the one its kind names."""
+    verify_workers: int = Field(0, ge=0)
+    """Processes that judge responses; 0 judges in the training process."""
 
 
 class WarmupConfig(_Section):

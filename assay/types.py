@@ -91,9 +91,16 @@ class Verdict:
         return cls(0.0, None, {}, reason)
 
     def __str__(self) -> str:
-        word = {True: "right", False: "wrong", None: "abstains"}[self.passed]
-        parts = "".join(f" {k}={'?' if v is None else f'{v:g}'}" for k, v in self.parts.items())
-        return f"{word} ({self.score:g}){parts}" + (f": {self.feedback}" if self.feedback else "")
+        """One line: ``wrong, score 0.5 [format 1, value 0, units ?]: equals 5, not 6``."""
+        line = {True: "right", False: "wrong", None: "abstains"}[self.passed]
+        if self.passed is not None and self.score != self.passed:
+            line += f", score {self.score:.3g}"
+        if self.parts:
+            shown = [f"{k} {'?' if v is None else f'{v:.3g}'}" for k, v in self.parts.items()]
+            more = [f"{len(shown) - 12} more"] if len(shown) > 12 else []
+            line += f" [{', '.join(shown[:12] + more)}]"
+        feedback = " ".join(self.feedback.split())
+        return line + (f": {feedback if len(feedback) <= 500 else feedback[:497] + '...'}" if feedback else "")
 
 
 class Origin(IntEnum):

@@ -12,7 +12,7 @@ import pytest
 import running
 import torch
 from rich.console import Console
-from running import recipe, run
+from running import recipe, run, tables
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import assay
@@ -121,6 +121,12 @@ def test_the_last_two_checkpoints_are_kept_and_load_elsewhere(folder: Path) -> N
     model = AutoModelForCausalLM.from_pretrained(path / "policy")
     assert model.config.hidden_size == 16
     assert AutoTokenizer.from_pretrained(path / "policy")("1+2").input_ids[1:] == [5, 76, 6]
+
+
+def test_verdicts_from_other_processes_change_nothing(folder: Path, tmp_path: Path) -> None:
+    pooled = run(tmp_path / "pooled", tasks={"verify_workers": 1})
+    assert tables(pooled, "rollouts") == tables(folder, "rollouts")
+    assert tables(pooled, "evaluations") == tables(folder, "evaluations")
 
 
 def test_nothing_temporary_is_left(folder: Path) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 import tyro
 
+from assay.cli.audit import audit
 from assay.cli.evaluate import evaluate, report
 from assay.cli.papers import papers_list, papers_show
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
+from assay.cli.verify import verify
 from assay.errors import AssayError
 
 Commands = dict[str, Callable[..., int]]
@@ -25,7 +27,8 @@ def main(arguments: list[str] | None = None) -> None:
 
         print(f"assay {__version__}")
         return
-    app = _app({"train": train, "quickstart": quickstart, "eval": evaluate, "report": report})
+    top: Commands = {"train": train, "quickstart": quickstart, "eval": evaluate, "report": report}
+    app = _app({**top, "verify": verify, "audit": audit})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     app.command(_app(tasks), name="tasks", help="Browse tasks.")

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from assay.errors import RunError, UsageError
 from assay.evaluate.intervals import Interval, mean_interval, paired_interval
 from assay.evaluate.pass_at_k import pass_at_k
-from assay.types import Task, Verdict
+from assay.types import Task
+from assay.verify.episodes import judge_episodes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -252,22 +253,20 @@ def evaluate(
         answers = engine.generate(requests[start : start + chunk])
         if [len(a) for a in answers] != [samples] * len(part):
             raise RunError(f"the engine was asked for {samples} responses to each of {len(part)} tasks and gave others")
-        for task, episodes in zip(part, answers, strict=True):
-            for episode in episodes:
-                failed = episode.stop == "error"
-                verdict = Verdict.abstain("generation failed") if failed else verifier(task, episode.text)
-                rows.append(
-                    Sample(
-                        task_id=task.id,
-                        prompt=task.question,
-                        response=episode.text,
-                        score=float(verdict.score),
-                        passed=verdict.passed,
-                        feedback=verdict.feedback,
-                        length=int(np.count_nonzero(episode.mask)),
-                        stop=episode.stop,
-                    )
+        pairs = [(task, episode) for task, episodes in zip(part, answers, strict=True) for episode in episodes]
+        for (task, episode), verdict in zip(pairs, judge_episodes(verifier, pairs), strict=True):
+            rows.append(
+                Sample(
+                    task_id=task.id,
+                    prompt=task.question,
+                    response=episode.text,
+                    score=float(verdict.score),
+                    passed=verdict.passed,
+                    feedback=verdict.feedback,
+                    length=int(np.count_nonzero(episode.mask)),
+                    stop=episode.stop,
                 )
+            )
         if progress is not None:
             progress(start + len(part), len(tasks))
     return Evaluation(label, step, tuple(rows))

@@ -29,6 +29,8 @@ from assay.training.warmup import demonstrations
 from assay.types import Task
 from assay.verify import KindVerifier
 from assay.verify.base import Verifier
+from assay.verify.make import make_verifier as verifier_of
+from assay.verify.pool import VerifierPool
 
 GIVEN = "given"
 """Stands in a configuration for a Python object, which a resumed run needs again."""
@@ -93,7 +95,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
-    if isinstance(verifier, KindVerifier):
+    if isinstance(verifier, KindVerifier | VerifierPool):
         verifier.check(known)
     keep_freed_memory()
     policy = CausalLM.load(config.model, config.seed)
@@ -128,7 +130,9 @@ def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = No
 
 def make_verifier(config: RunConfig) -> Verifier:
     """Return the verifier a configuration names, or the one that goes by each task's kind."""
-    return build("verify", config.tasks.verify) if config.tasks.verify is not None else KindVerifier()
+    if config.tasks.verify_workers:
+        return VerifierPool(config.tasks.verify, config.tasks.verify_workers)
+    return verifier_of(config.tasks.verify)
 
 
 def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -33,8 +33,9 @@ from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
 from assay.training.signals import compute_signals
 from assay.training.update import Averages, mini_batches, update
 from assay.training.warmup import demonstrations
-from assay.types import Episode, Group, Task, Verdict
+from assay.types import Group, Task
 from assay.verify.base import Verifier
+from assay.verify.episodes import judge_episodes
 
 
 @dataclass(slots=True)
@@ -180,7 +181,7 @@ class Trainer:
                 asks = self.curriculum.next(self.step)
                 groups = self.rollout.collect(asks, self.engine, self.random("rollout"))
             with clock("verify"):
-                groups = [self.judge(group) for group in groups]
+                groups = self.judge(groups)
             batch = Batch.from_groups(groups)
             with clock("signals"):
                 models = {"policy": self.policy} | ({"reference": self.reference} if self.reference else {})
@@ -231,14 +232,10 @@ class Trainer:
             skip_idle=getattr(objective, "zero_advantage_is_idle", False),
         )
 
-    def judge(self, group: Group) -> Group:
-        """Attach a verdict to every episode; one whose generation failed is not judged."""
-
-        def verdict(episode: Episode) -> Verdict:
-            failed = episode.stop == "error"
-            return Verdict.abstain("generation failed") if failed else self.verifier(group.task, episode.text)
-
-        return group.judged([verdict(e) for e in group.episodes])
+    def judge(self, groups: Sequence[Group]) -> list[Group]:
+        """Attach a verdict to every episode."""
+        verdicts = iter(judge_episodes(self.verifier, [(g.task, e) for g in groups for e in g.episodes]))
+        return [group.judged([next(verdicts) for _ in group.episodes]) for group in groups]
 
     def measured(self, label: str, samples: int, interrupt: Interrupt) -> float | None:
         """Return pass@1 on the held-out tasks, measured unless it is stored already; ``None`` if nothing was judged."""

@@ -8,27 +8,26 @@ What goes wrong costs that one call, and comes back as a :class:`Failure` with i
 from __future__ import annotations
 
 import atexit
-import itertools
 import json
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
+
+from assay.verify.isolate_process import SPENT, Process, Request
+from assay.verify.isolate_queue import Queue
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 WALL = 10.0
 """The wall clock may run this many times the processor time allowed: a loaded machine does not cut a call short."""
 RECYCLE = 20_000
-"""Calls after which a worker is replaced, so that what leaks in a library does not add up."""
+"""Calls after which a process is replaced, so that what leaks in a library does not add up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,159 +41,183 @@ class Failure:
     timed_out: bool = False
 
 
+CLOSED = Failure("the workers were closed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    function: str
+    arguments: tuple[Any, ...]
+    seconds: float
+    wall: float
+
+    def request(self) -> Request | Failure:
+        try:
+            return pickle.dumps((self.function, self.arguments)), self.seconds, self.wall
+        except Exception as error:
+            return Failure(f"the arguments cannot be sent to a worker: {error}")
+
+
 class Workers:
     """At most ``size`` processes that run functions of one module; started when first needed, then kept.
 
     Safe to use from any thread, and after a fork. The module is imported once in each process and may define
-    ``prepare()``, called before the limits are set; its functions take what pickle holds and return what JSON holds.
-    They cannot write files, and what they print goes nowhere.
+    ``prepare(*setup)``, called before the limits are set; its functions take what pickle holds and return what JSON
+    holds. What they print goes nowhere. A process that has gone wrong is replaced, and so is each one now and then.
 
     Args:
         module: importable name, e.g. ``"assay.verify.gym_scorer"``.
         size: processes; the number of cores unless given.
         memory: bytes of address space of each process.
+        setup: what ``prepare`` is given, as far as pickle holds it.
+        writes: whether the functions may write files; programs started by those that may can raise ``memory``.
     """
 
-    def __init__(self, module: str, size: int | None = None, memory: int = 4 << 30):
+    def __init__(
+        self,
+        module: str,
+        size: int | None = None,
+        memory: int = 4 << 30,
+        setup: tuple[Any, ...] = (),
+        writes: bool = False,
+    ):
         self.module, self.size, self.memory = module, size or CORES, memory
-        self._idle: deque[_Worker] = deque()
-        self._slots = threading.BoundedSemaphore(self.size)
+        self.setup, self.writes = setup, writes
+        self._reset()
         _ALL.add(self)
 
-    def call(self, function: str, *arguments: Any, seconds: float) -> Any:
+    def _reset(self) -> None:
+        self._idle: deque[Process] = deque()
+        self._busy: set[Process] = set()
+        self._slots = threading.BoundedSemaphore(self.size)
+        self._lock = threading.Lock()
+        self._queue = Queue(self._run, self.size, f"{self.module} workers")
+        self._closings = 0
+
+    def call(self, function: str, *arguments: Any, seconds: float, wall: float | None = None) -> Any:
         """Return ``module.function(*arguments)``, or a :class:`Failure`.
 
-        ``seconds`` of processor time are allowed, and :data:`WALL` times as much of wall time; both are counted from
-        the start of the call in the worker, not from when it was asked for.
+        ``seconds`` of processor time are allowed, and ``wall`` of wall time (:data:`WALL` times as much unless given);
+        both are counted from the start of the call in its process, not from when it was asked for.
         """
-        with self._slots:
-            return self._ask(function, arguments, seconds)
+        return self._run([_Call(function, arguments, seconds, wall or WALL * seconds)])[0]
 
-    def map(self, function: str, calls: Iterable[tuple[Any, ...]], seconds: float, chunk: int = 64) -> Iterator[Any]:
+    def submit(self, function: str, *arguments: Any, seconds: float, wall: float | None = None) -> Future[Any]:
+        """Do the same beside the caller. Calls that wait are sent to a process many at once, if they are quick."""
+        return self._queue.put([_Call(function, arguments, seconds, wall or WALL * seconds)])[0]
+
+    def map(
+        self,
+        function: str,
+        calls: Iterable[tuple[Any, ...]],
+        seconds: float,
+        wall: float | None = None,
+        ahead: int | None = None,
+    ) -> Iterator[Any]:
         """Yield ``module.function(*arguments)`` or a :class:`Failure` for each of ``calls``, in order, in parallel.
 
-        ``calls`` is read a bounded way ahead, so it may be endless. ``seconds`` is for each call.
+        ``calls`` is read at most ``ahead`` further than results are taken, so it may be endless; as far as that only
+        while a slow call holds up those behind it.
         """
-        remaining = iter(calls)
-        pending: deque[Future[list[Any]]] = deque()
-        threads = ThreadPoolExecutor(self.size)
-        try:
-            while True:
-                while len(pending) < 4 * self.size and (some := list(itertools.islice(remaining, chunk))):
-                    pending.append(threads.submit(self._chunk, function, some, seconds))
-                if not pending:
-                    return
-                yield from pending.popleft().result()
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+        pieces = (_Call(function, arguments, seconds, wall or WALL * seconds) for arguments in calls)
+        return self._queue.map(pieces, ahead)
 
-    def _chunk(self, function: str, calls: list[tuple[Any, ...]], seconds: float) -> list[Any]:
+    def _run(self, calls: list[_Call]) -> list[Any]:
+        """Run calls in one process after the other: one that dies costs the call it was on, and the rest go on."""
+        results: list[Any] = [call.request() for call in calls]
+        todo = [i for i, request in enumerate(results) if not isinstance(request, Failure)]
         with self._slots:
-            return [self._ask(function, arguments, seconds) for arguments in calls]
+            closings = self._closings
+            while todo:
+                lines, failure, whole = self._ask([results[i] for i in todo], closings)
+                for i, line in zip(todo, lines, strict=False):
+                    reply = json.loads(line)
+                    results[i] = reply["value"] if "value" in reply else Failure(reply["error"])
+                todo = todo[len(lines) :]
+                if failure is not None:
+                    struck = len(todo) if whole else 1
+                    for i in todo[:struck]:
+                        results[i] = failure
+                    todo = todo[struck:]
+        return results
 
-    def _ask(self, function: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+    def _ask(self, requests: list[Request], closings: int) -> tuple[list[bytes], Failure | None, bool]:
+        """Return the replies that came, a failure if the process died on the next, and whether it strikes all."""
         try:
-            request = pickle.dumps((function, arguments, seconds, WALL * seconds))
-        except Exception as error:
-            return Failure(f"the arguments cannot be sent to a worker: {error}")
-        worker = self._worker()
-        reply = None
+            process = self._take(closings)
+        except OSError as error:
+            return [], Failure(f"no worker process could be started: {error}"), True
+        if process is None:
+            return [], CLOSED, True
+        lines: list[bytes] = []
+        done = spent = False
         try:
-            reply = worker.ask(request)
+            lines = process.ask(requests)
+            spent = lines[-1:] == [SPENT]
+            done = len(lines) == len(requests)
         finally:
-            if reply is not None and worker.served < RECYCLE:
-                self._idle.append(worker)
-            else:
-                code = worker.end()
-        if reply is None:
-            return _death(code, seconds)
-        result = json.loads(reply)
-        return result["value"] if "value" in result else Failure(result["error"])
+            with self._lock:
+                self._busy.discard(process)
+                keep = done and not spent and process.served < RECYCLE and closings == self._closings
+                if keep:
+                    self._idle.append(process)
+            code = None if keep else process.end()
+        if done or spent:
+            return lines, None, False
+        if closings != self._closings:
+            return lines, CLOSED, True
+        return lines, _death(code or 0, *requests[len(lines)][1:]), False
 
-    def _worker(self) -> _Worker:
+    def _take(self, closings: int) -> Process | None:
         while True:
-            try:
-                worker = self._idle.pop()
-            except IndexError:
-                return _Worker(self.module, self.memory)
-            if worker.alive:
-                return worker
-            worker.end()
+            with self._lock:
+                if closings != self._closings:
+                    return None
+                process = self._idle.pop() if self._idle else None
+                if process is not None and process.alive:
+                    self._busy.add(process)
+                    return process
+            if process is not None:
+                process.end()
+                continue
+            process = self._start()
+            with self._lock:
+                self._idle.append(process)
+
+    def _start(self) -> Process:
+        try:
+            return Process(self.module, self.setup, self.memory, self.writes)
+        except OSError:
+            # Once more, as it may have been struck from outside; a module that ends every process fails again.
+            return Process(self.module, self.setup, self.memory, self.writes)
 
     def close(self) -> None:
-        """End the idle processes; the next call starts new ones."""
-        while True:
-            try:
-                self._idle.pop().end()
-            except IndexError:
-                return
+        """End the processes; calls under way end as failures, and the next call starts new processes."""
+        with self._lock:
+            self._closings += 1
+            for process in self._busy:
+                process.kill()
+            idle, self._idle = self._idle, deque()
+        for process in idle:
+            process.end()
+        self._queue.clear(CLOSED)
 
     def _forget(self) -> None:
         """In a forked child: leave the parent's processes to the parent."""
-        for worker in self._idle:
-            worker.forget()
-        self._idle.clear()
-        self._slots = threading.BoundedSemaphore(self.size)
+        for process in [*self._idle, *self._busy]:
+            process.forget()
+        self._reset()
 
 
-class _Worker:
-    """One process running :mod:`assay.verify.isolate_worker`."""
-
-    def __init__(self, module: str, memory: int) -> None:
-        script = os.path.join(os.path.dirname(__file__), "isolate_worker.py")
-        self.served = 0
-        self.process = subprocess.Popen(
-            # The file and not -m, with -P: nothing beside it or in the working folder is imported by mistake.
-            [sys.executable, "-P", "-W", "ignore", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.stdin = self.process.stdin.fileno()
-        self.output = os.fdopen(self.process.stdout.fileno(), "rb", closefd=False)
-        # A worker that cannot import its module answers every call with the reason.
-        self.ask(pickle.dumps((sys.path, module, memory)))
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    def ask(self, request: bytes) -> bytes | None:
-        """Return the reply to a pickled request, ``None`` if the process ended without one."""
-        self.served += 1
-        try:
-            view = memoryview(request)
-            while view:
-                view = view[os.write(self.stdin, view) :]
-        except BrokenPipeError:
-            return None
-        line = self.output.readline()
-        return line if line.endswith(b"\n") else None
-
-    def end(self) -> int:
-        """Kill the process and return its exit status (its own, if it had already ended)."""
-        self.process.kill()
-        code = self.process.wait()
-        self.forget()
-        return code
-
-    def forget(self) -> None:
-        """Close this process's ends of the pipes; the worker ends when nobody holds them."""
-        self.output.close()
-        for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
-
-
-def _death(code: int, seconds: float) -> Failure:
+def _death(code: int, seconds: float, wall: float) -> Failure:
     if code == -signal.SIGPROF:
         return Failure(f"took longer than {seconds:g} s", timed_out=True)
     if code == -signal.SIGALRM:
-        return Failure(f"took longer than {WALL * seconds:g} s by the wall clock", timed_out=True)
-    return Failure(f"the worker process ended with status {code}")
+        return Failure(f"took longer than {wall:g} s by the wall clock", timed_out=True)
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return Failure(f"its process was ended by {name}")
+    return Failure(f"its process ended with status {code}")
 
 
 _ALL: weakref.WeakSet[Workers] = weakref.WeakSet()

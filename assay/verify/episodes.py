@@ -1,0 +1,24 @@
+"""Verdicts on many episodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.types import Episode, Task, Verdict
+from assay.verify.base import Verifier
+
+
+def judge_episodes(verifier: Verifier, pairs: Sequence[tuple[Task, Episode]]) -> list[Verdict]:
+    """Return a verdict for each pair, in order; an episode whose generation failed is not judged.
+
+    A verifier with a ``map`` over pairs of tasks and responses, as :class:`~assay.verify.pool.VerifierPool` has, gets
+    all of them together.
+    """
+    verdicts = [Verdict.abstain("generation failed")] * len(pairs)
+    whole = [i for i, (_, episode) in enumerate(pairs) if episode.stop != "error"]
+    asked = ((pairs[i][0], pairs[i][1].text) for i in whole)
+    together = getattr(verifier, "map", None)
+    found = together(asked) if together is not None else (verifier(*pair) for pair in asked)
+    for i, verdict in zip(whole, found, strict=True):
+        verdicts[i] = verdict
+    return verdicts

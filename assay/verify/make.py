@@ -1,0 +1,123 @@
+"""A verifier from what names it: a part, a function or class of one's own, or nothing for the task's kind."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from assay.errors import UsageError, nearest
+from assay.registry import build, call, part
+from assay.types import Task, Verdict
+from assay.verify.base import Verifier
+from assay.verify.kind import KindVerifier
+
+
+@part("verify", "by_kind")
+def by_kind(overrides: Mapping[str, Any] | None = None) -> Verifier:
+    """Judges each task with the verifier its ``kind`` names, see :class:`~assay.verify.kind.KindVerifier`.
+
+    Args:
+        overrides: verifiers by kind that come before the registered ones: names, tables or callables.
+    """
+    return KindVerifier({kind: make_verifier(spec) for kind, spec in (overrides or {}).items()})
+
+
+def make_verifier(spec: Any = None) -> Verifier:
+    """Make the verifier that ``spec`` describes.
+
+    Args:
+        spec: the name of a part; ``"package.module:attribute"`` or ``"path/to/file.py:attribute"``; a table with such a
+            ``name`` and options; a callable, which is returned as it is; or ``None`` for the verifier of each task's
+            kind. A class that is named is made with the options, a function gets them as keywords with every call.
+
+    Raises:
+        UsageError: there is no such part, module, file or attribute, it has no such option, or it cannot be called.
+    """
+    if spec is None:
+        return KindVerifier()
+    table = {"name": spec} if isinstance(spec, str) else spec
+    if isinstance(table, Mapping) and ":" in str(table.get("name", "")):
+        options = dict(table)
+        verifier = _loaded(str(options.pop("name")), options)
+    else:
+        verifier = build("verify", table)
+    if not callable(verifier):
+        raise UsageError(f"a verifier is a name, a table or a callable, not a {type(verifier).__name__}")
+    return verifier
+
+
+def judge(verifier: Verifier, task: Task, response: str, name: str = "the verifier") -> Verdict:
+    """Return the verdict of any verifier; one that raises or returns something else abstains, with the reason."""
+    try:
+        verdict = verifier(task, response)
+    except UsageError:
+        raise
+    except Exception as error:
+        return Verdict.abstain(_raised(name, error))
+    if not isinstance(verdict, Verdict):
+        return Verdict.abstain(f"{name} returned a {type(verdict).__name__}, not a Verdict")
+    if not (isinstance(verdict.score, int | float) and math.isfinite(verdict.score) and 0 <= verdict.score <= 1):
+        return Verdict.abstain(f"{name} gave the score {verdict.score!r}, which is not in [0, 1]")
+    return verdict
+
+
+def _loaded(reference: str, options: Mapping[str, Any]) -> Verifier:
+    where, _, path = reference.rpartition(":")
+    module = _file(where, reference) if where.endswith(".py") else _module(where, reference)
+    found: Any = module
+    for name in path.split("."):
+        known = [k for k, v in vars(found).items() if callable(v) and not k.startswith("_")]
+        found = getattr(found, name, None)
+        if found is None:
+            raise UsageError(f"verifier {reference!r}: {where} has no {path!r}{nearest(path, known)}")
+    if inspect.isclass(found):
+        return call(found, options, f"verifier {reference!r}")
+    if not options:
+        return found
+    parameters = inspect.signature(found).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        for key in options:
+            if key not in parameters:
+                raise UsageError(f"verifier {reference!r} has no option {key!r}{nearest(key, list(parameters)[2:])}")
+    return functools.partial(found, **options)
+
+
+def _module(name: str, reference: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        hint = "; write package.module:attribute or path/to/file.py:attribute"
+        own = isinstance(error, ModuleNotFoundError) and name.startswith(error.name or "-")
+        raise UsageError(_failed(reference, f"module {name!r}", error) + (hint if own else "")) from None
+
+
+def _file(path: str, reference: str) -> ModuleType:
+    if not Path(path).is_file():
+        raise UsageError(f"verifier {reference!r}: no file {path}")
+    # The full path makes the name unique, so that what the module defines can be found again by pickle.
+    name = f"assay_file_{abs(hash(str(Path(path).resolve()))):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(_failed(reference, path, error)) from None
+    return module
+
+
+def _failed(reference: str, what: str, error: Exception) -> str:
+    return f"verifier {reference!r}: {_raised(what, error)}"
+
+
+def _raised(what: str, error: Exception) -> str:
+    """One line, whatever the error says."""
+    return f"{what} raised {type(error).__name__}: {' '.join(str(error).split())[:500]}"
