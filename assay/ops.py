@@ -50,6 +50,94 @@ def group_std(
     return torch.where(freedom > 0, group_sum(centred**2, group, where) / freedom.clamp(min=1), 0).sqrt()
 
 
+def whiten(
+    x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"], epsilon: float = 1e-8, shift_mean: bool = True
+) -> Float[Tensor, "N T"]:
+    """(x - mean) / sqrt(variance + epsilon) over all of ``mask`` at once; zero outside it, and where all are equal.
+
+    The variance is the unbiased one. With ``shift_mean=False`` the mean is added again after scaling.
+    """
+    flat = x[mask]
+    if flat.numel() == 0:
+        return torch.zeros_like(x)
+    # Measured from the least value, for the reason given in group_mean.
+    least = flat.min()
+    mean = least + (flat - least).mean()
+    variance = (flat - mean).square().sum() / max(flat.numel() - 1, 1)
+    scaled = (x - mean) * torch.rsqrt(variance + epsilon)
+    return torch.where(mask, scaled if shift_mean else scaled + mean, 0)
+
+
+def row_mean(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tensor, "N 1"]:
+    """Mean of each row over ``mask``; zero for a row without any."""
+    return torch.where(mask, x, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
+
+
+def discounted_sum(x: Float[Tensor, "N T"], discount: float) -> Float[Tensor, "N T"]:
+    """y_t = sum_{u >= t} discount^(u - t) x_u, in log2(T) passes."""
+    y, reach = x, 1
+    while reach < x.shape[1]:
+        # y holds the sums of ``reach`` terms; twice as many are one such sum and the next one behind it, discounted.
+        y = y + discount**reach * torch.nn.functional.pad(y[:, reach:], (0, reach))
+        reach *= 2
+    return y
+
+
+def packed_left(
+    mask: Bool[Tensor, "N T"],
+) -> tuple[Int[Tensor, "N T"], Bool[Tensor, "N T"]]:
+    """Return the order that brings every row's masked tokens to the left, and the mask in that order.
+
+    ``x.gather(1, order)`` packs; ``torch.zeros_like(x).scatter(1, order, packed)`` puts back.
+    """
+    order = torch.argsort(~mask, dim=1, stable=True)
+    return order, mask.gather(1, order)
+
+
+def outcome(batch: Batch) -> Float[Tensor, "N"]:
+    """What a whole response earned: its reward and what was placed on its learnable tokens."""
+    if batch.token_rewards is None:
+        return batch.rewards
+    return batch.rewards + torch.where(batch.mask, batch.token_rewards, 0).sum(-1)
+
+
+def placed_rewards(batch: Batch) -> Float[Tensor, "N T"]:
+    """Rewards by token: those placed on learnable tokens, and the response's own on the last learnable one."""
+    there = torch.arange(batch.mask.shape[1], device=batch.mask.device)
+    last = torch.where(batch.mask, there, -1).amax(-1, keepdim=True) if batch.mask.shape[1] else there.new_zeros(0, 1)
+    placed = torch.where(there == last, batch.rewards[:, None], 0)
+    return placed if batch.token_rewards is None else placed + torch.where(batch.mask, batch.token_rewards, 0)
+
+
+def returns_to_go(
+    rewards: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"], discount: float = 1.0
+) -> Float[Tensor, "N T"]:
+    """Discounted sum of the rewards from a token on, along learnable tokens only: others are stepped over."""
+    order, packed = packed_left(mask)
+    sums = discounted_sum(torch.where(packed, rewards.gather(1, order), 0), discount)
+    return torch.zeros_like(rewards).scatter(1, order, torch.where(packed, sums, 0))
+
+
+def broadcast(x: Float[Tensor, "N"], batch: Batch) -> Float[Tensor, "N T"]:
+    """One value per sample on each of its learnable tokens, where the sample is active; zero elsewhere."""
+    return torch.where(batch.mask & batch.active[:, None], x[:, None], 0)
+
+
+def log_ratio(
+    logprobs: Float[Tensor, "N T"], old: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"], limit: float = 20.0
+) -> Float[Tensor, "N T"]:
+    """log pi - log pi_old on ``mask``, within [-limit, limit] (no gradient at the bounds), zero elsewhere.
+
+    Where pi_old is unknown (NaN: another author's token, or an engine that kept no record) the policy as it stands
+    takes its place: the value is 0 and the gradient that of ``logprobs``.
+    """
+    here = torch.where(mask, logprobs, 0)
+    known = torch.where(mask & ~old.isnan(), old, here.detach())
+    gap = here - known
+    # A token impossible under both (-inf - -inf) says nothing.
+    return torch.where(gap.isnan(), 0, gap).clamp(-limit, limit)
+
+
 def aggregate(
     loss: Float[Tensor, "N T"], batch: Batch, mode: Aggregation = "token_mean", max_length: int | None = None
 ) -> Float[Tensor, ""]:

@@ -1,8 +1,8 @@
 """Programs per second in the sandbox, against a fresh unprotected interpreter for each program.
 
 Both sides run the same small programs with the same input, as many at a time, and must give the same output. Rounds
-alternate between the sides; the figures are medians over rounds. Prints the ratio, the latency of a trivial program when
-nothing else runs, and what a thousand programs leave behind.
+alternate between the sides; the figures are medians over rounds. Prints the ratio, the latency of a trivial program
+when nothing else runs, and what a thousand programs leave behind.
 
     python benchmarks/sandbox_throughput.py [--rounds 7] [--programs 200] [--parallel CORES]
 """
