@@ -1,0 +1,86 @@
+"""Watching one program while it runs: processor time, memory and waiting of all its processes, from /proc."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+
+TICK = 0.02
+"""Seconds between looks; a program that ends earlier is never looked at."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+CLOCK = os.sysconf("SC_CLK_TCK")
+
+
+def everyone() -> list[int]:
+    """Every process here but this one, which is the first."""
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and name != "1"]
+
+
+def usage(pids: list[int]) -> tuple[float, int, bool]:
+    """Return processor seconds and resident bytes of ``pids``, and whether one of them is ready to compute."""
+    seconds, resident, ready = 0.0, 0, False
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+                # The name, in brackets, may contain anything.
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        ready = ready or fields[0] == b"R"
+        seconds += sum(map(int, fields[11:15])) / CLOCK
+        resident += int(fields[21]) * PAGE
+    return seconds, resident, ready
+
+
+def watch(
+    pid: int,
+    cpu: float,
+    wall: float,
+    memory: int,
+    patience: float,
+    members: Callable[[], list[int]],
+    shared: int,
+    control: int,
+) -> tuple[str, int]:
+    """Wait until the process ``pid`` has ended; return ``""`` or why it must be, and the highest resident bytes seen.
+
+    Its wall time runs while none of its processes computes or is ready to: what it computes is limited in processor
+    time, so a loaded machine costs it nothing. Nor does time in which this process was kept from looking. ``patience``
+    bounds the real time. ``shared`` bytes of each process do not count, being this one's. Raises EOFError when the
+    other end of ``control`` is gone.
+    """
+    poll = select.poll()
+    handle = os.pidfd_open(pid)
+    try:
+        poll.register(handle, select.POLLIN)
+        poll.register(control, select.POLLRDHUP)
+        own, highest, before, start = 0.0, 0, 0.0, time.monotonic()
+        last = start
+        while True:
+            tick = min(TICK, max(0.001, wall - own))
+            events = poll.poll(tick * 1000)
+            now = time.monotonic()
+            passed, last = min(now - last, 2 * TICK), now
+            for descriptor, _ in events:
+                if descriptor == control:
+                    raise EOFError
+                return "", highest
+            pids = members()
+            seconds, resident, ready = usage(pids)
+            resident -= shared * len(pids)
+            # The state is the first thread's; processor time is every thread's.
+            if not ready and seconds <= before:
+                own += passed
+            before, highest = seconds, max(highest, resident)
+            if seconds > cpu:
+                return "cpu", highest
+            if resident > memory:
+                return "memory", highest
+            if own >= wall:
+                return "wall", highest
+            if now - start > patience:
+                return "load", highest
+    finally:
+        os.close(handle)

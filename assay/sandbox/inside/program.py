@@ -1,0 +1,158 @@
+"""One program's process: put the walls up, then be the Python program, or start another one and wait for it."""
+
+from __future__ import annotations
+
+import errno
+import marshal
+import os
+import resource
+import signal
+import stat
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import codec
+import driver
+import jail
+
+STARTED, FAILED, ENDED = b"S", b"F", b"E"
+END = struct.Struct("<cidi")
+"""How a program that was started by :func:`start` ended: wait status, processor seconds, highest resident KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the zygote knows for all its programs.
+
+    Attributes:
+        filter: the system-call filter.
+        user: the account inside.
+        base: address space of the zygote, in bytes.
+        shared: resident bytes of the zygote.
+        hooks: what imported modules want done after a fork.
+        paths: where Python modules are.
+        nested: whether each program has namespaces of its own.
+        walled: whether there are namespaces at all.
+        folder: where programs work.
+    """
+
+    filter: jail.Filter
+    user: int
+    base: int
+    shared: int
+    hooks: list[dict[str, Any]]
+    paths: list[str]
+    nested: bool
+    walled: bool
+    folder: str
+
+
+def live(around: Surroundings, descriptors: list[int], report: int) -> NoReturn:
+    """Be the program whose job is in ``descriptors[0]``, with input, output, error and results in the others.
+
+    Until the program starts, what goes wrong is written to ``report`` as a failure of the sandbox; it is closed before
+    the first instruction of the program, which therefore cannot write there.
+    """
+    try:
+        job = marshal.loads(os.pread(descriptors[0], os.fstat(descriptors[0]).st_size, 0))
+        limits = job["limits"]
+        if around.nested:
+            jail.enter(around.user, limits["disk"])
+        os.chdir(around.folder)
+        _write(job["files"])
+        _descriptors([*descriptors[1:], report])
+        report = 4
+        # Being the first of its namespace, a program counts itself; in the zygote's, the zygote counts too.
+        limits["own_processes"] = 0 if around.nested else 1 if around.walled else 4096
+        if job["mode"] == "start":
+            start(around, job, report)
+        jail.limit(limits, around.base, reserves=False)
+        around.filter.put_on()
+        os.write(report, STARTED)
+        os.close(report)
+    except BaseException as error:
+        os.write(report, FAILED + f"{type(error).__name__}: {error}".encode())
+        os._exit(1)
+    for hook in around.hooks:
+        os.register_at_fork(**hook)
+    if job["mode"] == "call":
+        driver.call(job, around.paths)
+    else:
+        driver.run(job, around.paths)
+    raise AssertionError("the driver ends the process")
+
+
+def start(around: Surroundings, job: Mapping[str, Any], report: int) -> NoReturn:
+    """Start ``job["argv"]``, wait for it, and report how it ended and the files it was asked for."""
+    os.set_inheritable(report, False)
+    jail.prctl(jail.PR_SET_DUMPABLE, 0, 0, 0, 0)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(3)
+            limits = dict(job["limits"])
+            limits["own_processes"] += 1
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            jail.limit(limits, 0, job["reserves"])
+            around.filter.put_on()
+            os.write(report, STARTED)
+            os.execve(job["argv"][0], job["argv"], job["environment"])
+        except BaseException as error:
+            os.write(report, FAILED + f"{type(error).__name__}: {error}".encode())
+            os._exit(1)
+    _, status, usage = _wait(pid)
+    with os.fdopen(3, "wb") as result:
+        result.write(codec.dumps(_read(job["outputs"], job["limits"]["disk"])).encode())
+    os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
+    os._exit(0)
+
+
+def _wait(pid: int) -> tuple[int, int, resource.struct_rusage]:
+    """Wait for ``pid``, burying what else this first process of its namespace inherits."""
+    while True:
+        ended = os.wait4(-1, 0)
+        if ended[0] == pid:
+            return ended
+
+
+def _write(files: Mapping[str, Any]) -> None:
+    for name, content in files.items():
+        data, executable = content
+        folder = os.path.dirname(name)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        with open(name, "wb") as file:
+            file.write(data)
+        if executable:
+            os.chmod(name, 0o755)
+
+
+def _read(names: list[str], most: int) -> dict[str, bytes]:
+    """Return the regular files among ``names``; links are not followed, and devices and pipes not opened for long."""
+    found: dict[str, bytes] = {}
+    for name in names:
+        try:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue
+        with open(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                found[name] = file.read(most)
+                most -= len(found[name])
+    return found
+
+
+def _descriptors(wanted: list[int]) -> None:
+    """Make ``wanted`` the descriptors 0, 1, 2, ... and close all others."""
+    # First out of the way: a target may be another one's source.
+    above = [os.dup2(one, 100 + index) for index, one in enumerate(wanted)]
+    for index, one in enumerate(above):
+        os.dup2(one, index)
+    try:
+        os.closerange(len(wanted), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise

@@ -1,0 +1,209 @@
+# ruff: noqa: E402
+"""The process that programs are forked from: an interpreter with everything imported, that runs none of them itself.
+
+It takes jobs from a socket: a few numbers, and descriptors that only the program's process reads, so that nothing of a
+program stays here for the next one to find. It answers with how the program ended, as the kernel tells it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+# What modules want done after a fork is kept here, and registered in each program's process for its own forks. Done at
+# ours it would cost more than the fork: it renews locks nobody holds, on hundreds of pages that are shared until then.
+HOOKS: list[dict[str, Any]] = []
+REGISTER = os.register_at_fork
+os.register_at_fork = lambda **hook: HOOKS.append(hook)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import gc
+import importlib
+import json
+import marshal
+import signal
+import socket
+import time
+
+import codec
+import driver
+import jail
+import monitor
+import program
+
+# What programs import most. Each library of the interpreter's is more to copy at every fork, used or not.
+MODULES = [
+    *(
+        "abc",
+        "array",
+        "atexit",
+        "bisect",
+        "collections",
+        "collections.abc",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "enum",
+    ),
+    *("functools", "heapq", "inspect", "io", "itertools", "json", "linecache", "math", "numbers", "operator", "random"),
+    *("re", "string", "struct", "threading", "time", "traceback", "types", "typing"),
+]
+
+
+def main() -> None:
+    os.environ.pop("LD_BIND_NOW", None)
+    control = socket.socket(fileno=int(sys.argv[1]))
+    setting = json.loads(control.recv(1 << 16))
+    try:
+        around = prepare(setting)
+    except BaseException as error:
+        control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+        return
+    control.send(json.dumps({"failed": ""}).encode())
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 4096, 8)
+        if not message:
+            return
+        answer = serve(around, json.loads(message), descriptors, control)
+        try:
+            control.send(json.dumps(answer).encode())
+        except OSError:
+            return
+        if not around.nested:
+            # The program could have left something here, or behind; the next one gets another zygote.
+            return
+
+
+def prepare(setting: dict[str, Any]) -> program.Surroundings:
+    if setting["become"]:
+        jail.become(setting["user"])
+    paths = [path for path in sys.path[1:] if path] + setting["paths"]
+    sys.path[1:] = paths
+    for name in MODULES + setting["imports"]:
+        importlib.import_module(name)
+    os.register_at_fork = REGISTER
+    with open("/proc/self/statm", "rb") as file:
+        base, shared = (int(pages) * monitor.PAGE for pages in file.read().split()[:2])
+    if not setting["nested"]:
+        # A program runs beside this process then; it must not look into it.
+        jail.prctl(jail.PR_SET_DUMPABLE, 0, 0, 0, 0)
+    warm(paths)
+    # Objects that exist now are left alone by the collector, so that the pages they are on stay shared.
+    gc.collect()
+    gc.freeze()
+    return program.Surroundings(
+        jail.Filter(bytes.fromhex(setting["filter"])),
+        setting["user"],
+        base,
+        shared,
+        HOOKS,
+        paths,
+        setting["nested"],
+        setting["walled"],
+        setting["folder"],
+    )
+
+
+def warm(paths: list[str]) -> None:
+    """Do here, without a program, what each program's process does first.
+
+    The interpreter specialises code, and remembers where it found names, by writing into memory that is shared after
+    the fork: what is written already is not copied for every program.
+    """
+    mine = dict(sys.modules)
+    for mode in ("run", "call"):
+        job: dict[str, Any] = {
+            "mode": mode,
+            "source": "print(end='')\n",
+            "args": [],
+            "files": {},
+            "interactive": False,
+            "limits": {},
+        }
+        for _ in range(12):
+            job = marshal.loads(marshal.dumps(job))
+            codec.loads(codec.dumps([[["x", 1, 1.0], {}]]))
+            namespace = driver.prepare(job, paths)
+            exec(compile(job["source"], driver.NAME, "exec"), namespace)
+            driver.flush(sys.stdout, sys.stderr)
+            monitor.usage([])
+            sys.modules.update(mine)
+    sys.path[:] = paths
+
+
+def serve(
+    around: program.Surroundings, job: dict[str, Any], descriptors: list[int], control: socket.socket
+) -> dict[str, Any]:
+    reader, writer = os.pipe()
+    start = time.monotonic()
+    try:
+        pid = jail.fork_in_namespaces() if around.nested else os.fork()
+    except OSError as error:
+        for one in (reader, writer, *descriptors):
+            os.close(one)
+        return {"failed": f"a process could not be started: {error}"}
+    if pid == 0:
+        program.live(around, descriptors, writer)
+    for one in (writer, *descriptors):
+        os.close(one)
+    try:
+        members = monitor.everyone if around.walled else lambda: [pid]
+        cause, peak = monitor.watch(
+            pid,
+            job["cpu"],
+            job["wall"],
+            job["memory"],
+            job["patience"],
+            members,
+            around.shared,
+            control.fileno(),
+        )
+    except EOFError:
+        # Nobody is left to tell; everything here ends with this process, the first of its namespace.
+        os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+    if cause:
+        os.kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    if around.walled and not around.nested:
+        sweep()
+    wall = time.monotonic() - start
+    os.set_blocking(reader, False)
+    try:
+        report = os.read(reader, 4096)
+    except BlockingIOError:
+        report = b""
+    os.close(reader)
+    answer = {
+        "failed": "",
+        "cause": cause,
+        "status": status,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "wall": wall,
+        "peak": max(peak, usage.ru_maxrss * 1024),
+        "first": True,
+    }
+    if report[:1] != program.STARTED:
+        if cause != "load":
+            answer["failed"] = report[1:].decode("utf-8", "replace") or "the program's process died before it started"
+    elif report[1:2] == program.FAILED:
+        answer["failed"] = report[2:].decode("utf-8", "replace")
+    elif report[1:2] == program.ENDED:
+        _, answer["status"], answer["cpu"], peak = program.END.unpack(report[1 : 1 + program.END.size])
+        answer["peak"], answer["first"] = peak * 1024, False
+    return answer
+
+
+def sweep() -> None:
+    """End what a program left running in the zygote's own namespace."""
+    try:
+        while True:
+            os.kill(-1, signal.SIGKILL)
+            os.waitpid(-1, 0)
+    except (ChildProcessError, ProcessLookupError):
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,345 @@
+"""A pool of zygotes, and everything a program can be asked to do in it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import threading
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from assay.errors import UsageError
+from assay.sandbox import jobs
+from assay.sandbox.confine import ENVIRONMENT, INSIDE, Kind, SandboxUnavailable
+from assay.sandbox.dialogue import Dialogue
+from assay.sandbox.inside import codec
+from assay.sandbox.languages import language
+from assay.sandbox.serve import serve
+from assay.sandbox.types import MIB, CallOutcome, Limits, Outcome, Program
+from assay.sandbox.worker import Lost, Worker
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+DEFAULT = Limits()
+COMPILING = Limits(
+    cpu_seconds=30, wall_seconds=90, memory=2048 * MIB, output=MIB, file_size=64 * MIB, disk=256 * MIB, processes=64
+)
+KEPT = 64
+"""Compiled programs kept."""
+ATTEMPTS = 3
+"""Zygotes a program is tried on when they are lost; a program cannot bring one down."""
+NEEDED = (
+    "running programs needs bubblewrap and user namespaces (sysctl user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in Docker "
+    "--security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
+)
+
+
+class Sandbox:
+    """Runs programs that nobody trusts, at most ``size`` at a time; thread-safe; a context manager.
+
+    Processes start when first needed. Every program has its own user, process, mount, IPC and host-name namespaces
+    inside bubblewrap's, which has no network; an empty ``/tmp``; nothing of the host's environment, descriptors and
+    capabilities; limits; and a system-call filter. Nothing of it is left when its answer is there.
+
+    What a program does is repeatable as far as it depends on Python: hashes of strings and the first state of
+    ``random`` are the same every time.
+
+    Args:
+        size: programs at a time; the number of cores unless given.
+        unsafe_no_sandbox: run programs *unprotected*, with limits and the filter only, and say so on standard error
+            each time: for programs you wrote yourself, on machines without namespaces.
+
+    Raises:
+        SandboxUnavailable: from :meth:`check` or the first use, where this machine cannot protect itself.
+    """
+
+    def __init__(self, size: int | None = None, unsafe_no_sandbox: bool = False):
+        if size is not None and size < 1:
+            raise UsageError(f"size = {size}: a sandbox runs at least one program at a time")
+        self.size, self.unsafe = size or CORES, unsafe_no_sandbox
+        self._nested: bool | None = False if unsafe_no_sandbox else None
+        self._lock = threading.RLock()
+        self._slots = threading.BoundedSemaphore(self.size)
+        self._idle: dict[Kind, deque[Worker]] = {}
+        self._compiled: OrderedDict[tuple[str, str, tuple[tuple[str, str | bytes], ...]], bytes | Outcome] = (
+            OrderedDict()
+        )
+        _ALL.add(self)
+
+    def check(self) -> None:
+        """Try the walls from inside, once; raise SandboxUnavailable with one line if they do not stand."""
+        with self._lock:
+            if self._nested is not None:
+                return
+            reasons = []
+            source = (INSIDE / "probe.py").read_text()
+            job = jobs.script(Program(source), replace(DEFAULT, processes=8, cpu_seconds=10))
+            for nested in (True, False):
+                try:
+                    worker = Worker(Kind(), nested)
+                except SandboxUnavailable as error:
+                    reasons.append(str(error))
+                    continue
+                try:
+                    outcome, _ = serve(worker, job, b"", replace(DEFAULT, processes=8, cpu_seconds=10))
+                except Lost as lost:
+                    outcome = Outcome("infrastructure", reason=str(lost))
+                finally:
+                    worker.end()
+                if outcome.status == "ok" and outcome.stdout == b"walled":
+                    self._nested = nested
+                    return
+                said = outcome.stdout.decode("utf-8", "replace") or outcome.reason
+                reasons.append(f"the sandbox does not hold: {said}")
+            raise SandboxUnavailable(f"{reasons[0]}; {NEEDED}")
+
+    def run(self, program: Program, stdin: bytes | str = b"", limits: Limits = DEFAULT) -> Outcome:
+        """Run ``program`` with ``stdin`` to its end."""
+        job, kind, limits = self._job(program, limits)
+        return job if isinstance(job, Outcome) else self._do(kind, job, jobs.to_bytes(stdin), limits)[0]
+
+    def run_many(
+        self,
+        program: Program,
+        stdins: Sequence[bytes | str],
+        limits: Limits = DEFAULT,
+        stop: Callable[[Outcome], bool] | None = None,
+    ) -> list[Outcome]:
+        """Compile ``program`` once and run it for each of ``stdins``, in order; end after one ``stop`` is true of."""
+        job, kind, limits = self._job(program, limits)
+        if isinstance(job, Outcome):
+            return [job]
+        outcomes: list[Outcome] = []
+        for stdin in stdins:
+            outcomes.append(self._do(kind, job, jobs.to_bytes(stdin), limits)[0])
+            if stop is not None and stop(outcomes[-1]):
+                break
+        return outcomes
+
+    def call(
+        self,
+        program: Program,
+        function: str,
+        calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+        limits: Limits = DEFAULT,
+    ) -> CallOutcome:
+        """Run a Python ``program`` and call its ``function`` with each ``(args, kwargs)``, in one process, in order.
+
+        ``function`` is a name, or ``"Solution.method"``: then each call has a new ``Solution()``. Arguments and values
+        are plain data (see :mod:`assay.sandbox.inside.codec`). ``limits`` are for all calls together.
+        """
+        if program.language != "python":
+            raise UsageError(f"functions can be called in Python programs, not in {program.language}")
+        jobs.check_name(function)
+        job = jobs.script(program, limits) | {"mode": "call", "function": function}
+        job["calls"] = codec.dumps([[list(args), dict(kwargs)] for args, kwargs in calls])
+        outcome, result = self._do(Kind(program.packages), job, b"", limits)
+        done = tuple(jobs.read_calls(result, len(calls)))
+        if outcome.status == "ok" and len(done) < len(calls):
+            reason = f"the program ended after {len(done)} of {len(calls)} calls"
+            outcome = replace(outcome, status="error", reason=reason)
+        return CallOutcome(done, outcome)
+
+    def interact(self, program: Program, interactor: Callable[[Dialogue], None], limits: Limits = DEFAULT) -> Outcome:
+        """Run ``program`` while ``interactor`` talks to its standard input and output.
+
+        ``interactor`` runs in this thread, and what it finds out is its own affair. Its reads end when the program
+        does, so it needs no clock. What it raises is raised here once the program has ended.
+        """
+        job, kind, limits = self._job(program, limits)
+        if isinstance(job, Outcome):
+            return job
+        job["interactive"] = True
+        return self._do(kind, job, b"", limits, interactor)[0]
+
+    def command(
+        self,
+        argv: Sequence[str],
+        files: Mapping[str, str | bytes] | None = None,
+        limits: Limits = COMPILING,
+        stdin: bytes | str = b"",
+        outputs: Sequence[str] = (),
+        readable: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        packages: Sequence[str] = (),
+    ) -> Outcome:
+        """Run a tool of this machine on ``files``, in the folder that holds them, and bring back ``outputs``.
+
+        Args:
+            argv: the tool, looked for in ``PATH``, and its arguments.
+            files: content by relative path.
+            outputs: relative paths of files to return in ``Outcome.files``.
+            readable: further folders of this machine the tool may read (its own, outside ``/usr``).
+            environment: added to the usual one.
+            packages: Python packages it may import, in ``/sandbox/packages``.
+        """
+        tool = shutil.which(argv[0])
+        if tool is None:
+            raise UsageError(f"{argv[0]!r} is not installed on this machine")
+        kind = Kind(tuple(packages), True, tuple(sorted({os.path.abspath(path) for path in readable})))
+        tool = tool if tool.startswith(("/usr/bin/", "/bin/")) else os.path.realpath(tool)
+        job = jobs.start([tool, *argv[1:]], files or {}, limits, outputs, reserves=True)
+        job["environment"] = {**ENVIRONMENT, **(environment or {})}
+        return self._do(kind, job, jobs.to_bytes(stdin), limits)[0]
+
+    def _job(self, program: Program, limits: Limits) -> tuple[dict[str, Any] | Outcome, Kind, Limits]:
+        """Return what a zygote is told, or how compiling failed."""
+        chosen = language(program.language)
+        if chosen is None:
+            return jobs.script(program, limits), Kind(program.packages), limits
+        if program.packages:
+            raise UsageError(f"packages are for Python programs, not {program.language}")
+        files: dict[str, str | bytes] = dict(program.files)
+        executable: tuple[str, ...] = ()
+        if chosen.compile:
+            made = self._compile(program)
+            if isinstance(made, Outcome):
+                return made, Kind(tools=True), limits
+            files["program"], executable = made, ("program",)
+        else:
+            files[chosen.file] = program.source
+        first, *rest = (word.format(megabytes=limits.memory // MIB) for word in chosen.run)
+        argv = [first if first.startswith("./") else shutil.which(first, path="/usr/bin:/bin") or first, *rest]
+        job = jobs.start([*argv, *program.args], files, limits, (), chosen.reserves, executable)
+        return job, Kind(tools=True), limits
+
+    def _compile(self, program: Program) -> bytes | Outcome:
+        key = (program.language, program.source, tuple(sorted(program.files.items())))
+        with self._lock:
+            if key in self._compiled:
+                self._compiled.move_to_end(key)
+                return self._compiled[key]
+        chosen = language(program.language)
+        assert chosen is not None
+        files = {**program.files, chosen.file: program.source}
+        outcome = self.command(chosen.compile, files, COMPILING, outputs=("program",))
+        made: bytes | Outcome
+        if outcome.failed_here:
+            return outcome
+        if outcome.status == "ok" and outcome.files.get("program"):
+            made = outcome.files["program"]
+        else:
+            reason = outcome.reason if outcome.status != "error" else "it does not compile"
+            made = replace(outcome, status="compile_error", files={}, reason=reason)
+        with self._lock:
+            self._compiled[key] = made
+            while len(self._compiled) > KEPT:
+                self._compiled.popitem(last=False)
+        return made
+
+    def _do(
+        self,
+        kind: Kind,
+        job: dict[str, Any],
+        stdin: bytes,
+        limits: Limits,
+        interactor: Callable[[Dialogue], None] | None = None,
+    ) -> tuple[Outcome, bytes]:
+        """Run a job on a zygote, on another one if that is lost; return the outcome and what was written as results."""
+        if self.unsafe:
+            print("warning: running a program unprotected (unsafe_no_sandbox)", file=sys.stderr)
+        self.check()
+        reason = ""
+        with self._slots:
+            for _ in range(ATTEMPTS):
+                try:
+                    worker = self._worker(kind)
+                except SandboxUnavailable as error:
+                    return Outcome("infrastructure", reason=str(error)), b""
+                except OSError as error:
+                    return Outcome("infrastructure", reason=f"the sandbox did not start: {error}"), b""
+                whole = False
+                try:
+                    answered = serve(worker, job, stdin, limits, interactor)
+                    whole = True
+                    return answered
+                except Lost as lost:
+                    reason = str(lost)
+                    if interactor is not None:
+                        break
+                except OSError as error:
+                    return Outcome("infrastructure", reason=f"the host is out of resources: {error}"), b""
+                finally:
+                    if whole and self._nested:
+                        self._idle.setdefault(kind, deque()).append(worker)
+                    else:
+                        worker.end()
+        return Outcome("infrastructure", reason=reason), b""
+
+    def _worker(self, kind: Kind) -> Worker:
+        idle = self._idle.setdefault(kind, deque())
+        while True:
+            try:
+                worker = idle.pop()
+            except IndexError:
+                self._make_room(kind)
+                return Worker(kind, bool(self._nested), not self.unsafe)
+            if worker.alive:
+                return worker
+            worker.end()
+
+    def _make_room(self, kind: Kind) -> None:
+        """End idle zygotes of other kinds while there are many: each holds an interpreter's memory."""
+        others = [(other, idle) for other, idle in list(self._idle.items()) if other != kind]
+        while sum(len(idle) for _, idle in others) >= 4 * self.size:
+            largest = max(others, key=lambda item: len(item[1]))[1]
+            with suppress(IndexError):
+                largest.popleft().end()
+
+    def close(self) -> None:
+        """End the idle zygotes; the next program starts new ones."""
+        for idle in list(self._idle.values()):
+            while idle:
+                with suppress(IndexError):
+                    idle.pop().end()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _forget(self) -> None:
+        """In a forked child: leave the parent's zygotes to the parent."""
+        for idle in self._idle.values():
+            for worker in idle:
+                worker.forget()
+        self._idle = {}
+        self._lock = threading.RLock()
+        self._slots = threading.BoundedSemaphore(self.size)
+
+
+_ALL: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+_SHARED: Sandbox | None = None
+_SHARING = threading.Lock()
+
+
+def sandbox() -> Sandbox:
+    """Return the pool that everything in this process shares, made when first asked for."""
+    global _SHARED
+    with _SHARING:
+        if _SHARED is None:
+            _SHARED = Sandbox()
+        return _SHARED
+
+
+def _after_fork() -> None:
+    global _SHARING
+    _SHARING = threading.Lock()
+    for one in _ALL:
+        one._forget()
+
+
+def _at_exit() -> None:
+    for one in _ALL:
+        one.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,65 @@
+"""One job on one zygote: its descriptors, the conversation if there is one, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+from collections.abc import Callable
+from typing import Any
+
+from assay.sandbox.dialogue import Dialogue, pipes
+from assay.sandbox.judge import judge
+from assay.sandbox.types import Limits, Outcome
+from assay.sandbox.worker import Worker, contents, memory_file
+
+
+def serve(
+    worker: Worker,
+    job: dict[str, Any],
+    stdin: bytes,
+    limits: Limits,
+    interactor: Callable[[Dialogue], None] | None = None,
+) -> tuple[Outcome, bytes]:
+    patience = 4 * (limits.wall_seconds + limits.cpu_seconds) + 20
+    message = json.dumps(
+        {"cpu": limits.cpu_seconds, "wall": limits.wall_seconds, "memory": limits.memory, "patience": patience}
+    ).encode()
+    opened: list[int] = []
+    dialogue: Dialogue | None = None
+    raised: BaseException | None = None
+    try:
+        opened.append(memory_file(marshal.dumps(job)))
+        if interactor is not None:
+            dialogue, theirs = pipes(limits.output)
+            opened += theirs
+        else:
+            opened += [memory_file(stdin)]
+            opened += [memory_file()]
+        opened += [memory_file()]
+        opened += [memory_file()]
+        worker.send(message, opened)
+        if interactor is not None and dialogue is not None:
+            for index in (1, 2):
+                os.close(opened[index])
+                opened[index] = -1
+            try:
+                interactor(dialogue)
+            except BaseException as error:
+                raised = error
+            dialogue.close()
+        answer = worker.receive(patience + 30)
+        if answer["failed"]:
+            return Outcome("infrastructure", reason=answer["failed"]), b""
+        texts = [
+            (b"", dialogue.flooded) if one < 0 and dialogue else contents(one, limits.output) for one in opened[2:]
+        ]
+        if raised is not None:
+            raise raised
+        return judge(answer, texts, limits, job["mode"] == "start"), texts[2][0]
+    finally:
+        if dialogue is not None:
+            dialogue.close()
+        for one in opened:
+            if one >= 0:
+                os.close(one)

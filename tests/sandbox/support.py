@@ -1,0 +1,52 @@
+"""What the sandbox's tests share."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import pytest
+
+from assay.sandbox import Sandbox, SandboxUnavailable
+
+
+@functools.cache
+def why_not() -> str:
+    """Why this machine cannot run programs, or nothing."""
+    with Sandbox(1) as box:
+        try:
+            box.check()
+        except SandboxUnavailable as error:
+            return str(error)
+    return ""
+
+
+needs_sandbox = pytest.mark.skipif(bool(why_not()), reason=why_not() or "available")
+
+
+def descendants(root: int) -> list[int]:
+    """Return the processes below ``root``."""
+    found, waiting = [], [root]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/children") as file:
+                    children = [int(word) for word in file.read().split()]
+                found += children
+                waiting += children
+        except OSError:
+            continue
+    return found
+
+
+def processes_below(root: int) -> list[str]:
+    """Return the command lines of the processes below ``root``; a zombie's is empty."""
+    lines = []
+    for pid in descendants(root):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                lines.append(file.read().replace(b"\0", b" ").decode("utf-8", "replace"))
+        except OSError:
+            continue
+    return lines
