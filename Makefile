@@ -4,13 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test lint format bench real clean
+.PHONY: quickstart test fuzz debian lint format bench real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
 
 test: $(VENV)/test
 	$(BIN)/python -m pytest
+
+# Every verifier on 10,000 hostile responses, beside `make test`; see tests/fuzz/__main__.py for its settings.
+fuzz: $(VENV)/test
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m fuzz
+
+# What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
+debian:
+	apt-get update -qq
+	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -24,6 +33,8 @@ format: $(VENV)/dev
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/logprob_memory.py
 	$(BIN)/python benchmarks/step_vs_trl.py
+	$(BIN)/python benchmarks/math_vs_math_verify.py
+	$(BIN)/python benchmarks/sandbox_throughput.py
 
 # A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
 real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf
