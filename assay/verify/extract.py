@@ -178,11 +178,17 @@ _OPENERS = (
 _PHRASE = re.compile(_ENGLISH, re.IGNORECASE)
 _PHRASE_ANY = re.compile("|".join((_ENGLISH, *_OPENERS)), re.IGNORECASE)
 _FOREIGN = re.compile(
-    "result|final v|答|选|結果|답|respuesta|réponse|antwo|ergebnis|ответ|risposta|resposta|svaret|odpowied|cevap|trả lời|đáp án|jawaban"
+    "result|final "
+    "v|答|选|結果|답|respuesta|réponse|antwo|ergebnis|ответ|risposta|resposta|svaret|odpowied|cevap|trả "
+    "lời|đáp án|jawaban"
     "|الجواب|الإجابة|उत्तर|คำตอบ",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"\.(?=\s|$)|[。।\n]")
+_SENTENCE_END = re.compile(r"(?<!\.)\.(?=\s|$)|[。।\n]")
+
+
+MAX_SENTENCE = 4000
+"""Characters of a sentence after the phrase that announces an answer; the rest of a longer one is left out."""
 
 
 def phrases(text: str) -> list[Span]:
@@ -200,8 +206,12 @@ def phrases(text: str) -> list[Span]:
             continue
         if found and match.start() < found[-1].end:
             found.pop()
-        end = _SENTENCE_END.search(text, _past_math(text, start))
-        done = end.start() if end else len(text)
+        begin = _past_math(text, start)
+        if begin <= done:
+            found.append(Span(match.start(), start, done, done))
+            continue
+        end = _SENTENCE_END.search(text, begin, begin + MAX_SENTENCE)
+        done = end.start() if end else min(begin + MAX_SENTENCE, len(text))
         found.append(Span(match.start(), start, done, done))
     return found
 
@@ -215,7 +225,7 @@ def _past_math(text: str, start: int) -> int:
     if match is None:
         return start
     closing = match[1] or (match[2] and "\\)") or (match[3] and "\\]") or "\\end{"
-    end = text.find(closing, match.end(), match.end() + 4000)
+    end = text.find(closing, match.end(), match.end() + MAX_SENTENCE)
     return start if end < 0 else end + len(closing)
 
 

@@ -1,0 +1,140 @@
+"""What the question says about the answer: the unit it asks for, its options, the form it wants."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+
+from assay.verify.math.latex import plain
+from assay.verify.math.units import Unit, lookup, read_unit
+from assay.verify.math.words import number_words
+
+MAX_QUESTION = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Attributes:
+
+    asked: the unit after "how many" or "in", if it is a known one.
+    options: texts of the options by letter.
+    approximate: rounding is asked for.
+    exact: an exact value is asked for, so that no rounding is accepted.
+    percent: percentages are spoken of.
+    base: the number base asked for, 0 if none.
+    simplest: a fraction in lowest terms, or a radical without square factors, is asked for.
+    factored, expanded: that form of a polynomial is asked for.
+    ordered: a list is asked for in order.
+    roman: Roman numerals are spoken of.
+    text: the question in plain spelling, without blanks.
+    digits: significant digits a rounded answer needs.
+    """
+
+    asked: Unit | None = None
+    options: dict[str, str] = field(default_factory=dict, hash=False, compare=False)
+    approximate: bool = False
+    exact: bool = False
+    percent: bool = False
+    base: int = 0
+    simplest: bool = False
+    factored: bool = False
+    expanded: bool = False
+    ordered: bool = False
+    roman: bool = False
+    text: str = ""
+    digits: int = 6
+
+
+_OPTION = re.compile(
+    r"(?:^|(?<=[\s(\[{,;$]))\(?([A-J])(?:\)|\.|:)\s*(.{1,200}?)(?=[\s,;]*(?:\s|\\\\)\(?[A-J](?:\)|\.|:)\s|\n|$)",
+    re.DOTALL,
+)
+_ASKED = re.compile(
+    r"(?:how many|number of|in|express(?:ed)? in|to the nearest|how much .{0,40} in)\s+((?:square |"
+    r"cubic )?[A-Za-z]{2,14}(?: per [a-z]{1,10}|/[a-z]{1,4}| squared| cubed)?)(?:\b|$)",
+    re.I,
+)
+_APPROXIMATE = re.compile(
+    r"approximat|round|nearest|decimal place|significant (?:figure|digit)|estimate|\\approx|≈|"
+    r"to \w+ decimals|correct to",
+    re.I,
+)
+_EXACT = re.compile(
+    r"\bexact(?:ly)?\b|in terms of (?:\$?\\?pi|π)|(?:as an? |in )(?:common |reduced |"
+    r"simplified )?(?:fraction|surd|radical)|no decimals?|not (?:a )?decimal",
+    re.I,
+)
+_SIMPLEST = re.compile(
+    r"simplest (?:radical )?form|lowest terms|reduced (?:fraction|form)|fully (?:simplif|reduc)|"
+    r"irreducible|\bsimplif|simplest",
+    re.I,
+)
+_FACTORED = re.compile(
+    r"^\W*(?:completely |fully )?factor(?:ise|ize)?\b|\bfactor(?:ise|ize)?\b.{0,40}(?:completely|"
+    r"fully|expression|polynomial)",
+    re.I,
+)
+_EXPANDED = re.compile(r"\bexpand(?:ed)?\b|multiply out", re.I)
+_ORDERED = re.compile(
+    r"\border\b|\bsort|arrange|sequence|ascending|descending|respectively|decrypt|permutation|"
+    r"increasing|decreasing|next .{0,20}terms?|rank",
+    re.I,
+)
+
+
+def context_of(question: str, digits: int = 6, form: bool = True) -> Context:
+    return _context(question[:MAX_QUESTION], digits, form)
+
+
+_BASE = re.compile(
+    r"\b(?:in|to|into|as a) (?:base[- ]?\$?(?:\{?([0-9]{1,2})\}?|([a-z]{3,8}))|(binary|octal|hexa?decimal|hex))\b", re.I
+)
+_NAMED_BASES = {"binary": 2, "octal": 8, "hex": 16, "hexadecimal": 16, "hexdecimal": 16}
+
+
+def _base(question: str) -> int:
+    """The base of "in base 6", "to binary"; the last one named."""
+    found = 0
+    for match in _BASE.finditer(question):
+        spoken = number_words(match[2]) if match[2] else None
+        found = (
+            int(match[1])
+            if match[1]
+            else int(spoken)
+            if spoken is not None
+            else _NAMED_BASES.get((match[3] or "").lower(), found)
+        )
+    return found
+
+
+@functools.lru_cache(2048)
+def _context(question: str, digits: int, form: bool) -> Context:
+    if not question.strip():
+        return Context(digits=digits)
+    asked = None
+    for match in _ASKED.finditer(question):
+        unit = read_unit(match[1]) or lookup(match[1])
+        if unit is not None and unit.known and (match[0][:2].lower() != "in" or len(match[1]) > 2):
+            asked = unit
+    options: dict[str, str] = {}
+    if re.search(r"\(?A[).:]", question):
+        for match in _OPTION.finditer(question):
+            options.setdefault(match[1], match[2].strip())
+        if list(options) != [chr(ord("A") + k) for k in range(len(options))] or len(options) < 2:
+            options = {}
+    return Context(
+        asked,
+        options,
+        _APPROXIMATE.search(question) is not None,
+        _EXACT.search(question) is not None,
+        re.search(r"percent|%|per cent", question, re.I) is not None,
+        _base(question),
+        form and _SIMPLEST.search(question) is not None,
+        form and _FACTORED.search(question) is not None,
+        form and _EXPANDED.search(question) is not None,
+        _ORDERED.search(question) is not None,
+        "roman" in question.casefold(),
+        plain(question).replace(" ", "") if len(question) < 4000 else "",
+        digits,
+    )

@@ -1,0 +1,109 @@
+"""When the text of an answer is the reference."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from assay.verify.math.context import Context
+from assay.verify.math.form import in_form
+from assay.verify.math.forms import in_base
+from assay.verify.math.latex import plain
+from assay.verify.math.read import read
+from assay.verify.math.same import same
+from assay.verify.math.values import (
+    Based,
+    Choice,
+    Scalar,
+    Sign,
+    Text,
+    Value,
+)
+from assay.verify.math.words import roman
+
+# The constant of integration, whatever it is called.
+_CONSTANT = re.compile(r"\+\s*([CcKk])\s*\$?\s*$")
+
+
+def matches(reference: str, answer: str, ctx: Context) -> bool:
+    """Say whether any reading of ``answer`` is any reading of ``reference``, both the text of a final answer alone."""
+    if reference == answer:
+        return True
+    if "C" in reference and _CONSTANT.search(reference) and (other := _CONSTANT.search(answer)) is not None:
+        answer = f"{answer[: other.start()]}+ C"
+    ours, theirs = read(reference), read(answer)
+    if not ours or not theirs:
+        return False
+    mathematical = not isinstance(ours[0], Text)
+    if ctx.base and any(isinstance(v, Based) for v in theirs):
+        bare = in_base(reference.strip(" $"), ctx.base)
+        if bare is not None:
+            return any(bare == v for v in theirs)
+    if isinstance(ours[0], Based) and (bare := in_base(answer.strip(" $"), ours[0].base)) is not None:
+        return bare.value == ours[0].value
+    if isinstance(ours[0], Choice) and isinstance(theirs[0], Choice):
+        return same(ours[0], theirs[0], ctx)
+    for left in ours:
+        if isinstance(left, Text) and mathematical:
+            break
+        for right in theirs:
+            if same(left, right, ctx):
+                return in_form(reference, left, answer, right, ctx)
+    if mathematical and ours[-1] == theirs[-1] and isinstance(theirs[0], Text):
+        return True
+    if mathematical and _as_written(reference) == _as_written(answer):
+        return True
+    if isinstance(ours[0], Sign) and _filled_in(ours[0].kind, answer, ctx):
+        return True
+    return _roman(reference, answer, ctx) or _option(reference, ours, theirs, ctx)
+
+
+_GAP = re.compile(r"([^,:;_□○]{1,60})(?:_+|□|\\square|○)([^,:;_□○?.]{1,60})")
+_SIGN = re.compile(r"[<>!]=?|=")
+
+
+def _filled_in(kind: str, answer: str, ctx: Context) -> bool:
+    """``7^6 < 6^7`` fills the gap of ``7^6 _ 6^7``."""
+    flat = plain(answer).replace(" ", "").rstrip(".")
+    signs = _SIGN.findall(flat)
+    if len(signs) != 1 or signs[0] != kind:
+        return False
+    left, right = flat.split(kind)
+    gap = _GAP.search(ctx.text)
+    if not left or not right or gap is None:
+        return False
+    return any(same(a, b, ctx) for a in read(gap[1]) for b in read(left)) and any(
+        same(a, b, ctx) for a in read(gap[2]) for b in read(right)
+    )
+
+
+def _as_written(text: str) -> str:
+    return re.sub(r"(?<![0-9]) | (?![0-9])", "", plain(text)).rstrip(".")
+
+
+def _roman(reference: str, answer: str, ctx: Context) -> bool:
+    """Roman numerals count where the reference is one of two letters or more, or the question speaks of them."""
+    left, right = reference.strip(" $."), answer.strip(" $.")
+    a, b = roman(left), roman(right)
+    if a is not None and (len(left) > 1 or ctx.roman):
+        return b == a if b is not None else Scalar(Fraction(a)) in read(answer)
+    return b is not None and ctx.roman and Scalar(Fraction(b)) in read(reference)
+
+
+def _option(reference: str, ours: tuple[Value, ...], theirs: tuple[Value, ...], ctx: Context) -> bool:
+    """One side names an option's letter, the other its content."""
+    left, right = ours[0], theirs[0]
+    if isinstance(left, Choice) and len(left.letters) == 1 and not isinstance(right, Choice):
+        content = left.content or ctx.options.get(min(left.letters), "")
+        return bool(content) and any(
+            same(a, b, ctx) for a in read(content) for b in theirs if not isinstance(b, Choice)
+        )
+    if isinstance(right, Choice) and len(right.letters) == 1 and not isinstance(left, Choice):
+        content = right.content or ctx.options.get(min(right.letters), "")
+        listed = ctx.options.get(min(right.letters), "")
+        if listed and right.content and not matches(listed, right.content, ctx):
+            return False
+        return (bool(content) and content != reference and matches(reference, content, Context(asked=ctx.asked))) or (
+            content == reference
+        )
+    return False

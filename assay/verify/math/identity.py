@@ -1,0 +1,132 @@
+"""When two expressions are equal.
+
+They are evaluated at points fixed by the names of the variables (Schwartz, Zippel): first in floating point, where a
+difference is final; then exactly where both are rational functions, else with 50 digits. Two different expressions that
+pass would have to agree to 40 digits at points that have nothing to do with them.
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import zlib
+from fractions import Fraction
+
+from assay.verify.math.evaluate import ARITHMETIC, STAND_INS, Inexact, digits50, evaluate, exact_library, floats
+from assay.verify.math.nodes import Node, mentions, mul, variables
+
+TURNS = 4
+
+
+@functools.lru_cache(4096)
+def _coordinate(name: str, turn: int) -> Fraction:
+    """A rational in (0.3, 2.3), negated in turn 1, larger in turn 3."""
+    seed = zlib.crc32(f"{name}/{turn}".encode("utf-8", "surrogatepass"))
+    value = Fraction(seed % 100_003, 50_001) + Fraction(3, 10)
+    return -value if turn == 1 else value * 7 if turn == 3 else value
+
+
+@functools.lru_cache(16384)
+def _samples(node: Node, names: tuple[str, ...], log10: bool) -> tuple[complex | None, ...]:
+    found: list[complex | None] = []
+    for turn in range(TURNS if names else 1):
+        point = {name: complex(float(_coordinate(name, turn))) for name in names}
+        try:
+            value = complex(evaluate(node, point, floats(log10)))
+        except ARITHMETIC:
+            found.append(None)
+            continue
+        found.append(value if cmath.isfinite(value) else None)
+    return tuple(found)
+
+
+def _close(a: complex, b: complex, tolerance: float) -> bool:
+    return abs(a - b) <= tolerance * max(abs(a), abs(b), 1e-30)
+
+
+def equal(left: Node, right: Node) -> bool:
+    """Say whether two expressions are equal wherever ``left`` (the reference) is defined and real.
+
+    A reference that is real nowhere is compared over the complex numbers. ``log`` without a base is natural on both
+    sides or decimal on both sides.
+    """
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return left == right
+    if left == right:
+        return True
+    logs = (False, True) if mentions(left, "log") or mentions(right, "log") else (False,)
+    return any(_equal(left, right, log10) for log10 in logs)
+
+
+def _equal(left: Node, right: Node, log10: bool) -> bool:
+    names = tuple(sorted(variables(left) | variables(right)))
+    turns = _agreeing(_samples(left, names, log10), _samples(right, names, log10))
+    if turns is None:
+        return False
+    exact = _exactly(left, right, names)
+    if exact is not None:
+        return exact
+    lib = digits50(log10)
+    turns = turns or ([0] if not names else [0, 2])
+    for turn in turns[:2]:
+        point = {name: lib["number"](_coordinate(name, turn)) for name in names}
+        try:
+            a, b = evaluate(left, point, lib), evaluate(right, point, lib)
+            if not abs(a - b) <= 1e-40 * max(abs(a), abs(b), 1):
+                return False
+        except ARITHMETIC:
+            return False
+    return True
+
+
+def _agreeing(left: tuple[complex | None, ...], right: tuple[complex | None, ...]) -> list[int] | None:
+    """Return the turns at which two samples agree, ``None`` if they differ where they have to agree."""
+    real = [
+        turn for turn, value in enumerate(left) if value is not None and abs(value.imag) <= 1e-9 * (abs(value) + 1e-9)
+    ]
+    defined = real or [turn for turn, value in enumerate(left) if value is not None]
+    for turn in defined:
+        a, b = left[turn], right[turn]
+        if a is None or b is None or not _close(a, b, 1e-4 if abs(a) < 1e12 else 1e-2):
+            # Values next to zero are left to exact arithmetic: floating point cannot tell cancellation from difference.
+            if a is not None and b is not None and abs(a) < 1e-9 and abs(b) < 1e-9:
+                continue
+            return None
+    return defined
+
+
+def _exactly(left: Node, right: Node, names: tuple[str, ...]) -> bool | None:
+    """Compare as rational functions over the rationals, pi and e; ``None`` if they are none."""
+    compared = 0
+    for turn in range(len(STAND_INS)):
+        point = {name: _coordinate(name, turn + 10) for name in names}
+        try:
+            if evaluate(left, point, exact_library(turn)) != evaluate(right, point, exact_library(turn)):
+                return False
+        except ZeroDivisionError:
+            continue
+        except Inexact:
+            return None
+        compared += 1
+    return True if compared else None
+
+
+def ratio(left: Node, right: Node) -> float | None:
+    """Return c where ``left = c * right`` for a constant c other than 0 at every point, ``None`` if there is none."""
+    names = tuple(sorted(variables(left) | variables(right)))
+    quotients = []
+    for a, b in zip(_samples(left, names, False), _samples(right, names, False), strict=True):
+        if a is None or b is None or abs(a.imag) > 1e-9 or abs(b.imag) > 1e-9:
+            continue
+        if abs(b) < 1e-12 or abs(a) < 1e-12:
+            return None
+        quotients.append(a.real / b.real)
+    if not quotients or (names and len(quotients) < 2):
+        return None
+    c = quotients[0]
+    if not all(_close(c, q, 1e-9) for q in quotients):
+        return None
+    scale = Fraction(c).limit_denominator(10_000)
+    if _close(float(scale), c, 1e-9):
+        return c if equal(left, mul([scale, right])) else None
+    return c

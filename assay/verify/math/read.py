@@ -1,0 +1,206 @@
+"""From the text of an answer to what it can mean.
+
+:func:`read` returns every reading of a text, the likeliest first: ``1,234`` is a number, and where a list is wanted two
+numbers; ``5 m`` is a length and also a product. Reading does not know the reference; comparing does.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+from assay.verify.math import forms
+from assay.verify.math.dates import calendar_date
+from assay.verify.math.latex import plain
+from assay.verify.math.nodes import Unreadable
+from assay.verify.math.realset import REALS
+from assay.verify.math.structure import Reader
+from assay.verify.math.tokens import tokenize
+from assay.verify.math.values import RealSet, Scalar, Text, Value
+
+MAX_LENGTH = 4000
+"""Characters of the longest answer that is read; a longer one can only equal the reference as text."""
+
+_EDGES = " \n\t.,;:*`~"
+_EXCLAMATION = re.compile(r"(?<=[^\W\d_]{2})!+$|(?<=\s)!+$")
+_LEAD = re.compile(
+    r"(?:(?:is|are|equals?|equal to|be|would be|it is|it's|they are|there are|exactly|approximately|"
+    r"about|roughly|around|simply|just|only|"
+    r"precisely|clearly|indeed|thus|so|therefore|hence|definitely|a total of|in total|the number|"
+    r"the value|the set|the interval|"
+    r"the point|the vector|probably|option|approx\.?|ca\.?|es|est|ist|in(?=[ ]?[\[(\]{ℝ⦃])|是|为|為|约|約|"
+    r"等于)[ :,]+|~|≈\s?|=\s?|:\s?)+",
+    re.IGNORECASE,
+)
+_KNOWN: dict[str, Value] = {
+    **dict.fromkeys(
+        (
+            "allrealnumbers",
+            "allreals",
+            "realnumbers",
+            "allrealx",
+            "allrealnumber",
+            "x∈ℝ",
+            "setofallrealnumbers",
+            "everyrealnumber",
+            "ℝ",
+        ),
+        REALS,
+    ),
+    **dict.fromkeys(
+        ("emptyset", "nullset", "⦃⦄", "{}", "∅", "nosolution", "nosolutions", "norealsolution", "norealsolutions"),
+        RealSet(()),
+    ),
+    **dict.fromkeys(("∞", "+∞", "infinity", "positiveinfinity", "+infinity", "plusinfinity", "infinite"), Text("∞")),
+    **dict.fromkeys(("-∞", "negativeinfinity", "-infinity", "minusinfinity"), Text("-∞")),
+    **dict.fromkeys(("dne", "doesnotexist", "undefined", "nolimit", "limitdoesnotexist"), Text("undefined")),
+}
+_SIGNED = re.compile(r"(minus|negative|plus|positive)\s+(?=[0-9.\\(√$])", re.IGNORECASE)
+_SCALED = re.compile(
+    r"(?<![0-9.,])([0-9]{1,15}(?:,[0-9]{3}){0,5}(?:\.[0-9]{1,15})?)\s?(hundred|thousand|million|billion|trillion|dozen|lakh|crore)s?\b",
+    re.IGNORECASE,
+)
+_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12, "lakh": 5, "crore": 7}
+_CONJUNCTION = re.compile(r"(,? and |, )")
+_TRANSPOSED = re.compile(r"(?<=[\])⟫])\s?\^\s?\{?\s?(?:T|\\top|⊤)\s?\}?$")
+_COPULA = re.compile(r"\s?(?:です|である|だ|入니다|입니다|이다|है|हैं)$")
+_SPACED_GROUPS = re.compile(r"(?<![0-9.,/^_}])([0-9]{1,3}(?:[ '_][0-9]{3})+)(?![0-9/])")
+_POINT_GROUPS = re.compile(
+    r"(?<![0-9.,])([0-9]{1,3}(?:\.[0-9]{3})+),([0-9]+)(?![0-9.,])|(?<![0-9.,])([0-9]{1,3}(?:\.[0-9]{3}){2,})(?![0-9.,])"
+)
+_DECIMAL_COMMA = re.compile(r"([^0-9,]*)([0-9]{1,15}),([0-9]{1,15})([^0-9,]*)")
+_GROUPED_COMMA = re.compile(r"([^0-9,]*)([0-9]{1,3}(?:[ .'][0-9]{3})+),([0-9]{1,15})([^0-9,]*)")
+_FEET = re.compile(r"([0-9]{1,4})\s?'\s?([0-9]{1,2})\s?(?:\"|'')")
+_TIMES_TEN = re.compile(r"(?<=[0-9])\s?[xX]\s?(?=10\s?\^)")
+_APPROXIMATE = re.compile(r"(?:approximately|approx\.?|about|roughly|around|~|≈)", re.IGNORECASE)
+_CJK_OR = re.compile("或者?|또는|или|または|oder|ou|o bien")
+_ORDINAL = re.compile(r"([0-9]{1,15})(?:st|nd|rd|th)\b")
+_CJK_COUNT = re.compile(
+    r"([0-9零〇一二两三四五六七八九十百千万亿点.,]+)\s?[个個只本人块元岁年月天日时時分秒米つ円名枚匹回次頁页张條条件]\w{0,8}"
+)
+
+
+@functools.lru_cache(16384)
+def read(text: str) -> tuple[Value, ...]:
+    """Return the readings of ``text``, likeliest first, the words of the text last; ``()`` where there is nothing."""
+    if len(text) > MAX_LENGTH:
+        return ()
+    quick = forms.numeral(text)
+    if quick is not None:
+        return (quick,)
+    spelling = _strip(plain(text))
+    if not spelling:
+        return ()
+    quick = forms.numeral(spelling)
+    if quick is not None:
+        return (quick,)
+    if (sign := forms.sign(spelling)) is not None:
+        return (sign,)
+    known = _KNOWN.get(spelling.casefold().removeprefix("the ").replace(" ", ""))
+    if known is not None:
+        return (known,)
+    readings: list[Value] = []
+    approximate = _APPROXIMATE.match(spelling) is not None
+    stripped = _LEAD.sub("", spelling, count=1) if _LEAD.match(spelling) else spelling
+    stripped = _strip(_COPULA.sub("", stripped))
+    if not stripped:
+        return (forms.words_of(spelling),)
+    for found in _readings(stripped):
+        value = replace(found, inexact=True) if approximate and isinstance(found, Scalar) else found
+        if value not in readings:
+            readings.append(value)
+    words = forms.words_of(spelling)
+    readings.append(words)
+    return tuple(readings)
+
+
+def _strip(text: str) -> str:
+    """Take off what surrounds an answer; the ellipsis of a decimal and the sign of a factorial stay."""
+    text = text.strip(" \n\t")
+    ellipsis = re.search(r"[0-9]\.{3,5}$", text) is not None
+    inner = _EXCLAMATION.sub("", text.strip(_EDGES)).strip(_EDGES)
+    if inner[:1].isdigit() and "." in (before := text[: text.find(inner)]) and before[-1] == ".":
+        inner = f".{inner}"
+    text = inner
+    return f"{text}..." if ellipsis else text
+
+
+def _readings(text: str) -> list[Value]:
+    found: list[Value] = []
+    if text.startswith("."):
+        text = "0" + text
+    text = _POINT_GROUPS.sub(lambda m: m[1].replace(".", "") + "." + m[2] if m[1] else m[3].replace(".", ""), text)
+    if _SPACED_GROUPS.search(text):
+        text = _SPACED_GROUPS.sub(lambda m: re.sub("[ '_]", "", m[1]), text)
+    text = _TRANSPOSED.sub("", _TIMES_TEN.sub("*", text))
+    text = _SIGNED.sub(lambda m: "-" if m[1][0] in "mnMN" else "", text)
+    text = _SCALED.sub(_scaled, text)
+    if "'" in text:
+        text = _FEET.sub(r"\1 feet \2 inches", text)
+    for form in (forms.numeral, forms.truth, forms.choice, forms.clock, calendar_date, forms.based, forms.spelled):
+        value: Value | None = form(text)
+        if value is not None:
+            found.append(value)
+            if isinstance(value, Scalar):
+                return found
+    pieces = _CONJUNCTION.split(text) if " and " in text or ", " in text else [text]
+    if any(forms.counted_words(piece) is not None for piece in pieces[::2]):
+        text = "".join(forms.counted_words(piece) or piece for piece in pieces)
+    if "_{" not in text:
+        text = _ORDINAL.sub(r"\1", text)
+    found += structured(text)
+    match = _DECIMAL_COMMA.fullmatch(text) or _GROUPED_COMMA.fullmatch(text)
+    if match is not None:
+        before, whole, decimals, after = match.groups()
+        # Three digits after a comma are a group of thousands, unless it is "0,125".
+        if len(decimals) != 3 or whole == "0" or len(whole) > 3:
+            whole = re.sub("[^0-9]", "", whole)
+            found += [v for v in structured(f"{before}{whole}.{decimals}{after}") if isinstance(v, Scalar)]
+    if not text.isascii():
+        found += _other_scripts(text)
+    return found
+
+
+def _scaled(match: re.Match[str]) -> str:
+    """``2.5 million`` as ``2500000``."""
+    value = Fraction(match[1].replace(",", "")) * (12 if (word := match[2].lower()) == "dozen" else 10 ** _SCALES[word])
+    return str(value) if value.denominator == 1 else match[0]
+
+
+def structured(text: str) -> list[Value]:
+    """Read ``text`` by its brackets, separators, relations and operators."""
+    found: list[Value] = []
+    try:
+        tokens = tokenize(text)
+        found += Reader(tokens).readings()
+    except (Unreadable, RecursionError, OverflowError):
+        tokens = []
+    if any(token.grouped for token in tokens):
+        try:
+            found += [v for v in Reader(tokenize(text, grouping=False)).readings() if v not in found]
+        except (Unreadable, RecursionError, OverflowError):
+            return found
+    return found
+
+
+def _other_scripts(text: str) -> list[Value]:
+    changed = _CJK_OR.sub(" or ", text).replace("和", " and ")
+    found: list[Value] = []
+    if changed != text:
+        found += structured(changed)
+    match = _CJK_COUNT.fullmatch(text)
+    if match is not None:
+        value = forms.numeral(match[1]) or forms.spelled(match[1])
+        if value is not None:
+            found.append(value)
+    return found
+
+
+def number(text: str) -> Fraction | None:
+    """Return the rational number that ``text`` is in its first reading, ``None`` otherwise."""
+    for value in read(text)[:1]:
+        if isinstance(value, Scalar) and isinstance(value.node, Fraction):
+            return value.node
+    return None

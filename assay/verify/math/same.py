@@ -1,0 +1,185 @@
+"""When two readings are the same answer."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from assay.verify.math.context import Context
+from assay.verify.math.forms import in_base, words_of
+from assay.verify.math.identity import equal, ratio
+from assay.verify.math.lists import same_items
+from assay.verify.math.nodes import Node, add, mul, neg, variables
+from assay.verify.math.numbers import same_scalar
+from assay.verify.math.read import read
+from assay.verify.math.realset import as_set, half_plane, same_set
+from assay.verify.math.values import (
+    Based,
+    Choice,
+    Clock,
+    Date,
+    Items,
+    Matrix,
+    Named,
+    Ratio,
+    RealSet,
+    Relation,
+    Scalar,
+    Sign,
+    Text,
+    Truth,
+    Value,
+)
+
+
+def same(ref: Value, ans: Value, ctx: Context) -> bool:
+    """Say whether two readings are the same answer."""
+    if isinstance(ref, Text) or isinstance(ans, Text):
+        return isinstance(ref, Text) and isinstance(ans, Text) and ref.words == ans.words
+    if isinstance(ref, Truth) or isinstance(ans, Truth):
+        return ref == ans
+    if isinstance(ref, Choice) or isinstance(ans, Choice):
+        return isinstance(ref, Choice) and isinstance(ans, Choice) and _same_choice(ref, ans, ctx)
+    if isinstance(ref, Named) or isinstance(ans, Named):
+        return _named(ref, ans, ctx)
+    if isinstance(ref, Scalar) and isinstance(ans, Scalar):
+        return same_scalar(ref, ans, ctx)
+    if isinstance(ref, Clock) and isinstance(ans, Clock):
+        return ref.seconds == ans.seconds and not (ref.half and ans.half and ref.half != ans.half)
+    if isinstance(ref, Date) and isinstance(ans, Date):
+        return (ref.month, ref.day) == (ans.month, ans.day) and (ref.year == ans.year or 0 in (ref.year, ans.year))
+    if isinstance(ref, Sign) or isinstance(ans, Sign):
+        return ref == ans
+    if isinstance(ref, Based) or isinstance(ans, Based):
+        return _same_based(ref, ans, ctx)
+    if isinstance(ref, Ratio) or isinstance(ans, Ratio):
+        return _same_ratio(ref, ans)
+    if isinstance(ref, Relation) and isinstance(ans, RealSet):
+        ans = half_plane(ans) or ans
+    elif isinstance(ans, Relation) and isinstance(ref, RealSet):
+        ref = half_plane(ref) or ref
+    if isinstance(ref, RealSet) or isinstance(ans, RealSet):
+        left, right = _set_beside(ref, ans), _set_beside(ans, ref)
+        return left is not None and right is not None and same_set(left, right)
+    if isinstance(ref, Relation) or isinstance(ans, Relation):
+        return isinstance(ref, Relation) and isinstance(ans, Relation) and _same_relation(ref, ans)
+    if isinstance(ref, Matrix) or isinstance(ans, Matrix):
+        return _same_matrix(ref, ans)
+    if isinstance(ref, Items) or isinstance(ans, Items):
+        return same_items(ref, ans, ctx, same)
+    return False
+
+
+def _named(ref: Value, ans: Value, ctx: Context) -> bool:
+    if isinstance(ref, Named) and isinstance(ans, Named):
+        if ref.name and ans.name and ref.name.casefold() != ans.name.casefold():
+            left, right = _as_relation(ref), _as_relation(ans)
+            return (
+                left is not None
+                and right is not None
+                and bool(variables(_scalar_node(ref.value)))
+                and _same_relation(left, right)
+            )
+        return same(ref.value, ans.value, ctx)
+    if isinstance(ans, Named):
+        if isinstance(ref, Relation):
+            relation = _as_relation(ans)
+            return relation is not None and _same_relation(ref, relation)
+        return same(ref, ans.value, ctx)
+    assert isinstance(ref, Named)
+    if isinstance(ans, Relation):
+        relation = _as_relation(ref)
+        return relation is not None and _same_relation(relation, ans)
+    return same(ref.value, ans, ctx)
+
+
+def _scalar_node(value: Value) -> Node:
+    return value.node if isinstance(value, Scalar) else Fraction(0)
+
+
+def _as_relation(named: Named) -> Relation | None:
+    if len(named.name) != 1 or not isinstance(named.value, Scalar):
+        return None
+    left, right = ("v", named.name), named.value.node
+    return Relation("=", add([left, neg(right)]), (left, right))
+
+
+def _same_relation(ref: Relation, ans: Relation) -> bool:
+    if ref.kind != ans.kind:
+        return False
+    if variables(ref.difference) != variables(ans.difference):
+        return False
+    if equal(ref.difference, ans.difference):
+        return True
+    scale = ratio(ref.difference, ans.difference)
+    return scale is not None and (scale > 0 or ref.kind in ("=", "!="))
+
+
+def _same_choice(ref: Choice, ans: Choice, ctx: Context) -> bool:
+    if ref.letters != ans.letters:
+        return False
+    if len(ref.letters) > 1 or not ans.content:
+        return True
+    expected = ref.content or ctx.options.get(min(ref.letters), "")
+    if not expected:
+        return not _unsure(ans.content)
+    return any(same(a, b, ctx) for a in read(expected) for b in read(ans.content)) or words_of(
+        ans.content
+    ).words.startswith(words_of(expected).words + " ")
+
+
+_UNSURE = re.compile(r"\b(?:or|not|maybe|perhaps|either|\(?[A-J]\))(?:\b|\s)")
+
+
+def _unsure(content: str) -> bool:
+    return _UNSURE.search(content) is not None
+
+
+def _same_based(ref: Value, ans: Value, ctx: Context) -> bool:
+    if isinstance(ref, Based) and isinstance(ans, Based):
+        return ref.value == ans.value
+    if isinstance(ref, Based) and isinstance(ans, Scalar) and isinstance(ans.node, Fraction):
+        # A bare numeral is one in the reference's base.
+        bare = in_base(str(ans.node), ref.base) if ans.node.denominator == 1 and abs(ans.node) < 10**200 else None
+        return bare is not None and bare.value == ref.value
+    if isinstance(ans, Based) and isinstance(ref, Scalar):
+        # A bare reference is a numeral of the base that the question asks for.
+        return (
+            (str(ref.node), ctx.base) == (ans.digits, ans.base)
+            if ctx.base and ans.base != 10
+            else ref.node == ans.value
+        )
+    return False
+
+
+def _same_ratio(ref: Value, ans: Value) -> bool:
+    if isinstance(ref, Ratio) and isinstance(ans, Ratio):
+        a, b = ref.parts, ans.parts
+        return (
+            len(a) == len(b)
+            and all(equal(mul([a[0], y]), mul([x, b[0]])) for x, y in zip(a[1:], b[1:], strict=True))
+            and (len(a) < 2 or _nonzero(b))
+        )
+    ratios, other = (ref, ans) if isinstance(ref, Ratio) else (ans, ref)
+    if isinstance(ratios, Ratio) and isinstance(other, Scalar) and len(ratios.parts) == 2 and other.unit is None:
+        return _nonzero(ratios.parts) and equal(mul([other.node, ratios.parts[1]]), ratios.parts[0])
+    return False
+
+
+def _nonzero(parts: tuple[Node, ...]) -> bool:
+    return all(part != 0 for part in parts)
+
+
+def _set_beside(value: Value, other: Value) -> RealSet | None:
+    """Read ``(1, 2)`` as an interval beside an interval; a single point only as a set."""
+    if isinstance(value, Items) and isinstance(other, RealSet):
+        return as_set(value)
+    return value if isinstance(value, RealSet) else None
+
+
+def _same_matrix(ref: Value, ans: Value) -> bool:
+    if isinstance(ref, Matrix) and isinstance(ans, Matrix):
+        return len(ref.rows) == len(ans.rows) and all(
+            len(a) == len(b) and all(map(equal, a, b)) for a, b in zip(ref.rows, ans.rows, strict=True)
+        )
+    return False

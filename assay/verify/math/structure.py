@@ -1,0 +1,277 @@
+"""The outer structure of an answer: lists, equations, intervals, sets, matrices, quantities with units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeGuard
+
+from assay.verify.math.brackets import MAX_ITEMS, Brackets
+from assay.verify.math.cutting import CLOSE, OPEN
+from assay.verify.math.evaluate import approximate
+from assay.verify.math.nodes import Unreadable, add, mul, neg, variables
+from assay.verify.math.parse import splits
+from assay.verify.math.quantity import HEDGES, quantity
+from assay.verify.math.realset import (
+    REALS,
+    as_set,
+    complement,
+    intersection,
+    solution,
+    union,
+)
+from assay.verify.math.tokens import Token
+from assay.verify.math.values import (
+    Items,
+    Named,
+    Ratio,
+    RealSet,
+    Relation,
+    Scalar,
+    Value,
+)
+from assay.verify.math.written import components, expression, expression_or_infinity, is_op, literal, name_of
+
+_RELATIONS = ("=", "<", ">", "<=", ">=", "!=", "≈", "∈")
+
+
+class Reader(Brackets):
+    """Reads a whole answer from its tokens; everything raises :class:`Unreadable` on what is no mathematics."""
+
+    def readings(self) -> list[Value]:
+        arrows = self.split("⇒")
+        if len(arrows) > 1:
+            return self.sub(arrows[-1]).readings()
+        try:
+            found = [self.value()]
+        except Unreadable:
+            found = []
+        first = self.tokens[0]
+        # "5 m" is a length; where that fails, or is not what the reference is, a product.
+        if len(self.tokens) > 1 and not (
+            found
+            and isinstance(found[0], Scalar)
+            and found[0].unit is None
+            and not any(t.kind in ("id", "word") for t in self.tokens)
+        ):
+            alternatives = quantity(self.tokens)
+            found += [v for v in alternatives if v not in found]
+            if not found and is_op(first, "{") and is_op(self.tokens[-1], "}"):
+                found = self.sub(self.tokens[1:-1]).readings()
+        return found
+
+    def value(self) -> Value:
+        first, last = self.tokens[0], self.tokens[-1]
+        if is_op(first, "<") and is_op(last, ">") and len(self.tokens) > 3:
+            parts = self.sub(self.tokens[1:-1]).split(",")
+            if len(parts) > 1:
+                return Items(tuple(self.sub(p).value() for p in parts), "⟨")
+        items = [part for part in self.split(",", ";", "or", "and", "\n", "&") if part]
+        if len(items) > 1:
+            return self.items(items)
+        if len(self.tokens) != sum(map(len, items)) and items:
+            return self.sub(items[0]).value()
+        return self.single()
+
+    def items(self, parts: list[list[Token]]) -> Value:
+        if len(parts) > MAX_ITEMS:
+            raise Unreadable("too many values")
+        values: list[Value] = []
+        for part in parts:
+            try:
+                value = self.sub(part).value()
+            except Unreadable:
+                alternatives = quantity(part)
+                if not alternatives:
+                    raise
+                value = alternatives[0]
+            values += value.items if isinstance(value, Items) and not value.brackets else [value]
+        conjunction = any(t.kind == "word" and t.text == "and" for t in self.tokens)
+        if all(isinstance(v, RealSet) and v.name for v in values):
+            sets = [v for v in values if isinstance(v, RealSet)]
+            return (intersection if conjunction or not any(t.text == "or" for t in self.tokens) else union)(sets)
+        # "x = 1, 2" names the first only.
+        head = values[0]
+        if isinstance(head, Named) and head.name and all(not isinstance(v, Named) for v in values[1:]):
+            values[0] = head.value
+        elif (
+            all(isinstance(v, Named) for v in values)
+            and len({_stem(v.name) for v in values if isinstance(v, Named)}) == 1
+        ):
+            values = [v.value for v in values if isinstance(v, Named)]
+        if len(values) > 1 and isinstance(values[0], RealSet) and not all(isinstance(v, RealSet) for v in values):
+            raise Unreadable("sets and values")
+        return Items(tuple(values))
+
+    def single(self) -> Value:
+        tokens = self.tokens
+        if any(is_op(t, "±", "∓") for t in tokens) and not (self.closes_at_end() and tokens[0].text in "{⦃("):
+            return self.plus_minus()
+        for token in tokens:
+            if token.kind == "op" and token.text in _RELATIONS:
+                sides = self.split(*_RELATIONS)
+                if len(sides) > 1:
+                    return self.relation(sides)
+                break
+        if any(is_op(t, "∪", "∩", "∖", "ℝ", "∅") or t.text in ("ℝ", "U") for t in tokens):
+            found = self.set_expression()
+            if found is not None:
+                return found
+        if self.closes_at_end():
+            found = self.bracketed()
+            if found is not None:
+                return found
+        elif tokens[0].kind == "id" and tokens[0].text.isupper() and len(tokens) > 5:
+            # A point with its letter, "P(1, 2)".
+            rest = self.sub(tokens[1:])
+            if tokens[1].text == "(" and rest.closes_at_end() and len(self.sub(tokens[2:-1]).split(",")) > 1:
+                return rest.value()
+        if tokens[0].kind == "op" and tokens[0].text in "([])" and tokens[-1].text in "()[]":
+            found = self.interval()
+            if found is not None:
+                return found
+        if any(is_op(t, ":") for t in tokens):
+            parts = self.split(":")
+            return Ratio(tuple(expression(part) for part in parts))
+        if any(t.text == "to" for t in tokens):
+            parts = self.split("to")
+            if 2 <= len(parts) <= 4:
+                return Ratio(tuple(expression(part) for part in parts))
+        return self.scalar()
+
+    def scalar(self) -> Value:
+        if len(self.tokens) == 1 and self.tokens[0].kind == "word" and not self.tokens[0].text.islower():
+            raise Unreadable("a word")
+        if len(self.tokens) > 1 and is_op(self.tokens[-1], "%"):
+            # "200/3 %" is two hundred thirds of a percent.
+            return literal(mul([expression(self.tokens[:-1]), Fraction(1, 100)]), self.tokens)
+        node = expression(self.tokens)
+        vector = components(node)
+        if vector is not None:
+            return vector
+        if node == ("c", "i") and len(self.tokens) == 1:
+            return Scalar(node)
+        return literal(node, self.tokens)
+
+    def plus_minus(self) -> Value:
+        values: list[Value] = []
+        for first, second in (("+", "-"), ("-", "+")):
+            swap = {"±": first, "∓": second}
+            tokens = [replace(t, text=swap[t.text]) if t.kind == "op" and t.text in swap else t for t in self.tokens]
+            value = self.sub(tokens).value()
+            if isinstance(value, Named):
+                value = value.value
+            values.append(value)
+        return Items(tuple(values))
+
+    def relation(self, sides: list[list[Token]]) -> Value:
+        signs = [t.text for t in self.tokens if t.kind == "op" and t.text in _RELATIONS and self._outside(t)]
+        if len(signs) != len(sides) - 1:
+            raise Unreadable("relations")
+        if "≈" in signs:
+            # What stands before the sign is exact, if it is a value at all.
+            place = signs.index("≈")
+            try:
+                return self.sub(_join(sides[: place + 1], signs[:place])).value()
+            except Unreadable:
+                value = self.sub(sides[-1]).value()
+                return replace(value, inexact=True) if isinstance(value, Scalar) else value
+        if signs == ["∈"]:
+            value = self.sub(sides[1]).value()
+            name = name_of(sides[0])
+            if isinstance(value, Items) and value.brackets == "{":
+                return value
+            value = as_set(value) or value
+            if isinstance(value, RealSet):
+                return RealSet(value.pieces, name)
+            return value
+        if all(sign == "=" for sign in signs):
+            return self.equation(sides)
+        if "∈" in signs:
+            raise Unreadable("∈")
+        return solution([expression_or_infinity(side) for side in sides], signs)
+
+    def _outside(self, token: Token) -> bool:
+        depth = 0
+        for other in self.tokens:
+            if other is token:
+                return depth == 0
+            if other.kind == "op":
+                depth += (other.text in OPEN) - (other.text in CLOSE)
+        return False
+
+    def equation(self, sides: list[list[Token]]) -> Value:
+        sides = [side for side in sides if side]
+        if not sides:
+            raise Unreadable("=")
+        right = sides[-1]
+        if len(sides) == 1:
+            return self.sub(right).value()
+        # "we obtain x = 5": the words before the left side are none of it.
+        words = [k for k, t in enumerate(sides[0]) if t.kind == "word" and not splits(t.text)]
+        if words and words[-1] < len(sides[0]) - 1 and not any(sides[0][k].text.casefold() in HEDGES for k in words):
+            return self.equation([sides[0][words[-1] + 1 :], *sides[1:]])
+        name = name_of(sides[0])
+        if not name:
+            try:
+                left_node, right_node = expression(sides[0]), expression(right)
+                if variables(left_node) and len(sides) == 2:
+                    if (swapped := name_of(right)) and not variables(left_node) - {swapped}:
+                        pass
+                    if (swapped := name_of(right)) and swapped not in variables(left_node):
+                        return Named(swapped, literal(left_node, sides[0]))
+                    return Relation("=", add([left_node, neg(right_node)]), (left_node, right_node))
+                if (swapped := name_of(right)) and len(sides) == 2:
+                    return Named(swapped, literal(left_node, sides[0]))
+                if len(sides) == 2 and len(sides[0]) == 1 and approximate(left_node) != approximate(right_node):
+                    raise Unreadable("a false equation")
+            except Unreadable as error:
+                if str(error) == "a false equation":
+                    raise
+        if any(t.kind == "word" and t.text.casefold() in HEDGES for t in sides[0]):
+            raise Unreadable("a doubtful equation")
+        readings = self.sub(right).readings()
+        if not readings:
+            raise Unreadable("=")
+        value = readings[0]
+        if isinstance(value, Named):
+            return value
+        # y = 2y + 1 is an equation, y = 2x + 1 a value for y.
+        if name and isinstance(value, Scalar) and name in variables(value.node):
+            left = expression(sides[0])
+            return Relation("=", add([left, neg(value.node)]), (left, value.node))
+        return Named(name, value)
+
+    def set_expression(self) -> Value | None:
+        texts = [t.text for t in self.tokens]
+        sign = next((s for s in ("∪", "U", "∩", "∖") if s in texts), None)
+        if sign is None:
+            if texts in (["ℝ"], ["(", "-", "∞", ",", "∞", ")"]):
+                return REALS
+            return RealSet(()) if texts == ["∅"] else None
+        parts = self.split(sign)
+        if len(parts) < 2:
+            return None
+        sets = [as_set(self.sub(p).value()) for p in parts]
+        if not _all_sets(sets):
+            return None
+        if sign in ("∪", "U"):
+            return union(sets)
+        return intersection(sets) if sign == "∩" else intersection([sets[0], complement(union(sets[1:]))])
+
+
+def _stem(name: str) -> str:
+    """``x_1`` and ``x_2`` are two values of x."""
+    head, _, index = name.partition("_")
+    return head if index.isdecimal() else name
+
+
+def _join(sides: list[list[Token]], signs: list[str]) -> list[Token]:
+    joined = list(sides[0])
+    for sign, side in zip(signs, sides[1:], strict=True):
+        joined += [Token("op", sign), *side]
+    return joined
+
+
+def _all_sets(sets: list[RealSet | None]) -> TypeGuard[list[RealSet]]:
+    return all(s is not None for s in sets)

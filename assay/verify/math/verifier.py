@@ -1,0 +1,195 @@
+"""The final answer is the reference, as mathematics."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import UsageError
+from assay.registry import part
+from assay.types import Task, Verdict
+from assay.verify.exact import shorten
+from assay.verify.extract import RULES, boxes, check_rules
+from assay.verify.isolate import Failure, Workers
+from assay.verify.math.context import Context, context_of
+from assay.verify.math.equal import matches
+from assay.verify.math.final import Final, Missing, locate, retracted
+from assay.verify.math.latex import plain
+from assay.verify.math.read import MAX_LENGTH, read
+from assay.verify.math.sentence import hedged, readable
+from assay.verify.math.values import Choice, Items, Sign, Text, Truth
+from assay.verify.math.within import another_option, in_sentence, pending
+
+WORKERS = Workers("assay.verify.math.symbolic")
+_HEAVY = re.compile(
+    r"\\(?:int|sum|prod|lim|iint|oint|frac\{d|partial|nabla|det|begin\{cases|bmod|pmod|mod)(?![a-z])|∫|∑|∏"
+)
+_POWERS = re.compile(r"\^|\*\*")
+HEAVY_LENGTH = 600
+HEAVY_POWERS = 12
+
+
+@part("verify", "math")
+@dataclass(frozen=True, slots=True)
+class Math:
+    r"""Right iff the response's final answer equals the reference.
+
+    ``task.reference`` is a number, plain text or LaTeX (an answer, or a solution with the answer in ``\boxed{}`` or
+    after ``####``), or a list of answers any of which is accepted. The question (``task.question``) is only asked which
+    unit and form it wants and which options it lists.
+
+    The final answer is found by :func:`~assay.verify.math.final.locate` and read by
+    :func:`~assay.verify.math.read.read`; :func:`~assay.verify.math.equal.matches` compares exactly, and
+    :func:`~assay.verify.math.numbers.rounds` states when a rounded decimal is accepted. What our reader does not know
+    (integrals, sums, limits) goes to math-verify in a worker process; if that takes too long the verifier abstains.
+
+    Args:
+        rules: markers of a final answer, see :func:`~assay.verify.extract.extract`.
+        strict: a response without a marker is wrong; otherwise the last sentence that can hold an answer is read.
+        digits: significant digits that a rounded decimal needs to stand for a number without finite expansion, >= 1.
+        form: refuse the right value in another form than the question asks for (lowest terms, factored, expanded).
+        symbolic: use math-verify where our own reader ends; needs ``assay[math]``.
+        seconds: processor time for one such comparison.
+
+    Raises:
+        UsageError: an unknown rule, a number out of range, or ``symbolic`` without math-verify.
+    """
+
+    rules: tuple[str, ...] = RULES
+    strict: bool = False
+    digits: int = 6
+    form: bool = True
+    symbolic: bool = True
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        check_rules(self.rules, "verifier 'math'")
+        if self.digits < 1 or not self.seconds > 0:
+            raise UsageError(
+                f"verifier 'math': digits {self.digits} must be at least 1 and seconds {self.seconds} above 0"
+            )
+        if self.symbolic and importlib.util.find_spec("math_verify") is None:
+            raise UsageError(
+                "verifier 'math' needs math-verify: pip install 'assay[math]', or set symbolic = false to "
+                "abstain on what it reads"
+            )
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        accepted = references(task.reference)
+        if not accepted:
+            return Verdict.abstain(f"task {task.id} has no reference to compare with")
+        final = locate(response, self.rules, self.strict)
+        if isinstance(final, Missing):
+            return Verdict.wrong(final.reason)
+        context = context_of(task.question, self.digits, self.form)
+        if not final.marker and _echoes(response, task):
+            return Verdict.wrong("it repeats the question")
+        failure = ""
+        for reference in accepted:
+            passed = self._judge(reference, final, context)
+            if passed is True:
+                if (reason := retracted(final, functools.partial(_agrees, reference, context))) is not None:
+                    return Verdict.wrong(reason)
+                return Verdict.right()
+            if isinstance(passed, str):
+                failure = passed
+        if failure:
+            return Verdict.abstain(failure)
+        if not final.text and final.marked:
+            return Verdict.wrong("several different answers are marked")
+        return Verdict.wrong(f"answered {shorten(final.text)!r}, expected {shorten(accepted[0])!r}")
+
+    def _judge(self, reference: str, final: Final, context: Context) -> bool | str:
+        """Compare one reference; a text is the reason why it could not be done."""
+        if final.marked and _is_list(reference) and matches(reference, ", ".join(final.marked), context):
+            return True
+        text = final.text
+        if not text or len(text) > 2 * max(len(reference), MAX_LENGTH):
+            return False
+        kind = read(reference)[:1]
+        textual = bool(kind) and isinstance(kind[0], Text | Truth | Choice | Sign)
+        if (final.marker or textual or not (hedged(text) or pending(text))) and matches(reference, text, context):
+            return not (kind and isinstance(kind[0], Choice) and another_option(kind[0], final.after, context))
+        if not final.framed or (textual and not readable(text)):
+            passed = in_sentence(reference, final, context)
+            if passed is not None:
+                return passed
+        if _heavy(reference) or _heavy(text):
+            return self._symbolic(reference, text)
+        return False
+
+    def _symbolic(self, reference: str, answer: str) -> bool | str:
+        if not _heavy(reference) and not readable(reference):
+            return False
+        if (
+            len(answer) > HEAVY_LENGTH
+            or len(_POWERS.findall(answer)) > HEAVY_POWERS
+            or re.search(r"\^\S{0,12}\^|!\s?!|[0-9]{40}", answer)
+        ):
+            return False
+        if not self.symbolic:
+            return "our reader does not know this expression, and symbolic = false"
+        result = WORKERS.call("same", reference, answer, seconds=self.seconds)
+        if isinstance(result, Failure):
+            return f"math-verify: {result.reason}" if result.timed_out or "loaded" in result.reason else False
+        return bool(result)
+
+
+def _heavy(text: str) -> bool:
+    return _HEAVY.search(text) is not None
+
+
+def references(reference: Any) -> tuple[str, ...]:
+    """Return the accepted answers as texts; of a whole solution, the answer it marks."""
+    several = reference if isinstance(reference, list | tuple) else [reference]
+    found = []
+    for one in several:
+        if one is None or isinstance(one, dict | set | bytes):
+            continue
+        try:
+            text = _final_of(str(one))
+        except ValueError:  # an integer of more digits than Python prints
+            continue
+        readings = read(text)
+        if len(text) > MAX_LENGTH or (readings and (any(map(str.isalnum, text)) or not isinstance(readings[0], Text))):
+            found.append(text)
+    return tuple(found)
+
+
+@functools.lru_cache(4096)
+def _final_of(text: str) -> str:
+    if "####" in text:
+        text = text.rpartition("####")[2]
+    if "boxed" in text and (found := boxes(text)):
+        text = text[found[-1].start : found[-1].end]
+    return text.strip()
+
+
+def _is_list(reference: str) -> bool:
+    return any(isinstance(value, Items) and len(value.items) > 1 for value in read(reference))
+
+
+def _agrees(reference: str, context: Context, text: str) -> bool:
+    return matches(reference, text, context)
+
+
+def _echoes(response: str, task: Task) -> bool:
+    """Say whether a response without a marker only repeats the question, or ends in a sentence of it."""
+    question = task.question
+    if len(question) > 20_000 or len(response) > 20_000:
+        return False
+    flat = " ".join(response.split()).casefold().rstrip(" .?!")
+    asked = " ".join(question.split()).casefold()
+    if len(flat.split()) >= 5 and flat in asked:
+        return True
+    last = re.split(r"(?<=[.!?])\s+", flat)[-1]
+    if len(last.split()) >= 5 and last in asked:
+        return True
+    sentences = re.split(r"(?<=[.!?])\s+", asked)
+    return any(len(s.split()) >= 5 and s.rstrip(" .?!") in last for s in sentences)
+
+
+__all__ = ["Math", "plain", "references"]

@@ -1,0 +1,123 @@
+"""Whether a sentence states the reference, by the kind of answer the reference is."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from assay.verify.math.context import Context
+from assay.verify.math.equal import matches
+from assay.verify.math.final import Final
+from assay.verify.math.forms import truth, words_of
+from assay.verify.math.read import read
+from assay.verify.math.sentence import candidates, hedged, last_result, readable
+from assay.verify.math.values import Choice, Items, RealSet, Relation, Scalar, Sign, Text, Truth
+
+
+def in_sentence(reference: str, final: Final, context: Context) -> bool | None:
+    """Look for the answer within a sentence; ``None`` if nothing in it can be read."""
+    kind = next(iter(read(reference)), None)
+    if kind is None:
+        return None
+    if isinstance(kind, Truth):
+        return _truth(kind, final.text)
+    if isinstance(kind, Choice):
+        return _choice(kind, reference, final, context)
+    if isinstance(kind, Text | Sign):
+        return _words(reference, final, context)
+    return _value(reference, isinstance(kind, Items | RealSet | Relation), final, context)
+
+
+_WORD = re.compile(r"(?<!\\)(?<![A-Za-z])[^\W\d_]{2,}")
+_PENDING = re.compile(r"[0-9)}]\s*(?:[+*×÷]|\\times|\\cdot|\\div|-\s|\s-)\s*(?!10\s?(?:\^|\*\*|[⁰-⁹²³¹⁻]))[0-9(]")
+
+
+def pending(text: str) -> bool:
+    """Say whether a text is arithmetic still to be done, which states no result."""
+    return _PENDING.search(text) is not None and any(
+        isinstance(value, Scalar) and isinstance(value.node, Fraction) for value in read(text)
+    )
+
+
+def _value(reference: str, several: bool, final: Final, context: Context) -> bool | None:
+    text = final.text
+    if readable(text):
+        if final.marker or pending(text) or (hedged(text) and not several):
+            return False
+        return matches(reference, text, context)
+    if hedged(text) and not several:
+        # Doubts in front of "... = 12 eggs" are not about the 12.
+        result = None if final.marker else last_result(text)
+        return None if result is None else matches(reference, result, context)
+    if _WORD.search(text) is None:
+        # A formula that cannot be read is no sentence around one.
+        result = None if final.marker else last_result(text)
+        return None if result is None or not pending(text.partition("=")[0]) else matches(reference, result, context)
+    for candidate in candidates(text, final.marker):
+        if readable(candidate) and (final.marker or not pending(candidate)):
+            return matches(reference, candidate, context)
+    return None
+
+
+_IS = re.compile(r"\b(?:is|are|es|est|ist|answer:)\s+[*$\"']*([^\W\d_]+)[*$\"']*\W*$", re.IGNORECASE)
+_JUDGING = re.compile(r"\b(?:verdict|equivalent|judge|grade|reference|ground truth|score)\b", re.IGNORECASE)
+
+
+def _truth(kind: Truth, text: str) -> bool:
+    """``Yes, because ...``, ``The statement is true.``; not where both are said."""
+    words = re.findall(r"[^\W\d_]+", text[:2000])
+    said = {value.value for word in words if (value := truth(word)) is not None}
+    if said != {kind.value} or _JUDGING.search(text) or _OFFERED.search(text):
+        return False
+    if truth(words[0]) is not None:
+        return True
+    ending = _IS.search(text)
+    return ending is not None and truth(ending[1]) == kind and not re.search(r"\bnot\b|n't\b", text)
+
+
+_OFFERED = re.compile(
+    r"\b(?:or|either|maybe|perhaps|possibly|alternatively|not sure|unsure|could|might)\b", re.IGNORECASE
+)
+_OPTION = re.compile(
+    r"(?i:\b(?:option|choice|answer|letter)\s*(?:is\s*|:\s*)?)[*$(]*([A-J])\b|"
+    r"^\W{0,3}([A-J])(?=[.,:;)]|\s+(?:because|since|as|is the)\b|\W*$)|\(([A-J])\)"
+)
+
+
+def _choice(kind: Choice, reference: str, final: Final, context: Context) -> bool:
+    text = final.text
+    readings = read(text)
+    if readings and isinstance(readings[0], Choice):
+        return matches(reference, text, context) if not final.marker else False
+    if _OFFERED.search(text) or re.search(r"\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bfalse\b", text, re.IGNORECASE):
+        return False
+    letters = {next(filter(None, groups)) for groups in _OPTION.findall(text)}
+    if letters:
+        return letters == kind.letters
+    return any(readable(c) and matches(reference, c, context) for c in candidates(text, final.marker))
+
+
+def _words(reference: str, final: Final, context: Context) -> bool:
+    """``It is Evelyn.``, ``Evelyn, because ...``; the sentence may deny or offer nothing."""
+    text = final.text
+    if not final.marker and matches(reference, text, context):
+        return True
+    head = re.split(r"[,;:(.]|\s[–—-]\s|\sbecause\b|\ssince\b", text.strip(" *$"), maxsplit=1)[0].strip()
+    if hedged(text) and (not head or hedged(head) or _OFFERED.search(text[len(head) :])):
+        return False
+    following = re.match(r"[,;]\s*(\w+)(?:\s+\w+){0,2}\W*$", text.strip(" *$")[len(head) :])
+    if following is not None and readable(following[1]) is False:
+        return False  # "Evelyn; Carla"
+    return any(
+        candidate and not hedged(candidate) and matches(reference, candidate.rstrip(".,;:!"), context)
+        for candidate in candidates(text, final.marker)
+    )
+
+
+def another_option(kind: Choice, after: str, context: Context) -> bool:
+    """Say whether "A. Jupiter" names another option than A in what follows the letter."""
+    line = words_of(after.strip(" .:)*\n")[:300].partition("\n")[0]).words
+    return any(
+        letter not in kind.letters and (said := words_of(content).words) and (line + " ").startswith(said + " ")
+        for letter, content in context.options.items()
+    )
