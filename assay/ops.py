@@ -1,4 +1,4 @@
-"""Tensor helpers shared by the seams: masked means, group reductions, aggregation of token losses."""
+"""Tensor helpers shared by the seams: masked means, group reductions, log-ratios, aggregation of token losses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from assay.batch import Batch
 
 Aggregation = Literal["token_mean", "sequence_mean", "sequence_sum", "constant"]
+Estimator = Literal["k1", "k2", "k3", "k3+"]
 
 
 def masked_mean(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tensor, ""]:
@@ -30,15 +31,26 @@ def group_count(group: Int[Tensor, "N"], where: Bool[Tensor, "N"], dtype: torch.
     return group_sum(torch.ones(len(group), dtype=dtype, device=group.device), group, where)
 
 
-def group_mean(x: Float[Tensor, "N"], group: Int[Tensor, "N"], where: Bool[Tensor, "N"]) -> Float[Tensor, "N"]:
-    """Mean of ``x`` over one's group within ``where``; zero for a group that has none; exact where all are equal."""
+def group_mean(
+    x: Float[Tensor, "N"],
+    group: Int[Tensor, "N"],
+    where: Bool[Tensor, "N"],
+    weights: Float[Tensor, "N"] | None = None,
+) -> Float[Tensor, "N"]:
+    """Mean of ``x`` over one's group within ``where``; zero for a group that has none; exact where all are equal.
+
+    With ``weights`` (not negative) the mean is weighted by them.
+    """
     # Measured from the group's least value: else the mean of equal numbers is off by a rounding error, which dividing
     # by an equally small standard deviation would blow up.
     size = int(group.max()) + 1 if group.numel() else 0
     least = torch.full((size,), torch.inf, dtype=x.dtype, device=x.device)
     least = least.scatter_reduce(0, group, torch.where(where, x.detach(), torch.inf), "amin")[group]
     least = torch.where(least.isinf(), 0, least)
-    return least + group_sum(x - least, group, where) / group_count(group, where, x.dtype).clamp(min=1)
+    if weights is None:
+        return least + group_sum(x - least, group, where) / group_count(group, where, x.dtype).clamp(min=1)
+    total = group_sum(weights, group, where)
+    return least + group_sum(weights * (x - least), group, where) / torch.where(total > 0, total, 1)
 
 
 def group_std(
@@ -73,49 +85,11 @@ def row_mean(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tensor
     return torch.where(mask, x, 0).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
 
 
-def discounted_sum(x: Float[Tensor, "N T"], discount: float) -> Float[Tensor, "N T"]:
-    """y_t = sum_{u >= t} discount^(u - t) x_u, in log2(T) passes."""
-    y, reach = x, 1
-    while reach < x.shape[1]:
-        # y holds the sums of ``reach`` terms; twice as many are one such sum and the next one behind it, discounted.
-        y = y + discount**reach * torch.nn.functional.pad(y[:, reach:], (0, reach))
-        reach *= 2
-    return y
-
-
-def packed_left(
-    mask: Bool[Tensor, "N T"],
-) -> tuple[Int[Tensor, "N T"], Bool[Tensor, "N T"]]:
-    """Return the order that brings every row's masked tokens to the left, and the mask in that order.
-
-    ``x.gather(1, order)`` packs; ``torch.zeros_like(x).scatter(1, order, packed)`` puts back.
-    """
-    order = torch.argsort(~mask, dim=1, stable=True)
-    return order, mask.gather(1, order)
-
-
 def outcome(batch: Batch) -> Float[Tensor, "N"]:
     """What a whole response earned: its reward and what was placed on its learnable tokens."""
     if batch.token_rewards is None:
         return batch.rewards
     return batch.rewards + torch.where(batch.mask, batch.token_rewards, 0).sum(-1)
-
-
-def placed_rewards(batch: Batch) -> Float[Tensor, "N T"]:
-    """Rewards by token: those placed on learnable tokens, and the response's own on the last learnable one."""
-    there = torch.arange(batch.mask.shape[1], device=batch.mask.device)
-    last = torch.where(batch.mask, there, -1).amax(-1, keepdim=True) if batch.mask.shape[1] else there.new_zeros(0, 1)
-    placed = torch.where(there == last, batch.rewards[:, None], 0)
-    return placed if batch.token_rewards is None else placed + torch.where(batch.mask, batch.token_rewards, 0)
-
-
-def returns_to_go(
-    rewards: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"], discount: float = 1.0
-) -> Float[Tensor, "N T"]:
-    """Discounted sum of the rewards from a token on, along learnable tokens only: others are stepped over."""
-    order, packed = packed_left(mask)
-    sums = discounted_sum(torch.where(packed, rewards.gather(1, order), 0), discount)
-    return torch.zeros_like(rewards).scatter(1, order, torch.where(packed, sums, 0))
 
 
 def broadcast(x: Float[Tensor, "N"], batch: Batch) -> Float[Tensor, "N T"]:
@@ -136,6 +110,30 @@ def log_ratio(
     gap = here - known
     # A token impossible under both (-inf - -inf) says nothing.
     return torch.where(gap.isnan(), 0, gap).clamp(-limit, limit)
+
+
+def kl_estimate(
+    logprobs: Float[Tensor, "N T"], reference: Float[Tensor, "N T"], estimator: Estimator = "k3"
+) -> Float[Tensor, "N T"]:
+    """Per-token estimate of KL(pi || reference) from tokens sampled by pi.
+
+    With d = log reference - log pi, for k3 at most 20 (beyond it k3 is constant, without gradient):
+    k1 = -d (unbiased, no sign), k2 = d^2 / 2, k3 = exp(d) - d - 1 (unbiased, never negative).
+    As a *loss*, k1 has zero expected gradient, k2 has the gradient of KL(pi || reference), k3 that of
+    KL(reference || pi). ``k3+`` has the value of k3 and the gradient of k2.
+    Source: J. Schulman, "Approximating KL divergence" (2020); ``k3+`` as in verl.
+    """
+    d = reference - logprobs
+    if estimator == "k1":
+        return -d
+    if estimator == "k2":
+        return d**2 / 2
+    bounded = d.clamp(max=20)
+    k3 = bounded.exp() - bounded - 1
+    if estimator == "k3":
+        return k3
+    k2 = d**2 / 2
+    return k3.detach() + (k2 - k2.detach())
 
 
 def aggregate(

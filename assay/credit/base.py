@@ -14,6 +14,9 @@ from assay.batch import Batch
 class Credit(Protocol):
     """Maps rewards to advantages ``(N, T)``, detached, zero outside ``batch.mask`` and for samples that are not active.
 
+    A credit of whole responses takes :func:`assay.ops.outcome`, one of tokens :mod:`assay.credit.returns`, so that
+    rewards placed on tokens count in either.
+
     A part may set ``needs`` (signals) and ``group_relative = True`` (refused with a group size of 1).
     """
 

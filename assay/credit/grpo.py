@@ -18,7 +18,8 @@ class GRPO:
     """Standardised reward within the group, the same on every token of the response.
 
     A_it = (R_i - mean_g R) / (std_g R + epsilon), over the active samples of the advantage group g; zero when all
-    rewards of the group are equal. R_i includes what was placed on the response's tokens. With ``normalise=False`` the division is left out (Dr. GRPO).
+    rewards of the group are equal. R_i includes what was placed on the response's tokens. With ``normalise=False`` the
+    division is left out (Dr. GRPO).
 
     Source: DeepSeekMath (arXiv 2402.03300), section 4.1; unbiased standard deviation as in the common implementations.
 

@@ -17,6 +17,12 @@ class Objective(Protocol):
     Losses of the micro-batches of one mini-batch add up to the mini-batch's loss: reduce with
     :func:`assay.ops.aggregate`, which divides by ``batch.totals``. A part may set ``needs`` (detached signals, computed
     once per step) and ``live`` (quantities with a gradient, from the same pass as ``logprobs``, e.g. ``entropy``).
+
+    A part whose loss looks at a mini-batch as a whole says so: ``prepare(batch)`` is called on the mini-batch before it
+    is split and may put what it finds there into ``batch.signals`` (first dimension N); ``whole_groups = True`` asks
+    that no advantage group be split over micro-batches. ``zero_advantage_is_idle`` says that samples with advantages
+    all zero add nothing. Most surrogates need none of this: derive from
+    :class:`assay.objectives.policy_loss.PolicyLoss`.
     """
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss: ...

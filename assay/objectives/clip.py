@@ -3,80 +3,84 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from assay.batch import Batch, Loss
-from assay.objectives.kl import Estimator, kl_estimate
-from assay.ops import Aggregation, aggregate, masked_mean
+from assay.errors import UsageError
+from assay.objectives.policy_loss import PolicyLoss, Ratios
+from assay.ops import masked_mean
 from assay.registry import part
+
+
+def clipped(
+    ratio: Float[Tensor, "N T"], advantages: Float[Tensor, "N T"], low: float, high: float, dual: float | None = None
+) -> Float[Tensor, "N T"]:
+    """-min(rho A, clip(rho, 1 - low, 1 + high) A), and where A < 0 at most -dual A."""
+    loss = torch.maximum(-advantages * ratio, -advantages * ratio.clamp(1 - low, 1 + high))
+    if dual is None:
+        return loss
+    return torch.where(advantages < 0, torch.minimum(loss, -dual * advantages), loss)
+
+
+def clip_fraction(
+    ratio: Float[Tensor, "N T"],
+    advantages: Float[Tensor, "N T"],
+    mask: Bool[Tensor, "N T"],
+    low: float,
+    high: float,
+    dual: float | None = None,
+) -> Tensor:
+    """Share of tokens whose gradient :func:`clipped` has set to zero."""
+    above = (advantages > 0) & (ratio > 1 + high)
+    below = (advantages < 0) & (ratio < 1 - low)
+    beyond = (advantages < 0) & (ratio > dual) if dual is not None else torch.zeros_like(above)
+    return masked_mean((above | below | beyond).to(ratio.dtype), mask)
+
+
+def check_range(name: str, low: float, high: float) -> None:
+    """Raise UsageError unless both half-widths of a clip range are positive or zero."""
+    if low < 0 or high < 0:
+        raise UsageError(f"objective {name!r}: clip_low {low:g} and clip_high {high:g} must not be negative")
 
 
 @part("objective", "clip")
 @dataclass(frozen=True, slots=True)
-class ClippedSurrogate:
-    """l_it = -min(rho_it A_it, clip(rho_it, 1 - clip_low, 1 + clip_high) A_it) + kl_weight KL_it - entropy_weight H_it.
+class ClippedSurrogate(PolicyLoss):
+    """l_it = -min(rho_it A_it, clip(rho_it, 1 - clip_low, 1 + clip_high) A_it), shared terms as in :class:`PolicyLoss`.
 
-    rho_it = exp(log pi(y_t) - log pi_old(y_t)), the exponent clamped to [-20, 20]. pi_old are the behaviour
-    log-probabilities recorded while sampling (``batch.logprobs``). The gradient is zero where A > 0 and
-    rho > 1 + clip_high, or A < 0 and rho < 1 - clip_low. Advantages and pi_old are constants.
+    rho_it = exp(log pi(y_t) - log pi_old(y_t)), the exponent clamped to [-20, 20]. The gradient is zero where A > 0 and
+    rho > 1 + clip_high, or A < 0 and rho < 1 - clip_low; with ``dual_clip`` c also where A < 0 and rho > c, the loss
+    being at most -c A there.
 
     Source: PPO (arXiv 1707.06347), equation 7; GRPO (arXiv 2402.03300), equation 3; separate bounds and the token mean
-    from DAPO (arXiv 2503.14476), equation 8.
+    from DAPO (arXiv 2503.14476), equation 8; dual clip from arXiv 1912.09729. TRL's ``delta`` is the dual clip.
 
     Args:
         clip_low, clip_high: half-widths of the clip range, below and above 1.
-        aggregation: how token losses become one number, see :func:`assay.ops.aggregate`.
-        max_length: denominator of the ``constant`` aggregation.
-        kl_weight: weight of the divergence from the reference policy; 0 computes no reference pass.
-        kl_estimator: ``k1``, ``k2`` or ``k3``, see :func:`assay.objectives.kl.kl_estimate`.
-        entropy_weight: weight of the entropy bonus, nats per token.
+        dual_clip: bound of the ratio where A < 0, above 1 + clip_high; ``None`` for no such bound.
     """
 
     clip_low: float = 0.2
     clip_high: float = 0.2
-    aggregation: Aggregation = "token_mean"
-    max_length: int | None = None
-    kl_weight: float = 0.0
-    kl_estimator: Estimator = "k3"
-    entropy_weight: float = 0.0
+    dual_clip: float | None = None
 
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({"reference_logprobs"} if self.kl_weight else ())
+    def __post_init__(self) -> None:
+        PolicyLoss.__post_init__(self)
+        check_range("clip", self.clip_low, self.clip_high)
+        if self.dual_clip is not None and self.dual_clip <= 1:
+            raise UsageError(f"objective 'clip': dual_clip {self.dual_clip:g} must be above 1")
 
-    @property
-    def live(self) -> frozenset[str]:
-        return frozenset({"entropy"} if self.entropy_weight else ())
+    def surrogate(self, r: Ratios) -> tuple[Float[Tensor, "N T"], dict[str, Any]]:
+        bounds = (self.clip_low, self.clip_high, self.dual_clip)
+        return (
+            clipped(r.ratio, r.advantages, *bounds),
+            {"clip_fraction": clip_fraction(r.ratio.detach(), r.advantages, r.mask, *bounds)},
+        )
 
-    @property
-    def zero_advantage_is_idle(self) -> bool:
-        """Whether a sample with advantages all zero adds nothing to value and gradient: its pass can be skipped."""
-        return not self.kl_weight and not self.entropy_weight
-
-    def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
-        mask = batch.mask & batch.active[:, None]
-        log_ratio = torch.where(mask, logprobs - batch.logprobs, 0).clamp(-20, 20)
-        ratio = log_ratio.exp()
-        advantages = batch.advantages
-        clipped = ratio.clamp(1 - self.clip_low, 1 + self.clip_high)
-        loss = torch.maximum(-advantages * ratio, -advantages * clipped)
-        with torch.no_grad():
-            above = (advantages > 0) & (ratio > 1 + self.clip_high)
-            below = (advantages < 0) & (ratio < 1 - self.clip_low)
-            metrics = {
-                "clip_fraction": masked_mean((above | below).to(loss.dtype), mask).item(),
-                "kl/behaviour": masked_mean(kl_estimate(torch.zeros_like(log_ratio), log_ratio, "k3"), mask).item(),
-            }
-        if self.kl_weight:
-            # What is not learned from is replaced before, not after: the gradient of exp at a NaN would survive a mask.
-            here, reference = (torch.where(mask, x, 0) for x in (logprobs, batch.signals["reference_logprobs"]))
-            divergence = kl_estimate(here, reference, self.kl_estimator)
-            metrics["kl/reference"] = masked_mean(divergence.detach(), mask).item()
-            loss = loss + self.kl_weight * divergence
-        if self.entropy_weight:
-            loss = loss - self.entropy_weight * batch.live["entropy"]
-        value = aggregate(loss, batch, self.aggregation, self.max_length)
-        return Loss(value, metrics)
+    def words(self) -> tuple[str, str]:
+        dual = f", {self.dual_clip:g} where A < 0" if self.dual_clip else ""
+        clip = f"[{1 - self.clip_low:g}, {1 + self.clip_high:g}]{dual}"
+        return "token", clip

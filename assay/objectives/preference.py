@@ -1,0 +1,207 @@
+"""DPO, IPO and KTO over the samples of a group: right against wrong, or better against worse, without a ratio."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from assay.batch import Batch, Loss
+from assay.errors import UsageError
+from assay.registry import part
+
+By = Literal["reward", "verdict"]
+
+
+def sequence_log_ratio(
+    logprobs: Float[Tensor, "N T"], reference: Float[Tensor, "N T"], batch: Batch, average: bool = False
+) -> Float[Tensor, "N"]:
+    """h_i = sum over learnable tokens of log pi - log pi_ref, or their mean; zero for samples that are not active."""
+    mask = batch.mask & batch.active[:, None]
+    gaps = torch.where(mask, logprobs, 0) - torch.where(mask, reference, 0)
+    total = gaps.sum(-1)
+    return total / mask.sum(-1).clamp(min=1) if average else total
+
+
+def quality(batch: Batch, by: By) -> Float[Tensor, "N"]:
+    """What pairs are formed by: the reward, or 1 for a response judged right and 0 for one judged wrong."""
+    if by == "reward":
+        return batch.rewards
+    passed = [float(bool(v.passed)) for v in batch.verdicts]
+    return torch.tensor(passed, dtype=batch.rewards.dtype, device=batch.rewards.device)
+
+
+def pairs(quality: Float[Tensor, "N"], batch: Batch) -> Bool[Tensor, "N N"]:
+    """Whether the first is better than the second, both active, with learnable tokens, and of one advantage group."""
+    use = batch.active & (batch.lengths > 0)
+    together = (batch.group[:, None] == batch.group[None]) & use[:, None] & use[None]
+    return together & (quality[:, None] > quality[None])
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairwise(ABC):
+    """Mean over groups of the mean over a group's pairs; a group without a pair adds nothing to the numerator.
+
+    Both responses of a pair must be in one micro-batch, so ``whole_groups`` asks that none be split.
+    """
+
+    beta: float = 0.1
+    by: By = "reward"
+
+    needs = frozenset({"reference_logprobs"})
+    whole_groups = True
+
+    def __post_init__(self) -> None:
+        if self.beta <= 0:
+            raise UsageError(f"objective: beta {self.beta:g} must be above 0")
+
+    @abstractmethod
+    def pair_loss(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        """Loss of pairs whose better response has a log-ratio above the worse one's by ``margin``."""
+
+    def average(self) -> bool:
+        """Whether log-ratios are means over tokens instead of sums."""
+        return False
+
+    def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
+        h = sequence_log_ratio(logprobs, batch.signals["reference_logprobs"], batch, self.average())
+        better, worse = pairs(quality(batch, self.by), batch).nonzero(as_tuple=True)
+        groups = (batch.totals or batch.count()).groups
+        margin = h[better] - h[worse]
+        count = torch.bincount(batch.group[better], minlength=1)[batch.group[better]].to(h.dtype)
+        weights = (batch.weights[better] * batch.weights[worse]).to(h.dtype) / count
+        value = (weights * self.pair_loss(margin)).sum() / max(groups, 1.0)
+        # Without a pair the loss is a constant zero; it still has to have a gradient.
+        value = value + 0 * h.sum()
+        metrics = {"pairs": float(len(margin))}
+        if len(margin):
+            metrics["preference/accuracy"] = (margin > 0).to(h.dtype).mean().item()
+            metrics["preference/margin"] = self.beta * margin.detach().mean().item()
+        return Loss(value, metrics)
+
+
+@part("objective", "dpo")
+@dataclass(frozen=True, slots=True)
+class DPO(_Pairwise):
+    """l = -(1 - e) log sigmoid(beta (h_w - h_l)) - e log sigmoid(-beta (h_w - h_l)), over pairs with R_w > R_l.
+
+    h = sum over learnable tokens of log pi - log pi_ref, e the label smoothing. The loss is the mean over the
+    mini-batch's groups of the mean over a group's pairs; advantages are not used, and groups without a pair count as
+    zeros (drop them with ``select = "dapo"``).
+
+    Source: DPO (arXiv 2305.18290), equation 7; smoothing from E. Mitchell, "A note on DPO with noisy preferences"
+    (2023).
+
+    Args:
+        beta: strength of the tie to the reference policy, above 0.
+        by: what is better: the higher ``reward``, or a ``verdict`` of right against wrong.
+        label_smoothing: e, the assumed share of reversed pairs, in [0, 0.5).
+    """
+
+    label_smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        _Pairwise.__post_init__(self)
+        if not 0 <= self.label_smoothing < 0.5:
+            raise UsageError(f"objective 'dpo': label_smoothing {self.label_smoothing:g} is outside [0, 0.5)")
+
+    def pair_loss(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        e = self.label_smoothing
+        return -(1 - e) * logsigmoid(self.beta * margin) - e * logsigmoid(-self.beta * margin)
+
+
+@part("objective", "ipo")
+@dataclass(frozen=True, slots=True)
+class IPO(_Pairwise):
+    """l = (h_w - h_l - 1 / (2 beta))^2 over pairs of a group with R_w > R_l; otherwise as ``dpo``.
+
+    h is the *mean* over learnable tokens by default, as in TRL, whose authors confirmed it with the paper's.
+
+    Source: IPO (arXiv 2310.12036), equation 17.
+
+    Args:
+        beta: the paper's tau, above 0.
+        by: as in ``dpo``.
+        mean_over_tokens: take h as a mean over tokens; ``False`` for the sum, as the paper writes it.
+    """
+
+    mean_over_tokens: bool = True
+
+    def average(self) -> bool:
+        return self.mean_over_tokens
+
+    def pair_loss(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        return (margin - 1 / (2 * self.beta)) ** 2
+
+
+def kto_loss(
+    h: Float[Tensor, "N"],
+    desirable: Bool[Tensor, "N"],
+    reference_point: Float[Tensor, "N"],
+    beta: float,
+    desirable_weight: float = 1.0,
+    undesirable_weight: float = 1.0,
+) -> Float[Tensor, "N"]:
+    """lambda_D (1 - sigmoid(beta (h - z))) for the desirable, lambda_U (1 - sigmoid(beta (z - h))) for the others."""
+    gap = beta * (h - reference_point)
+    return torch.where(desirable, desirable_weight * torch.sigmoid(-gap), undesirable_weight * torch.sigmoid(gap))
+
+
+@part("objective", "kto")
+@dataclass(frozen=True, slots=True)
+class KTO:
+    """The mean of :func:`kto_loss` over the mini-batch's samples, each desirable or not by itself: no pairs are needed.
+
+    h as in ``dpo``. The reference point z = max(0, mean_i h_i) estimates KL(pi || pi_ref), detached. :meth:`prepare`,
+    called on a mini-batch before it is split, takes it over the whole of it, with the policy as it was before the
+    step's first update; where it was not called, z is taken over the samples at hand with the policy as it is. (The
+    paper, and TRL, estimate z from mismatched pairs of prompt and response, because their responses are not the
+    policy's own; here they are.)
+
+    Source: KTO (arXiv 2402.01306), equations 7 and 8.
+
+    Args:
+        beta: above 0.
+        threshold: a sample is desirable if its reward is above this; with ``by="verdict"``, if it was judged right.
+        by: ``reward`` or ``verdict``.
+        desirable_weight, undesirable_weight: lambda_D and lambda_U.
+    """
+
+    beta: float = 0.1
+    threshold: float = 0.5
+    by: By = "reward"
+    desirable_weight: float = 1.0
+    undesirable_weight: float = 1.0
+
+    needs = frozenset({"reference_logprobs", "policy_logprobs"})
+
+    def __post_init__(self) -> None:
+        if self.beta <= 0:
+            raise UsageError(f"objective 'kto': beta {self.beta:g} must be above 0")
+
+    def prepare(self, batch: Batch) -> None:
+        """Estimate z of a mini-batch, into ``batch.signals["kto_reference_point"]`` ``(N,)``."""
+        h = sequence_log_ratio(batch.signals["policy_logprobs"], batch.signals["reference_logprobs"], batch)
+        batch.signals["kto_reference_point"] = self._point(h, batch)
+
+    def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
+        h = sequence_log_ratio(logprobs, batch.signals["reference_logprobs"], batch)
+        point = batch.signals.get("kto_reference_point")
+        if point is None:
+            point = self._point(h.detach(), batch)
+        desirable = quality(batch, self.by) > (self.threshold if self.by == "reward" else 0.5)
+        losses = kto_loss(h, desirable, point.to(h.dtype), self.beta, self.desirable_weight, self.undesirable_weight)
+        use = batch.active & (batch.lengths > 0)
+        total = torch.where(use, batch.weights.to(h.dtype) * losses, 0).sum()
+        sequences = max((batch.totals or batch.count()).sequences, 1.0)
+        return Loss(total / sequences, {"kto/reference_point": point.mean().item() if len(point) else 0.0})
+
+    def _point(self, h: Float[Tensor, "N"], batch: Batch) -> Float[Tensor, "N"]:
+        use = batch.active & (batch.lengths > 0)
+        mean = torch.where(use, h, 0).sum() / use.sum().clamp(min=1)
+        return mean.clamp(min=0).expand(len(batch)).clone()

@@ -1,0 +1,30 @@
+"""Several selections, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.registry import build, part
+
+
+@part("select", "chain")
+class Chain:
+    """The product of the weights of several parts; each sees, as ``batch.weights``, what the ones before it left.
+
+    Args:
+        parts: select parts (names, tables or parts already made).
+    """
+
+    def __init__(self, parts: Sequence[Any]):
+        self.parts = [build("select", spec) for spec in parts]
+        self.needs = frozenset(n for p in self.parts for n in getattr(p, "needs", ()))
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
+        for select in self.parts:
+            batch.weights = batch.weights * select(batch)
+        return batch.weights
