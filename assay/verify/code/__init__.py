@@ -1,0 +1,1 @@
+"""Programs, judged by running them: see :class:`assay.verify.code.verifier.Code`."""

@@ -1,0 +1,67 @@
+"""Programs judged by code that compares by itself: asserts, ``check(candidate)``, unittest, pytest, doctest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.sandbox import Program
+from assay.verify.code.apart import Report, run_apart
+from assay.verify.code.reference import CodeTests
+from assay.verify.code.results import Abstain, Case, ending
+from assay.verify.code.settings import Settings
+
+SHARED = "judged in one process with its tests, which it could have changed"
+
+
+def judge_asserted(
+    tests: CodeTests, program: Program, settings: Settings, shared: bool, files: Mapping[str, Any]
+) -> tuple[list[Case], int, bool]:
+    """Run the tests on ``program``; raise Abstain if that cannot be done.
+
+    Args:
+        shared: whether tests that stand-ins cannot serve may be run in one process with the program.
+
+    Returns:
+        The tests that were run, how many there are, and whether they were run in one process with the program.
+    """
+    plan = {**tests.plan, "stop": settings.stop}
+    report = run_apart(plan, program, settings.limits, settings.box, files)
+    together = False
+    if report.unsupported:
+        if not shared:
+            hint = "allow_shared_process = true judges it in one process with its tests"
+            raise Abstain(f"{report.unsupported}, which cannot be done apart from the program; {hint}")
+        together = True
+        report = run_apart({**plan, "shared": program.source}, program, settings.limits, settings.box, files)
+    return *_cases(report, tests.count, together), together
+
+
+def _cases(report: Report, count: int, together: bool) -> tuple[list[Case], int]:
+    judge, program = report.judge, report.program
+    assert judge is not None
+    if judge.failed_here or (program is not None and program.failed_here):
+        failed = judge if judge.failed_here or program is None else program
+        raise Abstain(f"the sandbox failed: {failed.reason}")
+    gone = ending(program) if program is not None and program.status != "ok" else ""
+    if report.problem:
+        return [Case("loads", False, _said(report.problem, gone))], max(count, 1)
+    if report.broken:
+        raise Abstain(f"the tests failed by themselves: {report.broken}")
+    cases = [Case(name, ok, _said(said, gone)) for name, ok, said in report.tests]
+    if cases:
+        cases[0] = Case(cases[0].name, cases[0].passed, cases[0].said, report.cpu_seconds)
+    if not report.ended and all(case.passed is not False for case in cases):
+        if gone or together:
+            cases.append(Case("loads", False, gone or ending(judge) or "the program ended the tests"))
+        elif judge.status == "ok" or report.answers < 2:
+            # The program gave the tests nothing yet that could have led them astray.
+            raise Abstain(f"the tests did not run to their end: {ending(judge) or 'no reason is known'}")
+        else:
+            # With a right program the tests end well: what this one gave them was too much for them.
+            cases.append(Case("ends", False, f"with what the program returned, the tests failed: {ending(judge)}"))
+    return cases, max(count, report.count)
+
+
+def _said(said: str, gone: str) -> str:
+    return said.replace("the program ended", gone) if gone else said

@@ -1,0 +1,73 @@
+"""Programs that converse with an interactor of the task's own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from assay.sandbox import Dialogue, Limits, Outcome, Program, Sandbox
+from assay.verify.code.apart import judges
+from assay.verify.code.checker import FILES, MIB, judge_program
+from assay.verify.code.results import Abstain, brief_bytes, ending
+
+LIMITS = Limits(cpu_seconds=20, wall_seconds=120, memory=1024 * MIB, output=64 * MIB)
+
+
+def converse(
+    interactor: Mapping[str, Any], program: Program, given: str, answer: str, limits: Limits, box: Sandbox
+) -> tuple[bool, str, float]:
+    """Let ``program`` talk to an interactor; return whether it did well, what went wrong, and processor seconds.
+
+    The interactor is a program in a sandboxed process of its own: its standard output is the program's standard input
+    and the other way round, lines in both directions as they come. Its arguments are files of the test's input, of
+    nothing (for what it wants to write), and of the answer. It exits with 0 if it is content, with 1 or 2 if not.
+
+    Raises:
+        Abstain: the interactor failed, or the sandbox did.
+    """
+    files = {str(k): v for k, v in dict(interactor.get("files") or {}).items()}
+    files |= dict(zip(FILES, (given, "", answer), strict=True))
+    judge = judge_program(str(interactor["source"]), str(interactor.get("language", "python")), files, FILES, box)
+    ended: list[Outcome] = []
+
+    def outer(theirs: Dialogue) -> None:
+        ended.append(box.interact(program, lambda own: _join(own, theirs), limits))
+
+    said = judges().interact(judge, outer, LIMITS)
+    if said.failed_here or said.status == "compile_error" or not ended:
+        raise Abstain(f"the task's interactor failed: {said.reason or ending(said)}")
+    [outcome] = ended
+    if outcome.failed_here:
+        raise Abstain(f"the sandbox failed: {outcome.reason}")
+    seconds = outcome.cpu_seconds
+    # That the program fails first is why an interactor fails: it reads the end of what it waits for.
+    if outcome.status != "ok":
+        return False, ending(outcome), seconds
+    if said.status == "ok":
+        return True, "", seconds
+    if said.status == "error" and said.exit_code in (1, 2):
+        return (
+            False,
+            f"the interactor refused it: {brief_bytes(said.stderr) if said.stderr else 'no reason given'}",
+            seconds,
+        )
+    raise Abstain(f"the task's interactor failed: {ending(said)}")
+
+
+def _join(own: Dialogue, theirs: Dialogue) -> None:
+    """Pass lines on in both directions until both sides are done."""
+    back = threading.Thread(target=_pass, args=(theirs, own), daemon=True)
+    back.start()
+    _pass(own, theirs)
+    back.join()
+
+
+def _pass(source: Dialogue, target: Dialogue) -> None:
+    # Read to the end even if nobody listens: a program that still writes must not block on a full pipe.
+    while True:
+        line = source.readline()
+        if not line and source.ended:
+            break
+        target.writeline(line)
+    target.finish()

@@ -1,0 +1,214 @@
+"""The verifier of programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assay.errors import UsageError
+from assay.registry import part
+from assay.sandbox import Limits, Program, sandbox
+from assay.sandbox.languages import LANGUAGES, language
+from assay.types import Task, Verdict
+from assay.verify.code.asserted import SHARED, judge_asserted
+from assay.verify.code.calls import judge_calls
+from assay.verify.code.reference import CallTests, CodeTests, Reference, TextTests, read
+from assay.verify.code.response import Blocks, find_program
+from assay.verify.code.results import Abstain, Case, Scoring, verdict
+from assay.verify.code.settings import Settings
+from assay.verify.code.stdio import judge_text
+from assay.verify.code.text import TextRule
+from assay.verify.code.values import ValueRule
+
+MIB = 1 << 20
+PRELUDE = (
+    "from typing import *; from collections import *; from functools import *; from itertools import *; "
+    "from heapq import *; from bisect import *; from math import ceil, comb, factorial, floor, gcd, inf, isqrt, lcm, "
+    "log, log2, log10, perm, pi, sqrt; import bisect, collections, functools, heapq, itertools, math, operator, "
+    "random, re, string, sys, typing"
+)
+"""What LeetCode and the data sets made of it take to be imported: with ``fn_name``, put before the program."""
+
+
+@part("verify", "code")
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Right iff the program in the response passes the task's tests, run in the sandbox.
+
+    ``task.reference`` (a mapping or list, or JSON text of one) says what the tests are, in the shapes data sets use:
+
+    - ``inputs`` and ``outputs``, or ``tests``: a list of ``{input, output}``: standard input and output (APPS, TACO,
+      LiveCodeBench; CodeContests' ``public_tests``, ``private_tests``, ``generated_tests``). ``checker`` is a program
+      that judges outputs (:func:`~assay.verify.code.checker.check_output`), ``interactor`` one that the program talks
+      to (:func:`~assay.verify.code.interactive.converse`);
+    - the same with ``fn_name``: inputs are lists of arguments, outputs values; methods of ``class Solution`` too;
+    - ``test`` with ``check(candidate)``, ``entry_point`` and ``prompt``: HumanEval;
+    - ``test_list`` of asserts, with ``test_setup_code``: MBPP; or just a list of such texts;
+    - ``pytest`` or ``unittest``: the source of a file of tests that imports the program, from ``module``;
+    - ``doctest``: text with ``>>>`` examples.
+
+    A reference may also have ``language``, ``packages`` (Python packages the program may import), ``files`` (beside the
+    program), ``time_limit`` in seconds and ``memory_limit`` in MiB, ``compare`` (a name in place of ``text`` or
+    ``values`` here, or ``{source, function}`` of value, expected value and arguments).
+
+    The tests stand in processes apart from the program (:mod:`assay.verify.code.apart`), so that no program can read
+    what is expected or say that it passed. What the program itself does, to run too long included, is a wrong answer;
+    what the sandbox or the tests do wrong is an abstention.
+
+    ``parts``: a score for each test that was run; ``unisolated`` 1 if tests and program shared a process.
+
+    Args:
+        language: of the program, where the reference has none: python, c, cpp, javascript, bash.
+        scoring: ``all`` or nothing, or the ``fraction`` of tests passed.
+        stop: end after the first failure; by default iff ``scoring`` is ``all``.
+        seconds: processor seconds of one run of the program; wall time is three times as much. Calls and asserts of one
+            task share a run.
+        memory: MiB of one run.
+        total_seconds: processor seconds of all runs for one response.
+        text: how output is compared, see :func:`~assay.verify.code.text.same_text`.
+        values: how values are compared, see :func:`~assay.verify.code.values.same_value`.
+        relative, absolute: tolerances of the rules that have some.
+        blocks: which of several code blocks is the program, see :func:`~assay.verify.code.response.find_program`.
+        cut: judge a program whose code block was never closed; without it such a response is wrong.
+        prelude: imports put before programs with ``fn_name``.
+        allow_shared_process: where tests need the program in their own process (to replace its names, to derive from
+            its classes), run them so. A program that sets its mind to it can then pass any test.
+        timings: add processor seconds to the feedback, which then differs from run to run.
+
+    Raises:
+        UsageError: when made, for a language or limit that does not exist.
+    """
+
+    language: str = "python"
+    scoring: Scoring = "all"
+    stop: bool | None = None
+    seconds: float = 5.0
+    memory: int = 512
+    total_seconds: float = 120.0
+    text: TextRule = "lines"
+    values: ValueRule = "exact"
+    relative: float = 1e-6
+    absolute: float = 1e-6
+    blocks: Blocks = "last"
+    cut: bool = True
+    prelude: str = PRELUDE
+    allow_shared_process: bool = False
+    timings: bool = False
+
+    def __post_init__(self) -> None:
+        language(self.language)
+        if self.total_seconds <= 0:
+            raise UsageError(f"verifier 'code': total_seconds = {self.total_seconds:g} must be above 0")
+        self._limits({})
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        try:
+            reference = read(task.reference)
+            chosen = str(reference.given.get("language", self.language)).lower()
+            if chosen not in LANGUAGES:
+                raise ValueError(f"no language is called {chosen!r}")
+            if chosen != "python" and not isinstance(reference.tests, TextTests):
+                raise ValueError(f"functions are tested in Python, not in {chosen}")
+            settings = self._settings(reference)
+        except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
+            return Verdict.abstain(f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}")
+        found = find_program(response, chosen, self.blocks, reference.defines)
+        if found is None:
+            return Verdict.wrong(f"no {chosen} program found")
+        if found.cut and not self.cut:
+            return Verdict.wrong("the program's code block is not closed")
+        try:
+            return self._judge(reference, self._program(reference, found.source, chosen), settings)
+        except Abstain as reason:
+            return Verdict.abstain(str(reason))
+        except (UsageError, KeyError, OSError) as error:
+            return Verdict.abstain(f"task {task.id} cannot be judged: {error}")
+
+    def _judge(self, reference: Reference, program: Program, settings: Settings) -> Verdict:
+        tests, note, count = reference.tests, "", 0
+        shared = False
+        if isinstance(tests, TextTests):
+            cases, count = judge_text(tests, program, settings), len(tests.pairs)
+        elif isinstance(tests, CallTests):
+            cases, count = judge_calls(tests, program, settings), len(tests.calls)
+        else:
+            files = {str(k): v for k, v in dict(reference.given.get("test_files") or {}).items()}
+            cases, count, shared = judge_asserted(tests, program, settings, self.allow_shared_process, files)
+        made = verdict(_distinct(cases), count, self.scoring, SHARED if shared else note, self.timings)
+        return replace(made, parts={**made.parts, "unisolated": 1.0}) if shared else made
+
+    def _program(self, reference: Reference, source: str, chosen: str) -> Program:
+        given = reference.given
+        if isinstance(reference.tests, CallTests):
+            source = _before(str(given.get("prelude", self.prelude)), source)
+        elif isinstance(reference.tests, CodeTests) and reference.prompt:
+            source = _continue(reference, source)
+        files = {str(name): content for name, content in dict(given.get("files") or {}).items()}
+        return Program(source, chosen, files, packages=tuple(map(str, given.get("packages", ()))))
+
+    def _settings(self, reference: Reference) -> Settings:
+        given = reference.given
+        compare = given.get("compare")
+        text, values = self.text, self.values
+        if isinstance(compare, str):
+            if isinstance(reference.tests, TextTests) and compare in ("exact", "lines", "tokens", "floats"):
+                text = compare  # type: ignore[assignment]
+            elif compare in ("exact", "approximate", "unordered", "set", "unordered_approximate"):
+                values = compare  # type: ignore[assignment]
+            else:
+                raise ValueError(f"there is no way to compare called {compare!r}")
+        stop = self.scoring == "all" if self.stop is None else self.stop
+        return Settings(
+            sandbox(),
+            self._limits(given),
+            self.total_seconds,
+            stop,
+            text,
+            values,
+            self.relative,
+            self.absolute,
+            _mapping(given, "checker"),
+            _mapping(given, "interactor"),
+            compare if isinstance(compare, Mapping) else None,
+        )
+
+    def _limits(self, given: Mapping[str, Any]) -> Limits:
+        seconds = float(given.get("time_limit") or self.seconds)
+        memory = int(float(given.get("memory_limit") or self.memory) * MIB)
+        return Limits(cpu_seconds=seconds, wall_seconds=min(3 * seconds, 3600), memory=memory)
+
+
+def _mapping(given: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+    value = given.get(key)
+    if isinstance(value, str):
+        return {"source": value}
+    if value is None or (isinstance(value, Mapping) and isinstance(value.get("source"), str)):
+        return value
+    raise ValueError(f"its {key} has no source")
+
+
+def _before(prelude: str, source: str) -> str:
+    """Put imports before a program, unless ``from __future__`` has to stay the first."""
+    if not prelude or "from __future__" in source:
+        return source
+    return f"{prelude}\n{source}"
+
+
+def _continue(reference: Reference, source: str) -> str:
+    """A program that defines the function stands by itself with what the prompt has before; another continues it."""
+    name = re.escape(reference.defines)
+    if name and re.search(rf"^(?:async[ \t]+def|def|class)[ \t]+{name}\b|^{name}[ \t]*=", source, re.MULTILINE):
+        return reference.prelude + source
+    return reference.prompt + source
+
+
+def _distinct(cases: list[Case]) -> list[Case]:
+    """Give tests of the same name numbers: parts are by name."""
+    seen: dict[str, int] = {}
+    made = []
+    for case in cases:
+        seen[case.name] = seen.get(case.name, 0) + 1
+        made.append(case if seen[case.name] == 1 else replace(case, name=f"{case.name} ({seen[case.name]})"))
+    return made
