@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test fuzz debian lint format bench real clean
+.PHONY: quickstart test fuzz peers debian lint format bench real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -15,6 +15,11 @@ test: $(VENV)/test
 # Every verifier on 10,000 hostile responses, beside `make test`; see tests/fuzz/__main__.py for its settings.
 fuzz: $(VENV)/test
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m fuzz
+
+# Our losses and advantages against TRL's and verl's own functions; verl pins an older transformers, hence --no-deps.
+peers: $(VENV)/peers
+	$(INSTALL) --no-deps verl==0.9.1
+	$(BIN)/python -m pytest tests/peers
 
 # What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
 debian:
@@ -30,11 +35,13 @@ format: $(VENV)/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/bench
+bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/logprob_memory.py
 	$(BIN)/python benchmarks/step_vs_trl.py
 	$(BIN)/python benchmarks/math_vs_math_verify.py
 	$(BIN)/python benchmarks/sandbox_throughput.py
+	$(BIN)/python benchmarks/humaneval.py
+	$(BIN)/python benchmarks/method_overhead.py
 
 # A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
 real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -53,7 +60,7 @@ $(VENV)/core: pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
+$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench $(VENV)/peers: $(VENV)/core
 	$(INSTALL) --editable ".[$(notdir $@)]"
 	touch $@
 

@@ -13,6 +13,7 @@ import pkgutil
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 from assay.errors import UsageError, nearest
@@ -102,7 +103,9 @@ def call(
     lenient = ConfigDict(arbitrary_types_allowed=True)
     parameters = inspect.signature(factory).parameters
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    # Fields that a dataclass inherits are annotated in the terms of the module that defines them.
+    own = inspect.isclass(factory) and not is_dataclass(factory)
+    hints = typing.get_type_hints(factory.__init__ if own else factory)
     checked = dict(given or {})
     for key, value in options.items():
         if key not in parameters and not open_ended:

@@ -13,7 +13,8 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
 
     ``pass_rate`` is over samples with a verdict, ``reward/*`` over samples with a reward; ``groups/zero_variance`` is
     the share of advantage groups whose rewards are all equal; ``entropy`` is the mean over sampled tokens, in nats, of
-    the distribution each was drawn from; ``truncated`` and ``abstained`` are shares of all samples.
+    the distribution each was drawn from; ``truncated``, ``abstained`` and ``unselected`` (a reward, but left out of the
+    update) are shares of all samples.
     """
     passed = [v.passed for v in batch.verdicts if v.passed is not None]
     lengths = [len(e.tokens) for e in batch.episodes]
@@ -26,6 +27,7 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         "truncated": float(np.mean([e.truncated for e in batch.episodes])),
         "abstained": float(np.mean([v.passed is None for v in batch.verdicts])),
         "no_reward": float((~batch.valid).float().mean()),
+        "unselected": float((batch.valid & (batch.weights == 0)).float().mean()),
     }
     if passed:
         out["pass_rate"] = float(np.mean(passed))

@@ -43,6 +43,16 @@ def mini_batches(batch: Batch, parts: int, order: Int[Tensor, "G"]) -> list[Batc
     return out
 
 
+def whole_groups(parts: list[Int[Tensor, "M"]], batch: Batch) -> list[Int[Tensor, "M"]]:
+    """Move the samples of each advantage group into the part that holds its first one."""
+    home: dict[int, int] = {}
+    rows: list[list[int]] = [[] for _ in parts]
+    for i, part in enumerate(parts):
+        for row in part.tolist():
+            rows[home.setdefault(int(batch.group[row]), i)].append(row)
+    return [torch.tensor(part, dtype=torch.int64) for part in rows if part]
+
+
 def update(
     policy: Policy,
     objective: Callable[[Tensor, Batch], Loss],
@@ -76,8 +86,10 @@ def update(
     idle = used & (batch.advantages == 0).all(-1) if skip_idle else torch.zeros_like(used)
     index = (used & ~idle).nonzero()[:, 0]
     averages, total, tokens = Averages(), 0.0, 0
+    getattr(objective, "prepare", lambda _: None)(batch)
     work = batch.rows(index)
-    for rows in policy.micro_batches(work, token_budget) if len(index) else []:
+    parts = policy.micro_batches(work, token_budget) if len(index) else []
+    for rows in whole_groups(parts, work) if getattr(objective, "whole_groups", False) else parts:
         micro = work.rows(rows)
         output = policy.forward(micro, live, temperature)
         micro = micro.to(output.logprobs.device)
