@@ -16,10 +16,19 @@ test: $(VENV)/test
 fuzz: $(VENV)/test
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m fuzz
 
-# Our losses and advantages against TRL's and verl's own functions; verl pins an older transformers, hence --no-deps.
-peers: $(VENV)/peers
-	$(INSTALL) --no-deps verl==0.9.1
-	$(BIN)/python -m pytest tests/peers
+# Our losses and advantages against TRL's and verl's own functions, in an environment of their own: verl pins an older
+# transformers, hence --no-deps, and its hydra an older antlr4 than math-verify.
+PEERS := .venv-peers
+peers: $(PEERS)/done
+	$(PEERS)/bin/python -m pytest tests/peers
+
+$(PEERS)/done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	grep -v antlr4 constraints.txt > $(PEERS)/constraints.txt
+	$(PEERS)/bin/pip install --quiet torch==2.13.0
+	$(PEERS)/bin/pip install --quiet --constraint $(PEERS)/constraints.txt --editable ".[peers]" pytest hypothesis beartype
+	$(PEERS)/bin/pip install --quiet --no-deps verl==0.9.1
+	touch $@
 
 # What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
 debian:
@@ -60,9 +69,9 @@ $(VENV)/core: pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench $(VENV)/peers: $(VENV)/core
+$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
 	$(INSTALL) --editable ".[$(notdir $@)]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) models build *.egg-info
+	rm -rf $(VENV) $(PEERS) models build *.egg-info
