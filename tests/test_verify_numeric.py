@@ -188,6 +188,11 @@ def test_a_number_equals_itself_in_another_unit(value, unit):
         assert judge(reference, f"<answer>{float(metres) * 1.001:.15g} m</answer>").passed is False
 
 
+@pytest.mark.parametrize("answer", ["A^{0/0}", "5 m^(1/0)", "5 m^(0 / 0) s"])
+def test_a_power_divided_by_zero_is_no_unit(answer):
+    assert judge("9.81 m/s^2", answer).passed is False
+
+
 @settings(max_examples=300)
 @given(st.text() | st.text(alphabet="0123456789.,eE+-^*/() mskgπ%±\\{}°xor"))
 def test_no_text_raises(text):

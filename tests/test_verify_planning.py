@@ -91,6 +91,7 @@ def test_a_plan_that_reaches_the_goal_is_right_however_it_is_written(answer: str
         ([*PLAN[:2], "(pick-up a)", "(stack a c)", "(pick-up c)"], "step 5 (pick-up c) fails: (clear c) does not hold"),
         (PLAN[:4], "the goal (on a b) does not hold"),
         (["(fly a)"], "step 1 (fly a) fails: there is no action 'fly'"),
+        (["(f\x00ly a\ud800)"], "step 1 (f\ufffdly a\ufffd) fails: there is no action 'f\\x00ly'"),
         (["(pick-up d)"], "step 1 (pick-up d) fails: there is no object 'd'"),
         (["(pick-up a b)"], "step 1 (pick-up a b) fails: pick-up takes 1 objects, not 2"),
     ],

@@ -315,3 +315,35 @@ def test_a_megabyte_is_read_in_seconds(text):
     started = time.process_time()
     assert judge("json", {"a": 1}, text).passed is False
     assert time.process_time() - started < 4
+
+
+def test_no_response_makes_a_check_take_too_long_or_fail():
+    pytest.importorskip("jsonschema")
+    # jsonschema compares every pair of items, and divides integers by floats.
+    unique = {"schema": {"type": "array", "uniqueItems": True}}
+    items = [{"a": i} for i in range(20_000)]
+    assert judge("json_schema", unique, json.dumps(items)).passed is True
+    assert judge("json_schema", unique, json.dumps([*items, {"a": 7.0}])).passed is False
+    assert judge("json_schema", unique, "[1, true, [1.0], [true]]").passed is True
+    assert judge("json_schema", {"schema": {"multipleOf": 0.5}}, "1" + "0" * 400).passed is True
+    assert judge("json_schema", {"schema": {"multipleOf": 0.3}}, "1" + "0" * 400).passed is False
+    assert judge("json_schema", {"schema": {"multipleOf": 0.5}}, '"a"').passed is True
+
+
+def test_a_cell_beyond_floats_is_another_number():
+    pytest.importorskip("jsonschema")
+    assert judge("csv", {"value": [{"a": 1.5}]}, "a\n" + "9" * 400).passed is False
+    assert judge("csv", {"value": [{"a": int("9" * 400)}]}, "a\n" + "9" * 400).passed is True
+
+
+def test_what_takes_too_long_to_read_is_wrong():
+    pytest.importorskip("jsonschema")
+    verdict = judge("toml", {"value": 1}, "a" + ".a" * 14_000 + " = 1", seconds=0.05)
+    assert verdict.passed is False and "took longer" in verdict.feedback
+
+
+def test_xml_nested_too_deep_is_wrong():
+    pytest.importorskip("defusedxml")
+    for depth, passed in ((100, True), (101, False), (50_000, False)):
+        text = "<a>" * depth + "</a>" * depth
+        assert judge("xml", {"root": "a", "required": [".//a//a"]}, text).passed is passed

@@ -239,7 +239,10 @@ class _Reader:
 
     def powered(self, unit: Unit, at: int, bare: bool) -> tuple[Unit, int]:
         if match := _POWER.match(self.text, at):
-            power = Fraction((match[1] or match[2]).replace(" ", ""))
+            try:
+                power = Fraction("".join((match[1] or match[2]).split()))
+            except (ValueError, ZeroDivisionError):
+                raise UnknownUnit("no power") from None
         elif match := _WORD_POWER.match(self.text, at):
             power = Fraction({"squared": 2, "cubed": 3}[match[1]])
         elif bare and (match := _BARE_POWER.match(self.text, at)):

@@ -17,8 +17,9 @@ def prepare() -> None:
 def _control(program: str, *options: str) -> Any:
     import clingo
 
-    # Messages go nowhere; without a script engine a program cannot call Python or Lua.
-    control = clingo.Control(["--warn=none", *options], logger=lambda code, message: None)
+    # Without a script engine a program cannot call Python or Lua. No logger: clingo quotes single bytes of text in its
+    # messages, and its binding ends the process where they are no UTF-8. The standard error of a worker goes nowhere.
+    control = clingo.Control(["--warn=none", *options])
     control.add("base", [], program)
     control.ground([("base", [])])
     return control
@@ -128,7 +129,7 @@ def terms(text: str) -> list[tuple[str, str, int]] | None:
     import clingo
 
     try:
-        symbols = clingo.parse_term(f"({text},)", logger=lambda code, message: None).arguments
+        symbols = clingo.parse_term(f"({text},)").arguments
     except (RuntimeError, ValueError):  # ValueError: text that is not UTF-8, or cut inside a character
         return None
     if any(symbol.type is not clingo.SymbolType.Function or not symbol.name for symbol in symbols):

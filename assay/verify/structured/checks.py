@@ -15,6 +15,8 @@ import json
 import math
 import re
 import sys
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 from assay.verify.structured.find import MAX_DEPTH
@@ -37,8 +39,45 @@ def _validator(schema: str, formats: bool) -> Any:
     loaded = json.loads(schema)
     kind = jsonschema.validators.validator_for(loaded, default=jsonschema.Draft202012Validator)
     kind.check_schema(loaded)
+    multiple_of = functools.partial(_multiple_of, kind.VALIDATORS["multipleOf"])
+    kind = jsonschema.validators.extend(kind, {"uniqueItems": _unique_items, "multipleOf": multiple_of})
     # This registry holds the standard's own schemas and fetches nothing.
     return kind(loaded, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
+
+
+def _unique_items(validator: Any, wanted: Any, items: Any, schema: Any) -> Iterator[Any]:
+    """Yield an error where two items of an array are equal; jsonschema's own check is quadratic in their number."""
+    from jsonschema.exceptions import ValidationError
+
+    if not wanted or not isinstance(items, list):
+        return
+    seen: set[str] = set()
+    for item in items:
+        text = json.dumps(_whole_numbers(item), sort_keys=True)
+        if text in seen:
+            yield ValidationError("has non-unique elements")
+            return
+        seen.add(text)
+
+
+def _multiple_of(check: Any, validator: Any, divisor: Any, number: Any, schema: Any) -> Iterator[Any]:
+    """Yield an error where a number is no multiple; jsonschema's ``check`` raises for integers beyond floats."""
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(divisor, float) and isinstance(number, int) and abs(number) > sys.float_info.max:
+        if Fraction(number) % Fraction(str(divisor)):
+            yield ValidationError(f"not a multiple of {divisor}")
+        return
+    yield from check(validator, divisor, number, schema) or ()
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Return JSON data with ``1.0`` as ``1``, which are the same number."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def violations(schema: str, value: str, formats: bool) -> dict[str, Any]:
@@ -195,6 +234,9 @@ def check_xml(text: str, required: dict[str, str | None], root: str | None) -> d
         return {"wrong": f"refused: {type(error).__name__}"}
     except (SyntaxError, ValueError, LookupError) as error:
         return {"wrong": f"not well-formed: {error}"[:150]}
+    if _deeper(tree, MAX_DEPTH):
+        # A path such as .//a//a takes time quadratic in the depth, and so does the text of elements inside each other.
+        return {"wrong": f"nested deeper than {MAX_DEPTH}"}
     paths = {}
     for path, wanted in required.items():
         try:
@@ -205,3 +247,13 @@ def check_xml(text: str, required: dict[str, str | None], root: str | None) -> d
         except (SyntaxError, LookupError, ValueError, TypeError, StopIteration) as error:
             return {"fault": f"path {path!r}: {error}"[:150]}
     return {"root": root is None or tree.tag == root, "paths": paths}
+
+
+def _deeper(tree: Any, most: int) -> bool:
+    """Say whether elements of ``tree`` are nested deeper than ``most``."""
+    level = [tree]
+    for _ in range(most):
+        level = [child for element in level for child in element]
+        if not level:
+            return False
+    return True

@@ -14,6 +14,7 @@ from assay.types import Task, Verdict
 from assay.verify.exact import shorten
 from assay.verify.extract import Rule, extract
 from assay.verify.isolate import Failure, Workers
+from assay.verify.logic.puzzle import overspent
 from assay.verify.structured.find import NoValue, last_document, last_json, load_json
 from assay.verify.structured.tree import Tolerance, compare_trees
 
@@ -31,7 +32,8 @@ class JsonSchema:
 
     ``task.reference`` is ``{"schema": {...}, "value": ...}`` with at least one of both; with ``reads`` it is the value
     or the schema itself. A reference that is text is read as JSON. The schema is of the draft it names, else 2020-12;
-    a ``$ref`` to what it does not hold is never fetched, and makes the verifier abstain, as a time-out does.
+    a ``$ref`` to what it does not hold is never fetched, and makes the verifier abstain, as it does where checking the
+    schema takes longer than ``seconds``; a document that takes longer to *read* is wrong.
 
     ``parts``: ``parsed``, ``schema``, ``value`` (share of equal leaves), and each leaf of a small value by its path.
     The score is that share, 1 where there is no value, and 0 where the schema is violated.
@@ -140,6 +142,9 @@ class JsonSchema:
     def _ask(self, function: str, *arguments: Any) -> Any:
         reply = WORKERS.call(function, *arguments, seconds=self.seconds)
         if isinstance(reply, Failure):
+            if overspent(reply):
+                # Nothing but the document decides how long it takes to read.
+                raise NoValue(reply.reason)
             return reply
         if "wrong" in reply:
             raise NoValue(reply["wrong"])

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from assay.verify.compare import parse_number
@@ -101,7 +102,7 @@ def same_scalar(value: Any, reference: Any, tolerance: Tolerance) -> bool:
         if number is None:
             return False
         # Exact first: a float of a long integer would lose digits.
-        return number == reference or _close(number.numerator / number.denominator, reference, tolerance)
+        return number == reference or _close(number, reference, tolerance)
     if _is_number(value) and _is_number(reference):
         return bool(value == reference) or _close(value, reference, tolerance)
     if isinstance(value, str) and isinstance(reference, str) and tolerance.ignore_case:
@@ -115,7 +116,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _close(value: float, reference: float, tolerance: Tolerance) -> bool:
+def _close(value: float | Fraction, reference: float, tolerance: Tolerance) -> bool:
     try:
         return math.isclose(value, reference, rel_tol=tolerance.relative, abs_tol=tolerance.absolute)
     except OverflowError:
