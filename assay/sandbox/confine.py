@@ -96,6 +96,11 @@ def module_paths(packages: tuple[str, ...]) -> dict[str, str]:
     return shown
 
 
+def visible(path: str) -> str:
+    """Where a program finds a readable file of this machine: in its place, unless its own ``/tmp`` would hide it."""
+    return f"/sandbox/readable{path}" if path.startswith("/tmp/") else path
+
+
 def command(kind: Kind, nested: bool, control: int) -> list[str]:
     """Return the command that starts a zygote of ``kind``, which is told its socket's descriptor ``control``."""
     python = interpreter()
@@ -130,7 +135,7 @@ def command(kind: Kind, nested: bool, control: int) -> list[str]:
     shown.setdefault(libraries, libraries)
     shown["/sandbox/inside"] = str(INSIDE)
     shown.update(module_paths(kind.packages))
-    shown.update((path, path) for path in kind.readable)
+    shown.update((visible(path), path) for path in kind.readable)
     # Spelt out, because parents that bubblewrap makes by itself can be read by their owner alone.
     for folder in sorted(
         {str(parent) for inside in (*shown, *links) for parent in Path(inside).parents} - {"/"} - set(links)
@@ -166,6 +171,8 @@ def command(kind: Kind, nested: bool, control: int) -> list[str]:
         line += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
     line += ["--remount-ro", "/dev"]
     line += ["--dir", "/tmp"] if nested else ["--size", str(256 << 20), "--tmpfs", "/tmp"]
+    # A nested zygote writes its programs' maps of users there.
+    line += [] if nested else ["--remount-ro", "/proc"]
     line += ["--remount-ro", "/", "--chdir", "/"]
     # Symbols are looked up when the zygote starts, and not in every program's process.
     for name, value in {**ENVIRONMENT, "LD_BIND_NOW": "1"}.items():

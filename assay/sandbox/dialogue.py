@@ -15,17 +15,22 @@ class Dialogue:
 
     def __init__(self, reader: int, writer: int, most: int):
         self._reader, self._writer, self._left = reader, writer, most
-        self._buffer = b""
+        self._buffer, self._searched = bytearray(), 0
         self.flooded = False
 
     def readline(self) -> bytes:
         """Return the program's next line without its line end; ``b""`` with :attr:`ended` true when there is none."""
-        while b"\n" not in self._buffer:
+        # Each byte is looked at and moved once, however small the pieces and the lines.
+        while (end := self._buffer.find(b"\n", self._searched)) < 0:
+            self._searched = len(self._buffer)
             if not self._more():
-                line, self._buffer = self._buffer, b""
-                return line
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line.removesuffix(b"\r")
+                end = len(self._buffer)
+                break
+        line = bytes(self._buffer[:end])
+        cut = end < len(self._buffer)
+        del self._buffer[: end + 1]
+        self._searched = 0
+        return line.removesuffix(b"\r") if cut else line
 
     @property
     def ended(self) -> bool:

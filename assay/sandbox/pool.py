@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from assay.errors import UsageError
-from assay.sandbox import jobs
-from assay.sandbox.confine import ENVIRONMENT, INSIDE, Kind, SandboxUnavailable
+from assay.sandbox import cgroup, jobs
+from assay.sandbox.confine import ENVIRONMENT, INSIDE, Kind, SandboxUnavailable, visible
 from assay.sandbox.dialogue import Dialogue
 from assay.sandbox.inside import codec
 from assay.sandbox.languages import language
@@ -50,6 +50,10 @@ class Sandbox:
     What a program does is repeatable as far as it depends on Python: hashes of strings and the first state of
     ``random`` are the same every time.
 
+    Where this process can make control groups (version 2 with the memory and pids controllers delegated, version 1 with
+    their folders writable), all processes of a program together are held to its memory and process limits by the kernel
+    (:attr:`cgroups`). Elsewhere each process is, and their sum is looked at 50 times a second.
+
     Args:
         size: programs at a time; the number of cores unless given.
         unsafe_no_sandbox: run programs *unprotected*, with limits and the filter only, and say so on standard error
@@ -72,6 +76,11 @@ class Sandbox:
         )
         _ALL.add(self)
 
+    @property
+    def cgroups(self) -> bool:
+        """Whether the kernel bounds the memory of all of a program's processes together."""
+        return cgroup.place() is not None
+
     def check(self) -> None:
         """Try the walls from inside, once; raise SandboxUnavailable with one line if they do not stand."""
         with self._lock:
@@ -82,7 +91,7 @@ class Sandbox:
             job = jobs.script(Program(source), replace(DEFAULT, processes=8, cpu_seconds=10))
             for nested in (True, False):
                 try:
-                    worker = Worker(Kind(), nested)
+                    worker = Worker(Kind(), nested, place=cgroup.place())
                 except SandboxUnavailable as error:
                     reasons.append(str(error))
                     continue
@@ -175,7 +184,8 @@ class Sandbox:
             argv: the tool, looked for in ``PATH``, and its arguments.
             files: content by relative path.
             outputs: relative paths of files to return in ``Outcome.files``.
-            readable: further folders of this machine the tool may read (its own, outside ``/usr``).
+            readable: further folders of this machine the tool may read (its own, outside ``/usr``); it finds them where
+                :func:`~assay.sandbox.confine.visible` says.
             environment: added to the usual one.
             packages: Python packages it may import, in ``/sandbox/packages``.
         """
@@ -183,7 +193,7 @@ class Sandbox:
         if tool is None:
             raise UsageError(f"{argv[0]!r} is not installed on this machine")
         kind = Kind(tuple(packages), True, tuple(sorted({os.path.abspath(path) for path in readable})))
-        tool = tool if tool.startswith(("/usr/bin/", "/bin/")) else os.path.realpath(tool)
+        tool = tool if tool.startswith(("/usr/bin/", "/bin/")) else visible(os.path.realpath(tool))
         job = jobs.start([tool, *argv[1:]], files or {}, limits, outputs, reserves=True)
         job["environment"] = {**ENVIRONMENT, **(environment or {})}
         return self._do(kind, job, jobs.to_bytes(stdin), limits)[0]
@@ -261,6 +271,8 @@ class Sandbox:
                     return answered
                 except Lost as lost:
                     reason = str(lost)
+                    if worker.ran_out():
+                        return Outcome("memory", reason=f"it took more than {limits.memory >> 20} MiB of memory"), b""
                     if interactor is not None:
                         break
                 except OSError as error:
@@ -279,7 +291,7 @@ class Sandbox:
                 worker = idle.pop()
             except IndexError:
                 self._make_room(kind)
-                return Worker(kind, bool(self._nested), not self.unsafe)
+                return Worker(kind, bool(self._nested), not self.unsafe, cgroup.place())
             if worker.alive:
                 return worker
             worker.end()

@@ -44,6 +44,9 @@ REFUSED: tuple[tuple[str, int | None, int | None], ...] = (
     ("semtimedop", 220, 192), ("msgget", 68, 186), ("msgsnd", 69, 189), ("msgrcv", 70, 188), ("msgctl", 71, 187),
     ("mq_open", 240, 180), ("mq_unlink", 241, 181), ("mq_timedsend", 242, 182), ("mq_timedreceive", 243, 183),
     ("mq_notify", 244, 184), ("mq_getsetattr", 245, 185),
+    # a program that slows itself down would look like one the machine has no time for; flushing every disk
+    ("setpriority", 141, 140), ("sched_setparam", 142, 118), ("sched_setscheduler", 144, 119),
+    ("sched_setattr", 314, 274), ("ioprio_set", 251, 30), ("sync", 162, 81), ("syncfs", 306, 267),
     # the network; connected pairs are allowed below
     ("socket", 41, 198), ("connect", 42, 203), ("accept", 43, 202), ("accept4", 288, 242), ("bind", 49, 200),
     ("listen", 50, 201),

@@ -38,6 +38,7 @@ def serve(
             opened += [memory_file()]
         opened += [memory_file()]
         opened += [memory_file()]
+        worker.limit(limits)
         worker.send(message, opened)
         if interactor is not None and dialogue is not None:
             for index in (1, 2):
@@ -51,6 +52,8 @@ def serve(
         answer = worker.receive(patience + 30)
         if answer["failed"]:
             return Outcome("infrastructure", reason=answer["failed"]), b""
+        if not answer["cause"] and worker.ran_out():
+            answer["cause"] = "memory"
         texts = [
             (b"", dialogue.flooded) if one < 0 and dialogue else contents(one, limits.output) for one in opened[2:]
         ]

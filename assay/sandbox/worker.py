@@ -19,8 +19,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from assay.sandbox import confine
+from assay.sandbox.cgroup import Group, Place
 from assay.sandbox.confine import ENVIRONMENT, INSIDE, USER, Kind, SandboxUnavailable
 from assay.sandbox.seccomp import filter_bytes
+from assay.sandbox.types import Limits
 
 T = TypeVar("T")
 
@@ -40,18 +42,23 @@ class Worker:
     Args:
         nested: whether each program gets namespaces of its own; if not, the zygote serves one program.
         walled: false for the unprotected mode, which has the limits and the filter but no namespaces.
+        place: where it gets a control group of its own; ``None`` for none.
     """
 
-    def __init__(self, kind: Kind, nested: bool, walled: bool = True):
+    def __init__(self, kind: Kind, nested: bool, walled: bool = True, place: Place | None = None):
         self.kind, self.nested, self.used = kind, nested, False
         self.folder = "/tmp" if walled else tempfile.mkdtemp(prefix="assay-unprotected-")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         complaints = os.memfd_create("complaints")
+        self.group: Group | None = None
         try:
+            self.group = Group(place) if place is not None else None
             if walled:
                 line = confine.command(kind, nested, theirs.fileno())
             else:
                 line = confine.zygote(confine.interpreter(), str(INSIDE), theirs.fileno())
+            if self.group is not None:
+                line = self.group.entering(line)
             self.process = _in_lasting_thread(
                 lambda: subprocess.Popen(
                     line,
@@ -68,6 +75,8 @@ class Worker:
         except BaseException:
             ours.close()
             os.close(complaints)
+            if self.group is not None:
+                self.group.remove()
             raise
         finally:
             theirs.close()
@@ -98,6 +107,20 @@ class Worker:
         if answer["failed"]:
             self.end()
             raise SandboxUnavailable(f"the sandbox did not start: {answer['failed']}")
+        if self.group is not None:
+            self.group.settle()
+
+    def limit(self, limits: Limits) -> None:
+        """Bound what the next program takes together with all its processes; raise Lost."""
+        if self.group is not None:
+            try:
+                self.group.limit(limits)
+            except OSError as error:
+                raise Lost(f"the worker holds more than it may: {error}") from None
+
+    def ran_out(self) -> bool:
+        """Whether a process of the last program was ended because all of them together took too much memory."""
+        return self.group is not None and self.group.ran_out()
 
     def send(self, message: bytes, descriptors: Sequence[int]) -> None:
         """Send one message with ``descriptors``; raise Lost."""
@@ -150,6 +173,8 @@ class Worker:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         os.close(self.handle)
+        if self.group is not None:
+            self.group.remove()
         if self.folder != "/tmp":
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -163,6 +188,8 @@ class Worker:
         """In a forked child: leave the zygote to the parent."""
         self.socket.close()
         os.close(self.handle)
+        if self.group is not None:
+            self.group.forget()
 
 
 def _children(pid: int) -> list[int]:

@@ -1131,4 +1131,154 @@ try:
 except OSError: pass
 """,
     ),
+    # being taken for a fault of the machine's, or of the host's
+    "busy children that nobody waits for": Hostile(
+        "input",
+        """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+  try:
+    if os.fork() == 0:
+      t = time.process_time()
+      while time.process_time() < t + 0.05: pass
+      os._exit(0)
+  except OSError: pass
+  time.sleep(0.06)
+""",
+        statuses=("timeout",),
+    ),
+    "children too short to be seen, that nobody waits for": Hostile(
+        "input",
+        """
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+  try:
+    if os.fork() == 0:
+      for _ in range(20000): pass
+      os._exit(0)
+  except OSError: pass
+""",
+        statuses=("timeout",),
+    ),
+    "slower than it could be": Hostile(
+        "input",
+        """
+import os
+for f in (
+  lambda: os.nice(19),
+  lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
+  lambda: os.setpriority(os.PRIO_PROCESS, 0, 19),
+  lambda: open('/proc/self/autogroup', 'w').write('19'),
+):
+  try: f(); print('ESCAPED', flush=True)
+  except OSError: pass
+while True: pass
+""",
+        statuses=("timeout",),
+    ),
+    "settings of its own process": Hostile(
+        "input",
+        """
+import os
+for n in ('oom_score_adj', 'autogroup', 'timerslack_ns', 'coredump_filter', 'clear_refs', 'comm', 'sched', 'mem', 'uid_map'):
+  try: os.close(os.open(f'/proc/self/{n}', os.O_WRONLY)); print('ESCAPED', n)
+  except OSError: pass
+""",
+    ),
+    "every signal to the first process": Hostile(
+        "input", "for s in $(seq 1 64); do kill -$s 1; done; kill -INT 1; sleep 0.1; exit 0", "bash", statuses=("ok",)
+    ),
+    "every signal to itself": Hostile(
+        "input",
+        """
+import os, signal
+for s in range(1, 65):
+  if s not in (9, 11, 32, 33):
+    try: os.kill(1, s)
+    except (OSError, KeyboardInterrupt): pass
+""",
+    ),
+    "all memory within a moment": Hostile(
+        "input",
+        """
+import os, time
+r, w = os.pipe()
+for _ in range(12):
+  if os.fork() == 0:
+    os.read(r, 1)
+    x = bytearray(b'x') * (200 << 20)
+    time.sleep(60)
+os.write(w, bytes(12))
+time.sleep(60)
+""",
+        statuses=("memory", "timeout"),
+    ),
+    "memory of a child's that is ended for it": Hostile(
+        "input",
+        """
+import os
+pids = []
+for _ in range(8):
+  pid = os.fork()
+  if pid == 0:
+    try: x = bytearray(b'x') * (220 << 20)
+    finally: os._exit(0)
+  pids.append(pid)
+for pid in pids: os.waitpid(pid, 0)
+""",
+        statuses=("ok", "memory", "timeout"),
+    ),
+    "the kernel's memory in sockets": Hostile(
+        "input",
+        """
+import socket, time
+x = []
+try:
+  while True:
+    a, b = socket.socketpair()
+    for one in (a, b):
+      one.setblocking(False)
+      one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+      try:
+        while True: one.send(bytes(1 << 16))
+      except BlockingIOError: pass
+    x.append((a, b))
+except OSError: time.sleep(60)
+""",
+        statuses=("timeout", "memory"),
+    ),
+    "flushing every disk": Hostile(
+        "input",
+        C
+        + """
+import platform
+a, b = (162, 306) if platform.machine() == 'x86_64' else (81, 267)
+attempt('sync', syscall(a))
+attempt('syncfs', syscall(b, os.open('/', 0)))
+""",
+    ),
+    "a set whose members have one hash": Hostile(
+        "call",
+        r"""
+import os
+line = b'{"s":0.0,"v":{"s":[%s]}}\n' % b','.join(b'%d' % (i * ((1 << 61) - 1)) for i in range(40000))
+def solve(n):
+  os.write(3, line)
+  return n
+""",
+        statuses=("error", "output"),
+    ),
+    "a dict whose keys have one hash": Hostile(
+        "call",
+        r"""
+import os
+line = b'{"s":0.0,"v":{"d":[%s]}}\n' % b','.join(b'[%d,0]' % (i * ((1 << 61) - 1)) for i in range(36000))
+def solve(n):
+  os.write(3, line)
+  return n
+""",
+        statuses=("error", "output"),
+    ),
 }

@@ -119,3 +119,22 @@ def test_arrays() -> None:
     for odd in (np.array([object()]), np.array(["a"]), np.array([(1, 2.0)], "i4,f4")):
         with pytest.raises(codec.CodecError):
             codec.dumps(odd)
+
+
+@pytest.mark.parametrize("tag", ["s", "z", "d"])
+def test_keys_chosen_to_have_one_hash_are_refused(tag: str) -> None:
+    # Each would be compared with all before it: these would take minutes.
+    keys = [number * ((1 << 61) - 1) for number in range(100_000)]
+    assert len(set(map(hash, keys[:50]))) == 1
+    body = [[key, 0] for key in keys] if tag == "d" else keys
+    with pytest.raises(codec.CodecError, match="one hash"):
+        codec.decode({tag: body})
+    # As many as a value may have by chance, and many that differ.
+    assert len(codec.decode({"s": [*keys[:100], *range(100_000)]})) == 100_099
+
+
+def test_truth_values_of_arrays_are_0_or_1() -> None:
+    pytest.importorskip("numpy")
+    assert codec.decode({"a": ["|b1", [2], "AAE="]}).tolist() == [False, True]
+    with pytest.raises(codec.CodecError, match="truth values"):
+        codec.decode({"a": ["|b1", [1], "Ag=="]})

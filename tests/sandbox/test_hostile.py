@@ -78,13 +78,20 @@ def test_honest_programs_pass(box: Sandbox) -> None:
     assert passes(box, Hostile("input", HONEST_INPUT))[:2] == (True, "ok")
 
 
+def open_between_programs(box: Sandbox) -> int:
+    """Return how many descriptors are open here when there is a zygote of each kind, whatever became of the last."""
+    assert box.run(Program("")).status == "ok"
+    box.run(Program("true", "bash"))
+    return len(os.listdir("/proc/self/fd"))
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_program(box: Sandbox, name: str) -> None:
     one = HOSTILE[name]
     tool = {"bash": "bash", "c": "gcc", "javascript": "node"}.get(one.language)
     if tool and not shutil.which(tool, path="/usr/bin:/bin"):
         pytest.skip(f"needs {tool}")
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = open_between_programs(box)
     start = time.monotonic()
     good, status, wrote = passes(box, one)
     took = time.monotonic() - start
@@ -92,9 +99,9 @@ def test_hostile_program(box: Sandbox, name: str) -> None:
     assert status != "infrastructure", wrote
     assert not one.statuses or status in one.statuses, (status, wrote)
     assert "ESCAPED" not in wrote
-    # Its own limit is 1.5 s; the rest is for a loaded machine.
-    assert took < 20
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    # Its own limit is 1.5 s, and at most 28 s where its processor time escapes being counted or the machine is loaded.
+    assert took < 40
+    assert open_between_programs(box) == descriptors
     for left in ("/tmp/assay-hostile", "/tmp/left", "/dev/shm/left", "/dev/left", "/left"):
         assert not os.path.lexists(left)
 

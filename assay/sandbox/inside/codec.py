@@ -16,6 +16,8 @@ from typing import Any
 DEPTH = 100
 """Deepest nesting either side accepts."""
 SMALL = 1 << 63
+ALIKE = 200
+"""Keys of one dict or set that may have the same hash; numbers are alike by chance far more rarely."""
 ARRAY_TYPES = frozenset(
     ["?", "|b1", "|i1", "|u1"]
     + [f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)]
@@ -150,17 +152,29 @@ def _decode(value: Any, depth: int) -> Any:
         return complex(float.fromhex(body[0]), float.fromhex(body[1]))
     elif tag in ("t", "s", "z") and isinstance(body, list):
         items = [_decode(item, depth) for item in body]
-        return tuple(items) if tag == "t" else set(items) if tag == "s" else frozenset(items)
+        if tag == "t":
+            return tuple(items)
+        _spread(items)
+        return set(items) if tag == "s" else frozenset(items)
     elif tag == "d" and isinstance(body, list):
-        made = {}
-        for pair in body:
-            if not isinstance(pair, list) or len(pair) != 2:
-                raise CodecError("a dict is a list of pairs")
-            made[_decode(pair[0], depth)] = _decode(pair[1], depth)
-        return made
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in body):
+            raise CodecError("a dict is a list of pairs")
+        keys = [_decode(key, depth) for key, _ in body]
+        _spread(keys)
+        return {key: _decode(item, depth) for key, (_, item) in zip(keys, body, strict=True)}
     elif tag == "a" and isinstance(body, list) and len(body) == 3:
         return _array(*body)
     raise CodecError(f"no value has the tag {tag!r}")
+
+
+def _spread(keys: list[Any]) -> None:
+    """Refuse keys chosen to have one hash, each of which would be compared with all the others."""
+    seen: dict[int, int] = {}
+    for key in keys:
+        number = hash(key)
+        seen[number] = seen.get(number, 0) + 1
+        if seen[number] > ALIKE:
+            raise CodecError(f"more than {ALIKE} keys have one hash")
 
 
 def _array(name: Any, shape: Any, data: Any) -> Any:
@@ -173,4 +187,6 @@ def _array(name: Any, shape: Any, data: Any) -> Any:
     raw = base64.b64decode(data, validate=True)
     if math.prod(shape) * np.dtype(name).itemsize != len(raw):
         raise CodecError("an array's shape and data differ")
+    if name in ("?", "|b1") and raw.translate(None, b"\0\1"):
+        raise CodecError("an array's truth values are neither 0 nor 1")
     return np.frombuffer(raw, dtype=name).reshape(shape).copy()

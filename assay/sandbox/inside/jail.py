@@ -14,7 +14,7 @@ CLONE_NUMBER = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
 # could be seen by name in it are refused by the filter.
 NAMESPACES = 0x10000000 | 0x20000000 | 0x00020000 | 0x08000000 | 0x04000000
 FLAGS = int(NAMESPACES | signal.SIGCHLD)
-NOSUID, NODEV, NOEXEC = 2, 4, 8
+READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 22, 24, 38
 CAPABILITY_VERSION = 0x20080522
 
@@ -63,12 +63,15 @@ def become(user: int) -> None:
 def enter(user: int, disk: int) -> None:
     """As the first process of new namespaces: be somebody in them, with a private ``/tmp`` and process table."""
     map_user = b"%d %d 1" % (user, user)
-    for path, text in (("setgroups", b"deny"), ("uid_map", map_user), ("gid_map", map_user)):
+    # When memory ends, a program goes before the zygote, and before whoever trains on it.
+    first = ("oom_score_adj", b"1000")
+    for path, text in (("setgroups", b"deny"), ("uid_map", map_user), ("gid_map", map_user), first):
         descriptor = os.open(f"/proc/self/{path}", os.O_WRONLY)
         os.write(descriptor, text)
         os.close(descriptor)
     private(disk)
-    mount(b"proc", b"/proc", b"proc", NOSUID | NODEV | NOEXEC)
+    # What can be written there is not the program's to choose: its scheduling group, whom the kernel ends first.
+    mount(b"proc", b"/proc", b"proc", READ_ONLY | NOSUID | NODEV | NOEXEC)
 
 
 def private(disk: int) -> None:

@@ -11,6 +11,10 @@ TICK = 0.02
 """Seconds between looks; a program that ends earlier is never looked at."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOCK = os.sysconf("SC_CLK_TCK")
+NUMBERS = 1 << 22
+"""Process numbers there are at most."""
+CHURN = 20
+"""Processes a second from which on a program that never ends is to blame for it, and not the machine's load."""
 
 
 def everyone() -> list[int]:
@@ -18,9 +22,19 @@ def everyone() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdecimal() and name != "1"]
 
 
-def usage(pids: list[int]) -> tuple[float, int, bool]:
-    """Return processor seconds and resident bytes of ``pids``, and whether one of them is ready to compute."""
-    seconds, resident, ready = 0.0, 0, False
+def started() -> int:
+    """The number given last to a process here or below."""
+    with open("/proc/loadavg", "rb", buffering=0) as file:
+        return int(file.read().split()[4])
+
+
+def usage(pids: list[int], own: dict[int, int] | None = None) -> tuple[float, int, bool]:
+    """Return processor seconds and resident bytes of ``pids``, and whether one of them is ready to compute.
+
+    A process's seconds are given to its parent when that waits for it, and lost where the parent has said that it does
+    not care. ``own`` keeps each process's own as it was last seen, so that most of those count too.
+    """
+    resident, ready, ticks = 0, False, 0
     for pid in pids:
         try:
             with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
@@ -29,9 +43,13 @@ def usage(pids: list[int]) -> tuple[float, int, bool]:
         except OSError:
             continue
         ready = ready or fields[0] == b"R"
-        seconds += sum(map(int, fields[11:15])) / CLOCK
+        mine = int(fields[11]) + int(fields[12])
+        ticks += mine + int(fields[13]) + int(fields[14])
+        if own is not None:
+            # A number is used again only after all the others, by a process that has computed less or more.
+            own[pid] = max(mine, own.get(pid, 0))
         resident += int(fields[21]) * PAGE
-    return seconds, resident, ready
+    return max(ticks, sum(own.values()) if own else 0) / CLOCK, resident, ready
 
 
 def watch(
@@ -57,7 +75,8 @@ def watch(
         poll.register(handle, select.POLLIN)
         poll.register(control, select.POLLRDHUP)
         own, highest, before, start = 0.0, 0, 0.0, time.monotonic()
-        last = start
+        last, numbers = start, started()
+        seen: dict[int, int] = {}
         while True:
             tick = min(TICK, max(0.001, wall - own))
             events = poll.poll(tick * 1000)
@@ -68,7 +87,7 @@ def watch(
                     raise EOFError
                 return "", highest
             pids = members()
-            seconds, resident, ready = usage(pids)
+            seconds, resident, ready = usage(pids, seen)
             resident -= shared * len(pids)
             # The state is the first thread's; processor time is every thread's.
             if not ready and seconds <= before:
@@ -81,6 +100,7 @@ def watch(
             if own >= wall:
                 return "wall", highest
             if now - start > patience:
-                return "load", highest
+                # Children that live shorter than a look and are waited for by nobody: nobody counts their time.
+                return "cpu" if (started() - numbers) % NUMBERS > CHURN * patience else "load", highest
     finally:
         os.close(handle)

@@ -75,6 +75,7 @@ def live(around: Surroundings, descriptors: list[int], report: int) -> NoReturn:
     except BaseException as error:
         os.write(report, FAILED + f"{type(error).__name__}: {error}".encode())
         os._exit(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for hook in around.hooks:
         os.register_at_fork(**hook)
     if job["mode"] == "call":

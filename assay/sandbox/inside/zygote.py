@@ -53,6 +53,8 @@ MODULES = [
 
 def main() -> None:
     os.environ.pop("LD_BIND_NOW", None)
+    # The first process of a namespace gets only the signals it handles: now none, whatever a program sends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     control = socket.socket(fileno=int(sys.argv[1]))
     setting = json.loads(control.recv(1 << 16))
     try:

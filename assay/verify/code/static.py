@@ -17,7 +17,7 @@ from typing import Any
 from assay.errors import UsageError, nearest
 from assay.registry import part
 from assay.sandbox import Limits, Outcome, Program, Sandbox, sandbox
-from assay.sandbox.confine import interpreter
+from assay.sandbox.confine import interpreter, visible
 from assay.sandbox.languages import LANGUAGES, language
 from assay.types import Task, Verdict
 from assay.verify.code.response import Blocks, find_program
@@ -210,11 +210,11 @@ def _run_mypy(box: Sandbox, source: str, strict: bool) -> list[str]:
         "main.py",
     ]
     outcome = box.command(
-        line, {"main.py": source}, TOOL_LIMITS, readable=[packages], environment={"PYTHONPATH": packages}
+        line, {"main.py": source}, TOOL_LIMITS, readable=[packages], environment={"PYTHONPATH": visible(packages)}
     )
     _tool(outcome)
     # What it cannot read at all is a complaint if it is about the program, and a failure of mypy's if not.
-    if outcome.exit_code == 2 and not outcome.stdout.startswith(b"main.py:"):
+    if outcome.exit_code != 0 and not outcome.stdout.startswith(b"main.py:"):
         raise Abstain(f"mypy failed: {(outcome.stderr or outcome.stdout)[-200:].decode('utf-8', 'replace').strip()}")
     lines = outcome.stdout.decode("utf-8", "replace").splitlines()
     return [
