@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test fuzz peers debian lint format bench real clean
+.PHONY: quickstart test fuzz peers debian formal lint format bench real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -34,6 +34,12 @@ $(PEERS)/done: pyproject.toml constraints.txt
 debian:
 	apt-get update -qq
 	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs
+
+# Proofs and circuits checked by their own tools.
+formal: $(VENV)/test
+	apt-get update -qq
+	apt-get install -qq -y --no-install-recommends bubblewrap iverilog yosys coq dafny
+	$(BIN)/python -m pytest tests/formal -rs
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ import tyro
 
 from assay.cli.audit import audit
 from assay.cli.evaluate import evaluate, report
+from assay.cli.lab import lab
 from assay.cli.papers import papers_list, papers_show
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"assay {__version__}")
         return
     top: Commands = {"train": train, "quickstart": quickstart, "eval": evaluate, "report": report}
-    app = _app({**top, "verify": verify, "audit": audit})
+    app = _app({**top, "verify": verify, "audit": audit, "lab": lab})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     app.command(_app(tasks), name="tasks", help="Browse tasks.")

@@ -1,0 +1,66 @@
+"""``assay lab``: run a paper's claim in a small controlled setting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional
+
+from assay.cli.common import Overrides
+
+
+def lab(
+    paper: Annotated[str, Positional],
+    options: Overrides = (),
+    seeds: int = 5,
+    first_seed: int = 0,
+    dir: Path | None = None,
+    out: Path | None = None,
+) -> int:
+    """Run what a paper claims, with and without its method, on the same seeds with equal rollouts; record the effect.
+
+    An interrupted command goes on where it stopped when it is given again. The exit code is 0 whatever the effect is.
+
+    Args:
+        paper: its id, e.g. S001.
+        options: knobs of the setting, e.g. steps=20; the record says so.
+        seeds: pairs of runs, 2 or more.
+        first_seed: the first of them; the others follow.
+        dir: where the runs are kept; runs/lab/PAPER unless given.
+        out: file of the record, JSON; record.json in the folder of the runs unless given.
+    """
+    import tomllib
+
+    from assay.errors import UsageError
+    from assay.lab import run_claim
+    from assay.lab.claim import claim_of
+    from assay.training.files import write_text
+    from assay.training.run_folder import environment
+
+    claim = claim_of(paper)
+    knobs = {}
+    for option in options:
+        name, _equals, value = option.partition("=")
+        try:
+            knobs[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            raise UsageError(f"option {option!r} is not of the form name=number") from None
+    folder = dir or Path("runs") / "lab" / claim.paper
+    record = run_claim(
+        claim, folder, range(first_seed, first_seed + seeds), knobs, say=lambda line: print(line, flush=True)
+    )
+    here = {k: v for k, v in environment().items() if k != "command"}
+    path = out or folder / "record.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps({**record, "environment": here}, indent=1) + "\n")
+    effect = record["effect"]
+    means = ", ".join(f"{arm} {value:.4f}" for arm, value in record["means"].items())
+    print(f"{claim.paper}: {claim.text}")
+    print(f"{claim.measure}: {means}")
+    print(
+        f"effect {effect['value']:+.4f} [{effect['low']:+.4f}, {effect['high']:+.4f}], {effect['seeds']} paired seeds"
+    )
+    print(f"{'shown' if record['shown'] else 'not shown'}; record: {path}")
+    return 0

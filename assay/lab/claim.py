@@ -1,0 +1,58 @@
+"""What the lab is asked to show for a paper: two arms that differ in one thing, and which of them should do better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A qualitative claim of a paper, as an experiment.
+
+    Attributes:
+        paper: its id.
+        text: the claim, one sentence.
+        setting: name of a module in :mod:`assay.lab.settings`.
+        arms: per arm, what the setting is told of it; for settings that train a model, a ``[method]`` table.
+        better: the arm that should do better.
+        baseline: the arm it is compared with.
+        measure: the number of each run that is compared; larger is better.
+        options: knobs of the setting that differ from its defaults.
+    """
+
+    paper: str
+    text: str
+    setting: str
+    arms: Mapping[str, Mapping[str, Any]]
+    better: str
+    baseline: str
+    measure: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+_CLAIMS: dict[str, Claim] = {}
+
+
+def claims(claim: Claim) -> Claim:
+    """Register a claim, beside the paper's method."""
+    for arm in (claim.better, claim.baseline):
+        if arm not in claim.arms:
+            raise ValueError(f"the claim of {claim.paper} compares arm {arm!r}, which it does not have")
+    if _CLAIMS.setdefault(claim.paper, claim) != claim:
+        raise ValueError(f"{claim.paper} has two claims")
+    return claim
+
+
+def claim_of(key: str) -> Claim:
+    """Return the claim of a paper's id or name; raise UsageError if there is none."""
+    from assay import papers
+
+    row = papers.find(key)
+    if row.id not in _CLAIMS:
+        have = ", ".join(r.id for r in papers.rows() if r.id in _CLAIMS) or "none"
+        raise UsageError(f"{row.id} ({row.name}) has no claim for the lab; papers that have: {have}")
+    return _CLAIMS[row.id]

@@ -1,0 +1,124 @@
+"""Both arms of a claim on the same seeds, and the effect with its interval, whatever it is."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.errors import UsageError
+from assay.lab.claim import Claim
+from assay.lab.settings import load
+from assay.training.files import write_text
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Mean difference of two arms over paired seeds, with the ends of its 95% interval.
+
+    ``shown`` iff the interval lies above zero.
+    """
+
+    value: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def shown(self) -> bool:
+        return self.low > 0
+
+
+def paired_effect(better: Sequence[float], baseline: Sequence[float], confidence: float = 0.95) -> Effect:
+    """Return the mean of ``better - baseline`` with Student's interval: mean +- t s / sqrt(n), n - 1 degrees.
+
+    A handful of seeds is too few to resample, so the differences are taken as normal.
+
+    Raises:
+        UsageError: fewer than two seeds, or not as many of one arm as of the other.
+    """
+    from scipy import stats
+
+    if len(better) != len(baseline) or len(better) < 2:
+        raise UsageError(f"an effect needs two or more paired seeds, got {len(better)} and {len(baseline)}")
+    differences = np.asarray(better, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
+    n, mean = len(differences), float(differences.mean())
+    half = float(stats.t.ppf(0.5 + confidence / 2, n - 1) * differences.std(ddof=1) / math.sqrt(n))
+    return Effect(mean, mean - half, mean + half, n)
+
+
+def run_claim(
+    claim: Claim,
+    folder: Path,
+    seeds: Sequence[int] = range(5),
+    options: Mapping[str, Any] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Run every arm on every seed and return the record of it, which JSON can hold.
+
+    What is going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other
+    settings is refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
+
+    Args:
+        claim: what to run.
+        folder: where runs are kept.
+        seeds: one pair of runs each, two or more.
+        options: further knobs of the setting, over the claim's own.
+        say: told of each finished run in a line.
+
+    Raises:
+        UsageError: too few seeds, an unknown knob, or a folder of other settings.
+    """
+    if len(set(seeds)) < 2:
+        raise UsageError("a claim is run on two or more different seeds, or its effect has no interval")
+    setting = load(claim.setting, {**claim.options, **(options or {})})
+    plan = {
+        "paper": claim.paper,
+        "claim": claim.text,
+        "measure": claim.measure,
+        "better": claim.better,
+        "baseline": claim.baseline,
+        "arms": {name: dict(arm) for name, arm in claim.arms.items()},
+        "setting": {"name": claim.setting, **setting.describe()},
+        "seeds": list(dict.fromkeys(seeds)),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    _settle(folder / "settings.json", plan)
+    runs: list[dict[str, Any]] = []
+    for seed in dict.fromkeys(seeds):
+        for arm, spec in claim.arms.items():
+            path = folder / f"seed-{seed}" / arm / "result.json"
+            found = _once(path, functools.partial(setting.run, spec, seed))
+            runs.append({"seed": seed, "arm": arm, **found})
+            say(f"{claim.paper} seed {seed} {arm}: {claim.measure} {found[claim.measure]:.4f}")
+    values = {arm: [r[claim.measure] for r in runs if r["arm"] == arm] for arm in claim.arms}
+    effect = paired_effect(values[claim.better], values[claim.baseline])
+    means = {arm: float(np.mean(v)) for arm, v in values.items()}
+    return {**plan, "runs": runs, "means": means, "effect": asdict(effect), "shown": effect.shown}
+
+
+def _settle(path: Path, plan: Mapping[str, Any]) -> None:
+    """Write the plan, or see that what is there is the same."""
+    text = json.dumps(plan, indent=1, sort_keys=True)
+    if not path.is_file():
+        write_text(path, text)
+    elif path.read_text(encoding="utf-8") != text:
+        raise UsageError(f"{path} holds other settings; keep those, or run in another folder")
+
+
+def _once(path: Path, measure: Callable[[Path], Mapping[str, float]]) -> dict[str, float]:
+    """Return the stored numbers of a run, made if there are none."""
+    if path.is_file():
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    start = time.monotonic()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found = {**measure(path.parent), "seconds": round(time.monotonic() - start, 1)}
+    write_text(path, json.dumps(found, indent=1))
+    return found
