@@ -1,0 +1,49 @@
+"""Responses that lean on documents: quotations, citations, evidence, verbatim shares."""
+
+from __future__ import annotations
+
+from fuzz.entry import Case, entry
+
+FOX = "The quick brown fox jumps over the lazy dog, and then it sleeps for hours."
+PARIS = "Paris is the capital of France; it lies on the Seine. It\u2019s \u201cthe city of light\u201d."
+DOCUMENTS = [FOX, PARIS]
+
+entry(
+    "quotes",
+    soup="quotes",
+    apart=False,
+    cases=[
+        Case(DOCUMENTS, ['It says "quick brown fox jumps".', '"The quick brown fox ... it sleeps for hours"']),
+        Case({"documents": {"p": PARIS}}, ["\u201cthe capital of France\u201d"]),
+    ],
+)
+entry(
+    "citations",
+    soup="quotes",
+    apart=False,
+    cases=[
+        Case({"documents": DOCUMENTS, "gold": [1]}, ['It "jumps over the lazy dog" [1].', "A fox [1]."]),
+        Case({"documents": {"a": FOX, "b": PARIS}, "gold": ["a", "b"]}, ["Foxes [a] and cities [b]."]),
+        Case({"documents": DOCUMENTS}, ["Light [2]."]),
+    ],
+)
+for score in ("f", "validity", "exact"):
+    entry(
+        f"evidence/{score}",
+        soup="quotes",
+        options={"score": score},
+        cases=[
+            Case(
+                ["1", "3"],
+                ["<useful_chunks><CHUNK_1>, <CHUNK_3></useful_chunks>", "<useful_chunks>[1] [3]</useful_chunks>"],
+            ),
+            Case({"evidence": [2]}, ["So: <useful_chunks>[[2]]</useful_chunks>"]),
+        ],
+    )
+for score in ("quip", "coverage"):
+    entry(
+        f"verbatim/{score}",
+        soup="quotes",
+        options={"score": score},
+        cases=[Case(DOCUMENTS, [FOX, PARIS]), Case({"documents": "z" * 100}, ["z" * 50])],
+    )

@@ -1,0 +1,73 @@
+"""Programs and queries."""
+
+from __future__ import annotations
+
+from test_verify_sql import DATABASE
+
+from fuzz.entry import Case, entry
+
+for engine in ("sqlite", "duckdb"):
+    entry(
+        f"sql/{engine}",
+        soup="sql",
+        needs=() if engine == "sqlite" else ("duckdb",),
+        seconds=6.0,
+        options={"engine": engine, "seconds": 1.0},
+        cases=[
+            Case(
+                {"query": "SELECT name FROM staff WHERE pay > 5 ORDER BY id", "database": DATABASE},
+                [
+                    "SELECT name FROM staff WHERE pay > 5 ORDER BY id",
+                    "```sql\nselect name from staff where pay >= 7 order by id\n```",
+                ],
+            ),
+            Case(
+                {"query": "SELECT count(*) FROM staff", "database": DATABASE},
+                ["SELECT 4", "WITH s AS (SELECT 4 AS n) SELECT n FROM s"],
+            ),
+            Case({"result": {"rows": [[None, 1.5, "x"]]}, "database": {"schema": ""}}, ["SELECT NULL, 1.5, 'x'"]),
+        ],
+    )
+
+SQUARE = "```python\nprint(int(input()) ** 2)\n```"
+CALLED = "```python\ndef f(x):\n    return x * x\n```"
+entry(
+    "code",
+    soup="code",
+    seconds=12.0,
+    options={"seconds": 1.0, "total_seconds": 4.0},
+    marked=False,
+    cases=[
+        Case({"inputs": ["2\n", "3\n"], "outputs": ["4\n", "9\n"]}, [SQUARE, f"Like this:\n{SQUARE}\nDone."]),
+        Case({"inputs": [[2], [3]], "outputs": [4, 9], "fn_name": "f"}, [CALLED]),
+        Case({"test_list": ["assert f('x') == 'xx'"]}, ["```python\ndef f(x):\n    return 2 * x\n```"]),
+    ],
+)
+entry(
+    "code/fraction",
+    soup="code",
+    seconds=12.0,
+    options={"seconds": 1.0, "total_seconds": 4.0, "scoring": "fraction"},
+    marked=False,
+    cases=[
+        Case(
+            {
+                "prompt": "def f(x):\n",
+                "entry_point": "f",
+                "test": "def check(candidate):\n    assert candidate(2) == 4\n",
+            },
+            [CALLED, "    return x * x\n"][:1],
+        ),
+        Case({"doctest": ">>> f(3)\n9\n"}, [CALLED]),
+    ],
+)
+for score in ("all", "share"):
+    entry(
+        f"stack/{score}",
+        soup="stack",
+        options={"score": score},
+        cases=[
+            Case({"tests": [[{"x": 3, "y": 5}, 8], [{"x": 0, "y": 0}, 0]]}, ["xy+", "y x +"]),
+            Case({"tests": [[{"x": 3}, 9]]}, ["xd*", "9"]),
+        ],
+    )
