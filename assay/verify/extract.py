@@ -31,7 +31,7 @@ def extract(response: str, rules: Sequence[str] = RULES, fallback: Fallback = "l
 
     Each rule in turn narrows the text where it finds its marker, so ``<answer>It is \boxed{5}</answer>`` gives ``5``:
 
-    - ``answer_tag``: the last ``<answer>...</answer>``;
+    - ``answer_tag``: the last ``<answer>...</answer>`` or ``<final_answer>``, in any case;
     - ``boxed``: the last ``\boxed{...}`` with balanced braces;
     - ``hashes``: the rest of the line after the last ``####``;
     - ``phrase``: the rest of the sentence after the last "answer is" or "answer:", or their like in another language;
@@ -97,21 +97,31 @@ def _last_line(text: str) -> str:
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 
-_TAG = re.compile(r"</?answer>")
+_TAG = re.compile(r"<\s{0,3}(/?)\s{0,3}(?:final[ _-]?)?answer\s{0,3}>", re.IGNORECASE)
 
 
 def tags(text: str) -> list[Span]:
-    """Every ``<answer>...</answer>``, each from the last opening before its end."""
-    found, opened = [], None
-    if "</answer>" not in text:
-        return []
+    """Every ``<answer>...</answer>``, each from the last opening before its end.
+
+    Case and blanks do not matter, and ``<final_answer>`` is the same tag.
+    """
+    found: list[Span] = []
+    opened = None
+    if "<" not in text:
+        return found
     for match in _TAG.finditer(text):
-        if match.group() == "<answer>":
+        if not match[1]:
             opened = match
         elif opened is not None:
             found.append(Span(opened.start(), opened.end(), match.start(), match.end()))
             opened = None
     return found
+
+
+def open_tag(text: str) -> bool:
+    """Say whether the last ``<answer>`` is never closed."""
+    last = deque(_TAG.finditer(text), maxlen=1)
+    return bool(last) and not last[0][1]
 
 
 _BRACES = re.compile(r"\\f?boxed\s?\{|\\.|[{}]", re.DOTALL)
@@ -167,13 +177,14 @@ _OPENERS = (
     r"(?:정답|답)\s?(?:은|는|[:：])",
     r"\b(?:la )?respuesta(?: final| correcta)?\s?(?:es\b|[:：])",
     r"\b(?:la )?réponse(?: finale)?\s?(?:est\b|[:：])",
-    r"\b(?:die )?antwort\s?(?:ist\b|lautet\b|[:：])|\bdas ergebnis (?:ist|lautet|beträgt)\b",
+    r"\b(?:die )?antwort\s?(?:ist\b|lautet\b|[:：])|\b(?:das )?(?:end)?ergebnis\s?(?:ist\b|lautet\b|beträgt\b|[:：])",
     r"\bответ(?:ом)?\s?(?:является|равен|[:：—–-])",
     r"\b(?:la )?risposta(?: finale)?\s?(?:è\b|[:：])",
     r"\b(?:a )?resposta(?: final)?\s?(?:é\b|[:：])",
     r"\b(?:het )?antwoord\s?(?:is\b|[:：])|\bsvaret (?:är|er)\b|\bodpowied[źz]\s?(?:to\b|brzmi\b|[:：])",
     r"\bcevap\s?[:：]|\b(?:câu trả lời|đáp án)\s?(?:là\b|[:：])|\bjawaban(?:nya)?\s?(?:adalah\b|[:：])",
-    r"(?:الجواب|الإجابة)\s?(?:هو|هي|[:：])|उत्तर\s?[:：]|उत्तर(?=\s)|คำตอบคือ",
+    r"(?:الجواب|الإجابة|النتيجة|الناتج|الحل)(?: النهائية?| الصحيحة?)?\s?(?:هو|هي|[:：])|उत्तर\s?[:：]|उत्तर(?=\s)|"
+    r"परिणाम\s?[:：]|คำตอบ(?:สุดท้าย)?\s?(?:คือ|[:：])",
 )
 _PHRASE = re.compile(_ENGLISH, re.IGNORECASE)
 _PHRASE_ANY = re.compile("|".join((_ENGLISH, *_OPENERS)), re.IGNORECASE)
@@ -181,7 +192,14 @@ _FOREIGN = re.compile(
     "result|final "
     "v|答|选|結果|답|respuesta|réponse|antwo|ergebnis|ответ|risposta|resposta|svaret|odpowied|cevap|trả "
     "lời|đáp án|jawaban"
-    "|الجواب|الإجابة|उत्तर|คำตอบ",
+    "|الجواب|الإجابة|النتيجة|الناتج|الحل|उत्तर|परिणाम|คำตอบ",
+    re.IGNORECASE,
+)
+# Emphasis that ends after "**Answer:**", and words such as "also" in "Das Ergebnis ist also 5".
+_LEAD_IN = re.compile(
+    r"(?:[*_]{1,3}(?=\s))?\s*(?:(?:also|somit|daher|demnach|damit|folglich|donc|alors|entonces|pues|por tanto|"
+    r"quindi|dunque|"
+    r"portanto|logo|dus|alltså|więc|тогда|таким образом)\b[ ,:]{1,3})?\s*",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<!\.)\.(?=\s|$)|[。।\n]")
@@ -197,9 +215,8 @@ def phrases(text: str) -> list[Span]:
     found: list[Span] = []
     done = 0
     for match in pattern.finditer(text):
-        start = match.end()
-        while start < len(text) and text[start].isspace():
-            start += 1
+        lead = _LEAD_IN.match(text, match.end())
+        start = lead.end() if lead is not None else match.end()
         if start < done and _MATH.match(text, start) is None:
             # Inside the sentence of the one before, which it narrows.
             found[-1] = Span(match.start(), start, done, done)

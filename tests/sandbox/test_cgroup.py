@@ -42,8 +42,20 @@ print('done')
 """
 
 
+EARLIER: set[Path] = set()
+
+
+@pytest.fixture(autouse=True)
+def _groups_of_earlier_tests() -> None:
+    """The sandbox that tests share keeps its zygotes, each in a group, until the process ends."""
+    EARLIER.clear()
+    if PLACE is not None:
+        EARLIER.update(left(PLACE))
+
+
 def left(place: Place, pid: int | None = None) -> list[Path]:
-    return [one for folder in place.folders for one in folder.glob(f"assay-{pid or os.getpid()}-*")]
+    found = {one for folder in place.folders for one in folder.glob(f"assay-{pid or os.getpid()}-*")}
+    return sorted(found - EARLIER)
 
 
 @needs_groups

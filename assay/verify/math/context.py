@@ -27,6 +27,8 @@ class Context:
     factored, expanded: that form of a polynomial is asked for.
     ordered: a list is asked for in order.
     roman: Roman numerals are spoken of.
+    numeral: the answer is to be a Roman numeral.
+    unevaluated: an answer may be left as a product.
     text: the question in plain spelling, without blanks.
     digits: significant digits a rounded answer needs.
     """
@@ -42,6 +44,8 @@ class Context:
     expanded: bool = False
     ordered: bool = False
     roman: bool = False
+    numeral: bool = False
+    unevaluated: bool = False
     text: str = ""
     digits: int = 6
 
@@ -83,12 +87,31 @@ _ORDERED = re.compile(
 )
 
 
+_ROMAN = re.compile(
+    r"\b(?:as|in|into|to|using|with|by|is the|the equivalent) (?:an? |the |its |capital |standard |correct |"
+    r"upper[- ]?case )*"
+    r"roman (?:numerals?|number|notation|form)\b|"
+    r"\broman (?:numerals?|number|representation) (?:for|of|that represents|representing|representation|"
+    r"equivalent|form) ",
+    re.I,
+)
+_UNEVALUATED = re.compile(
+    r"\bany (?:\w+ )?form\b|\bexact (?:form|expression)|\bas an? (?:product|power|factorial|binomial|expression)|"
+    r"(?:product|quotient) of (?:powers|factorials|primes|numbers|factors)|\bunsimplified|\bunevaluated|"
+    r"prime factori[sz]|"
+    r"(?:not|n't) (?:need to )?(?:be )?(?:simplif|evaluat|multipl|comput)",
+    re.I,
+)
+
+
 def context_of(question: str, digits: int = 6, form: bool = True) -> Context:
     return _context(question[:MAX_QUESTION], digits, form)
 
 
 _BASE = re.compile(
-    r"\b(?:in|to|into|as a) (?:base[- ]?\$?(?:\{?([0-9]{1,2})\}?|([a-z]{3,8}))|(binary|octal|hexa?decimal|hex))\b", re.I
+    r"\b(?:in|to|into|as a) (?:base[- ]?\$?(?:\{?([0-9]{1,2})\}?|([a-z]{3,8}))|(binary|octal|hexa?decimal|"
+    r"hex))\b",
+    re.I,
 )
 _NAMED_BASES = {"binary": 2, "octal": 8, "hex": 16, "hexadecimal": 16, "hexdecimal": 16}
 
@@ -135,6 +158,8 @@ def _context(question: str, digits: int, form: bool) -> Context:
         form and _EXPANDED.search(question) is not None,
         _ORDERED.search(question) is not None,
         "roman" in question.casefold(),
+        form and _ROMAN.search(question) is not None,
+        _UNEVALUATED.search(question) is not None,
         plain(question).replace(" ", "") if len(question) < 4000 else "",
         digits,
     )

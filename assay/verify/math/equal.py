@@ -21,6 +21,9 @@ from assay.verify.math.values import (
 )
 from assay.verify.math.words import roman
 
+_MIXED = re.compile(
+    r"[\s*$]*(-?[0-9]{1,15})\s(?:and|&|\\text\s?\{\s?and\s?\})\s\$?(?=(?:[0-9]{1,15}\s?/\s?[0-9]{1,15}|\\[dt]?frac\s?\{[0-9]{1,15}\})|[½¼¾⅐-⅞])"
+)
 # The constant of integration, whatever it is called.
 _CONSTANT = re.compile(r"\+\s*([CcKk])\s*\$?\s*$")
 
@@ -53,6 +56,9 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
         return True
     if mathematical and _as_written(reference) == _as_written(answer):
         return True
+    if mathematical and isinstance(ours[0], Scalar) and (mixed := _MIXED.match(answer)) is not None:
+        # "2 and 1/2" may be two values; beside one number it is a mixed number.
+        return matches(reference, f"{mixed[1]} {answer[mixed.end() :]}", ctx)
     if isinstance(ours[0], Sign) and _filled_in(ours[0].kind, answer, ctx):
         return True
     return _roman(reference, answer, ctx) or _option(reference, ours, theirs, ctx)
@@ -86,6 +92,8 @@ def _roman(reference: str, answer: str, ctx: Context) -> bool:
     left, right = reference.strip(" $."), answer.strip(" $.")
     a, b = roman(left), roman(right)
     if a is not None and (len(left) > 1 or ctx.roman):
+        if b is None and ctx.numeral:
+            return False
         return b == a if b is not None else Scalar(Fraction(a)) in read(answer)
     return b is not None and ctx.roman and Scalar(Fraction(b)) in read(reference)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from assay.verify.extract import SPANS, Span, finder
+from assay.verify.extract import SPANS, Span, finder, open_tag
 from assay.verify.math.context import Context
 from assay.verify.math.equal import matches
 from assay.verify.math.read import MAX_LENGTH, read
+from assay.verify.math.stance import ATTRIBUTED
 from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, unmarked, whole
 from assay.verify.math.values import Text, Truth
 
@@ -50,22 +51,6 @@ _THE_ANSWER = re.compile(
 )
 _ANOTHER = re.compile(
     r"\b(?:another|other|or|also|alternativ\w+|possib\w+|maybe|perhaps|either|could|might)\b", re.IGNORECASE
-)
-_HEDGE_AFTER = re.compile(
-    r"^[\s.,;:!?)$*\]-]{0,8}(?:\(?\s?(?:or|or maybe|maybe|or possibly|or perhaps|possibly|perhaps|"
-    r"or else|alternatively)\b|或|ou\b|oder\b|или\b)",
-    re.IGNORECASE,
-)
-_RETRACTION = re.compile(
-    r"\b(?:wait|actually|scratch that|correction|on second thought|i made (?:a|an) (?:mistake|error)|"
-    r"i was wrong|that(?:'s| is) (?:wrong|incorrect|not right)"
-    r"|(?:this|the) (?:answer|result) (?:above )?is (?:wrong|incorrect|not)|could (?:also )?be|"
-    r"might (?:also )?be|may also be|"
-    r"or (?:maybe|perhaps|possibly|it could)|i(?:'m| am) not sure|not certain|unsure|"
-    r"alternatively,? (?:it|the answer|could)|i meant?|instead|no, it|hmm|maybe it's|"
-    r"cannot be determined|cannot tell|can't tell|can't decide|unable to|disregard|ignore (?:that|"
-    r"the above))\b|不对|等等|等一下|更正",
-    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"-?[0-9][0-9,]*(?:\.[0-9]+)?(?:/[0-9]+)?")
 
@@ -113,7 +98,7 @@ def _broken(text: str, rules: Sequence[str], found: list[tuple[Span, str]]) -> M
         opening = re.match(r"boxed\s?\{", text[place : place + 8])
         if opening is not None and place + opening.end() > closed:
             return Missing("the last box is not closed")
-    if "answer_tag" in rules and (place := text.rfind("<answer>")) >= 0 and text.find("</answer>", place) < 0:
+    if "answer_tag" in rules and "<" in text and open_tag(text):
         return Missing("the last <answer> is not closed")
     return None
 
@@ -178,6 +163,7 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         and _differs(m, content)
         and not _DENIED.match(m)
         and not DENIAL.search(text[max(s.begin - 24, 0) : s.begin])
+        and not ATTRIBUTED.search(_lead(text, s))
     ]
     if different:
         between = text[different[-1][0].over : span.begin]
@@ -203,7 +189,15 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         ):
             return Missing("the marked answer is denied or doubted")
     several = tuple(dict.fromkeys(marked)) if len(set(marked)) > 1 else ()
-    return Final(content, rule != "phrase", several, after[:2000])
+    return Final(content, rule != "phrase", several, after[:2000], lead="" if rule == "hashes" else _lead(text, span))
+
+
+def _lead(text: str, span: Span) -> str:
+    """What stands before a marker in the same sentence."""
+    return _LEAD_ENDS.split(text[max(span.begin - 160, 0) : span.begin])[-1].strip(" $*([\\")
+
+
+_LEAD_ENDS = re.compile(r"[.!?。！？](?=\s)|\n\s*\n|[。！？]")
 
 
 _VALUE = re.compile(r"\$([^$]{1,100})\$|\\boxed\{(.{1,100})\}\$?|(-?[0-9][0-9.,/]*)")
@@ -220,31 +214,3 @@ def _differs(one: str, other: str) -> bool:
         return False
     a, b = read(one[:MAX_LENGTH]), read(other[:MAX_LENGTH])
     return not a or not b or (a[0] != b[0] and a[-1] != b[-1])
-
-
-def retracted(final: Final, agrees: Callable[[str], bool]) -> str | None:
-    """Say why what follows the final answer takes it back, ``None`` if it does not.
-
-    ``agrees`` tells whether a text is the reference.
-    """
-    after = final.after
-    if not after.strip():
-        return None
-    if _HEDGE_AFTER.match(after):
-        return "another answer is offered beside it"
-    match = _RETRACTION.search(after)
-    if match is None:
-        return None
-    rest = after[match.start() :]
-    if re.search(
-        r"\b(?:wrong|incorrect|mistake|error|not sure|not certain|unsure|disregard|ignore|"
-        r"cannot be determined|cannot tell|can't tell|can't decide|unable to)\b|不对",
-        rest,
-        re.I,
-    ):
-        numbers = _NUMBER.findall(rest)
-        return None if numbers and agrees(numbers[-1]) else "the answer is taken back"
-    numbers = _NUMBER.findall(rest)
-    if numbers and not agrees(numbers[-1]):
-        return "it goes on to another answer"
-    return None

@@ -212,12 +212,18 @@ def counted_words(text: str) -> str | None:
 
 _ARTICLE = re.compile(r"^(?:the|an?|el|la|los|las|le|les|der|die|das|il|lo)\s+")
 _JUNK = re.compile(r"[\"'`*]+|(?<=[^\W\d])\.(?=\s|$)")
+_INDEX = re.compile(r"(?<=[^\W\d_]|[)\]])\s?_\{?([0-9]{1,3})\}?")
+_LISTED = re.compile(r"[\[(]\s?[^\W\d_]{2}[^\d\[\](){}<>=+*/^\\]*[\])]")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 
 
 def words_of(text: str) -> Text:
     """Normalise words: case, articles, quotes, hyphens, blanks, a final full stop."""
     low = _HYPHEN.sub(" ", _JUNK.sub("", text.casefold())).replace(" ,", ",").replace(", ", ",")
+    if "_" in low:
+        low = _INDEX.sub(r"\1", low).replace(" ", "") if " " not in text.strip() else _INDEX.sub(r"\1", low)
+    if "," in low and _LISTED.fullmatch(low):
+        low = low[1:-1]
     low = " ".join(low.split()).strip(" .,;:!") or text.strip()
     if "," in low:
         low = low.replace(", and ", ",").replace(",and ", ",").replace(" and ", ",")

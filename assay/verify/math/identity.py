@@ -11,6 +11,7 @@ import cmath
 import functools
 import zlib
 from fractions import Fraction
+from typing import Any
 
 from assay.verify.math.evaluate import ARITHMETIC, STAND_INS, Inexact, digits50, evaluate, exact_library, floats
 from assay.verify.math.nodes import Node, mentions, mul, variables
@@ -64,6 +65,8 @@ def _equal(left: Node, right: Node, log10: bool) -> bool:
     if turns is None:
         return False
     exact = _exactly(left, right, names)
+    if exact is None:
+        exact = _modulo_primes(left, right, names)
     if exact is not None:
         return exact
     lib = digits50(log10)
@@ -109,6 +112,57 @@ def _exactly(left: Node, right: Node, names: tuple[str, ...]) -> bool | None:
             return None
         compared += 1
     return True if compared else None
+
+
+class _Residue:
+    """A number modulo a prime."""
+
+    __slots__ = ("prime", "value")
+
+    def __init__(self, value: int, prime: int):
+        self.value, self.prime = value % prime, prime
+
+    def __add__(self, other: _Residue) -> _Residue:
+        return _Residue(self.value + other.value, self.prime)
+
+    def __mul__(self, other: _Residue) -> _Residue:
+        return _Residue(self.value * other.value, self.prime)
+
+
+class _ResidueLibrary(dict[str, Any]):
+    def get(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            raise Inexact
+        return self[key]
+
+    def __missing__(self, key: str) -> Any:
+        raise Inexact
+
+
+def _modulo_primes(left: Node, right: Node, names: tuple[str, ...]) -> bool | None:
+    """Compare rational functions whose powers are too large to compute by their residues; ``None`` if they are none.
+
+    50 digits cannot tell 6^90000 from 6^90000 + 1.
+    """
+    for prime in (2**89 - 1, 2**107 - 1):
+
+        def number(a: Fraction, prime: int = prime) -> _Residue:
+            return _Residue(a.numerator * pow(a.denominator, -1, prime), prime)
+
+        def power(base: _Residue, _: Any, exponent: Node, prime: int = prime) -> _Residue:
+            if not isinstance(exponent, Fraction) or exponent.denominator != 1:
+                raise Inexact
+            return _Residue(pow(base.value, exponent.numerator, prime), prime)
+
+        pi, e = STAND_INS[0]
+        library = _ResidueLibrary(number=number, power=power, pi=number(pi), e=number(e))
+        point = {name: number(_coordinate(name, 10)) for name in names}
+        try:
+            if evaluate(left, point, library).value != evaluate(right, point, library).value:
+                return False
+        except (Inexact, ValueError):  # no rational function, or a division by zero
+            return None
+    return True
 
 
 def ratio(left: Node, right: Node) -> float | None:

@@ -92,12 +92,16 @@ _WRAPPER = re.compile(
     r"|operatorname\*?|boxed|fbox|overrightarrow|emph|underline|mathbb|Bbb|mathcal|ensuremath|displaylines|pmb"
     r"|color|textcolor|unit|si|SI|qty|num|ce|phantom|hspace|vspace|label|tag)\s?\{([^{}]*)\}"
 )
+_CHOOSE = re.compile(r"\{\s?([^{}\\]{1,40}?)\s?\\choose\s?([^{}\\]{1,40}?)\s?\}")
+_COLOUR = re.compile(r"\s*\\(?:text)?color\s?\{[^{}]*\}\s?(?=\{)")
 _SETS = {"R": "ℝ", "Z": "ℤ", "N": "ℕ", "Q": "ℚ", "C": "ℂ"}
 
 UNIT_VECTORS = ("î", "ĵ", "k̂")
 _BLACKBOARD = re.compile(r"\\(?:mathbb|Bbb)\s*([RZNQC])(?![a-zA-Z])")
 _MATH_MODE = re.compile(r"(?<!\\)\$\$?((?:[^$\\]|\\.)*)(?<!\\)\$\$?(?![0-9])")
 _DIGITS_BAR = re.compile(r"\\(?:overline|bar|dot|overset\{\s*-\s*\})\s?\{?\s?([0-9]+)\s?\}?")
+# A dot on the first and on the last digit of what repeats.
+_DOTTED = re.compile(r"⟦([0-9])⟧([0-9]{0,100})⟦([0-9])⟧")
 _ACCENT = re.compile(r"\\(?:overline|bar|underline|widehat|tilde|overleftrightarrow)\s?\{([^{}]*)\}")
 _GROUPED = re.compile(r"(?<=[0-9])(?:\{,\}|,?\\!\s?,?|,\\[,;:]|\{\\,\}|\\,)\s?(?=[0-9]{3}(?![0-9]))")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\s?\{([a-zA-Z]+\*?)\}(?:\{[clr| ]*\})?")
@@ -167,6 +171,10 @@ def _from_latex(text: str) -> str:
         text.replace("^{\\circ}", "°").replace("^\\circ", "°").replace("^{\\prime}", "'").replace("\\dfrac", "\\frac")
     )
     text = text.replace("\\tfrac", "\\frac").replace("\\cfrac", "\\frac")
+    if "\\choose" in text:
+        text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
+    if "color" in text and (tint := _COLOUR.match(text)) is not None and _one_group(text[tint.end() :]):
+        text = text[tint.end() + 1 : text.rindex("}")]
     for _ in range(4):
         text, times = _WRAPPER.subn(_unwrap, text)
         if not times:
@@ -175,11 +183,23 @@ def _from_latex(text: str) -> str:
     if "\\begin" in text:
         text = _ENVIRONMENT.sub(_bracket, text)
     text = _DIGITS_BAR.sub(r"⟦\1⟧", text)
+    if "⟦" in text:
+        text = _DOTTED.sub(r"⟦\1\2\3⟧", text)
     text = _ACCENT.sub(r"\1", text)
     text = _SHORT_FRAC.sub(r"\\frac{\1}", text)
     text = _FRAC_SPACED.sub(r"\\frac", text)
     text = _SHORT_FRAC2.sub(r"\1{\2}", text)
     return _COMMAND.sub(lambda m: _COMMANDS.get(m[0], m[0]), text).replace("°C", " °C").replace("°F", " °F")
+
+
+def _one_group(text: str) -> bool:
+    """Say whether the brace that ``text`` begins with closes at its end."""
+    depth = 0
+    for place, c in enumerate(text):
+        depth += (c == "{") - (c == "}")
+        if depth == 0:
+            return not text[place + 1 :].strip()
+    return False
 
 
 def _bracket(match: re.Match[str]) -> str:

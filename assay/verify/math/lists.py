@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from assay.verify.math.context import Context
-from assay.verify.math.nodes import Node, Unreadable, add, mul, variables
+from assay.verify.math.nodes import Node, Unreadable, add, mentions, mul, variables
 from assay.verify.math.numbers import same_scalar
 from assay.verify.math.values import Items, Named, Scalar, Text, Value
 from assay.verify.math.written import components
@@ -108,7 +108,7 @@ def _complex_vector(value: Value, size: int) -> Items | None:
     if not isinstance(value, Scalar) or size not in (2, 3):
         return None
     names = variables(value.node)
-    if not names <= {"j", "k"} or not names:
+    if not names <= {"j", "k"} or not (names or mentions(value.node, ("c", "i"))):
         return None
     renamed = _rename(value.node)
     try:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.context import Context
 from assay.verify.math.evaluate import approximate, precise
 from assay.verify.math.identity import equal
 from assay.verify.math.nodes import Node, add, mentions, mul, variables
-from assay.verify.math.units import Unit, nouns
+from assay.verify.math.units import UNITS, Unit, nouns
 from assay.verify.math.values import Scalar
 
 _HUNDRED = Fraction(100)
 _DEGREE = (("deg", 1),)
 _TEMPERATURE = (("K", 1),)
+_CENT, _POUND, _STERLING = UNITS["cent"], UNITS["pound"], UNITS["gbp"]
+_WITH_CENTS = ((("€", 1),),)
+"""Currencies whose hundredth is a cent too; those called dollars are one unit here."""
 _RADIANS_PER_DEGREE = ("*", (("c", "pi"), Fraction(1, 180)))
 
 
@@ -74,15 +78,16 @@ def _two_units(ref: Scalar, ru: Unit, ans: Scalar, au: Unit, ctx: Context) -> bo
         return isinstance(ref.node, Fraction) and _numbers(Scalar(converted), ans, ctx)
     if {ru.dimension, au.dimension} == {_DEGREE, ()}:
         return _radians(*((ref, ans) if ru.dimension == _DEGREE else (ans, ref)), ctx)
-    if {ru.dimension, au.dimension} == {(("g", 1),), (("£", 1),)} and {ru.factor, au.factor} == {
-        Fraction(45359237, 100000),
-        Fraction(1),
-    }:
-        return _numbers(ref, ans, ctx)  # "pounds"
+    if au.dimension == _STERLING.dimension and ru == _POUND:
+        return _two_units(ref, _STERLING, ans, au, ctx)
+    if ru.dimension == _STERLING.dimension and au == _POUND:
+        return _two_units(ref, ru, ans, _STERLING, ctx)
     if {ru.dimension, au.dimension} == {_DEGREE, _TEMPERATURE} and (ru if ru.offset else au).dimension == _TEMPERATURE:
         return _numbers(ref, ans, ctx)  # "degrees", of the scale that the other names
     if ru.known and au.known:
-        return False
+        if au != _CENT or ru.dimension not in _WITH_CENTS:
+            return False
+        return _numbers(Scalar(mul([ref.node, ru.factor * 100])), replace(ans, unit=None), ctx)
     if ru.known != au.known:
         return (ans.loose or ref.loose) and _numbers(ref, ans, ctx)
     if ans.loose and not _clash(ru, au):

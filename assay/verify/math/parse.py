@@ -108,6 +108,8 @@ class Parser:
         if kind == "num":
             # "2 3" is not a product, and neither is "x 3"; "(2)3" and "\sqrt{2}3" are.
             previous = self.tokens[self.place - 1]
+            if previous.text == "!":
+                return self.place + 1 < len(self.tokens) and self.tokens[self.place + 1].text == "!"  # "4! 2!"
             return previous.text in (")", "}", "]") and not self.tokens[self.place].spaced
         if kind == "cmd":
             return self.peek() in ("\\frac", "\\sqrt", "\\binom")

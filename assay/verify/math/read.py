@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math import forms
+from assay.verify.math.counts import counted
 from assay.verify.math.dates import calendar_date
 from assay.verify.math.latex import plain
 from assay.verify.math.nodes import Unreadable
@@ -34,6 +35,7 @@ _LEAD = re.compile(
     r"等于)[ :,]+|~|≈\s?|=\s?|:\s?)+",
     re.IGNORECASE,
 )
+_IT_IS = re.compile(r"(?:it|this|that|they|he|she)(?:'s| is| was| are| were) (?=\S)", re.IGNORECASE)
 _KNOWN: dict[str, Value] = {
     **dict.fromkeys(
         (
@@ -112,6 +114,8 @@ def read(text: str) -> tuple[Value, ...]:
         if value not in readings:
             readings.append(value)
     words = forms.words_of(spelling)
+    if (said := _IT_IS.match(spelling)) is not None:
+        readings.append(forms.words_of(spelling[said.end() :]))
     readings.append(words)
     return tuple(readings)
 
@@ -151,6 +155,8 @@ def _readings(text: str) -> list[Value]:
     if "_{" not in text:
         text = _ORDINAL.sub(r"\1", text)
     found += structured(text)
+    if (spelling := counted(text)) != text:
+        found += [value for value in structured(spelling) if value not in found]
     match = _DECIMAL_COMMA.fullmatch(text) or _GROUPED_COMMA.fullmatch(text)
     if match is not None:
         before, whole, decimals, after = match.groups()

@@ -173,7 +173,9 @@ def _nonzero(parts: tuple[Node, ...]) -> bool:
 def _set_beside(value: Value, other: Value) -> RealSet | None:
     """Read ``(1, 2)`` as an interval beside an interval; a single point only as a set."""
     if isinstance(value, Items) and isinstance(other, RealSet):
-        return as_set(value)
+        found = as_set(value)
+        # (-2, -3) is a point rather than an interval of no numbers.
+        return None if found is None or (value.items and same_set(found, RealSet(()))) else found
     return value if isinstance(value, RealSet) else None
 
 

@@ -12,13 +12,14 @@ from assay.verify.math.values import Text
 @dataclass(frozen=True, slots=True)
 class Final:
     """A final answer: its text, whether a marker framed exactly it (``framed``) or it is a sentence around it, the
-    texts of all different marked answers, and what follows."""
+    texts of all different marked answers, what follows, and what comes before in the same sentence."""
 
     text: str
     framed: bool
     marked: tuple[str, ...] = ()
     after: str = ""
     marker: bool = True
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
 from assay.verify.math.context import Context, context_of
 from assay.verify.math.equal import matches
-from assay.verify.math.final import Final, Missing, locate, retracted
+from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.latex import plain
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.sentence import hedged, readable
+from assay.verify.math.stance import uncommitted
 from assay.verify.math.values import Choice, Items, Sign, Text, Truth
 from assay.verify.math.within import another_option, in_sentence, pending
 
@@ -91,7 +92,9 @@ class Math:
         for reference in accepted:
             passed = self._judge(reference, final, context)
             if passed is True:
-                if (reason := retracted(final, functools.partial(_agrees, reference, context))) is not None:
+                if (
+                    reason := uncommitted(final, reference, functools.partial(_agrees, reference, context))
+                ) is not None:
                     return Verdict.wrong(reason)
                 return Verdict.right()
             if isinstance(passed, str):
@@ -111,7 +114,9 @@ class Math:
             return False
         kind = read(reference)[:1]
         textual = bool(kind) and isinstance(kind[0], Text | Truth | Choice | Sign)
-        if (final.marker or textual or not (hedged(text) or pending(text))) and matches(reference, text, context):
+        if (final.marker or textual or not (hedged(text) or pending(text, context))) and matches(
+            reference, text, context
+        ):
             return not (kind and isinstance(kind[0], Choice) and another_option(kind[0], final.after, context))
         if not final.framed or (textual and not readable(text)):
             passed = in_sentence(reference, final, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.context import Context
@@ -31,9 +32,14 @@ def in_sentence(reference: str, final: Final, context: Context) -> bool | None:
 _WORD = re.compile(r"(?<!\\)(?<![A-Za-z])[^\W\d_]{2,}")
 _PENDING = re.compile(r"[0-9)}]\s*(?:[+*×÷]|\\times|\\cdot|\\div|-\s|\s-)\s*(?!10\s?(?:\^|\*\*|[⁰-⁹²³¹⁻]))[0-9(]")
 
+_ASIDE = re.compile(r"\s\((?:[^\W\d_]{2,20}[ ,]{1,2}){1,12}[^\W\d_]{2,20}\)[\s.*$]*$")
+_SUM = re.compile(r"[0-9)}!]\s*[-+±]")
 
-def pending(text: str) -> bool:
-    """Say whether a text is arithmetic still to be done, which states no result."""
+
+def pending(text: str, context: Context) -> bool:
+    """Say whether a text is arithmetic still to be done, which states no result where a value is asked for."""
+    if context.unevaluated and not _SUM.search(text):
+        return False
     return _PENDING.search(text) is not None and any(
         isinstance(value, Scalar) and isinstance(value.node, Fraction) for value in read(text)
     )
@@ -41,8 +47,11 @@ def pending(text: str) -> bool:
 
 def _value(reference: str, several: bool, final: Final, context: Context) -> bool | None:
     text = final.text
+    if final.marker and (aside := _ASIDE.search(text)) is not None and not hedged(aside.group()):
+        stated = text[: aside.start()]
+        return matches(reference, stated, context) or _value(reference, several, replace(final, text=stated), context)
     if readable(text):
-        if final.marker or pending(text) or (hedged(text) and not several):
+        if final.marker or pending(text, context) or (hedged(text) and not several):
             return False
         return matches(reference, text, context)
     if hedged(text) and not several:
@@ -52,9 +61,16 @@ def _value(reference: str, several: bool, final: Final, context: Context) -> boo
     if _WORD.search(text) is None:
         # A formula that cannot be read is no sentence around one.
         result = None if final.marker else last_result(text)
-        return None if result is None or not pending(text.partition("=")[0]) else matches(reference, result, context)
+        return (
+            None
+            if result is None or not pending(text.partition("=")[0], context)
+            else matches(reference, result, context)
+        )
+    doubted = hedged(text)
     for candidate in candidates(text, final.marker):
-        if readable(candidate) and (final.marker or not pending(candidate)):
+        if doubted and not hedged(candidate):
+            continue  # one of several sets of values
+        if readable(candidate) and (final.marker or not pending(candidate, context)):
             return matches(reference, candidate, context)
     return None
 

@@ -8,6 +8,8 @@ import re
 import unicodedata
 from fractions import Fraction
 
+from assay.verify.math.foreign import foreign_number
+
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
@@ -38,6 +40,8 @@ _FOREIGN = {word: n for words in _COUNTED for n, word in enumerate(words.split()
 }  # fmt: skip
 del _FOREIGN["once"], _FOREIGN["six"]  # English words that mean something else
 
+_MINUS = ("menos", "moins")
+
 NUMBER_WORDS = frozenset(_UNITS) | frozenset(_SCALES) | frozenset(_PARTS) | {"hundred", "dozen"}
 
 
@@ -56,6 +60,11 @@ def number_words(text: str) -> Fraction | None:
     if len(words) == 1 and words[0] in _FOREIGN:
         return Fraction(_FOREIGN[words[0]])
     sign = 1
+    if words[0] in _MINUS:
+        sign, words = -1, words[1:]
+    spoken = foreign_number("".join(words)) if words and words[0] not in _UNITS else None
+    if spoken is not None:
+        return Fraction(sign * spoken)
     if words[0] in ("minus", "negative"):
         sign, words = -1, words[1:]
     elif words[0] in ("plus", "positive"):
