@@ -181,7 +181,9 @@ _OPENERS = (
     r"\bответ(?:ом)?\s?(?:является|равен|[:：—–-])",
     r"\b(?:la )?risposta(?: finale)?\s?(?:è\b|[:：])",
     r"\b(?:a )?resposta(?: final)?\s?(?:é\b|[:：])",
-    r"\b(?:het )?antwoord\s?(?:is\b|[:：])|\bsvaret (?:är|er)\b|\bodpowied[źz]\s?(?:to\b|brzmi\b|[:：])",
+    r"\b(?:het )?antwoord\s?(?:is\b|[:：])|\bsvaret (?:är|er)\b|\bsvar\s?[:：]|\bodpowied[źz]\s?(?:to\b|brzmi\b|[:：])",
+    r"\bodpověď\s?(?:je(?: tedy)?\b|[:：])|\brăspuns(?:ul)?\s?(?:este\b|[:：])",
+    r"(?:η )?απάντηση\s?(?:είναι|[:：])|\bвідповідь\s?[:：]",
     r"\bcevap\s?[:：]|\b(?:câu trả lời|đáp án)\s?(?:là\b|[:：])|\bjawaban(?:nya)?\s?(?:adalah\b|[:：])",
     r"(?:الجواب|الإجابة|النتيجة|الناتج|الحل)(?: النهائية?| الصحيحة?)?\s?(?:هو|هي|[:：])|उत्तर\s?[:：]|उत्तर(?=\s)|"
     r"परिणाम\s?[:：]|คำตอบ(?:สุดท้าย)?\s?(?:คือ|[:：])",
@@ -192,6 +194,7 @@ _FOREIGN = re.compile(
     "result|final "
     "v|答|选|結果|답|respuesta|réponse|antwo|ergebnis|ответ|risposta|resposta|svaret|odpowied|cevap|trả "
     "lời|đáp án|jawaban"
+    "|svar|odpově|răspuns|απάντηση|відпов"
     "|الجواب|الإجابة|النتيجة|الناتج|الحل|उत्तर|परिणाम|คำตอบ",
     re.IGNORECASE,
 )

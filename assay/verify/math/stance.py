@@ -33,6 +33,10 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 _WRITER = re.compile(rf"\b{_SELF}", re.IGNORECASE)
+_SHOULD = re.compile(
+    r"\bshould (?:this|that|it|i|my \w+|the (?:above|first|previous) \w+) (?:be|prove|turn out|happen|have)\b",
+    re.IGNORECASE,
+)
 _SHARE = re.compile(
     r"[0-9]{1,3}(?:\.[0-9]+)?\s?\\?%|\b(?:[01]?\.[0-9]+|[0-9]/[0-9]+)(?= (?:chance|probab|confiden))|"
     r"(?<=probability )(?:of )?(?:[01]?\.[0-9]+|[0-9]/[0-9]+)"
@@ -109,6 +113,8 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
         if condition is not None and condition.group().casefold() not in reference.casefold():
             return "the answer depends on a condition"
     around = f"{final.lead} {said} {after[:300]}"
+    if _SHOULD.search(around):
+        return "the answer depends on a condition"
     if "%" in around or "." in around:
         shares = {"".join(share.group().split()).replace("\\", "") for share in _SHARE.finditer(around)}
         if len(shares) > 1 and _BELIEF.search(around) and not any(map(agrees, shares)):

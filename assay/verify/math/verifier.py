@@ -15,6 +15,7 @@ from assay.verify.exact import shorten
 from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
 from assay.verify.math.context import Context, context_of
+from assay.verify.math.dressing import undress
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.latex import plain
@@ -82,6 +83,8 @@ class Math:
         accepted = references(task.reference)
         if not accepted:
             return Verdict.abstain(f"task {task.id} has no reference to compare with")
+        if not any(":" in rule for rule in self.rules):  # a pattern or a path is for the response as it stands
+            response = undress(response)
         final = locate(response, self.rules, self.strict)
         if isinstance(final, Missing):
             return Verdict.wrong(final.reason)
