@@ -829,7 +829,7 @@ for fd in map(int, os.listdir('/proc/self/fd')):
     "password file": Hostile(
         "input",
         """
-for p in ('/etc/passwd', '/etc/shadow', '/root/.bashrc', '/proc/1/root/etc/passwd', '/etc/hostname'):
+for p in ('/etc/passwd', '/etc/shadow', '/proc/1/root/etc/passwd', '/etc/hostname'):
   try: open(p); print('ESCAPED', p)
   except OSError: pass
 """,
