@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from assay.rewards.base import RewardPart
 from assay.rewards.verdict import VerdictReward
 from assay.select.base import Select
 from assay.select.everything import All
+from assay.signals.base import Learner, Signal
 
 SEAMS = ("reward", "credit", "select", "objective")
 
@@ -38,9 +40,25 @@ class Method:
     rollout: Any = "single_turn"
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Every detached signal some part reads."""
+    def parts(self) -> dict[str, Any]:
+        """Every part by its seam, and the members of those made of several, as ``reward.0``."""
+        out = {}
+        for seam in SEAMS:
+            out[seam] = part = getattr(self, seam)
+            out |= {f"{seam}.{i}": member for i, member in enumerate(getattr(part, "members", ()))}
+        return out
+
+    @property
+    def needs(self) -> frozenset[str | Signal]:
+        """Every detached signal some part reads, by name or as an object that computes it."""
         return frozenset(n for seam in SEAMS for n in getattr(getattr(self, seam), "needs", ()))
+
+    @property
+    def learners(self) -> list[Learner]:
+        """Every part, and every signal that a part reads, with parameters of its own."""
+        signals = sorted((n for n in self.needs if not isinstance(n, str)), key=lambda n: n.name)
+        found = [x for x in (*self.parts.values(), *signals) if hasattr(x, "learn")]
+        return list({id(x): x for x in found}.values())
 
     @property
     def live(self) -> frozenset[str]:
@@ -64,13 +82,17 @@ class Method:
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        """State of every stateful part, by seam."""
-        parts = {seam: getattr(self, seam) for seam in SEAMS}
-        return {seam: p.state_dict() for seam, p in parts.items() if hasattr(p, "state_dict")}
+        """State of every stateful part that is no learner, which the trainer keeps by itself."""
+        return {key: p.state_dict() for key, p in self.parts.items() if _remembers(p)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for seam, part_state in state.items():
-            getattr(self, seam).load_state_dict(part_state)
+        for key, part in self.parts.items():
+            if _remembers(part):
+                part.load_state_dict(state[key])
+
+
+def _remembers(part: Any) -> bool:
+    return hasattr(part, "state_dict") and not hasattr(part, "learn")
 
 
 def make_method(name: str | Method = "grpo", **parts: Any) -> Method:
@@ -79,19 +101,54 @@ def make_method(name: str | Method = "grpo", **parts: Any) -> Method:
     Args:
         name: ``"grpo"``, the id of a paper, or a method already made.
         parts: per seam a name, a table with ``name`` and options, a table without ``name`` that changes options of the
-            method's own part, or a part; ``None`` keeps the method's own.
+            method's own part, the id of a paper for what it puts there, or a part; ``None`` keeps the method's own.
 
     Raises:
-        UsageError: unknown method, part or option.
+        UsageError: unknown method, part or option; an objective that would ignore what the credit computes.
     """
     method = name if isinstance(name, Method) else _named(name)
-    for seam, spec in parts.items():
-        if spec is None:
-            continue
+    given = {seam: spec for seam, spec in parts.items() if spec is not None}
+    for seam, spec in given.items():
         if isinstance(spec, Mapping) and "name" not in spec:
             spec = _adjusted(seam, getattr(method, seam), spec)  # noqa: PLW2901
-        method = replace(method, **{seam: build(seam, spec) if seam in SEAMS else spec})
+        method = replace(method, **{seam: _made(seam, spec)})
+    wanted = getattr(method.credit, "rollout", None)
+    if wanted is not None and method.rollout == "single_turn" and "rollout" not in given:
+        method = replace(method, rollout=wanted)
+    if given.keys() & {"credit", "objective"}:
+        _check_pair(method.credit, method.objective, "credit" in given)
     return method
+
+
+def _made(seam: str, spec: Any) -> Any:
+    """Return the part that ``spec`` describes; the id of a paper stands for what that paper puts at ``seam``."""
+    from assay import papers
+
+    options = {} if isinstance(spec, str) else {**spec} if isinstance(spec, Mapping) else None
+    if options is not None:
+        name = spec if isinstance(spec, str) else options.pop("name")
+        if isinstance(name, str) and re.fullmatch(r"[sS]\d{3}", name):
+            row = papers.find(name)
+            if row.factory is not None and seam not in row.seams:
+                raise UsageError(f"{row.id} ({row.name}) brings no {seam}; it changes {', '.join(row.seams)}")
+            return getattr(papers.make(name, **options), seam)
+    return build(seam, spec) if seam in SEAMS else spec
+
+
+def _check_pair(credit: Any, objective: Any, asked: bool) -> None:
+    """Raise UsageError if the objective would ignore what the credit computes."""
+    reads = getattr(objective, "reads", "tokens")
+    names = type(credit).__name__, type(objective).__name__
+    if reads == "nothing" and (asked or not isinstance(credit, GRPO)):
+        raise UsageError(
+            f"objective {names[1]} reads no advantages, so credit {names[0]} would do nothing; leave out the credit, "
+            "or take a policy-gradient objective such as 'clip'"
+        )
+    if reads == "response" and getattr(credit, "level", "response") == "token":
+        raise UsageError(
+            f"credit {names[0]} gives each token its own advantage and objective {names[1]} reads one for the whole "
+            "response; take 'gspo_token' or another objective of tokens"
+        )
 
 
 def _named(name: str) -> Method:

@@ -31,6 +31,7 @@ PACKAGES = {
     "objective": "assay.objectives",
     "inference": "assay.inference",
     "engine": "assay.engines",
+    "signal": "assay.signals",
 }
 
 _PARTS: dict[str, dict[str, Callable[..., Any]]] = {seam: {} for seam in PACKAGES}
@@ -78,7 +79,7 @@ def build(seam: str, spec: Any, **given: Any) -> Any:
     Args:
         seam: one of :data:`PACKAGES`.
         spec: a name, a table with ``name`` and options, or a part already made (returned as it is).
-        given: options that the caller supplies unless ``spec`` has them; they are not checked.
+        given: options that the caller has for a part that takes them and whose ``spec`` does not; not checked.
 
     Raises:
         UsageError: unknown name, unknown option, missing option or an option of the wrong type.
@@ -106,7 +107,7 @@ def call(
     # Fields that a dataclass inherits are annotated in the terms of the module that defines them.
     own = inspect.isclass(factory) and not is_dataclass(factory)
     hints = typing.get_type_hints(factory.__init__ if own else factory)
-    checked = dict(given or {})
+    checked = {k: v for k, v in (given or {}).items() if k in parameters or open_ended}
     for key, value in options.items():
         if key not in parameters and not open_ended:
             raise UsageError(f"{where} has no option {key!r}{nearest(key, parameters)}")

@@ -12,7 +12,7 @@ from assay.registry import names
 from assay.training.update import whole_groups
 
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
-CREDITS = sorted(set(names("credit")) - {"gae", "remax"})  # these want a critic, and a greedy response
+CREDITS = names("credit")
 SELECTS = {name: name for name in names("select")} | {
     "ranked": {"name": "ranked", "highest": 1, "lowest": 1},
     "chain": {"name": "chain", "parts": ["dapo", "overlong"]},

@@ -31,6 +31,7 @@ from assay.objectives.policy_gradient import PolicyGradient
 from assay.objectives.sapo import SAPO
 from assay.policies.tabular import TabularPolicy, Tree, enumerate_groups
 from assay.rollout.single_turn import SingleTurn
+from assay.training.signals import name_of
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -62,7 +63,7 @@ def expected_gradient(policy: TabularPolicy, method: Method, size: int, greedy: 
     for episodes, weight in zip(groups, probability, strict=True):
         group = Group(Ask(TASK, size), (*episodes, greedy) if greedy else tuple(episodes))
         batch = judged(policy, [group])
-        if "values" in method.needs:
+        if "values" in {name_of(n) for n in method.needs}:
             batch.signals["values"] = values_of(policy, batch)
         method.value(batch)
         total = total + weight * method.objective(policy.forward(batch).logprobs, batch).value

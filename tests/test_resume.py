@@ -16,7 +16,7 @@ from running import assert_same, child, command, recipe, run
 
 import assay
 from assay.errors import RunError, UsageError
-from assay.training import files, loop
+from assay.training import files, loop, step
 from assay.training.run_folder import RunFolder, checkpoints
 from assay.verify import KindVerifier
 
@@ -90,15 +90,17 @@ def test_a_signal_ends_the_step_in_flight_and_saves(
 
 def struck_twice(log: Path, recipe_file: Path) -> None:
     """In a child: ``assay train`` that gets Ctrl-C twice within a step."""
-    original = loop.Trainer.judge
+    original = step.judge_groups
+    calls = []
 
-    def judge(self: loop.Trainer, group: Any) -> Any:
-        if self.step == 1:
+    def judge(verifier: Any, groups: Any) -> Any:
+        calls.append(len(groups))
+        if len(calls) == 2:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
-        return original(self, group)
+        return original(verifier, groups)
 
-    loop.Trainer.judge = judge  # type: ignore[method-assign]
+    step.judge_groups = judge
     command(log, "train", str(recipe_file))
 
 
@@ -408,7 +410,7 @@ def test_a_failing_reward_repeats_its_step(whole: Path, tmp_path: Path) -> None:
 def test_a_failure_in_the_first_step_repeats_it(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "compute_signals", _no_memory)
+        patch.setattr(step, "compute_signals", _no_memory)
         with pytest.raises(RunError, match="the device ran out of memory after rl step 0; start a run with a lower"):
             run(folder)
     assert checkpoints(folder)[-1].name == "rl-000000"

@@ -17,7 +17,9 @@ class Credit(Protocol):
     A credit of whole responses takes :func:`assay.ops.outcome`, one of tokens :mod:`assay.credit.returns`, so that
     rewards placed on tokens count in either.
 
-    A part may set ``needs`` (signals) and ``group_relative = True`` (refused with a group size of 1).
+    A part may set ``needs`` (signals), ``group_relative = True`` (refused with a group size of 1), ``level = "token"``
+    (advantages differ within a response; refused with an objective that reads one per response) and ``rollout`` (the
+    name of the rollout it wants where none is named).
     """
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]: ...

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -12,7 +13,8 @@ from assay.batch import Batch
 from assay.credit.returns import discounted_sum, packed_left, placed_rewards
 from assay.errors import UsageError
 from assay.ops import whiten
-from assay.registry import part
+from assay.registry import build, part
+from assay.signals.base import Signal
 
 
 def generalised_advantages(
@@ -52,6 +54,7 @@ class GAE:
     ``batch.signals["returns"]``.
 
     Args:
+        critic: the signal ``values`` and how it is learned, see :class:`assay.signals.critic.Critic`.
         discount, decay: gamma and lambda, in [0, 1].
         whitened: subtract the mean over tokens and divide by their standard deviation.
 
@@ -62,10 +65,17 @@ class GAE:
     discount: float = 1.0
     decay: float = 0.95
     whitened: bool = True
+    critic: Any = "critic"
+    _critic: Any = field(init=False, repr=False, compare=False)
 
-    needs = frozenset({"values"})
+    level = "token"
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        return frozenset({self._critic})
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_critic", build("signal", self.critic))
         for name in ("discount", "decay"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"credit 'gae': {name} {getattr(self, name):g} is outside [0, 1]")

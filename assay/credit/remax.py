@@ -32,6 +32,8 @@ class ReMax:
         UsageError: neither the signal nor any such episode is there.
     """
 
+    rollout = "greedy_baseline"
+
     @property
     def summary(self) -> dict[str, str]:
         return {"baseline": "greedy response", "normalisation": "none"}

@@ -32,12 +32,18 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``n`` responses to one prompt. The same seed gives the same responses whatever else is in the call."""
+    """``n`` responses to one prompt. The same seed gives the same responses whatever else is in the call.
+
+    Attributes:
+        prefix: token ids that the responses continue from, after the prompt's: an episode's ``prompt`` is then both,
+            its tokens and text the continuation alone.
+    """
 
     prompt: Prompt
     n: int
     sampling: Sampling
     seed: int
+    prefix: tuple[int, ...] = ()
 
 
 @runtime_checkable
@@ -46,6 +52,14 @@ class Engine(Protocol):
 
     def encode(self, prompt: Prompt) -> np.ndarray:
         """Return the prompt's token ids ``(P,)`` int64, chat template applied where the model has one."""
+        ...
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        """Return a response's token ids ``(T,)`` int64, with the end-of-sequence token last unless ``end`` is false."""
+        ...
+
+    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
+        """Return the text of response tokens, without special tokens."""
         ...
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:

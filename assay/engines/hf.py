@@ -47,6 +47,12 @@ class HFEngine:
     def encode(self, prompt: Prompt) -> np.ndarray:
         return self.policy.encode(prompt)
 
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.policy.encode_response(text, end)
+
+    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
+        return self.policy.decode(tokens)
+
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`.
 
@@ -57,6 +63,8 @@ class HFEngine:
         rows: dict[Sampling, list[_Row]] = {}
         for i, request in enumerate(requests):
             prompt = self.encode(request.prompt)
+            if len(request.prefix):
+                prompt = np.concatenate([prompt, np.asarray(request.prefix, dtype=np.int64)])
             room = self.policy.context - len(prompt)
             if room < 1:
                 text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]

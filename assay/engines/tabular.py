@@ -10,14 +10,15 @@ import torch
 from assay.engines.base import Request, Sampling
 from assay.engines.sampling import draw, uniforms
 from assay.errors import UsageError
-from assay.policies.tabular import TabularPolicy, Tree, text_of
+from assay.policies.tabular import TabularPolicy, Tree, path_of, text_of
 from assay.types import Episode, Prompt, Task, Verdict
 
 
 class TabularEngine:
     """Samples the very logits that are trained. An episode's text is its path, such as ``"0/2/1"``.
 
-    Prompts are ignored. A path cut by ``max_tokens`` stops with ``length``, one that reaches a leaf with ``eos``. At
+    A prompt that reads as the beginning of a path, such as ``"0/2"``, is where the response starts; any other starts at
+    the root. A path cut by ``max_tokens`` stops with ``length``, one that reaches a leaf with ``eos``. At
     temperature 0 the most likely token is taken and the log-probabilities are those at temperature 1.
     """
 
@@ -25,14 +26,31 @@ class TabularEngine:
         self.policy = policy
 
     def encode(self, prompt: Prompt) -> np.ndarray:
-        """Return the empty prompt."""
-        return np.zeros(0, dtype=np.int64)
+        """Return the tokens of a prompt that leads to a node, else none."""
+        path = path_of(prompt) if isinstance(prompt, str) else None
+        if path is None or self.policy.tree.node(path) is None:
+            path = ()
+        return np.asarray(path, dtype=np.int64)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        """Return the tokens of a path; it has no end-of-sequence token.
+
+        Raises:
+            UsageError: the text is not of the form ``"0/2/1"``.
+        """
+        path = path_of(text)
+        if path is None:
+            raise UsageError(f"a response of the tabular engine is a path such as 0/2/1, not {text[:60]!r}")
+        return np.asarray(path, dtype=np.int64)
+
+    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
+        return text_of(tokens)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`.
 
         Raises:
-            UsageError: a request has stop strings, which paths cannot contain.
+            UsageError: a request has stop strings, which paths cannot contain, or a prefix that leads to no node.
         """
         alike: dict[Sampling, list[int]] = {}
         for i, request in enumerate(requests):
@@ -43,30 +61,37 @@ class TabularEngine:
         for sampling, members in alike.items():
             depth = min(sampling.max_tokens, self.policy.tree.depth)
             noise = np.concatenate([uniforms(requests[i])[:, :depth] for i in members])
-            episodes = iter(self._sample(torch.from_numpy(noise), sampling))
+            starts = [
+                np.concatenate([self.encode(requests[i].prompt), np.asarray(requests[i].prefix, dtype=np.int64)])
+                for i in members
+            ]
+            prompts = [start for i, start in zip(members, starts, strict=True) for _ in range(requests[i].n)]
+            episodes = iter(self._sample(torch.from_numpy(noise), sampling, prompts))
             for i in members:
                 out[i] = [next(episodes) for _ in range(requests[i].n)]
         return out
 
     @torch.no_grad()
-    def _sample(self, noise: torch.Tensor, sampling: Sampling) -> list[Episode]:
-        """Return one episode per row of ``noise`` ``(N, T)``."""
+    def _sample(self, noise: torch.Tensor, sampling: Sampling, prompts: Sequence[np.ndarray]) -> list[Episode]:
+        """Return one episode per row of ``noise`` ``(N, T)`` and prompt."""
         children, temperature = self.policy.tree.children, sampling.temperature or 1.0
         logp = self.policy.log_policy(temperature).cpu()
         tokens = torch.zeros(noise.shape, dtype=torch.int64)
         lengths = torch.zeros(len(noise), dtype=torch.int64)
-        rows, node = torch.arange(len(noise)), torch.zeros(len(noise), dtype=torch.int64)
+        rows, node = torch.arange(len(noise)), self.policy.starts(prompts)
         for t in range(noise.shape[1]):
             token = draw(logp[node], noise[rows, t], sampling.temperature == 0, sampling.top_k, sampling.top_p)
             tokens[rows, t] = token
             lengths[rows] = t + 1
             node = children[node, token]
             rows, node = rows[node > 0], node[node > 0]
-        return self.policy.episodes(tokens, lengths, temperature)
+        return self.policy.episodes(tokens, lengths, temperature, prompts)
 
 
 class TabularVerifier:
     """Scores a path by the reward of its leaf; anything else than a path to a leaf is wrong.
+
+    A response goes on from where the task's prompt leads, as with :class:`TabularEngine`.
 
     Args:
         tree: its rewards are the scores; a leaf's label is the feedback.
@@ -86,4 +111,6 @@ class TabularVerifier:
         }
 
     def __call__(self, task: Task, response: str) -> Verdict:
-        return self.verdicts.get(response.strip(), Verdict.wrong("not a path from the root to a leaf"))
+        start = task.prompt if isinstance(task.prompt, str) and path_of(task.prompt) else ""
+        path = "/".join(part for part in (start, response.strip()) if part)
+        return self.verdicts.get(path, Verdict.wrong("not a path from the root to a leaf"))

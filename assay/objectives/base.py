@@ -21,7 +21,8 @@ class Objective(Protocol):
     A part whose loss looks at a mini-batch as a whole says so: ``prepare(batch)`` is called on the mini-batch before it
     is split and may put what it finds there into ``batch.signals`` (first dimension N); ``whole_groups = True`` asks
     that no advantage group be split over micro-batches. ``zero_advantage_is_idle`` says that samples with advantages
-    all zero add nothing. Most surrogates need none of this: derive from
+    all zero add nothing. ``reads`` says what of the advantages matters: ``tokens`` (assumed), ``response`` (one for
+    all tokens of a response) or ``nothing``; a credit that would be ignored is refused. Most surrogates need none of this: derive from
     :class:`assay.objectives.policy_loss.PolicyLoss`.
     """
 

@@ -33,6 +33,8 @@ class GMPO(PolicyLoss):
     clip_low: float = 0.4
     clip_high: float = 0.4
 
+    reads = "response"
+
     def __post_init__(self) -> None:
         PolicyLoss.__post_init__(self)
         check_range("gmpo", self.clip_low, self.clip_high)

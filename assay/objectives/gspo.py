@@ -32,6 +32,8 @@ class GSPO(PolicyLoss):
     clip_low: float = 3e-4
     clip_high: float = 4e-4
 
+    reads = "response"
+
     def __post_init__(self) -> None:
         PolicyLoss.__post_init__(self)
         check_range("gspo", self.clip_low, self.clip_high)

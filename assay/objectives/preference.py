@@ -55,6 +55,7 @@ class _Pairwise(ABC):
 
     needs = frozenset({"reference_logprobs"})
     whole_groups = True
+    reads = "nothing"
 
     def __post_init__(self) -> None:
         if self.beta <= 0:
@@ -179,6 +180,7 @@ class KTO:
     undesirable_weight: float = 1.0
 
     needs = frozenset({"reference_logprobs", "policy_logprobs"})
+    reads = "nothing"
 
     def __post_init__(self) -> None:
         if self.beta <= 0:

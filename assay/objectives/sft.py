@@ -23,5 +23,7 @@ class SFT:
 
     aggregation: Aggregation = "token_mean"
 
+    reads = "nothing"
+
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
         return Loss(aggregate(-logprobs, batch, self.aggregation))

@@ -13,12 +13,30 @@ from torch import Tensor
 
 from assay.batch import Batch
 
+QUANTITIES = frozenset(
+    {"entropy", "self_certainty", "logit", "mean_logprob", "candidate_logprobs", "hidden", "next_logprob"}
+)
+"""What a policy may compute beside log-probabilities, z being the logits a token is drawn from:
+
+- ``entropy`` ``(N, T)``: of the distribution after temperature, in nats;
+- ``self_certainty`` ``(N, T)``: logsumexp(z) - mean_v z_v = KL(uniform || p) + log V, before temperature;
+- ``logit`` ``(N, T)``: z of the token itself, before temperature;
+- ``mean_logprob`` ``(N, T)``: mean over the vocabulary of log p, after temperature;
+- ``candidate_logprobs`` ``(N, T, n)``: log p of the tokens in ``batch.signals["candidates"]`` ``(N, T, n)``, after
+  temperature;
+- ``hidden`` ``(N, T, D)``: the last hidden state, which predicts the token; ``hidden@0.5``: that of the layer at this
+  share of the depth;
+- ``next_logprob@ID`` ``(N,)``: log p of token ID right after the response, before temperature.
+
+All are zero after the end of a response.
+"""
+
 
 @dataclass(slots=True)
 class PolicyOutput:
     """One pass of a policy over a batch: log-probabilities of its tokens, and named quantities beside them.
 
-    ``logprobs`` is ``(N, T)``, zero outside the responses; ``live`` holds what was asked for (``entropy`` ``(N, T)``).
+    ``logprobs`` is ``(N, T)``, zero outside the responses; ``live`` holds what was asked for, see :data:`QUANTITIES`.
     """
 
     logprobs: Float[Tensor, "N T"]
@@ -30,13 +48,30 @@ class Policy(Protocol):
     """A trainable policy over the ``(N, T)`` decisions of a batch."""
 
     quantities: frozenset[str]
-    """Names that ``forward`` can compute beside log-probabilities."""
+    """Which of :data:`QUANTITIES` ``forward`` can compute."""
 
     module: torch.nn.Module
     """Holds the parameters."""
 
+    @property
+    def width(self) -> int:
+        """Length of a hidden state."""
+        ...
+
     def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
-        """Log-probabilities of the batch's tokens under the current weights, with gradient, after temperature."""
+        """Log-probabilities of the batch's tokens under the current weights, with gradient, after temperature.
+
+        Args:
+            batch: its episodes say prompts and tokens.
+            live: names of :data:`QUANTITIES`, with gradient as well.
+            temperature: divides the logits.
+        """
+        ...
+
+    def candidates(
+        self, batch: Batch, n: int, temperature: float = 1.0, generator: torch.Generator | None = None
+    ) -> Int[Tensor, "N T n"]:
+        """Draw ``n`` tokens from the policy at every position of the batch's responses, 0 after their end."""
         ...
 
     def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
@@ -49,6 +84,10 @@ class Policy(Protocol):
 
     def load_weights(self, folder: Path) -> None:
         """Take the weights that :meth:`save` wrote."""
+        ...
+
+    def twin(self) -> Policy:
+        """Return a trainable copy with weights of its own."""
         ...
 
     def frozen(self, folder: Path) -> Policy:

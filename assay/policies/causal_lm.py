@@ -16,11 +16,12 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.policies import attention
-from assay.policies.base import Policy, PolicyOutput
+from assay.policies.base import QUANTITIES, Policy, PolicyOutput
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
-from assay.policies.logprobs import Head, token_logprobs
+from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs
 from assay.policies.norm import fuse_norms
 from assay.policies.rotary import fuse_rotary
+from assay.policies.statistics import STATISTICS, statistics
 from assay.types import Prompt
 
 
@@ -40,7 +41,7 @@ class CausalLM:
         UsageError: the model's attention cannot be packed (checked on a small input).
     """
 
-    quantities = frozenset({"entropy"})
+    quantities = QUANTITIES
 
     def __init__(self, model: Any, tokenizer: Any, chat: bool = True, lora: LoraConfig | None = None):
         attention.register()
@@ -87,10 +88,10 @@ class CausalLM:
             ids = [self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else self.stop_ids[0]]
         return np.asarray(ids, dtype=np.int64)
 
-    def encode_response(self, text: str) -> np.ndarray:
-        """Return a response's token ids, ended by the end-of-sequence token."""
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        """Return a response's token ids, ended by the end-of-sequence token unless ``end`` is false."""
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return np.asarray([*ids, self.tokenizer.eos_token_id], dtype=np.int64)
+        return np.asarray([*ids, self.tokenizer.eos_token_id] if end else ids, dtype=np.int64)
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         """Return the text of response tokens, without special tokens."""
@@ -100,32 +101,82 @@ class CausalLM:
 
     def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
         """See :class:`assay.policies.base.Policy`. One pass over distinct prompts and all responses."""
+        after = [name for name in live if name.startswith("next_logprob")]
+        # What follows a response is predicted from its last token, which is an input only if something stands there.
         responses = [torch.from_numpy(e.tokens) for e in batch.episodes]
+        read = [torch.cat([r, r.new_zeros(1)]) for r in responses] if after else responses
         prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
-        layout = attention.SharedPrompts([torch.from_numpy(p) for p in prompts], responses, prompt_of, self.device)
-        hidden = self.hidden(layout.tokens, layout)
-        targets = torch.cat(responses).to(self.device)
-        logprobs, entropy = token_logprobs(
-            hidden[layout.predictors], self.head, targets, temperature, entropy="entropy" in live
-        )
+        layout = attention.SharedPrompts([torch.from_numpy(p) for p in prompts], read, prompt_of, self.device)
+        depths = sorted({name for name in live if name.startswith("hidden@")})
+        hidden, inner = self._hidden(layout.tokens, layout, [float(d.partition("@")[2]) for d in depths])
         lengths = torch.tensor([len(r) for r in responses])
+        last = (torch.tensor([len(r) for r in read]).cumsum(0) - 1).to(self.device)
+        at = layout.predictors
+        if after:
+            at = at[torch.isin(torch.arange(len(at), device=self.device), last, invert=True)]
+        targets = torch.cat(responses).to(self.device)
         cells = (torch.arange(batch.tokens.shape[1]) < lengths[:, None]).to(self.device)
+        logprobs, entropy = token_logprobs(hidden[at], self.head, targets, temperature, entropy="entropy" in live)
 
         def spread(flat: Tensor) -> Tensor:
-            return torch.zeros(cells.shape, dtype=flat.dtype, device=self.device).masked_scatter(cells, flat)
+            if flat.ndim == 1:
+                return torch.zeros(cells.shape, dtype=flat.dtype, device=self.device).masked_scatter(cells, flat)
+            table = torch.zeros(*cells.shape, *flat.shape[1:], dtype=flat.dtype, device=self.device)
+            return table.index_put(torch.nonzero(cells, as_tuple=True), flat)
 
-        return PolicyOutput(spread(logprobs), {} if entropy is None else {"entropy": spread(entropy)})
+        out = PolicyOutput(spread(logprobs), {} if entropy is None else {"entropy": spread(entropy)})
+        if found := STATISTICS & set(live):
+            candidates = None
+            if "candidate_logprobs" in found:
+                candidates = batch.signals["candidates"].to(self.device)[cells]
+            for name, flat in statistics(hidden[at], self.head, targets, found, temperature, candidates).items():
+                out.live[name] = spread(flat)
+        if "hidden" in live:
+            out.live["hidden"] = spread(hidden[at])
+        for name, states in zip(depths, inner, strict=True):
+            out.live[name] = spread(states[at])
+        for name in after:
+            target = torch.full((len(responses),), int(name.partition("@")[2]), device=self.device)
+            out.live[name] = token_logprobs(hidden[layout.predictors[last]], self.head, target)[0]
+        return out
+
+    @torch.no_grad()
+    def candidates(
+        self, batch: Batch, n: int, temperature: float = 1.0, generator: torch.Generator | None = None
+    ) -> Int[Tensor, "N T n"]:
+        """See :class:`assay.policies.base.Policy`."""
+        hidden = self.forward(batch, {"hidden"}, temperature).live["hidden"]
+        inside = torch.arange(hidden.shape[1]) < torch.tensor([len(e.tokens) for e in batch.episodes])[:, None]
+        size = max(1, CHUNK_BYTES // (4 * self.head.weight.shape[0]))
+        drawn = [
+            torch.multinomial(
+                self.head.logits(h, temperature).softmax(-1).cpu(), n, replacement=True, generator=generator
+            )
+            for h in hidden[inside.to(hidden.device)].split(size)
+        ]
+        out = torch.zeros(*inside.shape, n, dtype=torch.int64)
+        if drawn:
+            out[inside] = torch.cat(drawn)
+        return out
 
     def hidden(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> Tensor:
         """Return the last hidden states ``(S, D)`` of packed tokens."""
+        return self._hidden(tokens, layout)[0]
+
+    def _hidden(
+        self, tokens: Int[Tensor, "S"], layout: attention.Layout, depths: Sequence[float] = ()
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return the last hidden states, and those after the layers at shares ``depths`` of all layers."""
         out = self.model.base_model(
             input_ids=tokens[None],
             position_ids=layout.position_ids,
             attention_mask=None,
             use_cache=False,
+            output_hidden_states=bool(depths),
             assay_layout=layout,
         )
-        return out.last_hidden_state[0]
+        layers = [round(d * (len(out.hidden_states) - 1)) for d in depths] if depths else []
+        return out.last_hidden_state[0], [out.hidden_states[layer][0] for layer in layers]
 
     @property
     def head(self) -> Head:
@@ -151,19 +202,29 @@ class CausalLM:
             parts[-1].append(row)
         return [torch.tensor(part, dtype=torch.int64) for part in parts]
 
+    @property
+    def width(self) -> int:
+        """Length of a hidden state."""
+        return int(self.head.weight.shape[1])
+
+    def twin(self) -> CausalLM:
+        """Return a trainable copy with weights of its own."""
+        twin = copy(self)
+        if self.adapter is not None:
+            twin.adapter = deepcopy(self.adapter)
+            twin.model = twin.adapter.get_base_model()
+        else:
+            twin.model = deepcopy(self.model)
+        twin.module = twin.adapter or twin.model
+        return twin
+
     # The reference, and weights on disk
 
     def frozen(self, folder: Path) -> Policy:
         """Return a copy with the weights in ``folder``; if adapters change nothing there, the model without them."""
         if self.adapter is not None and _idle_adapter(folder):
             return WithoutAdapter(self)
-        frozen = copy(self)
-        if self.adapter is not None:
-            frozen.adapter = deepcopy(self.adapter)
-            frozen.model = frozen.adapter.get_base_model()
-        else:
-            frozen.model = deepcopy(self.model)
-        frozen.module = frozen.adapter or frozen.model
+        frozen = self.twin()
         frozen.load_weights(folder)
         frozen.module.requires_grad_(False).eval()
         return frozen

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.policies.base import PolicyOutput
+from assay.policies.base import QUANTITIES, PolicyOutput
 from assay.types import Episode
 
 FILE = "model.safetensors"
@@ -148,14 +148,29 @@ class Tree:
         """Tokens of the longest path."""
         return self.tokens.shape[1]
 
-    def walk(self, tokens: Int[Tensor, "N T"], lengths: Int[Tensor, "N"]) -> Int[Tensor, "N T"]:
+    def node(self, path: Sequence[int]) -> int | None:
+        """Return the internal node that a path from the root leads to, or ``None`` if it leads to none."""
+        node = 0
+        for token in path:
+            if not 0 <= token < self.children.shape[1] or (node := int(self.children[node, token])) <= 0:
+                return None
+        return node
+
+    def walk(
+        self, tokens: Int[Tensor, "N T"], lengths: Int[Tensor, "N"], starts: Int[Tensor, "N"] | None = None
+    ) -> Int[Tensor, "N T"]:
         """Return the node at which each of a row's first ``lengths`` tokens is chosen, and 0 after them.
+
+        Args:
+            tokens: paths.
+            lengths: tokens of each that count.
+            starts: the nodes at which rows begin; the root if left out.
 
         Raises:
             UsageError: a token is not a child of the node reached, or follows a leaf.
         """
         nodes = torch.zeros_like(tokens)
-        node = torch.zeros(len(tokens), dtype=torch.int64)
+        node = torch.zeros(len(tokens), dtype=torch.int64) if starts is None else starts
         for t in range(tokens.shape[1]):
             on, token = lengths > t, tokens[:, t]
             known = (node >= 0) & (token >= 0) & (token < self.children.shape[1])
@@ -173,8 +188,8 @@ class TabularPolicy:
     """Independent softmax at every node of a tree: pi(path) = prod_t softmax(logits[node_t] / temperature)[token_t].
 
     Methods called ``exact_*`` and ``expected*`` enumerate the leaves. They are differentiable with respect to
-    ``logits`` unless they say otherwise. A batch's episodes are paths of the tree, or beginnings of paths; their
-    prompts do not matter.
+    ``logits`` unless they say otherwise. A batch's episodes are paths of the tree, or pieces of paths: an episode's
+    prompt is the path to the node where its tokens begin, empty for the root.
 
     Args:
         tree: the decisions.
@@ -183,7 +198,7 @@ class TabularPolicy:
         dtype: of the parameter.
     """
 
-    quantities = frozenset({"entropy"})
+    quantities = QUANTITIES - {"next_logprob"}
 
     def __init__(self, tree: Tree, logits: Float[Tensor, "K W"] | None = None, dtype: torch.dtype = torch.float64):
         if logits is not None and logits.shape != tree.children.shape:
@@ -202,7 +217,7 @@ class TabularPolicy:
     # The policy protocol
 
     def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
-        """See :class:`assay.policies.base.Policy`.
+        """See :class:`assay.policies.base.Policy`. The hidden state of every layer is the node, as a one-hot vector.
 
         Raises:
             UsageError: an episode is no path of the tree, or the temperature is not positive.
@@ -210,12 +225,64 @@ class TabularPolicy:
         device = self.logits.device
         lengths = torch.tensor([len(e.tokens) for e in batch.episodes], dtype=torch.int64)
         tokens = batch.tokens.cpu()
-        nodes = self.tree.walk(tokens, lengths).to(device)
+        nodes = self.tree.walk(tokens, lengths, self.starts([e.prompt for e in batch.episodes])).to(device)
         inside = (torch.arange(tokens.shape[1]) < lengths[:, None]).to(device)
-        logprobs = torch.where(inside, self.log_policy(temperature)[nodes, tokens.to(device)], 0)
-        if "entropy" not in live:
-            return PolicyOutput(logprobs)
-        return PolicyOutput(logprobs, {"entropy": torch.where(inside, self.node_entropy(temperature)[nodes], 0)})
+        logp = self.log_policy(temperature)
+        out = PolicyOutput(torch.where(inside, logp[nodes, tokens.to(device)], 0))
+        for name in live:
+            values = self._quantity(name, nodes, tokens.to(device), temperature, batch)
+            out.live[name] = torch.where(inside.reshape(*inside.shape, *[1] * (values.ndim - 2)), values, 0)
+        return out
+
+    def _quantity(
+        self,
+        name: str,
+        nodes: Int[Tensor, "N T"],
+        tokens: Int[Tensor, "N T"],
+        temperature: float,
+        batch: Batch,
+    ) -> Tensor:
+        """Return what :data:`assay.policies.base.QUANTITIES` describes, ``(N, T, ...)``."""
+        logp = self.log_policy(temperature)
+        legal, kind = self._legal, name.partition("@")[0]
+        children = legal.sum(-1)
+        if kind == "entropy":
+            return self.node_entropy(temperature)[nodes]
+        if kind == "self_certainty":
+            z = self.logits.masked_fill(~legal, -torch.inf)
+            return (z.logsumexp(-1) - torch.where(legal, self.logits, 0).sum(-1) / children)[nodes]
+        if kind == "logit":
+            return self.logits[nodes, tokens]
+        if kind == "mean_logprob":
+            return (torch.where(legal, logp, 0).sum(-1) / children)[nodes]
+        if kind == "candidate_logprobs":
+            return logp[nodes[..., None], batch.signals["candidates"].to(nodes.device)]
+        return torch.nn.functional.one_hot(nodes, len(logp)).to(logp.dtype)
+
+    def starts(self, prompts: Sequence[np.ndarray]) -> Int[Tensor, "N"]:
+        """Return the node that each prompt, a path from the root, leads to.
+
+        Raises:
+            UsageError: a prompt leads to no node.
+        """
+        known: dict[tuple[int, ...], int] = {}
+        for path in {tuple(p.tolist()) for p in prompts}:
+            node = self.tree.node(path)
+            if node is None:
+                raise UsageError(f"the prompt {text_of(path)!r} leads to no node of the tree")
+            known[path] = node
+        return torch.tensor([known[tuple(p.tolist())] for p in prompts], dtype=torch.int64)
+
+    def candidates(
+        self, batch: Batch, n: int, temperature: float = 1.0, generator: torch.Generator | None = None
+    ) -> Int[Tensor, "N T n"]:
+        """Draw ``n`` tokens from the policy at every position of the responses, 0 after their end."""
+        lengths = torch.tensor([len(e.tokens) for e in batch.episodes], dtype=torch.int64)
+        nodes = self.tree.walk(batch.tokens.cpu(), lengths, self.starts([e.prompt for e in batch.episodes]))
+        inside = torch.arange(nodes.shape[1]) < lengths[:, None]
+        p = self.log_policy(temperature).detach().exp().cpu()[nodes.flatten()]
+        drawn = torch.multinomial(p, n, replacement=True, generator=generator)
+        return torch.where(inside[..., None], drawn.reshape(*nodes.shape, n), 0)
 
     def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
         """See :class:`assay.policies.base.Policy`: rows in order, as many to a part as their tokens allow."""
@@ -265,6 +332,15 @@ class TabularPolicy:
             raise UsageError(f"the policy in {folder} decides over another tree; load it with TabularPolicy.load")
         with torch.no_grad():
             self.logits.copy_(saved.logits)
+
+    @property
+    def width(self) -> int:
+        """Number of nodes: a hidden state is one of them as a one-hot vector."""
+        return len(self.logits)
+
+    def twin(self) -> TabularPolicy:
+        """Return a trainable copy with logits of its own."""
+        return TabularPolicy(self.tree, self.logits, self.logits.dtype)
 
     def frozen(self, folder: Path) -> TabularPolicy:
         """Return the policy that :meth:`save` wrote, without gradients."""
@@ -334,11 +410,22 @@ class TabularPolicy:
     # Episodes
 
     def episodes(
-        self, tokens: Int[Tensor, "N T"], lengths: Int[Tensor, "N"], temperature: float = 1.0
+        self,
+        tokens: Int[Tensor, "N T"],
+        lengths: Int[Tensor, "N"],
+        temperature: float = 1.0,
+        prompts: Sequence[np.ndarray] | None = None,
     ) -> list[Episode]:
-        """Return paths, or beginnings of paths, as episodes with this policy's log-probabilities and entropies."""
+        """Return paths, or pieces of paths, as episodes with this policy's log-probabilities and entropies.
+
+        Args:
+            tokens, lengths: what was decided.
+            temperature: at which.
+            prompts: the path to where each piece begins; the root if left out.
+        """
+        prompts = [np.zeros(0, dtype=np.int64)] * len(tokens) if prompts is None else prompts
         with torch.no_grad():
-            nodes = self.tree.walk(tokens, lengths)
+            nodes = self.tree.walk(tokens, lengths, self.starts(prompts))
             logprobs = self.log_policy(temperature).cpu()[nodes, tokens].to(torch.float32).numpy()
             entropies = self.node_entropy(temperature).cpu()[nodes].to(torch.float32).numpy()
         ids, out = tokens.numpy(), []
@@ -346,7 +433,7 @@ class TabularPolicy:
             ended = n > 0 and int(self.tree.children[nodes[i, n - 1], tokens[i, n - 1]]) < 0
             out.append(
                 Episode(
-                    prompt=np.zeros(0, dtype=np.int64),
+                    prompt=prompts[i],
                     tokens=ids[i, :n].copy(),
                     mask=np.ones(n, dtype=bool),
                     logprobs=logprobs[i, :n].copy(),
@@ -381,9 +468,15 @@ class TabularPolicy:
         return (self.tree.rewards if rewards is None else rewards).to(self.logits)
 
 
-def text_of(path: Sequence[int]) -> str:
+def text_of(path: Sequence[int] | np.ndarray) -> str:
     """Write a path as text: tokens joined by slashes."""
     return "/".join(map(str, path))
+
+
+def path_of(text: str) -> tuple[int, ...] | None:
+    """Read a path that :func:`text_of` wrote; ``None`` for any other text."""
+    parts = text.strip().split("/")
+    return tuple(map(int, parts)) if all(p.isascii() and p.isdigit() and len(p) < 10 for p in parts) else None
 
 
 def enumerate_groups(policy: TabularPolicy, size: int) -> tuple[Int[Tensor, "M G"], Float[Tensor, "M"]]:

@@ -32,6 +32,10 @@ class WeightedSum:
         self.weights = {name: float((weights or {}).get(name, 1.0)) for name in self.terms}
         self.needs = frozenset(n for t in self.terms.values() for n in getattr(t, "needs", ()))
 
+    @property
+    def members(self) -> list[Any]:
+        return list(self.terms.values())
+
     def __call__(self, batch: Batch) -> Reward:
         values, valid = torch.zeros_like(batch.rewards), torch.ones_like(batch.valid)
         tokens, terms = None, {}
@@ -42,4 +46,6 @@ class WeightedSum:
             if reward.tokens is not None:
                 tokens = self.weights[name] * reward.tokens + (0 if tokens is None else tokens)
             terms[name] = reward.values
+            if reward.tokens is not None:
+                terms[name] = terms[name] + torch.where(batch.mask, reward.tokens, 0).sum(-1)
         return Reward(values, tokens, valid, terms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
@@ -23,6 +24,13 @@ class Chain:
     def __init__(self, parts: Sequence[Any]):
         self.parts = [build("select", spec) for spec in parts]
         self.needs = frozenset(n for p in self.parts for n in getattr(p, "needs", ()))
+
+    @property
+    def members(self) -> list[Any]:
+        return self.parts
+
+    def replay(self, batch: Batch, rng: np.random.Generator) -> list[Batch]:
+        return [old for p in self.parts if hasattr(p, "replay") for old in p.replay(batch, rng)]
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         for select in self.parts:

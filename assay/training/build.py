@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from assay.training.warmup import demonstrations
 from assay.types import Task
 from assay.verify import KindVerifier
 from assay.verify.base import Verifier
+from assay.verify.episodes import judge_groups
 from assay.verify.make import make_verifier as verifier_of
 from assay.verify.pool import VerifierPool
 
@@ -91,7 +93,14 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
     size = {"prompts": settings.prompts, "group": settings.group}
     curriculum = build("curriculum", method.curriculum, stream=stream, **size)
-    rollout = build("rollout", method.rollout, sampling=sampling)
+    rollout = build(
+        "rollout",
+        method.rollout,
+        sampling=sampling,
+        judge=partial(judge_groups, verifier),
+        more=lambda: curriculum.next(trainer.step),
+        curriculum=curriculum,
+    )
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
@@ -101,7 +110,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
     check_fit(known, policy, warmup=config.warmup.steps > 0)
-    return Trainer(
+    trainer = Trainer(
         config=config,
         folder=folder or RunFolder.create(config),
         policy=policy,
@@ -115,6 +124,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
         random=random,
         reporter=reporter,
     )
+    return trainer
 
 
 def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = None) -> tuple[TrainStream, list[Task]]:

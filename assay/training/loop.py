@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.policies.base import Policy
 from assay.rollout.base import Rollout
+from assay.signals.base import Models
 from assay.tasks.split import TrainStream
 from assay.training.console import Reporter
 from assay.training.files import missing_files
@@ -30,12 +31,12 @@ from assay.training.metrics import rollout_metrics
 from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
-from assay.training.signals import compute_signals
-from assay.training.update import Averages, mini_batches, update
+from assay.training.signals import wants_reference
+from assay.training.step import learn, sample
+from assay.training.update import update
 from assay.training.warmup import demonstrations
-from assay.types import Group, Task
+from assay.types import Task
 from assay.verify.base import Verifier
-from assay.verify.episodes import judge_episodes
 
 
 @dataclass(slots=True)
@@ -57,7 +58,8 @@ class Clock:
 class Trainer:
     """One run: a policy, how it is asked, judged and improved, and where that is written down.
 
-    ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet.
+    ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
+    ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
@@ -79,6 +81,8 @@ class Trainer:
     reference: Policy | None = None
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
+    updates: int = field(default=0, init=False)
+    started: bool = field(default=False, init=False)
     _start: float = field(default_factory=time.perf_counter, init=False)
 
     def run(self, resume: bool = False) -> Interrupt:
@@ -144,13 +148,15 @@ class Trainer:
         """The RL stage, between an evaluation before and one after it."""
         total, samples = self.config.train.steps, self.config.evaluate.samples
         self.load_reference()
+        self.start_learners()
         with self.reporter.progress("RL", total, self.step) as tick:
             while not self.reinforced(interrupt):
                 # A run that is extended beyond its end is measured again at the new one.
                 self.folder.evaluation("after").unlink(missing_ok=True)
                 metrics = self.rl_step()
                 passed = metrics.get("pass_rate", float("nan"))
-                words = f"reward {metrics['reward/mean']:.3f}  pass {passed:.3f}  length {metrics['length/mean']:.0f}"
+                reward, length = metrics.get("reward/mean", float("nan")), metrics.get("length/mean", float("nan"))
+                words = f"reward {reward:.3f}  pass {passed:.3f}  length {length:.0f}"
                 tick(self.step, words)
                 if self.step % self.config.run.checkpoint_every == 0:
                     self.save()
@@ -177,44 +183,31 @@ class Trainer:
         """Ask, generate, verify, value, learn, observe."""
         clock, settings = Clock(), self.config.train
         with self.saved_on_failure(), clock("step"):
-            with clock("generate"):
-                asks = self.curriculum.next(self.step)
-                groups = self.rollout.collect(asks, self.engine, self.random("rollout"))
-            with clock("verify"):
-                groups = self.judge(groups)
-            batch = Batch.from_groups(groups)
-            with clock("signals"):
-                models = {"policy": self.policy} | ({"reference": self.reference} if self.reference else {})
-                compute_signals(
-                    batch, self.method.needs, models, self.config.rollout.temperature, settings.token_budget
-                )
-            with clock("value"):
-                self.method.value(batch)
-            with clock("update"):
-                metrics = self.learn(batch)
+            self.updates = 0
+            asks, models = self.curriculum.next(self.step), self.models
+            groups, batch = sample(
+                asks, self.rollout, self.engine, self.verifier, self.method, models, self.random("rollout"), clock
+            )
+            metrics = rollout_metrics(batch)
+            if len(batch):
+                with clock("update"):
+                    rng, parts = self.random("mini-batches"), settings.mini_batches
+                    metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
+            metrics |= getattr(self.rollout, "metrics", dict)()
             self.curriculum.observe(groups)
         self.step += 1
-        metrics |= rollout_metrics(batch)
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
-        if self.step % self.config.run.rollouts_every == 0:
+        if self.step % self.config.run.rollouts_every == 0 and len(batch):
             self.folder.save_rollouts(self.step, batch)
         return metrics
 
-    def learn(self, batch: Batch) -> dict[str, float]:
-        """Optimiser steps on a valued batch: ``epochs`` passes over ``mini_batches`` parts."""
-        settings, averages = self.config.train, Averages()
+    def rl_update(self, objective: Any, batch: Batch) -> dict[str, float]:
+        """One optimiser step of the RL stage, at the step's learning rate."""
+        settings = self.config.train
         per_step = settings.epochs * settings.mini_batches
-        groups = batch.prompt_group.unique()
-        done, lr = self.step * per_step, settings.lr
-        for _ in range(settings.epochs):
-            order = groups[torch.from_numpy(self.random("mini-batches").permutation(len(groups)))]
-            for part in mini_batches(batch, settings.mini_batches, order):
-                total = settings.steps * per_step
-                lr = self.set_lr(settings.lr, done, total, settings.ramp, settings.schedule)
-                metrics, _tokens = self.apply(self.method.objective, part)
-                averages.add(metrics)
-                done += 1
-        return {**averages.means(), "lr": lr}
+        done, self.updates = self.step * per_step + min(self.updates, per_step - 1), self.updates + 1
+        lr = self.set_lr(settings.lr, done, settings.steps * per_step, settings.ramp, settings.schedule)
+        return {**self.apply(objective, batch)[0], "lr": lr}
 
     # Pieces of a step
 
@@ -231,11 +224,6 @@ class Trainer:
             max_grad_norm=self.config.train.max_grad_norm,
             skip_idle=getattr(objective, "zero_advantage_is_idle", False),
         )
-
-    def judge(self, groups: Sequence[Group]) -> list[Group]:
-        """Attach a verdict to every episode."""
-        verdicts = iter(judge_episodes(self.verifier, [(g.task, e) for g in groups for e in g.episodes]))
-        return [group.judged([next(verdicts) for _ in group.episodes]) for group in groups]
 
     def measured(self, label: str, samples: int, interrupt: Interrupt) -> float | None:
         """Return pass@1 on the held-out tasks, measured unless it is stored already; ``None`` if nothing was judged."""
@@ -312,7 +300,7 @@ class Trainer:
 
     @property
     def needs_reference(self) -> bool:
-        return any(n.startswith("reference") for n in self.method.needs)
+        return wants_reference(self.method.needs)
 
     def load_reference(self) -> None:
         """Make the frozen policy that the RL stage started from."""
@@ -323,6 +311,29 @@ class Trainer:
                     "in another run.dir"
                 )
             self.reference = self.policy.frozen(self.folder.reference)
+
+    @property
+    def models(self) -> Models:
+        """What the method's signals and learners may run."""
+        rollout, train = self.config.rollout, self.config.train
+        return Models(
+            self.policy,
+            self.reference,
+            rollout.temperature,
+            train.token_budget,
+            self.random("signals"),
+            self.engine.encode,
+        )
+
+    def start_learners(self) -> None:
+        """Make what learners learn with, from the run's seed whatever was drawn before."""
+        if self.started or not self.method.learners:
+            return
+        with torch.random.fork_rng():
+            torch.manual_seed(int(self.random.fresh("learners").integers(2**62)))
+            for learner in self.method.learners:
+                learner.start(self.models)
+        self.started = True
 
     @contextmanager
     def saved_on_failure(self) -> Iterator[None]:
@@ -362,7 +373,9 @@ class Trainer:
             self.policy.save(folder / "policy")
             # Through a Python file, torch's error has the system's as its context.
             with open(folder / "trainer.pt", "wb") as file:
-                torch.save({**self.cheap_state(), "optimizer": self.optimizer.state_dict()}, file)
+                learners = [x.state_dict() for x in self.method.learners] if self.started else None
+                optimizer = self.optimizer.state_dict()
+                torch.save({**self.cheap_state(), "optimizer": optimizer, "learners": learners}, file)
 
         self.folder.save_checkpoint(self.stage, self.step, write)
 
@@ -387,6 +400,11 @@ class Trainer:
         self.folder.forget_after(stage, step)
         state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
         self.policy.load_weights(path / "policy")
+        if state.get("learners") is not None:
+            self.load_reference()
+            self.start_learners()
+            for learner, saved in zip(self.method.learners, state["learners"], strict=True):
+                learner.load_state_dict(saved)
         self.load_cheap_state(state)
         self.optimizer = self.new_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])

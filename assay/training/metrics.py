@@ -14,8 +14,10 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     ``pass_rate`` is over samples with a verdict, ``reward/*`` over samples with a reward; ``groups/zero_variance`` is
     the share of advantage groups whose rewards are all equal; ``entropy`` is the mean over sampled tokens, in nats, of
     the distribution each was drawn from; ``truncated``, ``abstained`` and ``unselected`` (a reward, but left out of the
-    update) are shares of all samples.
+    update) are shares of all samples. A step that was left without samples reports ``skipped`` 1.
     """
+    if not len(batch):
+        return {"skipped": 1.0}
     passed = [v.passed for v in batch.verdicts if v.passed is not None]
     lengths = [len(e.tokens) for e in batch.episodes]
     rewards = batch.rewards[batch.valid]

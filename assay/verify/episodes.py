@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.types import Episode, Task, Verdict
+from assay.types import Episode, Group, Task, Verdict
 from assay.verify.base import Verifier
 
 
@@ -22,3 +22,10 @@ def judge_episodes(verifier: Verifier, pairs: Sequence[tuple[Task, Episode]]) ->
     for i, verdict in zip(whole, found, strict=True):
         verdicts[i] = verdict
     return verdicts
+
+
+def judge_groups(verifier: Verifier, groups: Sequence[Group]) -> list[Group]:
+    """Return the groups with a verdict per episode; those that have verdicts come back as they are."""
+    open_ = [group for group in groups if not group.verdicts]
+    verdicts = iter(judge_episodes(verifier, [(g.task, e) for g in open_ for e in g.episodes]))
+    return [g if g.verdicts else g.judged([next(verdicts) for _ in g.episodes]) for g in groups]

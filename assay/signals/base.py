@@ -1,0 +1,107 @@
+"""The signal seam: what a part must know that only a model can tell, computed once per step for all who need it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.errors import RunError
+from assay.policies.base import Policy
+
+
+@dataclass(slots=True)
+class Models:
+    """What signals and learners may run.
+
+    Attributes:
+        policy: the one that is trained, as it stands.
+        reference: as it was when RL began; there if a signal asked for it.
+        temperature: of sampling.
+        token_budget: tokens of a pass.
+        rng: for draws; its state is in the checkpoint.
+        encode: prompt to token ids, as the engine does it.
+    """
+
+    policy: Policy
+    reference: Policy | None = None
+    temperature: float = 1.0
+    token_budget: int = 8192
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    encode: Any = None
+
+    @torch.no_grad()
+    def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:
+        """Return named quantities of a model on a batch, ``(N, T, ...)`` or ``(N,)`` each, from one pass.
+
+        Args:
+            batch: its episodes say prompts and tokens.
+            names: ``logprobs``, or any of :data:`assay.policies.base.QUANTITIES`.
+            model: ``policy`` or ``reference``.
+
+        Raises:
+            RunError: there is no such model in this run.
+        """
+        policy: Policy | None = getattr(self, model)
+        if policy is None:
+            raise RunError(f"a signal reads the {model} policy, which this run does not keep; let it name it in 'models'")
+        tables: dict[str, Tensor] = {}
+        live = set(names) - {"logprobs"}
+        for rows in policy.micro_batches(batch, self.token_budget):
+            output = policy.forward(batch.rows(rows), live, self.temperature)
+            for name in names:
+                values = output.logprobs if name == "logprobs" else output.live[name]
+                values = values.to(device=batch.logprobs.device, dtype=batch.logprobs.dtype)
+                per_token = not name.startswith("next_logprob")
+                shape = (len(batch), batch.tokens.shape[1], *values.shape[2:]) if per_token else (len(batch),)
+                table = tables.setdefault(name, values.new_zeros(shape))
+                if per_token:
+                    table[rows[:, None], torch.arange(values.shape[1])] = values
+                else:
+                    table[rows] = values
+        return tables or {name: torch.zeros_like(batch.logprobs) for name in names}
+
+
+@runtime_checkable
+class Signal(Protocol):
+    """Computes one quantity of a batch. It is hashable, and listed in the ``needs`` of the parts that read it.
+
+    ``name`` is its key in ``batch.signals``. An attribute ``models`` that holds ``"reference"`` asks for that policy.
+    A signal, like a part, may be a :class:`Learner`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, batch: Batch, models: Models) -> Tensor:
+        """Return the detached quantity; its first dimension is N."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Something with parameters of its own, trained beside the policy and kept in the checkpoint.
+
+    It makes modules and optimiser in :meth:`start`, before the first step, with torch's generator seeded by the run.
+    """
+
+    def start(self, models: Models) -> None: ...
+
+    def learn(self, batch: Batch, models: Models) -> dict[str, float]:
+        """Take the step's update, after the policy's; return metrics."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+def with_prompts(batch: Batch, prompts: Sequence[np.ndarray]) -> Batch:
+    """Return the batch with its responses read under other prompts ``(P_i,)``; its signals are left behind."""
+    episodes = [replace(e, prompt=p) for e, p in zip(batch.episodes, prompts, strict=True)]
+    return replace(batch, episodes=episodes, signals={}, live={})

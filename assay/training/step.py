@@ -1,0 +1,96 @@
+"""The two halves of an RL step, from left to right along the seams: sample a valued batch, learn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+
+from assay.batch import Batch
+from assay.engines.base import Engine
+from assay.method import Method
+from assay.rollout.base import Rollout
+from assay.signals.base import Models
+from assay.training.signals import compute_signals
+from assay.training.update import Averages, mini_batches
+from assay.types import Ask, Group
+from assay.verify.base import Verifier
+from assay.verify.episodes import judge_groups
+
+Clock = Callable[[str], AbstractContextManager[None]]
+
+
+def sample(
+    asks: Sequence[Ask],
+    rollout: Rollout,
+    engine: Engine,
+    verifier: Verifier,
+    method: Method,
+    models: Models,
+    rng: np.random.Generator,
+    clock: Clock = lambda _: nullcontext(),
+    dtype: torch.dtype = torch.float32,
+) -> tuple[list[Group], Batch]:
+    """Generate, verify and value: return the judged groups, and their batch with rewards, weights and advantages.
+
+    Args:
+        asks: what to ask.
+        rollout, engine, verifier, method: how.
+        models: what signals may run.
+        rng: every draw of the rollout comes from it.
+        clock: told what is being timed.
+        dtype: of the batch.
+    """
+    with clock("generate"):
+        groups = rollout.collect(asks, engine, rng)
+    with clock("verify"):
+        groups = judge_groups(verifier, groups)
+    batch = Batch.from_groups(groups, dtype)
+    if len(batch):
+        with clock("signals"):
+            compute_signals(batch, method.needs, models)
+        with clock("value"):
+            method.value(batch)
+    return groups, batch
+
+
+def learn(
+    batch: Batch,
+    method: Method,
+    models: Models,
+    rng: np.random.Generator,
+    apply: Callable[[Any, Batch], dict[str, float]],
+    epochs: int = 1,
+    parts: int = 1,
+) -> dict[str, float]:
+    """Update from a valued batch: the policy by mini-batches, then from what the selection replays, then the learners.
+
+    Args:
+        batch: valued.
+        method: its objective is minimised; ``select.replay`` and the learners have their turn.
+        models: what learners may run.
+        rng: orders the mini-batches.
+        apply: one optimiser step on an objective and a mini-batch; returns metrics.
+        epochs: passes over the batch.
+        parts: mini-batches per pass, each of whole groups.
+    """
+    averages = Averages()
+    groups = batch.prompt_group.unique()
+    for _ in range(epochs):
+        order = groups[torch.from_numpy(rng.permutation(len(groups)))]
+        for part in mini_batches(batch, parts, order):
+            averages.add(apply(method.objective, part))
+    metrics = averages.means()
+    replay = getattr(method.select, "replay", None)
+    if replay is not None:
+        again = Averages()
+        for old in replay(batch, rng):
+            old.totals = old.count()
+            again.add({f"replay/{k}": v for k, v in apply(method.objective, old).items()})
+        metrics |= again.means()
+    for learner in method.learners:
+        metrics |= learner.learn(batch, models)
+    return metrics
