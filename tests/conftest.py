@@ -17,10 +17,12 @@ jaxtyping.install_import_hook(
         "assay.ops",
         "assay.credit",
         "assay.objectives",
+        "assay.papers",
         "assay.policies.base",
         "assay.policies.tabular",
         "assay.rewards",
         "assay.select",
+        "assay.signals",
     ],
     "typechecker.check",
 )

@@ -102,7 +102,8 @@ def test_papers(capfd: pytest.CaptureFixture[str]) -> None:
     assert all("factory" not in r for r in rows)
     assert called(capfd, "papers").splitlines()[-1].startswith("226 papers: ")
     shown = json.loads(called(capfd, "papers", "show", "S014", "--json"))
-    assert (shown["id"], shown["name"]) == ("S014", "dispo")
+    assert (shown["id"], shown["name"], shown["state"]) == ("S014", "DISPO", shown["state"])
+    assert "log pi" in shown["text"] and "right_low=0.2" in shown["options"]
     assert "dispo" in called(capfd, "papers", "show", "dispo")
 
 

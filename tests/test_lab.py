@@ -80,7 +80,7 @@ def test_arms_run_on_the_same_seeds_and_finished_runs_are_kept(fake: Fake, tmp_p
     record = run_claim(CLAIM, tmp_path, [3, 5])
     assert fake.ran == [("grpo", 3), ("S001", 3), ("grpo", 5), ("S001", 5)]
     assert record["effect"] == pytest.approx({"value": 1.0, "low": 1.0, "high": 1.0, "seeds": 2})
-    assert record["shown"] is True and record["means"] == pytest.approx({"a": 0.4, "b": 1.4})
+    assert record["verdict"] == "shown" and record["means"] == pytest.approx({"a": 0.4, "b": 1.4})
     assert json.loads((tmp_path / "settings.json").read_text())["setting"]["knob"] == 1
     again = run_claim(CLAIM, tmp_path, [3, 5])
     assert len(fake.ran) == 4 and again == record

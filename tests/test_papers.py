@@ -20,17 +20,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that is the package's only place for implementations, and an empty register."""
     monkeypatch.setattr(papers, "__path__", [str(tmp_path)])
     monkeypatch.setattr(catalogue, "_REGISTERED", {})
+    monkeypatch.setattr(catalogue, "results", lambda: {"S014": {"verdict": "shown"}, "S015": {"verdict": "opposite"}})
+    for name in implementations():
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(papers, name.rpartition(".")[2], raising=False)
     yield tmp_path
-    for name in [n for n in sys.modules if re.match(r"assay\.papers\.s\d{3}_", n)]:
-        module = sys.modules[name]
-        if str(tmp_path) in str(getattr(module, "__file__", "")):
-            del sys.modules[name]
+    for name in implementations():
+        del sys.modules[name]
+
+
+def implementations() -> list[str]:
+    """Modules of papers imported so far."""
+    return [name for name in sys.modules if re.match(r"assay\.papers\.s\d{3}_", name)]
 
 
 DISPO = """
 from assay.papers import paper
 
-@paper("S014", "DISPO", arxiv="2602.00983", seams=["objective", "credit"], state="shown")
+@paper("S014", "DISPO", arxiv="2602.00983", seams=["objective", "credit"])
 def dispo(clip: float = 0.2):
     from assay.method import Method
     return Method()
@@ -139,7 +146,8 @@ def test_a_paper_is_registered_once(folder: Path) -> None:
         papers.paper("S014", "DISPO", seams=["objective"])(second)
 
 
-def test_state_defaults_to_exact_and_the_index_keeps_its_number(folder: Path) -> None:
-    papers.paper("S014", "DISPO", seams=["objective"])(lambda: None)
-    row = papers.find("S014")
-    assert (row.state, row.arxiv) == ("exact", "2602.00983")
+def test_the_state_is_what_the_lab_found_and_the_index_keeps_its_number(folder: Path) -> None:
+    for key, state in (("S014", "shown"), ("S015", "exact"), ("S016", "exact")):
+        papers.paper(key, "a name", seams=["objective"])(lambda: None)
+        assert papers.find(key).state == state
+    assert papers.find("S014").arxiv == "2602.00983"

@@ -62,5 +62,5 @@ def lab(
     print(
         f"effect {effect['value']:+.4f} [{effect['low']:+.4f}, {effect['high']:+.4f}], {effect['seeds']} paired seeds"
     )
-    print(f"{'shown' if record['shown'] else 'not shown'}; record: {path}")
+    print(f"{record['verdict']}; record: {path}")
     return 0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, plain, print_table
+
+if TYPE_CHECKING:
+    from assay.papers import PaperRow
 
 
 def papers_list(as_json: AsJson = False) -> int:
@@ -34,7 +38,7 @@ def papers_list(as_json: AsJson = False) -> int:
 
 
 def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int:
-    """Show one paper's row.
+    """Show one paper: what it changes, its equation, its options, its claim and what the lab found.
 
     Args:
         key: its id, e.g. S014.
@@ -42,9 +46,32 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
     """
     from assay.papers import find
 
-    row = plain(find(key))
+    found = find(key)
+    row = plain(found) | about(found)
     if as_json:
         print(json.dumps(row))
-    else:
-        print("\n".join(f"{k:>8}  {' '.join(v) if isinstance(v, list | tuple) else v}" for k, v in row.items() if v))
+        return 0
+    text = row.pop("text")
+    print("\n".join(f"{k:>8}  {' '.join(v) if isinstance(v, list | tuple) else v}" for k, v in row.items() if v))
+    if text:
+        print(f"\n{text}")
     return 0
+
+
+def about(row: PaperRow) -> dict[str, Any]:
+    """What an implementation says of itself: its options and docstring, and its claim with the lab's finding."""
+    from assay.lab.claim import claims_made
+    from assay.lab.results import results
+
+    out: dict[str, Any] = {"options": "", "claim": "", "lab": "", "text": ""}
+    if row.factory is not None:
+        parameters = inspect.signature(row.factory).parameters.values()
+        out["options"] = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
+        out["text"] = inspect.getdoc(row.factory) or ""
+    if claim := claims_made().get(row.id):
+        out["claim"] = claim.text
+        out["lab"] = f"not run yet; `assay lab {row.id}` runs it"
+    if result := results().get(row.id):
+        effect = f"{result['value']:+.3f} [{result['low']:+.3f}, {result['high']:+.3f}]"
+        out["lab"] = f"{result['verdict']}: {result['measure']} {effect}, {result['seeds']} paired seeds"
+    return out

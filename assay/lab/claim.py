@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,9 @@ class Claim:
         baseline: the arm it is compared with.
         measure: the number of each run that is compared; larger is better.
         options: knobs of the setting that differ from its defaults.
+        sweep: knobs tried alike for every arm, e.g. ``{"lr": (0.1, 0.3, 1.0)}``: each arm takes what does best for it
+            on the ``tuning`` seeds.
+        tuning: those seeds; none of the runs that count uses them.
     """
 
     paper: str
@@ -32,6 +35,8 @@ class Claim:
     baseline: str
     measure: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    tuning: Sequence[int] = (1000, 1001, 1002)
 
 
 _CLAIMS: dict[str, Claim] = {}
@@ -45,6 +50,11 @@ def claims(claim: Claim) -> Claim:
     if _CLAIMS.setdefault(claim.paper, claim) != claim:
         raise ValueError(f"{claim.paper} has two claims")
     return claim
+
+
+def claims_made() -> Mapping[str, Claim]:
+    """Return the claims of the papers imported so far, by id."""
+    return _CLAIMS
 
 
 def claim_of(key: str) -> Claim:

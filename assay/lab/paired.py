@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 import time
@@ -23,7 +24,7 @@ from assay.training.files import write_text
 class Effect:
     """Mean difference of two arms over paired seeds, with the ends of its 95% interval.
 
-    ``shown`` iff the interval lies above zero.
+    The claim is ``shown`` iff the interval lies above zero, and the ``opposite`` is iff it lies below.
     """
 
     value: float
@@ -34,6 +35,10 @@ class Effect:
     @property
     def shown(self) -> bool:
         return self.low > 0
+
+    @property
+    def verdict(self) -> str:
+        return "shown" if self.low > 0 else "opposite" if self.high < 0 else "not shown"
 
 
 def paired_effect(better: Sequence[float], baseline: Sequence[float], confidence: float = 0.95) -> Effect:
@@ -63,7 +68,8 @@ def run_claim(
 ) -> dict[str, Any]:
     """Run every arm on every seed and return the record of it, which JSON can hold.
 
-    What is going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other
+    If the claim has a sweep, every arm first runs each of its combinations on the tuning seeds and takes the one with
+    the largest mean, the first of equals. What is going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other
     settings is refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
 
     Args:
@@ -78,7 +84,14 @@ def run_claim(
     """
     if len(set(seeds)) < 2:
         raise UsageError("a claim is run on two or more different seeds, or its effect has no interval")
-    setting = load(claim.setting, {**claim.options, **(options or {})})
+    if clash := set(seeds) & set(claim.tuning if claim.sweep else ()):
+        raise UsageError(f"seed {min(clash)} is one that the sweep of {claim.paper} tunes on; take others")
+    base = {**claim.options, **(options or {})}
+    choices = [
+        {k: v for k, v in zip(claim.sweep, values, strict=True) if k not in (options or {})}
+        for values in itertools.product(*claim.sweep.values())
+    ]
+    choices = list({json.dumps(c): c for c in choices}.values())
     plan = {
         "paper": claim.paper,
         "claim": claim.text,
@@ -86,22 +99,49 @@ def run_claim(
         "better": claim.better,
         "baseline": claim.baseline,
         "arms": {name: dict(arm) for name, arm in claim.arms.items()},
-        "setting": {"name": claim.setting, **setting.describe()},
+        "setting": {"name": claim.setting, **load(claim.setting, {**base, **choices[0]}).describe()},
+        "sweep": {k: list(v) for k, v in claim.sweep.items() if k not in (options or {})},
+        "tuning": list(claim.tuning) if len(choices) > 1 else [],
         "seeds": list(dict.fromkeys(seeds)),
     }
     folder.mkdir(parents=True, exist_ok=True)
     _settle(folder / "settings.json", plan)
+
+    def run(arm: str, seed: int, choice: Mapping[str, Any]) -> dict[str, float]:
+        setting = load(claim.setting, {**base, **choice})
+        name = "@".join([arm, *(f"{k}={v}" for k, v in choice.items())])
+        path = folder / f"seed-{seed}" / name / "result.json"
+        found = _once(path, functools.partial(setting.run, claim.arms[arm], seed))
+        say(f"{claim.paper} seed {seed} {name}: {claim.measure} {found[claim.measure]:.4f}")
+        return found
+
+    chosen: dict[str, dict[str, Any]] = {}
+    tried: dict[str, list[dict[str, Any]]] = {}
+    for arm in claim.arms:
+        if len(choices) == 1:
+            chosen[arm] = choices[0]
+            continue
+        tried[arm] = [
+            {**c, "mean": float(np.mean([run(arm, seed, c)[claim.measure] for seed in claim.tuning]))} for c in choices
+        ]
+        means = [t["mean"] for t in tried[arm]]
+        chosen[arm] = choices[means.index(max(means))]
     runs: list[dict[str, Any]] = []
     for seed in dict.fromkeys(seeds):
-        for arm, spec in claim.arms.items():
-            path = folder / f"seed-{seed}" / arm / "result.json"
-            found = _once(path, functools.partial(setting.run, spec, seed))
-            runs.append({"seed": seed, "arm": arm, **found})
-            say(f"{claim.paper} seed {seed} {arm}: {claim.measure} {found[claim.measure]:.4f}")
+        for arm in claim.arms:
+            runs.append({"seed": seed, "arm": arm, **run(arm, seed, chosen[arm])})
     values = {arm: [r[claim.measure] for r in runs if r["arm"] == arm] for arm in claim.arms}
     effect = paired_effect(values[claim.better], values[claim.baseline])
-    means = {arm: float(np.mean(v)) for arm, v in values.items()}
-    return {**plan, "runs": runs, "means": means, "effect": asdict(effect), "shown": effect.shown}
+    average = {arm: float(np.mean(v)) for arm, v in values.items()}
+    return {
+        **plan,
+        "tried": tried,
+        "chosen": chosen,
+        "runs": runs,
+        "means": average,
+        "effect": asdict(effect),
+        "verdict": effect.verdict,
+    }
 
 
 def _settle(path: Path, plan: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from importlib import resources
 from typing import Any, Literal, TypeVar
 
 from assay.errors import UsageError, nearest
+from assay.lab.results import results
 from assay.registry import call
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +53,7 @@ class PaperRow:
         name: what the method is called.
         seams: what it changes against the default, in the order of the data flow.
         state: ``absent`` not implemented; ``exact`` the mathematics is there and tested; ``shown`` the lab also
-            recorded the effect it claims.
+            recorded the effect it claims, see :mod:`assay.lab.results`.
         factory: makes the method; ``None`` while absent.
     """
 
@@ -75,7 +76,6 @@ def paper(
     *,
     arxiv: str | None = None,
     seams: Sequence[str],
-    state: Literal["exact", "shown"] = "exact",
 ) -> Callable[[F], F]:
     """Register a factory, usually of an :class:`assay.method.Method`, as the implementation of paper ``id``.
 
@@ -84,7 +84,6 @@ def paper(
         name: what the paper calls its method.
         arxiv: must agree with the index where the index has a number.
         seams: what the method replaces.
-        state: what has been established of it.
 
     Raises:
         ValueError: an id, seam or arXiv number that contradicts the index, or a second factory for the same paper.
@@ -102,6 +101,8 @@ def paper(
         if known is not None and known.factory is not None and _origin(known.factory) != _origin(factory):
             raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
         ordered = tuple(s for s in SEAMS if s in seams)
+        shown = results().get(id, {}).get("verdict") == "shown"
+        state: State = "shown" if shown else "exact"
         _REGISTERED[id] = replace(row, name=name, arxiv=arxiv or row.arxiv, seams=ordered, state=state, factory=factory)
         return factory
 

@@ -49,7 +49,9 @@ class Models:
         """
         policy: Policy | None = getattr(self, model)
         if policy is None:
-            raise RunError(f"a signal reads the {model} policy, which this run does not keep; let it name it in 'models'")
+            raise RunError(
+                f"a signal reads the {model} policy, which this run does not keep; let it name it in 'models'"
+            )
         tables: dict[str, Tensor] = {}
         live = set(names) - {"logprobs"}
         for rows in policy.micro_batches(batch, self.token_budget):

@@ -93,12 +93,13 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
     size = {"prompts": settings.prompts, "group": settings.group}
     curriculum = build("curriculum", method.curriculum, stream=stream, **size)
+    made: list[Trainer] = []  # a rollout that asks for more prompts does so in the trainer's step
     rollout = build(
         "rollout",
         method.rollout,
         sampling=sampling,
         judge=partial(judge_groups, verifier),
-        more=lambda: curriculum.next(trainer.step),
+        more=lambda: curriculum.next(made[0].step),
         curriculum=curriculum,
     )
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
@@ -124,6 +125,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
         random=random,
         reporter=reporter,
     )
+    made.append(trainer)
     return trainer
 
 

@@ -26,7 +26,9 @@ def name_of(need: str | Signal) -> str:
 
 def wants_reference(needs: Collection[str | Signal]) -> bool:
     """Whether some signal reads the policy that RL began with."""
-    return any(source(n)[0] == "reference" if isinstance(n, str) else "reference" in getattr(n, "models", ()) for n in needs)
+    return any(
+        source(n)[0] == "reference" if isinstance(n, str) else "reference" in getattr(n, "models", ()) for n in needs
+    )
 
 
 def check_signals(needs: Collection[str | Signal], live: Collection[str], policy: Policy) -> None:

@@ -1,0 +1,79 @@
+"""What the lab found, for the index of papers and for docs/lab.md: ``python -m assay.lab.results [FOLDER]``.
+
+Reads the records ``FOLDER/SNNN.json`` (lab/ unless given), and writes their summary, which the package ships, and the
+table ``docs/lab.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+FILE = "results.json"
+
+INTRODUCTION = """
+# What the lab found
+
+Made by `python -m assay.lab.results` from the records in `lab/`; do not edit. Each row is a claim of a paper, put into
+a small controlled setting before it was run: the method against a baseline on the same seeds, with equal rollouts and
+the same sweep of learning rates for both. The effect is the mean difference of the measure over paired seeds, with
+Student's 95% interval; *shown* if the interval lies above zero, *opposite* if it lies below. A small setting that does
+not show a claim says nothing against the paper at its own scale.
+"""
+
+
+@cache
+def results() -> Mapping[str, Mapping[str, Any]]:
+    """Return the shipped summary by paper: effect, interval, seeds, verdict, measure and setting."""
+    file = resources.files("assay.lab").joinpath(FILE)
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def summary(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a record the package ships."""
+    return {
+        "claim": record["claim"],
+        "setting": record["setting"]["name"],
+        "better": record["better"],
+        "baseline": record["baseline"],
+        "measure": record["measure"],
+        "means": {arm: record["means"][arm] for arm in (record["better"], record["baseline"])},
+        **record["effect"],
+        "verdict": record["verdict"],
+    }
+
+
+def page(found: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
+    """Return docs/lab.md."""
+    rows = ["| paper | claim | setting | measure | baseline → method | effect [95% interval] | seeds | verdict |"]
+    rows.append("|" + "---|" * 8)
+    for key, r in sorted(found.items()):
+        means = f"{r['means'][r['baseline']]:.3f} ({r['baseline']}) → {r['means'][r['better']]:.3f} ({r['better']})"
+        effect = f"{r['value']:+.3f} [{r['low']:+.3f}, {r['high']:+.3f}]"
+        cells = [f"{key} {titles[key]}", r["claim"], f"`{r['setting']}`", f"`{r['measure']}`", means, effect]
+        rows.append("| " + " | ".join([*cells, str(r["seeds"]), f"*{r['verdict']}*"]) + " |")
+    verdicts = [r["verdict"] for r in found.values()]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("shown", "not shown", "opposite") if v in verdicts)
+    return INTRODUCTION.lstrip() + f"\n{len(found)} claims: {counts}.\n\n" + "\n".join(rows) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write summary and table."""
+    from assay.papers import rows
+
+    folder = Path(arguments[0] if arguments else "lab")
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("S*.json"))]
+    found = {record["paper"]: summary(record) for record in records}
+    (Path(__file__).parent / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    text = page(found, {row.id: row.name for row in rows()})
+    (folder.parent / "docs" / "lab.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
