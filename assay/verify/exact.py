@@ -43,5 +43,6 @@ class Exact:
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """Return ``text`` cut to ``width`` characters for a feedback line."""
-    return text if len(text) <= width else text[: width - 3] + "..."
+    """Return ``text`` cut to ``width`` characters for a feedback line, with a mark for what cannot be printed."""
+    text = text if len(text) <= width else text[: width - 3] + "..."
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -158,7 +158,7 @@ class Sql:
         }
         passed = right == count
         complaint = next((o.get("error") or o.get("complaint", "") for o in outcomes if o.get("complaint") != ""), "")
-        return Verdict(float(passed), passed, parts, f"the query {complaint}" if complaint else "")
+        return Verdict(float(passed), passed, parts, shorten(f"the query {complaint}", 300) if complaint else "")
 
     def _blame(self, engine: Engine, database: str, gold: Any, failure: Failure) -> dict[str, Any]:
         """Say whether a call that the worker did not survive was the query's fault: is it well without the query?"""

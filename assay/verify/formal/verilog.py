@@ -12,6 +12,7 @@ import numpy as np
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
+from assay.verify.exact import shorten
 from assay.verify.formal.circuit import IVERILOG, NAME, YOSYS, Circuit, Port, equivalent, escape, read, read_task
 from assay.verify.formal.simulate import agrees, outputs, printed, simulate
 from assay.verify.formal.tool import first_error, program_of
@@ -71,7 +72,7 @@ class Verilog:
         if source is None or not source.strip():
             return self._verdict(parts, "no module found")
         if found := escape(source, str(reference.get("testbench", ""))):
-            return self._verdict(parts, f"uses {found}, which a circuit has no use for")
+            return self._verdict(parts, f"uses {shorten(found)}, which a circuit has no use for")
         mine, result = read(source, module, self.seconds)
         if result.status == "fault":
             return Verdict.abstain(result.reason)

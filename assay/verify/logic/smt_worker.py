@@ -70,7 +70,7 @@ def implied(declarations: str, premises: str, term: str, wanted: str | None) -> 
 
     assertion = f"(assert {term})"
     try:
-        z3.parse_smt2_string(declarations + assertion)
+        z3.parse_smt2_string(declarations + assertion, ctx=z3.Context())
     except z3.Z3Exception as error:
         return {"error": _first_line(error)}
     solver = _solver(declarations + premises + f"(assert (not {term}))")
@@ -87,8 +87,10 @@ def implied(declarations: str, premises: str, term: str, wanted: str | None) -> 
 def _solver(script: str) -> Any:
     import z3
 
-    solver = z3.Solver()
-    solver.add(z3.parse_smt2_string(script))
+    # In a context of its own a solver does not remember what was asked before, so that it finds the same model again.
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
+    solver.add(z3.parse_smt2_string(script, ctx=context))
     return solver
 
 

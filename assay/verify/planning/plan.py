@@ -76,7 +76,7 @@ class PddlPlan(Puzzle):
         for step in plan:
             after, why = world.apply(state, step)
             if after is None:
-                complaint = f"step {done + 1} {shorten(_printable(str(step)), 80)} fails: {shorten(why, 120)}"
+                complaint = f"step {done + 1} {shorten(str(step), 80)} fails: {shorten(why, 120)}"
                 break
             state, done = after, done + 1
         reached = sum(world.holds(goal, state, binding) for goal, binding in goals)
@@ -95,10 +95,6 @@ class PddlPlan(Puzzle):
                 complaint = f"the plan {many or f'costs {cost:g}, at most {puzzle.cost:g}'} are allowed"
         progress = sum(world.holds(goal, state, binding) for goal, binding in open_goals)
         return self.verdict(complaint, progress / len(open_goals) if open_goals else 0.0, parts)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:100])
 
 
 def _cost(world: World, state: State, steps: int) -> float:

@@ -118,7 +118,7 @@ entry(
     cases=[Case(r"(a+)+$", ["aaa"])],
     options={"seconds": 0.2},
     seconds=1.0,
-    abstains="matching: took longer",
+    abstains="took longer",
 )
 entry(
     "format",
