@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -64,6 +65,23 @@ class Policy(Protocol):
         Args:
             batch: its episodes say prompts and tokens.
             live: names of :data:`QUANTITIES`, with gradient as well.
+            temperature: divides the logits.
+        """
+        ...
+
+    def continuations(
+        self,
+        batch: Batch,
+        at: Sequence[Sequence[int]],
+        what: Sequence[Sequence[np.ndarray]],
+        temperature: float = 1.0,
+    ) -> Float[Tensor, "N K A"]:
+        """Log-probabilities of other texts after prefixes of the responses, with gradient; zero after their ends.
+
+        Args:
+            batch: its episodes say prompts and responses.
+            at: for each response, after how many of its tokens each continuation begins; at most K.
+            what: for each response, as many arrays of token ids, of at most A tokens.
             temperature: divides the logits.
         """
         ...

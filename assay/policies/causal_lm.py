@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from jinja2 import TemplateError
 from torch import Tensor
 
@@ -20,6 +20,7 @@ from assay.policies.base import QUANTITIES, Policy, PolicyOutput
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs
 from assay.policies.norm import fuse_norms
+from assay.policies.probes import Probes, padded
 from assay.policies.rotary import fuse_rotary
 from assay.policies.statistics import STATISTICS, statistics
 from assay.types import Prompt
@@ -139,6 +140,31 @@ class CausalLM:
             target = torch.full((len(responses),), int(name.partition("@")[2]), device=self.device)
             out.live[name] = token_logprobs(hidden[layout.predictors[last]], self.head, target)[0]
         return out
+
+    def continuations(
+        self,
+        batch: Batch,
+        at: Sequence[Sequence[int]],
+        what: Sequence[Sequence[np.ndarray]],
+        temperature: float = 1.0,
+    ) -> Float[Tensor, "N K A"]:
+        """See :class:`assay.policies.base.Policy`. One pass, in which each prefix is computed once."""
+        found = [[torch.from_numpy(c) for c in many] for many in what]
+        prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
+        # What stands after the last branch is seen by nobody.
+        responses = [
+            torch.from_numpy(e.tokens[: max(points, default=0)]) for e, points in zip(batch.episodes, at, strict=True)
+        ]
+        lengths = torch.zeros(len(found), max(map(len, found), default=0), dtype=torch.int64)
+        for i, many in enumerate(found):
+            lengths[i, : len(many)] = torch.tensor([len(c) for c in many], dtype=torch.int64)
+        if not int(lengths.sum()):
+            return torch.zeros(*lengths.shape, 0, device=self.device)
+        layout = Probes([torch.from_numpy(p) for p in prompts], responses, prompt_of, at, found, self.device)
+        hidden = self.hidden(layout.tokens, layout)
+        targets = torch.cat([c for many in found for c in many]).to(self.device)
+        logprobs, _ = token_logprobs(hidden[layout.predictors], self.head, targets, temperature)
+        return padded(logprobs, lengths)
 
     @torch.no_grad()
     def candidates(

@@ -21,9 +21,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from assay.batch import Batch
+from assay.batch import Batch, pad
 from assay.errors import UsageError
 from assay.policies.base import QUANTITIES, PolicyOutput
+from assay.policies.probes import padded
 from assay.types import Episode
 
 FILE = "model.safetensors"
@@ -272,6 +273,36 @@ class TabularPolicy:
                 raise UsageError(f"the prompt {text_of(path)!r} leads to no node of the tree")
             known[path] = node
         return torch.tensor([known[tuple(p.tolist())] for p in prompts], dtype=torch.int64)
+
+    def continuations(
+        self,
+        batch: Batch,
+        at: Sequence[Sequence[int]],
+        what: Sequence[Sequence[np.ndarray]],
+        temperature: float = 1.0,
+    ) -> Float[Tensor, "N K A"]:
+        """See :class:`assay.policies.base.Policy`.
+
+        Raises:
+            UsageError: a continuation is no path of the tree.
+        """
+        prompts = [
+            np.concatenate([e.prompt, e.tokens[:after]])
+            for e, points in zip(batch.episodes, at, strict=True)
+            for after in points
+        ]
+        rows = [c for many in what for c in many]
+        lengths = torch.zeros(len(what), max(map(len, what), default=0), dtype=torch.int64)
+        for i, many in enumerate(what):
+            lengths[i, : len(many)] = torch.tensor([len(c) for c in many], dtype=torch.int64)
+        if not rows:
+            return torch.zeros(*lengths.shape, 0, dtype=self.logits.dtype)
+        sizes = torch.tensor([len(c) for c in rows], dtype=torch.int64)
+        tokens = pad(rows, int(sizes.max()), np.int64)
+        nodes = self.tree.walk(tokens, sizes, self.starts(prompts))
+        inside = torch.arange(tokens.shape[1]) < sizes[:, None]
+        device = self.logits.device
+        return padded(self.log_policy(temperature)[nodes.to(device), tokens.to(device)][inside.to(device)], lengths)
 
     def candidates(
         self, batch: Batch, n: int, temperature: float = 1.0, generator: torch.Generator | None = None
