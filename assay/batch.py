@@ -74,6 +74,7 @@ class Batch:
         advantages: ``(N, T)``, zero outside ``mask``.
         weights: ``(N,)``, 0 drops a sample from statistics and update.
         signals: detached quantities asked for with ``needs``; first dimension N.
+        whole: names of signals whose second dimension is not that of tokens, even where it is as long.
         live: quantities with a gradient asked for with ``live``, set for the micro-batch being differentiated.
         totals: counts over the mini-batch this batch is (a part of).
     """
@@ -94,6 +95,7 @@ class Batch:
     reward_terms: dict[str, Tensor] = field(default_factory=dict)
     signals: dict[str, Tensor] = field(default_factory=dict)
     live: dict[str, Tensor] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
     totals: Totals | None = None
 
     @classmethod
@@ -152,12 +154,13 @@ class Batch:
         """Return the samples at ``index``, trimmed to their longest response, under the same ``totals``."""
         width = max((len(self.episodes[i].tokens) for i in index.tolist()), default=0)
 
-        def take(value: Any) -> Any:
+        def take(value: Any, whole: bool = False) -> Any:
             if isinstance(value, Tensor):
                 value = value[index.to(value.device)]
-                return value[:, :width] if value.ndim > 1 and value.shape[1] == self.tokens.shape[1] else value
+                tokens = value.ndim > 1 and value.shape[1] == self.tokens.shape[1] and not whole
+                return value[:, :width] if tokens else value
             if isinstance(value, dict):
-                return {k: take(v) for k, v in value.items()}
+                return {k: take(v, k in self.whole) for k, v in value.items()}
             if isinstance(value, Sequence):
                 return [value[i] for i in index.tolist()]
             return value

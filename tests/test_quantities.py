@@ -91,7 +91,13 @@ def test_a_tabular_policy() -> None:
     policy = TabularPolicy.random(Tree.of([[0, 1, 0], [1, [0, 1]]]), seed=0)
     batch = batch_of(policy.leaf_episodes(torch.tensor([0, 2, 4])))
     batch.signals["candidates"] = torch.zeros(3, 3, 2, dtype=torch.int64)
+    batch.signals["continuations_at"] = torch.tensor([[-1, 0], [1, -1], [0, 1]])
+    batch.signals["continuations"] = torch.tensor([[[-1, -1], [0, 2]], [[1, -1], [-1, -1]], [[1, -1], [0, -1]]])
     out = policy.forward(batch, sorted(policy.quantities), 0.5)
+    asked = out.live.pop("continuation_logprobs")
+    log = policy.log_policy(0.5)
+    expected = [[[0, 0], [log[0, 0], log[1, 2]]], [[log[1, 1], 0], [0, 0]], [[log[0, 1], 0], [log[2, 0], 0]]]
+    np.testing.assert_allclose(asked.detach(), [[[float(x) for x in c] for c in row] for row in expected])
     assert policy.quantities == QUANTITIES - {"next_logprob"}
     # The second path goes left at the root (two children), then takes the third of three.
     z = [policy.logits[0, :2], policy.logits[1, :3]]

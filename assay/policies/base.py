@@ -15,7 +15,16 @@ from torch import Tensor
 from assay.batch import Batch
 
 QUANTITIES = frozenset(
-    {"entropy", "self_certainty", "logit", "mean_logprob", "candidate_logprobs", "hidden", "next_logprob"}
+    {
+        "entropy",
+        "self_certainty",
+        "logit",
+        "mean_logprob",
+        "candidate_logprobs",
+        "continuation_logprobs",
+        "hidden",
+        "next_logprob",
+    }
 )
 """What a policy may compute beside log-probabilities, z being the logits a token is drawn from:
 
@@ -25,6 +34,9 @@ QUANTITIES = frozenset(
 - ``mean_logprob`` ``(N, T)``: mean over the vocabulary of log p, after temperature;
 - ``candidate_logprobs`` ``(N, T, n)``: log p of the tokens in ``batch.signals["candidates"]`` ``(N, T, n)``, after
   temperature;
+- ``continuation_logprobs`` ``(N, K, A)``: log p of other texts after prefixes of the response, after temperature: of
+  ``batch.signals["continuations"]`` ``(N, K, A)`` after as many tokens as ``batch.signals["continuations_at"]``
+  ``(N, K)`` says, both -1 where there is none; zero there;
 - ``hidden`` ``(N, T, D)``: the last hidden state, which predicts the token; ``hidden@0.5``: that of the layer at this
   share of the depth;
 - ``next_logprob@ID`` ``(N,)``: log p of token ID right after the response, before temperature.

@@ -20,7 +20,7 @@ from assay.policies.base import QUANTITIES, Policy, PolicyOutput
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs
 from assay.policies.norm import fuse_norms
-from assay.policies.probes import Probes, padded
+from assay.policies.probes import Probes, asked, padded
 from assay.policies.rotary import fuse_rotary
 from assay.policies.statistics import STATISTICS, statistics
 from assay.types import Prompt
@@ -132,6 +132,8 @@ class CausalLM:
                 candidates = batch.signals["candidates"].to(self.device)[cells]
             for name, flat in statistics(hidden[at], self.head, targets, found, temperature, candidates).items():
                 out.live[name] = spread(flat)
+        if "continuation_logprobs" in live:
+            out.live["continuation_logprobs"] = asked(self, batch, temperature)
         if "hidden" in live:
             out.live["hidden"] = spread(hidden[at])
         for name, states in zip(depths, inner, strict=True):

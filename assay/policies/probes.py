@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from assay.batch import Batch
 from assay.policies.attention import FromRows, RowMap, ToRows, count_up
+from assay.policies.base import Policy
 from assay.policies.causal import causal
 
 
@@ -117,6 +119,20 @@ class Probes:
             )
             out = torch.cat([out, beside], 2)
         return FromRows.apply(out.transpose(1, 2), self.map)[None]
+
+
+def asked(policy: Policy, batch: Batch, temperature: float) -> Float[Tensor, "N K A"]:
+    """Return the quantity ``continuation_logprobs``: what the batch's signals ask a policy for."""
+    at = batch.signals["continuations_at"].cpu().tolist()
+    what = batch.signals["continuations"].cpu().numpy()
+    # One that is missing in front of others counts as empty, so that each keeps its place.
+    texts = [
+        [tokens[tokens >= 0] if a >= 0 else tokens[:0] for a, tokens in zip(row, many, strict=True)]
+        for row, many in zip(at, what, strict=True)
+    ]
+    found = policy.continuations(batch, [[max(a, 0) for a in row] for row in at], texts, temperature)
+    short = what.shape[2] - found.shape[2]
+    return torch.nn.functional.pad(found, (0, short))
 
 
 def padded(flat: Tensor, lengths: Int[Tensor, "N K"]) -> Tensor:

@@ -24,7 +24,7 @@ from torch import Tensor
 from assay.batch import Batch, pad
 from assay.errors import UsageError
 from assay.policies.base import QUANTITIES, PolicyOutput
-from assay.policies.probes import padded
+from assay.policies.probes import asked, padded
 from assay.types import Episode
 
 FILE = "model.safetensors"
@@ -231,6 +231,9 @@ class TabularPolicy:
         logp = self.log_policy(temperature)
         out = PolicyOutput(torch.where(inside, logp[nodes, tokens.to(device)], 0))
         for name in live:
+            if name == "continuation_logprobs":
+                out.live[name] = asked(self, batch, temperature)
+                continue
             values = self._quantity(name, nodes, tokens.to(device), temperature, batch)
             out.live[name] = torch.where(inside.reshape(*inside.shape, *[1] * (values.ndim - 2)), values, 0)
         return out

@@ -49,9 +49,7 @@ class Models:
         """
         policy: Policy | None = getattr(self, model)
         if policy is None:
-            raise RunError(
-                f"a signal reads the {model} policy, which this run does not keep; let it name it in 'models'"
-            )
+            raise RunError(f"a signal reads the {model} policy, which this run does not keep; name it in 'models'")
         tables: dict[str, Tensor] = {}
         live = set(names) - {"logprobs"}
         for rows in policy.micro_batches(batch, self.token_budget):
@@ -68,13 +66,50 @@ class Models:
                     table[rows] = values
         return tables or {name: torch.zeros_like(batch.logprobs) for name in names}
 
+    @torch.no_grad()
+    def continuations(
+        self,
+        batch: Batch,
+        at: Sequence[Sequence[int]],
+        what: Sequence[Sequence[np.ndarray]],
+        model: str = "policy",
+        temperature: float | None = None,
+    ) -> Tensor:
+        """Return log-probabilities ``(N, K, A)`` of other texts after prefixes, NaN where there is none.
+
+        Args:
+            batch, at, what: as in :meth:`assay.policies.base.Policy.continuations`.
+            model: ``policy`` or ``reference``.
+            temperature: divides the logits; that of sampling if left out.
+        """
+        policy: Policy | None = getattr(self, model)
+        if policy is None:
+            raise RunError(f"a signal reads the {model} policy, which this run does not keep; name it in 'models'")
+        width = max((len(c) for many in what for c in many), default=0)
+        out = torch.full((len(batch), max(map(len, what), default=0), width), torch.nan, dtype=batch.logprobs.dtype)
+        there = torch.zeros(out.shape, dtype=torch.bool)
+        for i, many in enumerate(what):
+            for k, tokens in enumerate(many):
+                there[i, k, : len(tokens)] = True
+        for rows in policy.micro_batches(batch, self.token_budget):
+            chosen = rows.tolist()
+            points, texts = [at[i] for i in chosen], [what[i] for i in chosen]
+            found = policy.continuations(
+                batch.rows(rows), points, texts, self.temperature if temperature is None else temperature
+            ).to(out)
+            part = torch.full((len(chosen), *out.shape[1:]), torch.nan, dtype=out.dtype)
+            part[:, : found.shape[1], : found.shape[2]] = found
+            out[rows] = part
+        return torch.where(there, out, torch.nan)
+
 
 @runtime_checkable
 class Signal(Protocol):
     """Computes one quantity of a batch. It is hashable, and listed in the ``needs`` of the parts that read it.
 
     ``name`` is its key in ``batch.signals``. An attribute ``models`` that holds ``"reference"`` asks for that policy.
-    A signal, like a part, may be a :class:`Learner`.
+    ``whole = True`` says that its second dimension is not that of tokens. A signal, like a part, may be a
+    :class:`Learner`.
     """
 
     @property

@@ -59,3 +59,5 @@ def compute_signals(batch: Batch, needs: Collection[str | Signal], models: Model
     with torch.no_grad():
         for signal in sorted((n for n in needs if not isinstance(n, str)), key=name_of):
             batch.signals[signal.name] = signal(batch, models)
+            if getattr(signal, "whole", False):
+                batch.whole |= {signal.name}
