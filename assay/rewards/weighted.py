@@ -9,11 +9,12 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.errors import UsageError, nearest
-from assay.registry import build, part
+from assay.registry import part
+from assay.rewards.wrapped import Around, terms_of, valid_in
 
 
 @part("reward", "weighted")
-class WeightedSum:
+class WeightedSum(Around):
     """R_i = sum_k w_k R_ik; valid where every term is.
 
     Args:
@@ -28,24 +29,15 @@ class WeightedSum:
         for name in weights or {}:
             if name not in terms:
                 raise UsageError(f"reward 'weighted' has a weight for {name!r} but no such term{nearest(name, terms)}")
-        self.terms = {name: build("reward", spec) for name, spec in terms.items()}
-        self.weights = {name: float((weights or {}).get(name, 1.0)) for name in self.terms}
-        self.needs = frozenset(n for t in self.terms.values() for n in getattr(t, "needs", ()))
-
-    @property
-    def members(self) -> list[Any]:
-        return list(self.terms.values())
+        super().__init__(terms)
+        self.weights = {name: float((weights or {}).get(name, 1.0)) for name in self.inner}
 
     def __call__(self, batch: Batch) -> Reward:
-        values, valid = torch.zeros_like(batch.rewards), torch.ones_like(batch.valid)
-        tokens, terms = None, {}
-        for name, term in self.terms.items():
-            reward = term(batch)
+        found = self.found(batch)
+        values, tokens, terms = torch.zeros_like(batch.rewards), None, terms_of(found)
+        for name, reward in found.items():
             values = values + self.weights[name] * reward.values
-            valid = valid & reward.valid if reward.valid is not None else valid
             if reward.tokens is not None:
                 tokens = self.weights[name] * reward.tokens + (0 if tokens is None else tokens)
-            terms[name] = reward.values
-            if reward.tokens is not None:
-                terms[name] = terms[name] + torch.where(batch.mask, reward.tokens, 0).sum(-1)
-        return Reward(values, tokens, valid, terms)
+                terms[name] = reward.values + torch.where(batch.mask, reward.tokens, 0).sum(-1)
+        return Reward(values, tokens, valid_in(found, batch), terms)

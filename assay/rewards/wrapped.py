@@ -1,0 +1,51 @@
+"""What rewards made from other rewards share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.batch import Batch, Reward
+from assay.registry import build
+
+
+class Around:
+    """A reward made from other rewards, by name. Their terms stay in the log, as ``name/term`` where there are many.
+
+    Args:
+        members: reward parts (names, tables or parts already made).
+    """
+
+    def __init__(self, members: Mapping[str, Any]):
+        self.inner = {name: build("reward", spec) for name, spec in members.items()}
+
+    @property
+    def members(self) -> list[Any]:
+        return list(self.inner.values())
+
+    @property
+    def needs(self) -> frozenset[Any]:
+        return frozenset(n for part in self.members for n in getattr(part, "needs", ()))
+
+    def found(self, batch: Batch) -> dict[str, Reward]:
+        """Return the reward of each member."""
+        return {name: part(batch) for name, part in self.inner.items()}
+
+
+def terms_of(found: Mapping[str, Reward]) -> dict[str, Any]:
+    """Return every member's terms; its value under its own name where it has but one."""
+    out: dict[str, Any] = {}
+    for name, reward in found.items():
+        if len(reward.terms) > 1:
+            out |= {f"{name}/{term}": values for term, values in reward.terms.items()}
+        out[name] = reward.values
+    return out
+
+
+def valid_in(found: Mapping[str, Reward], batch: Batch) -> Any:
+    """Samples for which every member could tell a reward."""
+    valid = batch.valid.clone()
+    for reward in found.values():
+        if reward.valid is not None:
+            valid = valid & reward.valid
+    return valid
