@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -27,19 +28,38 @@ def pass_at_k(total: ArrayLike, correct: ArrayLike, k: int) -> NDArray[np.float6
     Raises:
         ValueError: ``k < 1``, ``k > total`` for some task, or ``correct`` outside ``[0, total]``.
     """
-    n, c = np.broadcast_arrays(np.asarray(total, dtype=np.float64), np.asarray(correct, dtype=np.float64))
-    if k < 1:
-        raise ValueError(f"pass@k needs k >= 1, got {k}")
-    if (n < k).any():
-        raise ValueError(f"pass@{k} needs at least {k} judged samples per task, got {int(n.min())}")
+    return pass_curve(total, correct, [k])[:, 0].reshape(np.broadcast(np.asarray(total), np.asarray(correct)).shape)
+
+
+def pass_curve(total: ArrayLike, correct: ArrayLike, ks: Sequence[int]) -> NDArray[np.float64]:
+    """Return :func:`pass_at_k` for several k at once, ``(tasks, len(ks))``, in one sweep over i < max k.
+
+    Raises:
+        ValueError: as :func:`pass_at_k`.
+    """
+    n, c = (x.ravel() for x in np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (total, correct))))
+    if min(ks, default=1) < 1:
+        raise ValueError(f"pass@k needs k >= 1, got {min(ks)}")
+    most = max(ks, default=0)
+    if (n < most).any():
+        raise ValueError(f"pass@{most} needs at least {most} judged samples per task, got {int(n.min())}")
     if ((c < 0) | (c > n)).any():
         raise ValueError("correct must lie in [0, total]")
-    certain = c > n - k
-    c = np.where(certain, 0.0, c)
-    log_all_wrong = np.zeros(n.shape)
-    for i in range(k):
-        log_all_wrong += np.log1p(-c / (n - i))
-    return np.where(certain, 1.0, np.abs(np.expm1(log_all_wrong)))
+    # Many tasks have the same counts: each pair is worked out once.
+    pairs, where = np.unique(np.stack([n, c], 1), axis=0, return_inverse=True)
+    n, c = pairs[:, 0], pairs[:, 1]
+    out = np.empty((len(n), len(ks)))
+    log_all_wrong = np.zeros(len(n))
+    at = {k: j for j, k in enumerate(ks)}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(most):
+            # Once no wrong sample is left one of the k is right for certain: log 0 from there on.
+            log_all_wrong += np.log1p(np.where(n - i > c, -c / (n - i), -1.0))
+            if i + 1 in at:
+                out[:, at[i + 1]] = np.abs(np.expm1(log_all_wrong))
+    for j, k in enumerate(ks):  # a k asked for twice
+        out[:, j] = out[:, at[k]]
+    return out[where.ravel()]
 
 
 def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
