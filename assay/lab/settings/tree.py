@@ -14,7 +14,7 @@ from assay.engines.base import Request
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.lab.settings._tabular import Training, pass_at, train
-from assay.policies.tabular import TabularPolicy, Tree
+from assay.policies.tabular import TabularPolicy, Tree, text_of
 from assay.types import Episode, Task, Verdict
 
 COVERED = 1e-3
@@ -35,6 +35,7 @@ class Setting:
         clustered: the right leaves share their first token, so that one early decision matters.
         spread: standard deviation of the logits at the start.
         hard: subtracted from the logits of the first tokens of right leaves at the start; what makes them rare.
+        shown: each task has a solution, one of its right leaves at random, for methods that learn from solutions.
         false_negative, false_positive: how often the verifier errs on a right, a wrong response, drawn anew each time.
         steps, prompts, group, lr, optimizer, epochs, mini_batches: of training.
     """
@@ -46,6 +47,7 @@ class Setting:
     clustered: bool = False
     spread: float = 1.0
     hard: float = 0.0
+    shown: bool = False
     false_negative: float = 0.0
     false_positive: float = 0.0
     steps: int = 200
@@ -78,7 +80,10 @@ class Setting:
     def _run(self, method: Mapping[str, Any], seed: int) -> dict[str, float]:
         rng = np.random.default_rng([seed, 7])
         policy, correct = self.world(rng)
-        tasks = [Task(str(i), str(i) if self.tasks > 1 else "", kind="tabular") for i in range(self.tasks)]
+        tasks = [
+            Task(str(i), str(i) if self.tasks > 1 else "", kind="tabular", solution=solution)
+            for i, solution in enumerate(self.solutions(policy, correct, seed))
+        ]
         verifier = Noisy(TabularVerifier(policy.tree), self.false_negative, self.false_positive, seed)
         training = Training(
             self.steps, self.prompts, self.group, self.lr, self.optimizer, self.epochs, self.mini_batches
@@ -128,6 +133,14 @@ class Setting:
             first = row.reshape(self.branching, -1).any(-1)
             logits[root, : self.branching] -= self.hard * torch.from_numpy(first.astype(float))
         return TabularPolicy(tree, logits), correct
+
+    def solutions(self, policy: TabularPolicy, correct: np.ndarray, seed: int) -> list[str | None]:
+        """Return the path to a right leaf of each task, from where its prompt leads; nothing unless they are shown."""
+        if not self.shown:
+            return [None] * self.tasks
+        rng = np.random.default_rng([seed, 13])
+        chosen = [i * correct.shape[1] + int(rng.choice(np.flatnonzero(row))) for i, row in enumerate(correct)]
+        return [text_of(policy.tree.paths[leaf][self.tasks > 1 :]) for leaf in chosen]
 
     def leaves(self, policy: TabularPolicy) -> np.ndarray:
         """Probability of each leaf given its task, ``(tasks, L)``."""

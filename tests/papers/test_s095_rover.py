@@ -1,0 +1,152 @@
+"""ROVER: the Bellman error by hand-computed numbers, what has a gradient, and what follows a decision."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch
+from assay.engines.tabular import TabularVerifier
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.objectives.policy_gradient import PolicyGradient
+from assay.papers.s095_rover import UniformBellman, following
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.signals.base import Models
+from assay.training.signals import compute_signals
+from assay.types import Ask, Group, Task
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+NAMES = {"policy_logprobs", "policy_mean_logprob"}
+
+
+def example() -> tuple[TabularPolicy, TabularPolicy, Batch]:
+    """Three children, two decisions: policy and old policy of the worked example, and the path 0/1 of advantage 0.5."""
+    tree = Tree.of([[0, 0, 0], 0, 0])
+    now = TabularPolicy(tree, torch.tensor([[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]]).double().log())
+    old = TabularPolicy(tree, torch.tensor([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2]]).double().log())
+    batch = valued(old, [1], 0.5)
+    return now, old, batch
+
+
+def valued(policy: TabularPolicy, leaves: list[int], advantage: float) -> Batch:
+    """Paths to ``leaves`` with the signals that ``policy``, as it stands, gives."""
+    episodes = policy.leaf_episodes(torch.tensor(leaves))
+    verifier = TabularVerifier(policy.tree)
+    task = Task("t", "", kind="tabular")
+    verdicts = tuple(verifier(task, e.text) for e in episodes)
+    batch = Batch.from_groups([Group(Ask(task, len(leaves)), tuple(episodes), verdicts)], torch.float64)
+    compute_signals(batch, NAMES, Models(policy))
+    batch.advantages = torch.where(batch.mask, advantage, 0.0).double()
+    batch.totals = batch.count()
+    return batch
+
+
+def loss_of(objective, policy, batch):
+    output = policy.forward(batch, objective.live)
+    batch.live = output.live
+    return objective(output.logprobs, batch)
+
+
+def test_the_worked_example():
+    now, _, batch = example()
+    loss = loss_of(UniformBellman(), now, batch)
+    assert loss.metrics["rover/q"] == pytest.approx((0.223144 - 0.405465) / 2, abs=1e-6)
+    assert loss.metrics["rover/target"] == pytest.approx((0.425619 + 0.5) / 2, abs=1e-6)
+    assert loss.value.item() == pytest.approx(0.430432, abs=1e-6)
+
+
+def test_only_the_prediction_has_a_gradient():
+    now, _, batch = example()
+    (found,) = torch.autograd.grad(loss_of(UniformBellman(), now, batch).value, now.logits)
+    # 2 (Q - target) / 2 tokens, times the gradient of the token's log-probability.
+    errors = np.array([0.223144 - 0.425619, -0.405465 - 0.5])
+    p = np.array([[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]])
+    want = errors[:, None] * (np.eye(3)[[0, 1]] - p)
+    np.testing.assert_allclose(found.numpy(), want, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+def test_the_first_update_is_reinforce(scale):
+    policy = TabularPolicy.random(Tree.of([0.0, [1.0, 0.0], [[1.0], [0.0, 1.0]]]), seed=3)
+    batch = valued(policy, [0, 2, 3, 5], 0.0)
+    batch.advantages = torch.where(batch.mask, torch.tensor([[0.3], [-1.0], [0.7], [0.0]]), 0).double()
+    (found,) = torch.autograd.grad(loss_of(UniformBellman(scale), policy, batch).value, policy.logits)
+    plain = PolicyGradient()(policy.forward(batch).logprobs, batch).value
+    (want,) = torch.autograd.grad(plain, policy.logits)
+    np.testing.assert_allclose(found.numpy(), 2 * scale * want.numpy(), atol=1e-12)
+
+
+def test_an_advantage_of_zero_still_teaches_once_the_policy_has_moved():
+    now, _, batch = example()
+    batch.advantages.zero_()
+    objective = UniformBellman()
+    (found,) = torch.autograd.grad(loss_of(objective, now, batch).value, now.logits)
+    assert found.abs().max() > 0.05
+    assert not getattr(objective, "zero_advantage_is_idle", False)
+
+
+def test_the_scale_multiplies_prediction_and_next_value():
+    now, _, batch = example()
+    scaled = loss_of(UniformBellman(2.0), now, batch).metrics
+    assert scaled["rover/q"] == pytest.approx(0.223144 - 0.405465, abs=1e-6)
+    assert scaled["rover/target"] == pytest.approx((0.5 - 2 * 0.074381 + 0.5) / 2, abs=1e-6)
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=3))
+def test_what_follows_is_the_next_learnable_token(rows):
+    mask = torch.tensor(rows)
+    x = torch.arange(1.0, mask.numel() + 1).reshape(mask.shape).double()
+    found = following(x, mask)
+    for i, row in enumerate(rows):
+        kept = [j for j, on in enumerate(row) if on]
+        want = [0.0] * 4
+        for a, b in pairwise(kept):
+            want[a] = float(x[i, b])
+        assert found[i].tolist() == want
+
+
+def test_no_tokens_at_all():
+    empty = torch.zeros(2, 0)
+    assert following(empty, empty.bool()).shape == (2, 0)
+
+
+def test_the_vocabulary_mean_counts_all_tokens_whatever_was_sampled():
+    tree = Tree.of([[0, 0, 0], 0, 0])
+    old, now = TabularPolicy(tree), TabularPolicy.random(tree, seed=1)
+    losses = []
+    for leaf in (0, 1, 2):
+        batch = valued(old, [leaf], 0.0)
+        losses.append(loss_of(UniformBellman(), now, batch).metrics["rover/target"])
+    assert losses == pytest.approx([losses[0]] * 3)
+    value = now.log_policy()[1].mean() - np.log(1 / 3)
+    assert losses[0] == pytest.approx(float(value.detach()) / 2)
+
+
+def test_greedy_on_the_uniform_values_finds_an_answer_wherever_there_is_one():
+    """What the target estimates: the value of choosing uniformly, by which greedy choices are right ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        level = (rng.random(81) < 0.05).astype(float)
+        solvable, values = level.any(), [level]
+        while len(values[-1]) > 1:
+            values.append(values[-1].reshape(-1, 3).mean(1))
+        node = 0
+        for layer in values[-2::-1]:
+            node = 3 * node + int(np.argmax(layer[3 * node : 3 * node + 3]))
+        assert bool(level[node]) == bool(solvable)
+
+
+def test_the_reward_is_standardised_or_only_centred():
+    assert (
+        make_method("S095").credit.normalise and not make_method("S095", credit={"normalise": False}).credit.normalise
+    )
+    with pytest.raises(UsageError, match="above 0"):
+        make_method("S095", objective={"scale": 0.0})
+    with pytest.raises(UsageError, match="max_length"):
+        UniformBellman(aggregation="constant")

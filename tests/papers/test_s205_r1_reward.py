@@ -1,0 +1,150 @@
+"""StableReinforce: ratios, filtered advantages and rewards by hand-computed numbers, and the judge's three tries."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch
+from assay.credit.reinforce_pp import ReinforcePlusPlus
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.objectives.clip import ClippedSurrogate
+from assay.papers.s205_r1_reward import BoundedRatio, ConsistencyReward, InlierReturns, question
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+WELL = "<think>First looks better.\n\nSo response 1 wins.</think><answer>1</answer>"
+BARE = "So response 1 wins. <answer>1</answer>"
+
+
+def test_ratios_are_bounded_before_the_surrogate(make_batch):
+    batch = make_batch([3], advantages=torch.tensor([[-1.0, -1.0, -1.0]], dtype=torch.float64))
+    logprobs = torch.tensor([[0.0, 10.0, -10.0]], dtype=torch.float64, requires_grad=True)
+    loss = BoundedRatio()(logprobs, batch)
+    # A < 0: the larger of rho and 0.8 counts.
+    assert loss.value.item() == pytest.approx((1 + 1000 + 0.8) / 3)
+    (found,) = torch.autograd.grad(loss.value, logprobs)
+    assert found[0].tolist() == pytest.approx([1 / 3, 0, 0])
+    assert loss.metrics["bounded_fraction"] == pytest.approx(2 / 3)
+    wide = BoundedRatio(least=1e-9, greatest=1e9)(logprobs, batch).value.item()
+    assert wide == pytest.approx((1 + math.exp(10) + 0.8) / 3)
+
+
+@given(st.lists(st.floats(-6.9, 6.9), min_size=1, max_size=5), st.floats(-2, 2))
+def test_within_the_limits_it_is_the_clipped_surrogate(make_batch, gaps, advantage):
+    batch = make_batch([len(gaps)])
+    batch.advantages[:] = advantage
+    logprobs = torch.tensor([gaps], dtype=torch.float64)
+    assert torch.equal(BoundedRatio()(logprobs, batch).value, ClippedSurrogate()(logprobs, batch).value)
+
+
+def test_a_token_far_off_has_a_finite_loss_in_single_precision(make_batch):
+    batch = make_batch([3])
+    batch.mask[0, 2] = False
+    batch.advantages = torch.tensor([[-1.0, 1.0, 0.0]])
+    logprobs = torch.tensor([[200.0, -200.0, 500.0]], requires_grad=True)
+    loss = BoundedRatio(aggregation="sequence_mean")(logprobs, batch)
+    loss.value.backward()
+    assert loss.value.item() == pytest.approx((1000 - 0.001) / 2) and torch.isfinite(logprobs.grad).all()
+
+
+def test_outliers_are_dropped(make_batch):
+    values = [0.0] * 18 + [1.0, 12.0]
+    batch = make_batch([1] * 20, values)
+    found = InlierReturns()(batch)[:, 0].tolist()
+    assert found == pytest.approx([-0.248761] * 18 + [0.133948, 0.0], abs=1e-6)
+    assert InlierReturns(outlier=5.0)(batch)[-1, 0].item() == pytest.approx(4.343752, abs=1e-6)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=8), st.integers(1, 3))
+def test_without_outliers_it_is_reinforce_plus_plus(make_batch, rewards, length):
+    batch = make_batch([length] * len(rewards), rewards)
+    batch.token_rewards = torch.full(batch.mask.shape, -0.1, dtype=torch.float64)
+    found, want = InlierReturns(outlier=100.0, ddof=1)(batch), ReinforcePlusPlus()(batch)
+    np.testing.assert_allclose(found, want, atol=1e-9)
+
+
+def test_equal_returns_and_single_tokens_have_no_advantage(make_batch):
+    assert not InlierReturns()(make_batch([1] * 5, [0.1 + 0.2] * 5)).any()
+    assert not InlierReturns()(make_batch([1], [3.0])).any()
+    assert InlierReturns()(make_batch([0, 0], [1.0, 0.0])).shape == (2, 0)
+
+
+class Judge:
+    """Replies in turn; counts what it was asked."""
+
+    def __init__(self, *replies: str):
+        self.replies, self.asked, self.seeds = list(replies), [], []
+
+    def generate(self, requests):
+        self.asked += [r.prompt for r in requests]
+        self.seeds += [r.seed for r in requests]
+        return [[reply_of(self.replies.pop(0) if self.replies else "?")] for _ in requests]
+
+
+def reply_of(text: str) -> Episode:
+    zeros = np.zeros(1, dtype=np.int64)
+    return Episode(zeros, zeros, zeros == 0, None, text, "eos")
+
+
+def rewarded(judge, *responses: tuple[str, bool | None]):
+    episodes = tuple(reply_of(text) for text, _ in responses)
+    verdicts = tuple(Verdict(float(bool(p)), p) for _, p in responses)
+    group = Group(Ask(Task("t", ""), len(responses)), episodes, verdicts)
+    return ConsistencyReward(judge)(Batch.from_groups([group], torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("text", "passed", "reply", "want"),
+    [
+        (WELL, True, "1", 2.0),
+        (WELL, True, "0", 1.0),
+        (WELL, False, "1", 0.5),
+        (BARE, True, "1", 1.5),
+        (WELL, True, "cannot tell", 1.5),
+        (BARE, False, "1", 0.0),
+        (WELL, True, "Output: 1.", 2.0),
+        (WELL, True, "10 or 0.1", 1.5),
+        (WELL, True, "1 or 0", 1.5),
+    ],
+)
+def test_rewards(text, passed, reply, want):
+    reward = rewarded(Judge(*[reply] * 3), (text, passed))
+    assert reward.values.item() == pytest.approx(want) and reward.valid.item()
+
+
+def test_the_judge_is_asked_about_right_answers_only_and_thrice_at_most():
+    judge = Judge("?", "1", "?", "?")
+    reward = rewarded(judge, (WELL, True), (BARE, True), (WELL, False), ("no tags", True), (WELL, None))
+    assert reward.terms["consistency"].tolist() == [0, 1, 0, 0, 0]
+    assert reward.valid.tolist() == [True] * 4 + [False]
+    assert len(judge.asked) == 4 and judge.asked[0] == judge.asked[2] == judge.asked[3]
+    assert len(set(judge.seeds)) == 4
+
+
+def test_without_a_judge_nothing_is_consistent():
+    assert rewarded(None, (WELL, True)).values.item() == 1.5
+
+
+def test_the_judge_sees_the_end_of_the_reasoning_and_the_answer():
+    text = "<think>" + "\n".join(f"line {i}" for i in range(9)) + "</think><answer> B </answer>"
+    asked = question(text)
+    assert "line 6\nline 7\nline 8\n" in asked and "line 5" not in asked and "\nB\n" in asked and "<" not in asked
+
+
+def test_options():
+    method = make_method("S205")
+    assert {"policy_logprobs", "reference_logprobs"} <= method.needs and method.credit.level == "token"
+    assert "reference_logprobs" not in make_method("S205", reward="verdict").needs
+    for seam, bad in (("objective", {"least": 2.0}), ("credit", {"outlier": 0.0})):
+        with pytest.raises(UsageError, match="S205"):
+            make_method("S205", **{seam: bad})
+    with pytest.raises(UsageError, match="tries"):
+        ConsistencyReward(tries=0)
+    with pytest.raises(UsageError, match="gspo_token"):
+        make_method("S205", objective="gspo")
