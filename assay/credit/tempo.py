@@ -1,0 +1,93 @@
+"""Values of prefixes from the responses that share them, without a critic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from assay.batch import Batch, pad
+from assay.ops import broadcast, group_mean, group_std, outcome
+from assay.registry import part
+
+
+@part("credit", "tempo")
+@dataclass(frozen=True, slots=True)
+class Tempo:
+    """A_it = ((R_i - mean_g R) + td_weight (V(s_t+1) - V(s_t))) / (std_g R + epsilon).
+
+    s_t is what stands before token t, V(s) the mean reward of the group's active responses that begin with s. Where all
+    that reach s go on alike the difference is zero: only at tokens where responses of the group part ways does the
+    advantage differ from GRPO's. Along a response the differences add up to R_i - V(where it began).
+
+    Source: TEMPO (arXiv 2509.18314), prefix-to-tree values and branch-gated temporal differences.
+
+    Args:
+        td_weight: of the temporal difference; 0 is GRPO.
+        normalise: divide by the group's standard deviation.
+        ddof, epsilon: of it, as in credit ``grpo``.
+    """
+
+    td_weight: float = 1.0
+    normalise: bool = True
+    ddof: int = 1
+    epsilon: float = 1e-6
+
+    group_relative = True
+    level = "token"
+
+    @property
+    def summary(self) -> dict[str, str]:
+        return {"baseline": "group mean, prefix values", "normalisation": "group std" if self.normalise else "none"}
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
+        rewards = outcome(batch)
+        centred = rewards - group_mean(rewards, batch.group, batch.active)
+        total = broadcast(centred, batch) + self.td_weight * temporal_differences(batch, rewards)
+        if self.normalise:
+            total = total / (group_std(rewards, batch.group, batch.active, self.ddof) + self.epsilon)[:, None]
+        return total
+
+
+def temporal_differences(batch: Batch, rewards: Float[Tensor, "N"]) -> Float[Tensor, "N T"]:
+    """V(s_t+1) - V(s_t) on learnable tokens of active samples, V the mean of ``rewards`` over those who share a prefix.
+
+    A prefix is prompt and response together, so that a response that goes on from another's prefix shares it. The end
+    of a response counts as a token: what was cut off is not the beginning of what went on.
+    """
+    out = torch.zeros_like(batch.advantages)
+    active = batch.active
+    rows = [np.concatenate([e.prompt, e.tokens]) for e in batch.episodes]
+    starts = torch.tensor([len(e.prompt) for e in batch.episodes], dtype=torch.int64)
+    ends = torch.tensor([len(row) for row in rows], dtype=torch.int64)
+    tokens = pad(rows, max(map(len, rows), default=0), np.int64)
+    node = batch.group
+    value = group_mean(rewards, node, active)
+    # Where every sample stands alone no value changes any more.
+    for at in range(tokens.shape[1]):
+        if not _shared(node, active):
+            break
+        node = _numbered(node, torch.where(at < ends, tokens[:, at], -1))
+        # A response's last token leads to its end, whose value is that of all that end there.
+        ended = at + 1 >= ends
+        whole = group_mean(rewards, _numbered(node, ended.long()), active)
+        following = torch.where(ended, whole, group_mean(rewards, node, active))
+        here = ((at >= starts) & (at < ends)).nonzero()[:, 0]
+        out[here, at - starts[here]] = (following - value)[here]
+        value = following
+    return torch.where(batch.mask & active[:, None], out, 0)
+
+
+def _numbered(node: Int[Tensor, "N"], branch: Int[Tensor, "N"]) -> Int[Tensor, "N"]:
+    """Return the child that each branch, -1 or more, of a node is, from 0: equal where node and branch are."""
+    width = int(branch.max()) + 2 if len(branch) else 1
+    return torch.unique(node * width + branch + 1, return_inverse=True)[1]
+
+
+def _shared(node: Int[Tensor, "N"], active: Bool[Tensor, "N"]) -> bool:
+    """Whether some two active samples stand at the same node."""
+    here = node[active]
+    return len(here.unique()) < len(here)

@@ -1,0 +1,146 @@
+"""S002: a model that may be interrupted: thoughts are valued by the answers they give at every budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from assay.credit.brpo import BRPO, Variant
+from assay.engines.base import Engine, Request, Sampling
+from assay.errors import UsageError
+from assay.inference.base import Answer
+from assay.lab.claim import Claim, claims
+from assay.method import Method
+from assay.papers import paper
+from assay.registry import part
+from assay.rollout.anytime import Prior
+from assay.rollout.thinking import Judged, Marks
+from assay.types import Task
+
+
+@paper("S002", "AnytimeReasoner (BRPO)", arxiv="2505.13438", seams=["rollout", "credit", "inference"])
+def brpo(
+    budgets: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0),
+    prior: Prior = "linear",
+    summaries: int = 4,
+    summary_tokens: int = 128,
+    baseline: Variant = "both",
+    end: str | None = None,
+    forced: str | None = None,
+    header: str | None = None,
+    stop: bool = True,
+    judged: Judged = "answer",
+) -> Method:
+    """GRPO on thoughts that are cut at several budgets, with a baseline made of the budgets passed and of the group.
+
+        r_ij   = mean score of the answers sampled after thought i is cut at budget j (ended by force if not ended)
+        Ret_is = sum_{j >= s} P_j r_ij
+        V1_is  = (sum_{j < s} 2^j r_ij / sum_{j < s} 2^j) sum_{j >= s} P_j,   V2_s = mean_i Ret_is
+        A_is   = Ret_is - (s V1_is + (S - s) V2_s) / S      on the thought's tokens between budgets s and s + 1
+        answers: A = score - mean over the answers from the same cut
+
+    No standard deviation, no divergence. What maximises it is the accuracy at a budget drawn from P, not at the last
+    one alone. The verifier sees an answer with its header; an answer that ends the thinking once more scores 0. Texts
+    that are put in are part of the prompt. With one budget it is Dr. GRPO's advantage on thoughts. Inference part
+    ``anytime`` answers under a budget.
+
+    Args:
+        budgets: tokens, or shares of ``rollout.max_tokens`` if the last is at most 1.
+        prior: P_j, ``linear`` in the budget, ``uniform``, or all on the ``last``.
+        summaries: answers per cut.
+        summary_tokens: longest answer.
+        baseline: ``both`` as above, ``own`` is V1 alone, ``group`` V2 alone, or ``none``.
+        end, forced, header, stop, judged: see :class:`assay.rollout.thinking.Marks`.
+
+    Source: AnytimeReasoner (arXiv 2505.13438) and its implementation; budgets there are 2000, 4000, 6000 and 8000.
+    """
+    texts = {"end": end, "forced": forced, "header": header, "stop": stop, "judged": judged}
+    cuts = {"budgets": budgets, "prior": prior, "summaries": summaries, "summary_tokens": summary_tokens}
+    return Method(credit=BRPO(baseline), rollout={"name": "anytime", **cuts, **texts})
+
+
+@part("inference", "anytime")
+@dataclass(frozen=True, slots=True)
+class AnytimeAnswer:
+    """Thinks for at most ``budget`` tokens, then answers, by force if need be; one thought, whatever the samples.
+
+    Args:
+        sampling: how tokens are drawn.
+        budget: tokens of the thought; ``sampling.max_tokens`` if left out.
+        summary_tokens: longest answer.
+        end, forced, header, stop: see :class:`assay.rollout.thinking.Marks`.
+
+    Raises:
+        UsageError: ``budget`` or ``summary_tokens`` below 1.
+    """
+
+    sampling: Sampling
+    budget: int | None = None
+    summary_tokens: int = 128
+    end: str | None = None
+    forced: str | None = None
+    header: str | None = None
+    stop: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.budget is not None and self.budget < 1) or self.summary_tokens < 1:
+            raise UsageError("inference 'anytime': budget and summary_tokens must be at least 1")
+
+    def __call__(self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator) -> list[Answer]:
+        marks = Marks.of(engine, self.end, self.forced, self.header, self.stop)
+        limit = self.budget or self.sampling.max_tokens
+        seeds = rng.integers(2**63, size=(len(tasks), 2))
+        thinking = marks.think(self.sampling, limit)
+        answering = replace(self.sampling, max_tokens=self.summary_tokens)
+        asked = [Request(t.prompt, 1, thinking, int(a)) for t, (a, _) in zip(tasks, seeds, strict=True)]
+        thoughts = [found[0] for found in engine.generate(asked)]
+        requests, open_ = [], []
+        for i, (task, thought) in enumerate(zip(tasks, thoughts, strict=True)):
+            tokens = thought.tokens.tolist()
+            size = marks.finished(tokens, engine)
+            if size is None and thought.stop in ("eos", "stop", "context", "error"):
+                continue  # it is its own answer, or has no room for one
+            prefix = (*tokens[:size], *marks.after(size is not None, engine))
+            requests.append(Request(task.prompt, 1, answering, int(seeds[i, 1]), prefix))
+            open_.append(i)
+        answers = dict(
+            zip(open_, zip(requests, engine.generate(requests) if requests else [], strict=True), strict=True)
+        )
+        out = []
+        for i, thought in enumerate(thoughts):
+            if i not in answers:
+                out.append(Answer(thought.text, (thought,), len(thought.tokens), {"forced": False}))
+                continue
+            request, [answer] = answers[i]
+            text = engine.decode([*request.prefix, *answer.tokens.tolist()])
+            kept = len(request.prefix) + len(answer.tokens)
+            forced = marks.finished(thought.tokens.tolist(), engine) is None
+            out.append(Answer(text, (thought, answer), kept, {"forced": forced}))
+        return out
+
+
+def anytime_accuracy(at: Sequence[float], prior: Sequence[float]) -> float:
+    """Return sum_j P_j acc_j / sum_j P_j: accuracies at budgets, weighed by how likely each is to be the one."""
+    return float(np.average(np.asarray(at, dtype=np.float64), weights=np.asarray(prior, dtype=np.float64)))
+
+
+TEXTS = {"end": "0", "forced": "0", "header": "", "stop": False, "judged": "response", "summary_tokens": 1}
+
+claims(
+    Claim(
+        paper="S002",
+        text="At equal numbers of thoughts and answers, rewards at several budgets give better answers to thoughts cut "
+        "anywhere than rewards at the last budget alone.",
+        setting="anytime",
+        arms={
+            "last": {"name": "S002", "rollout": {**TEXTS, "budgets": (1.0,), "summaries": 8}},
+            "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
+        },
+        better="brpo",
+        baseline="last",
+        measure="anytime",
+        sweep={"lr": (1.0, 3.0, 10.0, 30.0)},
+    )
+)

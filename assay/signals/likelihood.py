@@ -1,0 +1,158 @@
+"""How likely the reference answer is: after the response's reasoning, after every step of it, or without it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.policies.tabular import path_of
+from assay.registry import part
+from assay.rewards.entropy_steps import EntropySteps
+from assay.rewards.segments import Steps, decoder, token_ends
+from assay.signals.base import Models
+from assay.types import Episode, Task
+
+After = Literal["reasoning", "nothing", "response", "steps", "tokens"]
+
+
+@part("signal", "reference_likelihood")
+@dataclass(frozen=True, slots=True)
+class ReferenceLikelihood:
+    """Signal ``(N, K, L)``: log pi(y*_j | x, prefix_k, open, y*_<j) of the reference y* after K prefixes of a response.
+
+    What follows a prefix is ``open``, y*, ``close``, each tokenised by itself so that the borders do not move; only the
+    tokens of y* are told (and those of ``close``, with ``closed``). NaN where there is nothing: the response has no
+    ``open``, the reference is empty or not a text or a number, or all together is longer than the model's context.
+
+    Args:
+        after: ``reasoning``: the response up to where its own answer opens, which takes the place of that answer (K =
+            1); ``nothing``: no token of the response (K = 1); ``response``: all of it, without its end-of-sequence
+            token (K = 1); ``steps``: nothing, and then each step of the reasoning (K = 1 + most steps); ``tokens``:
+            nothing, and then every ``every`` tokens of the reasoning.
+        open, close: what answers stand between. Without an ``open`` of its own a response has no reasoning, unless
+            ``required`` is false: it is then reasoning throughout.
+        closed: tell the tokens of ``close`` too, so that a longer answer is not as good as one that ends.
+        required: see ``open``.
+        every: tokens between probes.
+        steps: how steps are cut.
+        model: ``policy``, as it stands before the update, or ``reference``.
+        temperature: divides the logits; that of sampling if ``None``.
+        name: of the signal.
+    """
+
+    after: After = "reasoning"
+    open: str = "<answer>"
+    close: str = "</answer>"
+    closed: bool = False
+    required: bool = True
+    every: int = 16
+    steps: Steps | EntropySteps = field(default_factory=Steps)
+    model: Literal["policy", "reference"] = "policy"
+    temperature: float | None = None
+    name: str = "reference_likelihood"
+
+    whole = True
+
+    @property
+    def models(self) -> frozenset[str]:
+        return frozenset({self.model})
+
+    def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N K L"]:
+        at, what, told = self.plan(batch, models)
+        found = models.continuations(batch, at, what, self.model, self.temperature)
+        width = max((stop - start for start, stop in told), default=0)
+        out = torch.full((*found.shape[:2], width), torch.nan, dtype=found.dtype)
+        for i, (start, stop) in enumerate(told):
+            out[i, :, : stop - start] = found[i, :, start:stop]
+        return out
+
+    def plan(
+        self, batch: Batch, models: Models
+    ) -> tuple[list[list[int]], list[list[np.ndarray]], list[tuple[int, int]]]:
+        """Return after how many tokens to probe, with which tokens, and the range of them that is told."""
+        policy: Any = models.policy
+        at, what, told = [], [], []
+        context = getattr(policy, "context", None)
+        texts: dict[str, np.ndarray] = {}
+        encode = encoder(models)
+
+        def ids(text: str) -> np.ndarray:
+            if text not in texts:
+                texts[text] = encode(text)
+            return texts[text]
+
+        for episode, task in zip(batch.episodes, batch.tasks, strict=True):
+            reference, points = text_of_reference(task), self.points(episode, models)
+            start = stop = 0
+            tokens = np.zeros(0, dtype=np.int64)
+            if reference and points:
+                head, body, tail = ids(self.open), ids(reference), ids(self.close)
+                start, stop = len(head), len(head) + len(body) + len(tail) * self.closed
+                tokens = np.concatenate([head, body, tail])[:stop]
+                room = None if context is None else context - len(episode.prompt) - len(tokens)
+                points = [p for p in points if room is None or p <= room]
+            at.append(points if stop else [])
+            what.append([tokens] * len(at[-1]))
+            told.append((start, stop) if at[-1] else (0, 0))
+        return at, what, told
+
+    def points(self, episode: Episode, models: Models) -> list[int]:
+        """Return after how many of the episode's tokens to probe; none if it has no reasoning where one is wanted."""
+        if self.after == "nothing":
+            return [0]
+        tokens = episode.tokens.tolist()
+        end = len(tokens) - (episode.stop == "eos")
+        if self.after == "response":
+            return [end]
+        decode = decoder(models)
+        where = decode(tokens).rfind(self.open)
+        if where < 0 and self.required:
+            return []
+        if where >= 0:
+            ends = token_ends(tokens, decode)
+            end = bisect_left(range(len(tokens)), where + 1, key=ends)
+        if self.after == "reasoning":
+            return [end]
+        if self.after == "tokens":
+            return sorted({*range(0, end, self.every), end})
+        return sorted({0, *(min(span.end, end) for span in self.steps.of(episode, decode) if span.start < end)})
+
+
+def encoder(models: Models) -> Callable[[str], np.ndarray]:
+    """Return how the policy writes a text, without an end; as a path, where it is no language model."""
+    encode: Any = getattr(models.policy, "encode_response", None)
+    if encode is None:
+        return lambda text: np.asarray(path_of(text) or (), dtype=np.int64)
+    return lambda text: np.asarray(encode(text, end=False), dtype=np.int64)
+
+
+def text_of_reference(task: Task) -> str:
+    """The reference answer as text; empty where it is something else than a text or a number."""
+    reference = task.reference
+    if isinstance(reference, bool) or not isinstance(reference, str | int | float):
+        return ""
+    return str(reference).strip()
+
+
+def mean_probability(logprobs: Float[Tensor, "... L"]) -> Float[Tensor, "..."]:
+    """Mean over a reference's tokens of their probability; NaN where there is none."""
+    return logprobs.exp().nanmean(-1)
+
+
+def total_logprob(logprobs: Float[Tensor, "... L"]) -> Float[Tensor, "..."]:
+    """Log-probability of a reference as a whole; NaN where there is none."""
+    known = ~logprobs.isnan()
+    return torch.where(known.any(-1), torch.where(known, logprobs, 0).sum(-1), torch.nan)
+
+
+def mean_logprob(logprobs: Float[Tensor, "... L"]) -> Float[Tensor, "..."]:
+    """Mean over a reference's tokens of their log-probability; NaN where there is none."""
+    return logprobs.nanmean(-1)

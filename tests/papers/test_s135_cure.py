@@ -1,0 +1,161 @@
+"""CURE: where responses are taken up again, what a continuation is, how groups add up, and what is left of DAPO."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from tiny import TOKENIZER, tiny
+
+from assay import papers
+from assay.batch import Batch
+from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import RunError, UsageError
+from assay.method import make_method
+from assay.papers.s135_cure import Critical
+from assay.policies.causal_lm import CausalLM
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
+from assay.types import Ask, Task
+from assay.verify.episodes import judge_groups
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TASK = Task("tree", "")
+
+
+def peaked() -> TabularPolicy:
+    """Three tokens; the second is nearly uniform, the others are nearly sure."""
+    tree = Tree.uniform(3, 3, [float(i % 2) for i in range(27)])
+    logits = torch.zeros(tree.children.shape, dtype=torch.float64)
+    logits[:, 0] = 3.0
+    for first in range(3):
+        node = tree.node([first])
+        assert node is not None
+        logits[node] = torch.tensor([0.3, 0.0, 0.1])
+    return TabularPolicy(tree, logits)
+
+
+def collected(policy, n=16, engine=None, **options):
+    rollout = Critical(Sampling(8), **{"min_chars": 1, **options})
+    return rollout.collect([Ask(TASK, n)], engine or TabularEngine(policy), np.random.default_rng(0))[0]
+
+
+def test_a_group_is_new_responses_and_continuations_of_them() -> None:
+    policy = peaked()
+    group = collected(policy)
+    first, rest = group.episodes[:4], group.episodes[4:]
+    assert len(group.episodes) == 16 and all("branch_of" not in e.meta for e in first)
+    assert sorted(e.meta["branch_of"] for e in rest) == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    for episode in rest:
+        source, at = first[episode.meta["branch_of"]], episode.meta["at"]
+        prefix = source.tokens[:at].tolist()
+        assert at >= 1 and episode.prompt.tolist() == prefix
+        assert episode.mask.all() and len(episode.tokens) == 3 - at == len(episode.logprobs)
+        assert episode.text == "/".join(map(str, [*prefix, *episode.tokens.tolist()]))
+    [judged] = judge_groups(TabularVerifier(policy.tree), [group])
+    assert [v.score for v in judged.verdicts] == [
+        policy.tree.rewards[policy.tree.paths.index(tuple(map(int, e.text.split("/"))))] for e in group.episodes
+    ]
+
+
+def test_with_one_candidate_it_is_the_most_uncertain_token_but_never_the_first() -> None:
+    group = collected(peaked(), n=40, top=1)
+    assert all(e.meta["at"] == 1 and len(e.prompt) == 1 for e in group.episodes[10:])
+
+
+def position(entropies, tokens=None, draws=400, **options):
+    """Positions drawn for one response with these entropies."""
+    engine = TabularEngine(peaked())
+    [[episode]] = engine.generate([Request("", 1, Sampling(8), 0)])
+    tokens = np.array(tokens or [1] * len(entropies), dtype=np.int64)
+    episode = replace(episode, tokens=tokens, entropies=np.array(entropies, dtype=np.float32))
+    rollout, rng = Critical(Sampling(8), **{"min_chars": 1, **options}), np.random.default_rng(0)
+    return [rollout._position(episode, engine, {}, rng) for _ in range(draws)]
+
+
+def test_positions() -> None:
+    assert set(position([9, 0.1, 0.7, 0.3], top=1)) == {2}
+    drawn = position([9, 0.1, 0.7, 0.3], top=2)
+    assert set(drawn) == {2, 3} and 0.4 < drawn.count(2) / len(drawn) < 0.6
+    assert set(position([9, 0.1, 0.7, 0.3])) == {1, 2, 3}
+    # Tokens of fewer than min_chars characters are no candidates; without any, the response is sampled anew.
+    assert set(position([9, 0.1, 0.7, 0.3], tokens=[0, 12, 1, 1], min_chars=2)) == {1}
+    assert set(position([9, 0.1, 0.7, 0.3], min_chars=2)) == {0} == set(position([1.0]))
+
+
+def test_group_sizes_are_what_was_asked_for() -> None:
+    for n in range(1, 12):
+        group = collected(peaked(), n=n)
+        new = [e for e in group.episodes if "branch_of" not in e.meta]
+        assert len(group.episodes) == n and len(new) == -(-n // 4)
+        taken = [e.meta["branch_of"] for e in group.episodes if "branch_of" in e.meta]
+        assert max((taken.count(j) for j in taken), default=0) <= 3
+    assert not any("branch_of" in e.meta for e in collected(peaked(), n=6, branches=0).episodes)
+
+
+def test_the_prefix_of_a_language_model_is_taken_over_token_by_token() -> None:
+    engine = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
+    rollout = Critical(Sampling(6), min_chars=1, top=3)
+    [group] = rollout.collect([Ask(Task("t", "12+", "3"), 8)], engine, np.random.default_rng(1))
+    question = engine.encode("12+").tolist()
+    assert any(e.meta.get("at") for e in group.episodes)
+    for episode in group.episodes[2:]:
+        source, at = group.episodes[episode.meta["branch_of"]], episode.meta["at"]
+        assert episode.prompt.tolist() == [*question, *source.tokens[:at].tolist()]
+        assert episode.text == engine.decode([*source.tokens[:at].tolist(), *episode.tokens.tolist()])
+        assert at == 0 or engine.decode([int(source.tokens[at])]).strip()
+    # Log-probabilities are those of the continuation after its whole prompt.
+    batch = Batch.from_groups([group])
+    assert torch.allclose(engine.policy.forward(batch).logprobs[batch.mask], batch.logprobs[batch.mask], atol=1e-4)
+
+
+def test_advantages_are_over_new_responses_and_continuations_together() -> None:
+    policy = peaked()
+    groups = judge_groups(TabularVerifier(policy.tree), [collected(policy)])
+    batch = make_method("S135").value(Batch.from_groups(groups, torch.float64))
+    rewards = torch.tensor([v.score for v in groups[0].verdicts], dtype=torch.float64)
+    want = (rewards - rewards.mean()) / (rewards.std() + 1e-6)
+    assert torch.allclose(batch.advantages[:, 0], want) and batch.totals.groups == 1
+    assert batch.totals.tokens == sum(len(e.tokens) for e in groups[0].episodes) < 16 * 3
+
+
+def test_the_default_is_dapo_with_branches() -> None:
+    method = make_method("S135")
+    objective = method.objective
+    assert (objective.clip_low, objective.clip_high, objective.dual_clip) == (0.2, 0.28, 10.0)
+    assert objective.aggregation == "token_mean" and not objective.kl_weight
+    second = papers.make("S135", stage=2)
+    assert second.rollout["inner"] == "single_turn" and second.objective == objective
+    policy = peaked()
+    judge = partial(judge_groups, TabularVerifier(policy.tree))
+    rollout = build("rollout", method.rollout, sampling=Sampling(8), judge=judge, more=lambda: [Ask(TASK, 16)])
+    [group] = rollout.collect([Ask(TASK, 16)], TabularEngine(policy), np.random.default_rng(0))
+    assert len(group.episodes) == len(group.verdicts) == 16
+
+
+def test_overlong_responses_are_punished_as_in_dapo() -> None:
+    """Right and wrong are 2 apart where the whole punishment is 1."""
+    policy = peaked()
+    groups = judge_groups(TabularVerifier(policy.tree), [collected(policy, n=4, branches=0)])
+    batch = Batch.from_groups(groups, torch.float64)
+    reward = papers.make("S135", max_length=3, buffer=1).reward(batch)
+    scores = torch.tensor([v.score for v in batch.verdicts], dtype=torch.float64)
+    assert torch.equal(reward.values, 2 * scores - 1)
+
+
+def test_errors() -> None:
+    class Silent(TabularEngine):
+        def generate(self, requests):
+            return [[replace(e, entropies=None) for e in row] for row in super().generate(requests)]
+
+    with pytest.raises(RunError, match="entropies"):
+        collected(peaked(), engine=Silent(peaked()))
+    for bad in ({"branches": -1}, {"top": 0}, {"min_chars": -1}):
+        with pytest.raises(UsageError, match="rollout 'cure'"):
+            Critical(Sampling(8), **bad)
