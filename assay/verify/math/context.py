@@ -22,6 +22,9 @@ class Context:
     approximate: rounding is asked for.
     exact: an exact value is asked for, so that no rounding is accepted.
     percent: percentages are spoken of.
+    chance: a probability is asked for.
+    interval: an inequality, a domain or a range is spoken of, so that two numbers in brackets are an interval.
+    equation: solutions of an equation are asked for, so that they are not.
     base: the number base asked for, 0 if none.
     simplest: a fraction in lowest terms, or a radical without square factors, is asked for.
     factored, expanded: that form of a polynomial is asked for.
@@ -38,6 +41,9 @@ class Context:
     approximate: bool = False
     exact: bool = False
     percent: bool = False
+    chance: bool = False
+    interval: bool = False
+    equation: bool = False
     base: int = 0
     simplest: bool = False
     factored: bool = False
@@ -104,6 +110,13 @@ _UNEVALUATED = re.compile(
 )
 
 
+_CHANCE = re.compile(r"\bprobabilit|\bchances?\b|\blikelihood\b|\bhow likely\b", re.I)
+_INTERVAL = re.compile(
+    r"inequalit|\binterval|\bdomain\b|\brange\b|[≤≥<>]|\\(?:le|ge|leq|geq|lt|gt|leqslant|geqslant)(?![a-z])", re.I
+)
+_EQUATION = re.compile(r"\b(?:real|integer|complex|all|the) (?:solutions?|roots?|zeros?)\b|\bsolve\b|\bequation", re.I)
+
+
 def context_of(question: str, digits: int = 6, form: bool = True) -> Context:
     return _context(question[:MAX_QUESTION], digits, form)
 
@@ -152,6 +165,9 @@ def _context(question: str, digits: int, form: bool) -> Context:
         _APPROXIMATE.search(question) is not None,
         _EXACT.search(question) is not None,
         re.search(r"percent|%|per cent", question, re.I) is not None,
+        _CHANCE.search(question) is not None,
+        _INTERVAL.search(question) is not None,
+        _EQUATION.search(question) is not None,
         _base(question),
         form and _SIMPLEST.search(question) is not None,
         form and _FACTORED.search(question) is not None,

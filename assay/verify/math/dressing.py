@@ -20,6 +20,13 @@ _ANNOUNCED = re.compile(
     r"ans(?:[.:]|[ \t]?[—–]))(?=[ \t*_])",
     re.IGNORECASE | re.MULTILINE,
 )
+# A heading whose whole section is one line or a list.
+_HEADING = re.compile(
+    r"^#{1,6}[ \t]*(?:the )?(?:final )?(?:answer|result)[ \t*:]*\n\s{0,20}(?=[^\n]{1,200}\s{0,20}\Z|"
+    r"(?:[ \t]*(?:[-*•+]|[0-9]{1,2}[.)])[ \t][^\n]{1,60}\n?){2,40}\s{0,20}\Z)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PRICE_END = re.compile(r"(?<=[0-9])/-(?=\W|$)")
 _FENCE = re.compile(r"\s*```\s*$")
 KEYS = ("final_answer", "answer")
 MAX_OBJECT = 4000
@@ -44,6 +51,10 @@ def undress(response: str) -> str:
     if "|" in text:
         text = _ROW.sub(r"Final answer: \1", text)
     text = _ANNOUNCED.sub(r"\1Answer:", text)
+    if "#" in text:
+        text = _HEADING.sub("Answer: ", text)
+    if "/-" in text:
+        text = _PRICE_END.sub("", text)
     return _from_json(text)
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.context import Context
 from assay.verify.math.form import in_form
 from assay.verify.math.forms import in_base
 from assay.verify.math.latex import plain
+from assay.verify.math.nodes import PI, mentions, substituted, variables
 from assay.verify.math.read import read
+from assay.verify.math.restated import restated
 from assay.verify.math.same import same
 from assay.verify.math.values import (
     Based,
     Choice,
+    Items,
+    Named,
     Scalar,
     Sign,
     Text,
@@ -25,11 +31,18 @@ _MIXED = re.compile(
     r"[\s*$]*(-?[0-9]{1,15})\s(?:and|&|\\text\s?\{\s?and\s?\})\s\$?(?=(?:[0-9]{1,15}\s?/\s?[0-9]{1,15}|\\[dt]?frac\s?\{[0-9]{1,15}\})|[½¼¾⅐-⅞])"
 )
 # The constant of integration, whatever it is called.
-_CONSTANT = re.compile(r"\+\s*([CcKk])\s*\$?\s*$")
+_ALTERNATIVES = re.compile(r"\bor\b|\\lor|∨")
+_CONSTANT = re.compile(r"\+\s*(?:[CcKkDA](?:_?\{?[01]\}?|₁|₀)?|(?:\\text\{)?const(?:ant|\.)?\}?)\s*\$?\s*$")
 
 
 def matches(reference: str, answer: str, ctx: Context) -> bool:
     """Say whether any reading of ``answer`` is any reading of ``reference``, both the text of a final answer alone."""
+    if reference == answer or _reads_as(reference, answer, ctx):
+        return True
+    return restated(answer, ctx, functools.partial(_reads_as, reference))
+
+
+def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
     if reference == answer:
         return True
     if "C" in reference and _CONSTANT.search(reference) and (other := _CONSTANT.search(answer)) is not None:
@@ -38,10 +51,14 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
     if not ours or not theirs:
         return False
     mathematical = not isinstance(ours[0], Text)
+    if isinstance(ours[0], Items) and _together(ours[0]) and _ALTERNATIVES.search(answer):
+        return False  # "2 or 3" is no pair
     if ctx.base and any(isinstance(v, Based) for v in theirs):
         bare = in_base(reference.strip(" $"), ctx.base)
-        if bare is not None:
-            return any(bare == v for v in theirs)
+        if bare is not None and any(bare == v for v in theirs):
+            return True
+    if ctx.base and _numeral_in_base(reference, answer, ctx.base):
+        return True
     if isinstance(ours[0], Based) and (bare := in_base(answer.strip(" $"), ours[0].base)) is not None:
         return bare.value == ours[0].value
     if isinstance(ours[0], Choice) and isinstance(theirs[0], Choice):
@@ -58,10 +75,67 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
         return True
     if mathematical and isinstance(ours[0], Scalar) and (mixed := _MIXED.match(answer)) is not None:
         # "2 and 1/2" may be two values; beside one number it is a mixed number.
-        return matches(reference, f"{mixed[1]} {answer[mixed.end() :]}", ctx)
+        return _reads_as(reference, f"{mixed[1]} {answer[mixed.end() :]}", ctx)
+    if "pi" in reference or "π" in reference:
+        renamed = _with_parameter(ours[0], theirs)
+        if renamed is not None and same(ours[0], renamed, ctx):
+            return True
     if isinstance(ours[0], Sign) and _filled_in(ours[0].kind, answer, ctx):
         return True
     return _roman(reference, answer, ctx) or _option(reference, ours, theirs, ctx)
+
+
+_BASE_SUFFIX = re.compile(
+    r"\s?(?:\(?\s?(?:in )?(?:base[- ]?(?:[0-9]{1,2}|two|eight|sixteen)|binary|octal|hex(?:adecimal)?)\s?\)?|"
+    r"_\{?\(?[0-9]{1,2}\)?\}?|_\{[a-z]{3,7}\})$",
+    re.IGNORECASE,
+)
+_LETTERED = {2: "b", 8: "o", 16: "h"}
+
+
+def _numeral_in_base(reference: str, answer: str, base: int) -> bool:
+    """``45_{10} = 101101_2``, ``10 1101``, ``2FH``, ``#2F`` where the question names the base."""
+    wanted = in_base(_BASE_SUFFIX.sub("", plain(reference)).strip(" $()"), base)
+    given = plain(answer).rpartition("=")[2].strip()
+    if wanted is None or len(given) > 400:
+        return False
+    suffix = _BASE_SUFFIX.search(given)
+    if suffix is not None and (named := re.findall("[0-9]+", suffix.group())) and int(named[-1]) != base:
+        return False
+    bare = _BASE_SUFFIX.sub("", given).strip(" $()#").replace(" ", "").replace("_", "")
+    found = in_base(bare, base)
+    if found is None and base in _LETTERED:
+        found = in_base(bare.casefold().removesuffix(_LETTERED[base]), base)
+    return found is not None and found.value == wanted.value
+
+
+def _together(values: Items) -> bool:
+    """Say whether values belong together: the coordinates of a point, several unknowns."""
+    names = {value.name for value in values.items if isinstance(value, Named)}
+    return values.brackets not in ("", "{", "[") or (len(names) > 1 and len(names) == len(values.items))
+
+
+_PARAMETERS = frozenset("nkm")
+
+
+def _with_parameter(ref: Value, readings: tuple[Value, ...]) -> Value | None:
+    """The answer with the reference's letter for any integer, where each side has just one such letter."""
+    name = _parameter(ref)
+    for value in readings:
+        other = _parameter(value)
+        if name and other and name != other:
+            scalar = value.value if isinstance(value, Named) else value
+            assert isinstance(scalar, Scalar)
+            changed = replace(scalar, node=substituted(scalar.node, other, name))
+            return replace(value, value=changed) if isinstance(value, Named) else changed
+    return None
+
+
+def _parameter(value: Value) -> str:
+    scalar = value.value if isinstance(value, Named) else value
+    names = variables(scalar.node) if isinstance(scalar, Scalar) else frozenset()
+    periodic = isinstance(scalar, Scalar) and mentions(scalar.node, PI)
+    return next(iter(names)) if periodic and len(names) == 1 and names <= _PARAMETERS else ""
 
 
 _GAP = re.compile(r"([^,:;_□○]{1,60})(?:_+|□|\\square|○)([^,:;_□○?.]{1,60})")

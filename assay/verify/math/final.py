@@ -17,7 +17,7 @@ from assay.verify.math.equal import matches
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.stance import ATTRIBUTED
 from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, unmarked, whole
-from assay.verify.math.values import Text, Truth
+from assay.verify.math.values import RealSet, Text, Truth
 
 MAX_RESPONSE = 100_000
 """Characters at the end of a response that are searched for the final answer."""
@@ -45,6 +45,14 @@ _DOUBTED = re.compile(
     re.IGNORECASE,
 )
 _OR = re.compile(r"(?:\bor|\boder|\bou|或|或者|\bили)\s*[$\\(\[*]*$", re.IGNORECASE)
+_EXAMPLE = re.compile(
+    r"\b(?:example|e\.g\.|for instance|similar|sample|template|format(?:ted)?|such as|textbook|trial|look(?:s|"
+    r"ing)? like|"
+    r"in the form|(?:another|other|previous|earlier|different) (?:task|problem|question|exercise)|"
+    r"(?:first|initial|my) (?:attempt|try|guess|estimate))\b",
+    re.IGNORECASE,
+)
+"""What stands before a box that shows a format, a trial, or the answer of another task."""
 _THE_ANSWER = re.compile(
     r"\bthe (?:final |correct |actual |real |full )?(?:answer|result|solution)\b|答案|respuesta|réponse|antwort|ответ",
     re.IGNORECASE,
@@ -148,7 +156,7 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
     # "The answer is not \boxed{5}" denies what it marks.
     if DENIAL.search(text[max(span.begin - 24, 0) : span.begin]):
         return Missing("the marked answer is denied")
-    if rule == "phrase" and _DENIED.match(content):
+    if rule == "phrase" and _DENIED.match(content) and not _no_solution(content):
         rest = text[span.over :].strip(" .\n")
         return unmarked(rest) if rest else Missing("the answer is denied")
     if rule == "phrase" and (
@@ -163,7 +171,8 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         and _differs(m, content)
         and not _DENIED.match(m)
         and not DENIAL.search(text[max(s.begin - 24, 0) : s.begin])
-        and not ATTRIBUTED.search(_lead(text, s))
+        and not ATTRIBUTED.search(lead := _lead(text, s))
+        and not (r != "phrase" and _EXAMPLE.search(lead) and not _EXAMPLE.search(_lead(text, span)))
     ]
     if different:
         between = text[different[-1][0].over : span.begin]
@@ -190,6 +199,11 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
             return Missing("the marked answer is denied or doubted")
     several = tuple(dict.fromkeys(marked)) if len(set(marked)) > 1 else ()
     return Final(content, rule != "phrase", several, after[:2000], lead="" if rule == "hashes" else _lead(text, span))
+
+
+def _no_solution(content: str) -> bool:
+    """``pas de solution`` denies no answer, it is one."""
+    return read(content)[:1] == (RealSet(()),)
 
 
 def _lead(text: str, span: Span) -> str:

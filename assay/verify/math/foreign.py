@@ -1,11 +1,16 @@
 # ruff: noqa: SIM905  (words in a row read better than a list of quoted words)
-"""Number words of Spanish, French and German up to 999 999, by a table of all spellings below a thousand."""
+"""Number words of Spanish, French and German up to 999 999, by a table of all spellings below a thousand.
+
+:mod:`~assay.verify.math.foreign_more` has further languages.
+"""
 
 from __future__ import annotations
 
 import functools
 import unicodedata
 from collections.abc import Iterator
+
+from assay.verify.math.foreign_more import further_number
 
 MAX_LETTERS = 120
 
@@ -30,7 +35,8 @@ _DE_TENS = "zwanzig dreissig vierzig funfzig sechzig siebzig achtzig neunzig".sp
 
 
 def foreign_number(text: str) -> int | None:
-    """Return the number that the whole of ``text`` spells in Spanish, French or German, ``None`` if it is none.
+    """Return the number that the whole of ``text`` spells in Spanish, French, German or one of
+    eight further languages, ``None`` if it is none.
 
     Accents, hyphens and blanks do not matter. ``once`` and ``null`` alone are left out: they are English words.
     """
@@ -43,7 +49,7 @@ def foreign_number(text: str) -> int | None:
         found = _below_million(flat, table, thousand)
         if found is not None:
             return found
-    return None
+    return further_number(flat)
 
 
 def _flat(text: str) -> str:

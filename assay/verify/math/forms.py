@@ -1,12 +1,12 @@
 # ruff: noqa: SIM905  (words in a row read better than a list of quoted words)
-"""Answers that a pattern recognises as a whole: numerals, truth values, options, clock times, numerals in a base."""
+"""Answers that a pattern recognises as a whole: numerals, truth values, options, numerals in a base."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 
-from assay.verify.math.values import Based, Choice, Clock, Scalar, Sign, Text, Truth
+from assay.verify.math.values import Based, Choice, Scalar, Sign, Text, Truth
 from assay.verify.math.words import CHINESE_NUMERAL, NUMBER_WORDS, chinese, number_words
 
 _TRUE = frozenset(
@@ -87,10 +87,17 @@ _SEVERAL = re.compile(r"\(?[A-J]\)?(?:\s?(?:,|and|&|;|,\s?and)\s?\(?[A-J]\)?){1,
 _ASSIGNED = re.compile(r"\s?[=<>+*/^-]")
 
 
+_CALLED_CORRECT = re.compile(
+    r"\(?([A-J])\)? is (?:the )?(?:only )?(?:correct|right|best)(?: answer| option| choice| one)?\.?", re.IGNORECASE
+)
+
+
 def choice(text: str) -> Choice | None:
     """Read ``C``, ``(C)``, ``C.``, ``option C``, ``(C) 12``, ``C) 12``, ``A, C``."""
     if not text[:1].isascii():
         return None
+    if (said := _CALLED_CORRECT.fullmatch(text)) is not None:
+        return Choice(frozenset(said[1].upper()))
     match = _CHOICE.match(text)
     if match is not None:
         first, second, bare, content, spaced = match.groups()
@@ -105,42 +112,6 @@ def choice(text: str) -> Choice | None:
         letters = re.findall("[A-J]", text.replace("and", ""))
         return Choice(frozenset(letters)) if len(set(letters)) == len(letters) else None
     return None
-
-
-_CLOCK = re.compile(
-    r"(?:at )?([0-9]{1,2})(?:(?::|h)([0-5][0-9])(?::([0-5][0-9]))?|\.([0-5][0-9])(?= ?[ap]\.?m))?"
-    r"\s?(a\.?\s?m\.?|p\.?\s?m\.?|o'clock|uhr|h)?"
-    r"(?: in the (morning|afternoon|evening))?",
-    re.IGNORECASE,
-)
-
-
-def clock(text: str) -> Clock | None:
-    """Read a time of day: ``3:30 PM``, ``15:30``, ``3 p.m.``, ``noon``."""
-    low = text.casefold()
-    if low in ("noon", "12 noon", "12:00 noon", "midday"):
-        return Clock(43200, "pm")
-    if low in ("midnight", "12 midnight", "12:00 midnight"):
-        return Clock(0, "am")
-    match = _CLOCK.fullmatch(low)
-    if match is None:
-        return None
-    hour, minute, second, dotted, suffix, part = match.groups()
-    if minute is None and suffix is None:
-        return None
-    half = ""
-    if suffix and suffix[0] in "ap" and "m" in suffix:
-        half = suffix[0] + "m"
-    elif part:
-        half = "am" if part == "morning" else "pm"
-    h, m, s = int(hour), int(minute or dotted or 0), int(second or 0)
-    if half:
-        if not 1 <= h <= 12:
-            return None if h > 23 or half == "am" else Clock(h * 3600 + m * 60 + s, "pm")
-        h = h % 12 + (12 if half == "pm" else 0)
-    elif h > 24:
-        return None
-    return Clock(h % 24 * 3600 + m * 60 + s, half or ("pm" if h > 12 else ""))
 
 
 _BASED = re.compile(
@@ -196,6 +167,9 @@ def spelled(text: str) -> Scalar | None:
     return None
 
 
+_OPERATORS = frozenset("to in out times over root plus minus squared cubed divided multiplied point of".split())
+
+
 def counted_words(text: str) -> str | None:
     """Return ``thirty-three apples`` as ``33 apples``, ``None`` if it does not begin with number words."""
     words = text.replace("-", " ").split()
@@ -205,6 +179,8 @@ def counted_words(text: str) -> str | None:
         value = number_words(" ".join(words[:length]))
         if value is not None:
             if length == 1 and words[0].casefold() in ("a", "an", "half", "quarter"):
+                return None
+            if words[length].casefold() in _OPERATORS or NUMBER_WORDS.intersection(map(str.casefold, words[length:])):
                 return None
             return f"{value} {' '.join(words[length:])}"
     return None

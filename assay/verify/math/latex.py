@@ -20,7 +20,7 @@ _GREEK = (
 ).split()
 FUNCTIONS = (
     "sin cos tan cot sec csc sinh cosh tanh arcsin arccos arctan arccot arcsec arccsc asin acos atan ln "
-    "log lg exp abs floor ceil gcd lcm min max sgn sign Re Im sqrt cbrt binom"
+    "log lg cis exp abs floor ceil gcd lcm min max sgn sign Re Im sqrt cbrt binom"
 ).split()
 
 _COMMANDS = {f"\\{name}": letter for name, letter in zip(_GREEK[::2], _GREEK[1::2], strict=True)}
@@ -39,7 +39,7 @@ _COMMANDS |= {
     **dict.fromkeys([r"\ge", r"\geq", r"\geqslant", r"\geqq"], ">="),
     **dict.fromkeys([r"\ne", r"\neq"], "!="),
     **dict.fromkeys([r"\approx", r"\simeq", r"\sim", r"\thickapprox", r"\cong", r"\doteq"], "≈"),
-    **dict.fromkeys([r"\Rightarrow", r"\implies", r"\Longrightarrow", r"\therefore", r"\rightarrow", r"\to",
+    **dict.fromkeys([r"\Rightarrow", r"\mapsto", r"\implies", r"\Longrightarrow", r"\therefore", r"\rightarrow", r"\to",
                      r"\longrightarrow"], "⇒"),
     **dict.fromkeys([r"\setminus", r"\smallsetminus", r"\backslash"], "∖"),
     **dict.fromkeys([r"\mid", r"\vert", r"\lvert", r"\rvert", r"\|", r"\Vert", r"\lVert", r"\rVert"], "|"),
@@ -70,8 +70,10 @@ _CHARACTERS = str.maketrans(
         **dict.fromkeys("“”„«»", '"'),
         **dict.fromkeys("\u00a0\u2009\u202f\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u200a\u3000\t", " "),
         **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u200e\u200f\u00ad", ""),
-        **dict.fromkeys("→⟶⟹∴", "⇒"),
+        **dict.fromkeys("→⟶⟹∴↦➡➜➔➤", "⇒"),
         **dict.fromkeys("≃≅∼≒", "≈"),
+        **dict.fromkeys("≡≣", "="),
+        "ᵀ": "^T", "∨": " or ", "∧": " and ", "⊤": "T",
         **dict.fromkeys("∣｜", "|"),
         **dict.fromkeys("㎝", "cm"),
         "≤": "<=", "⩽": "<=", "≦": "<=", "≥": ">=", "⩾": ">=", "≧": ">=", "≠": "!=", "⁄": "/", "º": "°", "˚": "°",
@@ -82,16 +84,19 @@ _CHARACTERS = str.maketrans(
     }
 )  # fmt: skip
 _VULGAR = re.compile("[¼-¾⅐-⅞↉]")
-_SUPERSCRIPT = re.compile("[⁰¹²³⁴-⁹⁺⁻ⁿ]+")
-_SUBSCRIPT = re.compile("[₀-₉]+")
-_TO_PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉", "0123456789+-n0123456789")
+_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ᐟⁿˣʸᵏᵃᵇᵗᵐⁱᶻ", "₀₁₂₃₄₅₆₇₈₉₊₋ₙₖᵢⱼₓₐₑₘₜ"
+_SUPERSCRIPT = re.compile(f"[{_RAISED}]+")
+_SUBSCRIPT = re.compile(f"[{_LOWERED}]+")
+_TO_PLAIN = str.maketrans(_RAISED + _LOWERED, "0123456789+-()/nxykabtmiz" + "0123456789+-nkijxaemt")
 _OVERLINED = re.compile("((?:[0-9][\u0304\u0305])+)")
 
 _WRAPPER = re.compile(
     r"\\(text|textbf|textit|textrm|textnormal|textsf|texttt|mbox|hbox|mathrm|mathbf|mathit|mathsf|boldsymbol|bm|vec|hat"
     r"|operatorname\*?|boxed|fbox|overrightarrow|emph|underline|mathbb|Bbb|mathcal|ensuremath|displaylines|pmb"
-    r"|color|textcolor|unit|si|SI|qty|num|ce|phantom|hspace|vspace|label|tag)\s?\{([^{}]*)\}"
+    r"|color|textcolor|unit|si|SI|qty|num|ce|phantom|hspace|vspace|label|tag)\s?\{((?:[^{}]|\{[^{}]*\})*)\}"
 )
+_ROW_SPACE = re.compile(r"\\\\\s?\[-?[0-9.]{1,6}\s?(?:pt|em|ex|mm|cm)\]")
+_OVER = re.compile(r"\{([^{}\\]{1,80})\\over(?![a-z])([^{}\\]{1,80})\}")
 _CHOOSE = re.compile(r"\{\s?([^{}\\]{1,40}?)\s?\\choose\s?([^{}\\]{1,40}?)\s?\}")
 _COLOUR = re.compile(r"\s*\\(?:text)?color\s?\{[^{}]*\}\s?(?=\{)")
 _SETS = {"R": "ℝ", "Z": "ℤ", "N": "ℕ", "Q": "ℚ", "C": "ℂ"}
@@ -108,7 +113,14 @@ _ENVIRONMENT = re.compile(r"\\(begin|end)\s?\{([a-zA-Z]+\*?)\}(?:\{[clr| ]*\})?"
 _SHORT_FRAC = re.compile(r"\\frac\s*([0-9a-zA-Z])\s*(?=[0-9a-zA-Z{\\])")
 _SHORT_FRAC2 = re.compile(r"(\\frac\s?\{[^{}]*\})\s*([0-9a-zA-Z])")
 _FRAC_SPACED = re.compile(r"\\frac\s+(?=\{)")
-_PERCENT = re.compile(r"\s*\b(?:percents?|per cent|percentage points?|por ciento|pour ?cent|Prozent)\b", re.IGNORECASE)
+_PERCENT = re.compile(
+    r"\s*\b(?:percents?|per cent|percentage points?|por ciento|por cento|per cento|pour ?cent|Prozent|"
+    r"процент(?:а|ов)?|procent|yüzde|persen)\b",
+    re.IGNORECASE,
+)
+# "R \\ {2}" in plain text: no command, but all reals without 2.
+_SPACED_DIFFERENCE = re.compile(r"(?<![A-Za-z\\])[Rℝ] \\ (?=[\[{(])")
+_PRIMES = re.compile(r"\^\s?\{\s?('{1,3}|\\circ)\s?\}|\^('{1,3})")
 _SIMPLE = re.compile(r"[A-Za-z0-9 .,+*/()=<>:;'!?%-]*")
 
 
@@ -139,7 +151,9 @@ def plain(text: str) -> str:
         return " ".join(text.split())
     if not text.isascii():
         text = _from_unicode(text)
-    if "ent" in text:
+    if "\\" in text:
+        text = _SPACED_DIFFERENCE.sub("ℝ∖", text)
+    if "ent" in text or "ент" in text:
         text = _PERCENT.sub("%", text)
     if "$" in text:
         text = _MATH_MODE.sub(lambda m: f" {m[1]} ", text)
@@ -164,16 +178,18 @@ def _from_unicode(text: str) -> str:
 
 
 def _from_latex(text: str) -> str:
-    text = _GROUPED.sub(",", text)
+    text = _GROUPED.sub(",", text).replace("{:}", ":")
     if "~" in text:
         text = text[:1] + text[1:].replace("~", " ")
     text = (
         text.replace("^{\\circ}", "°").replace("^\\circ", "°").replace("^{\\prime}", "'").replace("\\dfrac", "\\frac")
     )
     text = text.replace("\\tfrac", "\\frac").replace("\\cfrac", "\\frac")
+    if "\\over" in text:
+        text = _OVER.sub(r"\\frac{\1}{\2}", text)
     if "\\choose" in text:
         text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
-    if "color" in text and (tint := _COLOUR.match(text)) is not None and _one_group(text[tint.end() :]):
+    if "color" in text and (tint := _COLOUR.match(text)) is not None and one_group(text[tint.end() :]):
         text = text[tint.end() + 1 : text.rindex("}")]
     for _ in range(4):
         text, times = _WRAPPER.subn(_unwrap, text)
@@ -181,6 +197,7 @@ def _from_latex(text: str) -> str:
             break
     text = _BLACKBOARD.sub(lambda m: _SETS[m[1]], text)
     if "\\begin" in text:
+        text = _ROW_SPACE.sub(r"\\\\", text)
         text = _ENVIRONMENT.sub(_bracket, text)
     text = _DIGITS_BAR.sub(r"⟦\1⟧", text)
     if "⟦" in text:
@@ -189,10 +206,11 @@ def _from_latex(text: str) -> str:
     text = _SHORT_FRAC.sub(r"\\frac{\1}", text)
     text = _FRAC_SPACED.sub(r"\\frac", text)
     text = _SHORT_FRAC2.sub(r"\1{\2}", text)
-    return _COMMAND.sub(lambda m: _COMMANDS.get(m[0], m[0]), text).replace("°C", " °C").replace("°F", " °F")
+    text = _COMMAND.sub(lambda m: _COMMANDS.get(m[0], m[0]), text).replace("°C", " °C").replace("°F", " °F")
+    return _PRIMES.sub(lambda m: m[1] or m[2], text) if "'" in text else text
 
 
-def _one_group(text: str) -> bool:
+def one_group(text: str) -> bool:
     """Say whether the brace that ``text`` begins with closes at its end."""
     depth = 0
     for place, c in enumerate(text):

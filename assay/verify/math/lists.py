@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from assay.verify.math.context import Context
+from assay.verify.math.evaluate import approximate
 from assay.verify.math.nodes import Node, Unreadable, add, mentions, mul, variables
 from assay.verify.math.numbers import same_scalar
 from assay.verify.math.values import Items, Named, Scalar, Text, Value
@@ -35,6 +36,8 @@ def same_items(ref: Value, ans: Value, ctx: Context, same: Same) -> bool:
         return bool(several.items) and all(
             (same(v, single, ctx) if several is ref else same(single, v, ctx)) for v in several.items
         )
+    if _interval_beside_values(ref, ans, ctx):
+        return False
     a, b = ref.items, ans.items
     left, right = _ALIASES.get(ref.brackets, ref.brackets), _ALIASES.get(ans.brackets, ans.brackets)
     if {left, right} == {"(", "{"} and not (left == "{" and ans.brackets == "["):
@@ -44,6 +47,8 @@ def same_items(ref: Value, ans: Value, ctx: Context, same: Same) -> bool:
     named = _assignments(ref), _assignments(ans)
     if named[0] is not None and named[1] is not None:
         return named[0].keys() == named[1].keys() and all(same(named[0][k], named[1][k], ctx) for k in named[0])
+    if (named[0] is not None and right == "{") or (named[1] is not None and left == "{"):
+        return False  # a set says not which of them is x
     a, b = _in_name_order(ref, named[0]), _in_name_order(ans, named[1])
     if named[0] is not None or named[1] is not None:
         return len(a) == len(b) and all(same(x, y, ctx) for x, y in zip(a, b, strict=True))
@@ -51,6 +56,21 @@ def same_items(ref: Value, ans: Value, ctx: Context, same: Same) -> bool:
     if not unordered or (left == "" and all(isinstance(v, Text) for v in a)):
         return len(a) == len(b) and all(same(x, y, ctx) for x, y in zip(a, b, strict=True))
     return _same_set_of(a, b, ctx, left, same)
+
+
+def _interval_beside_values(ref: Items, ans: Items, ctx: Context) -> bool:
+    """Say whether one side is an interval, by its brackets and the question, and the other a few values."""
+    one, other = (ref, ans) if ref.brackets == "[" else (ans, ref)
+    if one.brackets != "[" or other.brackets not in ("", "{") or len(one.items) != 2:
+        return False
+    # "[-11, 15]" is no list of solutions, and "-9 or -5" no interval.
+    return ctx.interval if one is ref else ctx.equation and _ascending(one.items)
+
+
+def _ascending(items: tuple[Value, ...]) -> bool:
+    nodes = [v.node for v in items if isinstance(v, Scalar)]
+    ends = [approximate(node) for node in nodes if not variables(node)]
+    return len(ends) == 2 and ends[0] is not None and ends[1] is not None and ends[0].real < ends[1].real
 
 
 def _same_set_of(a: tuple[Value, ...], b: tuple[Value, ...], ctx: Context, brackets: str, same: Same) -> bool:

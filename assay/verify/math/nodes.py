@@ -179,3 +179,16 @@ def mentions(node: Node, part: Node) -> bool:
         return False
     children = node[1] if node[0] in "+*" else node[2] if node[0] == "f" else node[1:]
     return any(mentions(child, part) for child in children)
+
+
+def substituted(node: Node, old: str, new: str) -> Node:
+    """Return ``node`` with the variable ``new`` in place of ``old``."""
+    if isinstance(node, Fraction) or node[0] == "c":
+        return node
+    if node[0] == "v":
+        return ("v", new) if node[1] == old else node
+    if node[0] in "+*":
+        return (node[0], tuple(substituted(child, old, new) for child in node[1]))
+    if node[0] == "f":
+        return ("f", node[1], tuple(substituted(child, old, new) for child in node[2]))
+    return ("^", substituted(node[1], old, new), substituted(node[2], old, new))

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
+from assay.verify.math.atoms import ENDS, Atoms
 from assay.verify.math.nodes import (
-    MINUS_ONE,
-    ONE,
     PI,
     E,
     I,
@@ -26,12 +24,6 @@ from assay.verify.math.tokens import Token
 from assay.verify.math.units import lookup
 
 MAX_DEPTH = 60
-_ENDS = {"(": ")", "[": "]", "{": "}", "⌊": "⌋", "⌈": "⌉"}
-_NAMES = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsec": "asec", "arccsc": "acsc",
-    "sign": "sgn", "Re": "re", "Im": "im",
-}  # fmt: skip
-_INVERSES = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh"])
 _SPLIT_WORDS = frozenset("abc xyz ab xy yz xz bc ac abcd mn pq rs uv cd ax bx cx ay by cy dx dy dt ij jk".split())
 _NONWORD = frozenset("or and to of by in is it at an as if no so we he up on be do go my us".split())
 
@@ -43,28 +35,12 @@ def splits(word: str) -> bool:
     return len(word) == 2 and word.isalpha() and word.isascii() and word.islower() and word not in _NONWORD
 
 
-class Parser:
+class Parser(Atoms):
     """Reads one expression from ``tokens`` at ``place``; stops at what cannot continue it.
 
     ``place`` is then where it stopped. Percent signs divide by 100; a degree sign counts in the argument of a function,
     and is left to the units elsewhere.
     """
-
-    def __init__(self, tokens: list[Token], place: int = 0):
-        self.tokens, self.place, self.depth = tokens, place, 0
-        self.bars = self.angles = 0
-
-    def peek(self) -> str:
-        """The text of the next operator, function, command or word; of nothing else."""
-        return self.tokens[self.place].text if self.place < len(self.tokens) else ""
-
-    def kind(self) -> str:
-        return self.tokens[self.place].kind if self.place < len(self.tokens) else ""
-
-    def take(self, text: str) -> None:
-        if self.peek() != text:
-            raise Unreadable(f"{text} expected")
-        self.place += 1
 
     def expression(self) -> Node:
         self.depth += 1
@@ -93,12 +69,25 @@ class Parser:
             elif symbol == "/":
                 self.place += 1
                 items.append(inverse(self.signed_power()))
+            elif symbol == "∠":
+                self.place += 1
+                items.append(power(E, mul([I, self.angle()])))
             elif self.juxtaposed():
                 items.append(self.power())
             else:
                 break
         product = mul(items)
         return neg(product) if minus else product
+
+    def angle(self) -> Node:
+        """The argument of a function or of ``2∠60°``, where a degree sign counts."""
+        self.angles += 1
+        found = self.signed_power()
+        if self.peek() == "/":
+            self.place += 1
+            found = div(found, self.signed_power())
+        self.angles -= 1
+        return found
 
     def juxtaposed(self) -> bool:
         """Say whether a factor without a sign comes next."""
@@ -125,7 +114,11 @@ class Parser:
     def is_unit_place(self) -> bool:
         """A word after a number is a unit ("5 cm"), unless it touches it ("5xy")."""
         previous = self.tokens[self.place - 1]
-        return (self.tokens[self.place].spaced and previous.kind == "num") or lookup(self.peek()) is not None
+        if self.tokens[self.place].spaced and previous.kind == "num":
+            return True
+        following = self.tokens[self.place + 1] if self.place + 1 < len(self.tokens) else None
+        # "56nm + 49m^2" is a product of letters, "56nm" a length.
+        return lookup(self.peek()) is not None and (following is None or following.text not in ("+", "-", ")", "^"))
 
     def mixed(self) -> Node:
         """A factor, where ``3 1/2`` and ``3\\frac{1}{2}`` are mixed numbers."""
@@ -217,7 +210,7 @@ class Parser:
             ]
             return self.name(text[0])
         if kind == "op":
-            if text in _ENDS:
+            if text in ENDS:
                 return self.bracket(text)
             if text == "|":
                 self.bars += 1
@@ -232,123 +225,11 @@ class Parser:
     def bracket(self, text: str) -> Node:
         bars, self.bars = self.bars, 0
         inner = self.expression()
-        self.take(_ENDS[text])
+        self.take(ENDS[text])
         self.bars = bars
         if text in "⌊⌈":
             return call("floor" if text == "⌊" else "ceil", inner)
         return inner
-
-    def letter(self, name: str) -> Node:
-        return {"π": PI, "e": E, "i": I}.get(name) or ("v", name)
-
-    def name(self, name: str) -> Node:
-        """A constant or a variable with its subscript and primes."""
-        if name == "∞":
-            raise Unreadable("infinity")
-        node = self.letter(name)
-        if self.kind() == "op" and self.peek() == "_":
-            self.place += 1
-            subscript = self.raw_argument()
-            return ("v", f"{name}_{subscript}")
-        primes = 0
-        while self.kind() == "op" and self.peek() == "'":
-            self.place, primes = self.place + 1, primes + 1
-        return ("v", name + "'" * primes) if primes else node
-
-    def raw_argument(self) -> str:
-        """The text of one token or of one group in braces."""
-        if self.peek() != "{":
-            if self.place >= len(self.tokens):
-                raise Unreadable("a subscript expected")
-            self.place += 1
-            return self.tokens[self.place - 1].text
-        pieces: list[str] = []
-        depth = 0
-        while self.place < len(self.tokens):
-            text = self.peek()
-            self.place += 1
-            depth += (text == "{") - (text == "}")
-            if depth == 0:
-                return "".join(pieces[1:])
-            pieces.append(text)
-        raise Unreadable("} expected")
-
-    def argument(self) -> Node:
-        """A group in braces, or one digit or letter."""
-        if self.peek() == "{":
-            self.place += 1
-            return self.bracket("{")
-        token = self.tokens[self.place] if self.place < len(self.tokens) else None
-        if token is not None and token.kind == "num" and len(token.text) > 1 and token.text.isdecimal():
-            rest = token.text[1:]
-            self.tokens[self.place] = replace(token, text=rest, value=Fraction(int(rest)), spaced=False)
-            return Fraction(int(token.text[0]))
-        return self.primary()
-
-    def root(self) -> Node:
-        degree: Node = Fraction(2)
-        if self.peek() == "[":
-            self.place += 1
-            degree = self.bracket("[")
-        # "\sqrt 34" and "\sqrt34" mean the root of 34.
-        radicand = self.bracket_or_primary()
-        return power(radicand, inverse(degree))
-
-    def bracket_or_primary(self) -> Node:
-        if self.peek() == "{":
-            self.place += 1
-            return self.bracket("{")
-        return self.primary()
-
-    def function(self, name: str) -> Node:
-        exponent: Node = ONE
-        base: Node | None = None
-        for _ in range(2):
-            if self.peek() == "^" and self.kind() == "op":
-                self.place += 1
-                exponent = self.exponent()
-            elif self.peek() == "_" and self.kind() == "op":
-                self.place += 1
-                base = self.bracket_or_primary()
-        name = _NAMES.get(name, name)
-        if exponent == MINUS_ONE and name in _INVERSES:
-            name, exponent = f"a{name}", ONE
-        self.angles += 1
-        arguments = self.arguments()
-        self.angles -= 1
-        if name == "lg":
-            name, base = "log", Fraction(10)
-        if name in ("sqrt", "cbrt"):
-            node = power(arguments[0], Fraction(1, 2 if name == "sqrt" else 3))
-        elif name == "log" and (base is not None or len(arguments) == 2):
-            base = base if base is not None else arguments.pop()
-            node = div(call("ln", arguments[0]), call("ln", base))
-        elif name == "ln" and arguments[0] == ONE:
-            node = Fraction(0)
-        else:
-            node = call(name, *arguments)
-        return power(node, exponent)
-
-    def arguments(self) -> list[Node]:
-        """``(a, b)``, ``{a}``, or the product that follows without a sign: ``sin 2x``."""
-        opening = self.peek()
-        if self.kind() == "op" and opening in ("(", "{", "["):
-            self.place += 1
-            bars, self.bars = self.bars, 0
-            found = [self.expression()]
-            while self.peek() == ",":
-                self.place += 1
-                found.append(self.expression())
-            self.take(_ENDS[opening])
-            self.bars = bars
-            return found
-        items = [self.power()]
-        while self.kind() in ("id", "num", "cmd") and self.juxtaposed():
-            items.append(self.power())
-        if self.kind() == "op" and self.peek() == "/" and all(isinstance(a, Fraction) or a == PI for a in items):
-            self.place += 1
-            items.append(inverse(self.power()))
-        return [mul(items)]
 
 
 def _part(top: Token, bottom: Token) -> Fraction | None:

@@ -17,7 +17,8 @@ from assay.verify.math.written import literal
 HEDGES = frozenset(
     (
         "or not maybe perhaps possibly either but otherwise unless nor neither never no isn't aren't wasn't "
-        "wrong incorrect than least most if though although however instead actually and verdict equivalent "
+        "except excluding besides apart without wrong incorrect than least most if though although however "
+        "instead actually and verdict equivalent "
         "reference correct to minus plus times divided by less fewer more squared ou oder o o或 不 非"
     ).split()
 )

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math import forms
+from assay.verify.math.clocks import clock
+from assay.verify.math.congruence import residue
 from assay.verify.math.counts import counted
 from assay.verify.math.dates import calendar_date
-from assay.verify.math.latex import plain
+from assay.verify.math.known import KNOWN
+from assay.verify.math.latex import one_group, plain
 from assay.verify.math.nodes import Unreadable
-from assay.verify.math.realset import REALS
+from assay.verify.math.respell import always, unread
+from assay.verify.math.scales import in_full
 from assay.verify.math.structure import Reader
 from assay.verify.math.tokens import tokenize
-from assay.verify.math.values import RealSet, Scalar, Text, Value
+from assay.verify.math.values import Choice, Named, Scalar, Value
 
 MAX_LENGTH = 4000
 """Characters of the longest answer that is read; a longer one can only equal the reference as text."""
 
-_EDGES = " \n\t.,;:*`~"
+_BULLET = re.compile(r"\s*(?:[-*•+–]|[0-9]{1,2}[.)])[ \t]+")
+_EDGES = " \n\t.,;:*`~_"
 _EXCLAMATION = re.compile(r"(?<=[^\W\d_]{2})!+$|(?<=\s)!+$")
 _LEAD = re.compile(
     r"(?:(?:is|are|equals?|equal to|be|would be|it is|it's|they are|there are|exactly|approximately|"
@@ -36,35 +42,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _IT_IS = re.compile(r"(?:it|this|that|they|he|she)(?:'s| is| was| are| were) (?=\S)", re.IGNORECASE)
-_KNOWN: dict[str, Value] = {
-    **dict.fromkeys(
-        (
-            "allrealnumbers",
-            "allreals",
-            "realnumbers",
-            "allrealx",
-            "allrealnumber",
-            "x∈ℝ",
-            "setofallrealnumbers",
-            "everyrealnumber",
-            "ℝ",
-        ),
-        REALS,
-    ),
-    **dict.fromkeys(
-        ("emptyset", "nullset", "⦃⦄", "{}", "∅", "nosolution", "nosolutions", "norealsolution", "norealsolutions"),
-        RealSet(()),
-    ),
-    **dict.fromkeys(("∞", "+∞", "infinity", "positiveinfinity", "+infinity", "plusinfinity", "infinite"), Text("∞")),
-    **dict.fromkeys(("-∞", "negativeinfinity", "-infinity", "minusinfinity"), Text("-∞")),
-    **dict.fromkeys(("dne", "doesnotexist", "undefined", "nolimit", "limitdoesnotexist"), Text("undefined")),
-}
 _SIGNED = re.compile(r"(minus|negative|plus|positive)\s+(?=[0-9.\\(√$])", re.IGNORECASE)
-_SCALED = re.compile(
-    r"(?<![0-9.,])([0-9]{1,15}(?:,[0-9]{3}){0,5}(?:\.[0-9]{1,15})?)\s?(hundred|thousand|million|billion|trillion|dozen|lakh|crore)s?\b",
-    re.IGNORECASE,
-)
-_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12, "lakh": 5, "crore": 7}
 _CONJUNCTION = re.compile(r"(,? and |, )")
 _TRANSPOSED = re.compile(r"(?<=[\])⟫])\s?\^\s?\{?\s?(?:T|\\top|⊤)\s?\}?$")
 _COPULA = re.compile(r"\s?(?:です|である|だ|入니다|입니다|이다|है|हैं)$")
@@ -72,13 +50,14 @@ _SPACED_GROUPS = re.compile(r"(?<![0-9.,/^_}])([0-9]{1,3}(?:[ '_][0-9]{3})+)(?![
 _POINT_GROUPS = re.compile(
     r"(?<![0-9.,])([0-9]{1,3}(?:\.[0-9]{3})+),([0-9]+)(?![0-9.,])|(?<![0-9.,])([0-9]{1,3}(?:\.[0-9]{3}){2,})(?![0-9.,])"
 )
-_DECIMAL_COMMA = re.compile(r"([^0-9,]*)([0-9]{1,15}),([0-9]{1,15})([^0-9,]*)")
+_DECIMAL_COMMA = re.compile(r"([^0-9,]*)([0-9]{1,15}),([0-9]{1,15})((?![0-9])[^,]*)")
 _GROUPED_COMMA = re.compile(r"([^0-9,]*)([0-9]{1,3}(?:[ .'][0-9]{3})+),([0-9]{1,15})([^0-9,]*)")
 _FEET = re.compile(r"([0-9]{1,4})\s?'\s?([0-9]{1,2})\s?(?:\"|'')")
+_PLUS_MINUS = re.compile(r"\+\s?/\s?-\s?|\+-(?=[0-9√\\(])|plus[- /](?:or[- ])?minus\s", re.IGNORECASE)
+_LOG_BASE = re.compile(r"\blog_?(2|10|e)\s?\(")
 _TIMES_TEN = re.compile(r"(?<=[0-9])\s?[xX]\s?(?=10\s?\^)")
 _APPROXIMATE = re.compile(r"(?:approximately|approx\.?|about|roughly|around|~|≈)", re.IGNORECASE)
-_CJK_OR = re.compile("或者?|또는|или|または|oder|ou|o bien")
-_ORDINAL = re.compile(r"([0-9]{1,15})(?:st|nd|rd|th)\b")
+_ORDINAL = re.compile(r"([0-9]{0,14}(?:1(?=st)|2(?=nd)|3(?=rd)|[0-9](?=th)))(?:st|nd|rd|th)(?=$|\s[^\W\d_]{2})")
 _CJK_COUNT = re.compile(
     r"([0-9零〇一二两三四五六七八九十百千万亿点.,]+)\s?[个個只本人块元岁年月天日时時分秒米つ円名枚匹回次頁页张條条件]\w{0,8}"
 )
@@ -92,7 +71,13 @@ def read(text: str) -> tuple[Value, ...]:
     quick = forms.numeral(text)
     if quick is not None:
         return (quick,)
+    if "\n" in text:
+        text = _without_bullets(text)
+    if not text.isascii():
+        text = _without_pictures(text)
     spelling = _strip(plain(text))
+    while spelling[:2] == "{{" and one_group(spelling) and one_group(spelling[1:-1]):
+        spelling = spelling[2:-2].strip()
     if not spelling:
         return ()
     quick = forms.numeral(spelling)
@@ -100,7 +85,7 @@ def read(text: str) -> tuple[Value, ...]:
         return (quick,)
     if (sign := forms.sign(spelling)) is not None:
         return (sign,)
-    known = _KNOWN.get(spelling.casefold().removeprefix("the ").replace(" ", ""))
+    known = KNOWN.get(spelling.casefold().removeprefix("the ").replace(" ", ""))
     if known is not None:
         return (known,)
     readings: list[Value] = []
@@ -120,6 +105,30 @@ def read(text: str) -> tuple[Value, ...]:
     return tuple(readings)
 
 
+def _without_pictures(text: str) -> str:
+    """``text`` without emoji at its ends."""
+    start, end = 0, len(text)
+    while start < end and (text[start].isspace() or _is_picture(text[start])):
+        start += 1
+    while start < end and (text[end - 1].isspace() or _is_picture(text[end - 1])):
+        end -= 1
+    return text[start:end]
+
+
+def _is_picture(c: str) -> bool:
+    return c in "\ufe0f\u200d\u20e3" or (
+        c not in "°℃℉™©®№" and not c.isascii() and unicodedata.category(c) in ("So", "Sk")
+    )
+
+
+def _without_bullets(text: str) -> str:
+    """The lines of ``text`` without bullets or numbers, if all have one."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and all(_BULLET.match(line) for line in lines):
+        return "\n".join(_BULLET.sub("", line, count=1) for line in lines)
+    return text
+
+
 def _strip(text: str) -> str:
     """Take off what surrounds an answer; the ellipsis of a decimal and the sign of a factorial stay."""
     text = text.strip(" \n\t")
@@ -127,6 +136,8 @@ def _strip(text: str) -> str:
     inner = _EXCLAMATION.sub("", text.strip(_EDGES)).strip(_EDGES)
     if inner[:1].isdigit() and "." in (before := text[: text.find(inner)]) and before[-1] == ".":
         inner = f".{inner}"
+    if inner[-1:] in (")", "]") and not any(c in inner for c in "([{⦃⟨<]"[: 7 if inner[-1] == "]" else 8]):
+        inner = inner[:-1].rstrip(_EDGES)  # of "(Answer: 5)"
     text = inner
     return f"{text}..." if ellipsis else text
 
@@ -138,22 +149,31 @@ def _readings(text: str) -> list[Value]:
     text = _POINT_GROUPS.sub(lambda m: m[1].replace(".", "") + "." + m[2] if m[1] else m[3].replace(".", ""), text)
     if _SPACED_GROUPS.search(text):
         text = _SPACED_GROUPS.sub(lambda m: re.sub("[ '_]", "", m[1]), text)
+    text = _PLUS_MINUS.sub("±", _LOG_BASE.sub(r"log_{\1}(", text))
     text = _TRANSPOSED.sub("", _TIMES_TEN.sub("*", text))
     text = _SIGNED.sub(lambda m: "-" if m[1][0] in "mnMN" else "", text)
-    text = _SCALED.sub(_scaled, text)
-    if "'" in text:
+    text = in_full(text)
+    if text.startswith("Rs."):
+        text = "Rs " + text[3:].lstrip()
+    if text[0] in "\"'" and text[-1] == text[0] and len(text) > 2:
+        text = text[1:-1]
+    if "'" in text and "°" not in text:
         text = _FEET.sub(r"\1 feet \2 inches", text)
-    for form in (forms.numeral, forms.truth, forms.choice, forms.clock, calendar_date, forms.based, forms.spelled):
+    for form in (forms.numeral, forms.truth, forms.choice, clock, calendar_date, residue, forms.based, forms.spelled):
         value: Value | None = form(text)
         if value is not None:
             found.append(value)
             if isinstance(value, Scalar):
                 return found
+    whole = forms.counted_words(text)
     pieces = _CONJUNCTION.split(text) if " and " in text or ", " in text else [text]
-    if any(forms.counted_words(piece) is not None for piece in pieces[::2]):
+    if whole is not None:
+        text = whole
+    elif any(forms.counted_words(piece) is not None for piece in pieces[::2]):
         text = "".join(forms.counted_words(piece) or piece for piece in pieces)
-    if "_{" not in text:
-        text = _ORDINAL.sub(r"\1", text)
+    said = text
+    if (rank := _ORDINAL.match(text)) is not None:
+        text = rank[1] + text[rank.end() :]
     found += structured(text)
     if (spelling := counted(text)) != text:
         found += [value for value in structured(spelling) if value not in found]
@@ -163,16 +183,22 @@ def _readings(text: str) -> list[Value]:
         # Three digits after a comma are a group of thousands, unless it is "0,125".
         if len(decimals) != 3 or whole == "0" or len(whole) > 3:
             whole = re.sub("[^0-9]", "", whole)
-            found += [v for v in structured(f"{before}{whole}.{decimals}{after}") if isinstance(v, Scalar)]
+            decimal = structured(f"{before}{whole}.{decimals}{after}")
+            found += [v for v in decimal if isinstance(v.value if isinstance(v, Named) else v, Scalar)]
     if not text.isascii():
         found += _other_scripts(text)
+    for spelling in always(said):
+        found += [value for value in _respelled(spelling) if value not in found]
+    if all(isinstance(value, Choice) for value in found):
+        for spelling in unread(said):
+            if further := _respelled(spelling):
+                return found + further
     return found
 
 
-def _scaled(match: re.Match[str]) -> str:
-    """``2.5 million`` as ``2500000``."""
-    value = Fraction(match[1].replace(",", "")) * (12 if (word := match[2].lower()) == "dozen" else 10 ** _SCALES[word])
-    return str(value) if value.denominator == 1 else match[0]
+def _respelled(text: str) -> list[Value]:
+    value = forms.numeral(text) or residue(text)
+    return structured(counted(text)) if value is None else [value]
 
 
 def structured(text: str) -> list[Value]:
@@ -192,16 +218,9 @@ def structured(text: str) -> list[Value]:
 
 
 def _other_scripts(text: str) -> list[Value]:
-    changed = _CJK_OR.sub(" or ", text).replace("和", " and ")
-    found: list[Value] = []
-    if changed != text:
-        found += structured(changed)
     match = _CJK_COUNT.fullmatch(text)
-    if match is not None:
-        value = forms.numeral(match[1]) or forms.spelled(match[1])
-        if value is not None:
-            found.append(value)
-    return found
+    value = None if match is None else forms.numeral(match[1]) or forms.spelled(match[1])
+    return [] if value is None else [value]
 
 
 def number(text: str) -> Fraction | None:

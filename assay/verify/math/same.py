@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from assay.verify.math.congruence import progression
 from assay.verify.math.context import Context
+from assay.verify.math.dates import weekday
 from assay.verify.math.forms import in_base, words_of
 from assay.verify.math.identity import equal, ratio
 from assay.verify.math.lists import same_items
@@ -24,6 +26,7 @@ from assay.verify.math.values import (
     Ratio,
     RealSet,
     Relation,
+    Residue,
     Scalar,
     Sign,
     Text,
@@ -35,17 +38,27 @@ from assay.verify.math.values import (
 def same(ref: Value, ans: Value, ctx: Context) -> bool:
     """Say whether two readings are the same answer."""
     if isinstance(ref, Text) or isinstance(ans, Text):
-        return isinstance(ref, Text) and isinstance(ans, Text) and ref.words == ans.words
+        if not isinstance(ref, Text) or not isinstance(ans, Text):
+            return False
+        return ref.words == ans.words or ((day := weekday(ref.words)) is not None and day == weekday(ans.words))
     if isinstance(ref, Truth) or isinstance(ans, Truth):
         return ref == ans
     if isinstance(ref, Choice) or isinstance(ans, Choice):
         return isinstance(ref, Choice) and isinstance(ans, Choice) and _same_choice(ref, ans, ctx)
+    if isinstance(ref, Residue) or isinstance(ans, Residue):
+        return _same_residue(ref, ans)
     if isinstance(ref, Named) or isinstance(ans, Named):
         return _named(ref, ans, ctx)
     if isinstance(ref, Scalar) and isinstance(ans, Scalar):
         return same_scalar(ref, ans, ctx)
     if isinstance(ref, Clock) and isinstance(ans, Clock):
         return ref.seconds == ans.seconds and not (ref.half and ans.half and ref.half != ans.half)
+    if isinstance(ref, Clock) and isinstance(ans, Scalar):
+        return ans.decimals == 2 and ans.unit is None and _dotted(ans.node) == ref.seconds
+    if isinstance(ref, Scalar) and isinstance(ans, Clock):
+        # "2:30" beside a duration is hours and minutes.
+        timed = ref.unit is not None and ref.unit.dimension == (("s", 1),) and not ans.half
+        return timed and ref.unit is not None and equal(mul([ref.node, ref.unit.factor]), Fraction(ans.seconds))
     if isinstance(ref, Date) and isinstance(ans, Date):
         return (ref.month, ref.day) == (ans.month, ans.day) and (ref.year == ans.year or 0 in (ref.year, ans.year))
     if isinstance(ref, Sign) or isinstance(ans, Sign):
@@ -53,7 +66,9 @@ def same(ref: Value, ans: Value, ctx: Context) -> bool:
     if isinstance(ref, Based) or isinstance(ans, Based):
         return _same_based(ref, ans, ctx)
     if isinstance(ref, Ratio) or isinstance(ans, Ratio):
-        return _same_ratio(ref, ans)
+        return _same_ratio(ref, ans, ctx)
+    if isinstance(ref, RealSet) and isinstance(ans, Relation) and len(variables(ans.difference)) < 2:
+        return False  # "x - 2 >= 0" is still to be solved
     if isinstance(ref, Relation) and isinstance(ans, RealSet):
         ans = half_plane(ans) or ans
     elif isinstance(ans, Relation) and isinstance(ref, RealSet):
@@ -70,9 +85,36 @@ def same(ref: Value, ans: Value, ctx: Context) -> bool:
     return False
 
 
+def _dotted(node: Node) -> int:
+    """The seconds since midnight of ``15.45``, -1 if it is no time."""
+    if not isinstance(node, Fraction) or not 0 <= node < 24:
+        return -1
+    minutes = (node - int(node)) * 100
+    return int(node) * 3600 + int(minutes) * 60 if minutes.denominator == 1 and minutes < 60 else -1
+
+
+def _same_residue(ref: Value, ans: Value) -> bool:
+    """Compare residue classes; ``x = 7k + 3`` is one beside another."""
+    left, right = _as_residue(ref), _as_residue(ans)
+    if left is None or right is None:
+        return False
+    if left.name and right.name and left.name != right.name:
+        return False
+    return (left.values, left.modulus) == (right.values, right.modulus)
+
+
+def _as_residue(value: Value) -> Residue | None:
+    if isinstance(value, Residue):
+        return value
+    if isinstance(value, Named) and isinstance(value.value, Scalar):
+        found = progression(value.value.node)
+        return None if found is None else Residue(value.name, found.values, found.modulus)
+    return progression(value.node) if isinstance(value, Scalar) else None
+
+
 def _named(ref: Value, ans: Value, ctx: Context) -> bool:
     if isinstance(ref, Named) and isinstance(ans, Named):
-        if ref.name and ans.name and ref.name.casefold() != ans.name.casefold():
+        if ref.name and ans.name and not _same_name(ref.name, ans.name):
             left, right = _as_relation(ref), _as_relation(ans)
             return (
                 left is not None
@@ -88,9 +130,27 @@ def _named(ref: Value, ans: Value, ctx: Context) -> bool:
         return same(ref, ans.value, ctx)
     assert isinstance(ref, Named)
     if isinstance(ans, Relation):
+        if not variables(_scalar_node(ref.value)):
+            return False  # "2x = 6" is still to be solved
         relation = _as_relation(ref)
         return relation is not None and _same_relation(relation, ans)
     return same(ref.value, ans, ctx)
+
+
+_CALLED = re.compile(r"([A-Za-z][^()]{0,8})\(([a-z])\)")
+_INDEXED = re.compile(r"([A-Za-z])_([a-z])")
+
+
+def _same_name(ref: str, ans: str) -> bool:
+    """``y`` is the value of any function of x, and ``a(n)`` is ``a_n``."""
+    left, right = (_INDEXED.sub(r"\1(\2)", name) for name in (ref, ans))
+    if left.casefold() == right.casefold():
+        return True
+    if left[1:] == right[1:] == "(n)":
+        return True  # the letter of a sequence is free
+    return "y" in (left, right) and all(
+        name == "y" or (_CALLED.fullmatch(name) or [""] * 3)[2] == "x" for name in (left, right)
+    )
 
 
 def _scalar_node(value: Value) -> Node:
@@ -137,7 +197,8 @@ def _unsure(content: str) -> bool:
 
 def _same_based(ref: Value, ans: Value, ctx: Context) -> bool:
     if isinstance(ref, Based) and isinstance(ans, Based):
-        return ref.value == ans.value
+        # The same number in the base that it is to be converted from is no answer.
+        return ref.value == ans.value and ref.base == ans.base
     if isinstance(ref, Based) and isinstance(ans, Scalar) and isinstance(ans.node, Fraction):
         # A bare numeral is one in the reference's base.
         bare = in_base(str(ans.node), ref.base) if ans.node.denominator == 1 and abs(ans.node) < 10**200 else None
@@ -152,7 +213,7 @@ def _same_based(ref: Value, ans: Value, ctx: Context) -> bool:
     return False
 
 
-def _same_ratio(ref: Value, ans: Value) -> bool:
+def _same_ratio(ref: Value, ans: Value, ctx: Context) -> bool:
     if isinstance(ref, Ratio) and isinstance(ans, Ratio):
         a, b = ref.parts, ans.parts
         return (
@@ -160,6 +221,8 @@ def _same_ratio(ref: Value, ans: Value) -> bool:
             and all(equal(mul([a[0], y]), mul([x, b[0]])) for x, y in zip(a[1:], b[1:], strict=True))
             and (len(a) < 2 or _nonzero(b))
         )
+    if isinstance(ans, Ratio) and ctx.chance:
+        return False  # "3 to 10" are odds
     ratios, other = (ref, ans) if isinstance(ref, Ratio) else (ans, ref)
     if isinstance(ratios, Ratio) and isinstance(other, Scalar) and len(ratios.parts) == 2 and other.unit is None:
         return _nonzero(ratios.parts) and equal(mul([other.node, ratios.parts[1]]), ratios.parts[0])
@@ -180,6 +243,8 @@ def _set_beside(value: Value, other: Value) -> RealSet | None:
 
 
 def _same_matrix(ref: Value, ans: Value) -> bool:
+    if isinstance(ref, Items) and isinstance(ans, Matrix) and len(ans.rows) == 1:
+        return False
     if isinstance(ref, Matrix) and isinstance(ans, Matrix):
         return len(ref.rows) == len(ans.rows) and all(
             len(a) == len(b) and all(map(equal, a, b)) for a, b in zip(ref.rows, ans.rows, strict=True)

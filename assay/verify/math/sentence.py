@@ -27,7 +27,14 @@ HEDGE = re.compile(
     r"at least|at most|anything but|anything except|other than|except|excluding|far from|opposite of|"
     r"different from|unlike|nowhere near|hardly|cannot|doubt|unclear|ruled out|(?:more|less|fewer|"
     r"greater|larger|smaller) than|"
-    r"unsure|impossible|unknown|unless|instead|wrong|incorrect|ni|nicht|kein|pas|ou|oder)\b|n't\b|不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!=",
+    r"unsure|impossible|unknown|unless|instead|wrong|incorrect|ni|nicht|kein|pas|ou|oder)\b|n't\b|"
+    r"\b(?:square|cube|reciprocal|inverse|opposite|half|third|double|twice|triple|factorial|base|"
+    r"loss)(?: of)?\s+\$?-?[0-9]|"
+    r"\btoo (?:many|much|few|little|small|large|big|high|low|long|short)\b|\bmarked (?:as )?(?:correct|right|"
+    r"true)\b|\bgrader\b|"
+    r"\bno (?:es|son|hay|puede)\b|\bnão\b|\bnon (?:è|sono|può)\b|\bn'est\b|\bniet\b|\binte\b|\bnie jest\b|değil|"
+    r"ليس|नहीं|아닙|아니|ではな|ません|"
+    r"不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!=",
     re.IGNORECASE,
 )
 _COPULA = re.compile(
@@ -37,8 +44,10 @@ _COPULA = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"(?<![\w.,/^*+×÷-])(?<![*/+×÷^]\s)(?:[$€£¥₹]\s?)?[-−]?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:/[0-9]+)?(?:\s?%)?(?![\w^])(?!\s?[*/+×÷^]\s?(?:[0-9(]|$))(?!\s?[-+=]\s*$)"
+    r"(?<![A-Za-z0-9_.,/^*+×÷-])(?<![*/+×÷^]\s)(?:[$€£¥₹]\s?)?[-−]?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:/[0-9]+)?(?:\s?%)?(?![A-Za-z0-9_^])(?!\s?[*/+×÷^]\s?(?:[0-9(]|$))(?!\s?[-+=]\s*$)"
 )
+_STATED = re.compile(r"\b(?:is|are|es|est|ist|sono|son|é|è)\s+(?=\$?[A-Za-z](?:_[0-9])?\s?=)")
+"""In front of equations: "the solution is x = 2 and y = 3"."""
 _ANY_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _CONCLUSION = re.compile(
     r"^\W*(?:so|therefore|thus|hence|in total|altogether|in all|finally|in conclusion|consequently|"
@@ -64,6 +73,8 @@ def candidates(sentence: str, marker: bool) -> Iterator[str]:
     if _CONTRAST.search(sentence):
         sentence = _CONTRAST.sub("", sentence)
         yield sentence
+    if (stated := _STATED.search(sentence)) is not None:
+        yield sentence[stated.end() :]
     spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
     spans = [s for s in spans if s]
     if spans:

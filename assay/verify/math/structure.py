@@ -9,6 +9,7 @@ from typing import TypeGuard
 from assay.verify.math.brackets import MAX_ITEMS, Brackets
 from assay.verify.math.cutting import CLOSE, OPEN
 from assay.verify.math.evaluate import approximate
+from assay.verify.math.identity import equal
 from assay.verify.math.nodes import Unreadable, add, mul, neg, variables
 from assay.verify.math.parse import splits
 from assay.verify.math.quantity import HEDGES, quantity
@@ -17,6 +18,7 @@ from assay.verify.math.realset import (
     as_set,
     complement,
     intersection,
+    point,
     solution,
     union,
 )
@@ -30,7 +32,15 @@ from assay.verify.math.values import (
     Scalar,
     Value,
 )
-from assay.verify.math.written import components, expression, expression_or_infinity, is_op, literal, name_of
+from assay.verify.math.written import (
+    components,
+    expression,
+    expression_or_infinity,
+    is_op,
+    literal,
+    name_of,
+    operation,
+)
 
 _RELATIONS = ("=", "<", ">", "<=", ">=", "!=", "≈", "∈")
 
@@ -47,6 +57,10 @@ class Reader(Brackets):
         except Unreadable:
             found = []
         first = self.tokens[0]
+        if found and isinstance(found[0], Named) and isinstance(found[0].value, Scalar) and found[0].value.unit is None:
+            # "t = 3 h" may be a time too.
+            right = self.split("=")[-1]
+            found += [Named(found[0].name, v) for v in quantity(right) if v != found[0].value] if len(right) > 1 else []
         # "5 m" is a length; where that fails, or is not what the reference is, a product.
         if len(self.tokens) > 1 and not (
             found
@@ -212,12 +226,13 @@ class Reader(Brackets):
         if words and words[-1] < len(sides[0]) - 1 and not any(sides[0][k].text.casefold() in HEDGES for k in words):
             return self.equation([sides[0][words[-1] + 1 :], *sides[1:]])
         name = name_of(sides[0])
-        if not name:
+        if not name and not operation(sides[0]):
             try:
                 left_node, right_node = expression(sides[0]), expression(right)
                 if variables(left_node) and len(sides) == 2:
-                    if (swapped := name_of(right)) and not variables(left_node) - {swapped}:
-                        pass
+                    if not name_of(right) and equal(left_node, right_node):
+                        # An identity, "x^2 - 1 = (x - 1)(x + 1)": the right side is its result.
+                        return Named("", literal(right_node, right))
                     if (swapped := name_of(right)) and swapped not in variables(left_node):
                         return Named(swapped, literal(left_node, sides[0]))
                     return Relation("=", add([left_node, neg(right_node)]), (left_node, right_node))
@@ -252,7 +267,9 @@ class Reader(Brackets):
         parts = self.split(sign)
         if len(parts) < 2:
             return None
-        sets = [as_set(self.sub(p).value()) for p in parts]
+        values = [self.sub(p).value() for p in parts]
+        # "ℝ∖{2}" where the braces only group.
+        sets = [point(v.node) if sign == "∖" and isinstance(v, Scalar) else as_set(v) for v in values]
         if not _all_sets(sets):
             return None
         if sign in ("∪", "U"):

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from assay.verify.math.unit_names import NAMES, SQUARES_AND_CUBES
+
 Dimension = tuple[tuple[str, int], ...]
 
 
@@ -113,11 +115,34 @@ def _load() -> dict[str, Unit]:
 
 UNITS = _load()
 _LOWER = {name.casefold(): unit for name, unit in UNITS.items() if name not in _CASED}
+
+
+def _load_foreign() -> None:
+    for line in NAMES.strip().splitlines():
+        name, _, words = line.partition(": ")
+        for word in words.split():
+            if word not in _LOWER:
+                UNITS[word] = _LOWER[word] = UNITS[name]
+    for line in SQUARES_AND_CUBES.strip().splitlines():
+        name, _, words = line.partition(": ")
+        power, base = int(name[0]), UNITS[name[1:] or "m"]
+        unit = Unit(tuple((n, e * power) for n, e in base.dimension), base.factor**power)
+        for word in words.split():
+            UNITS[word] = _LOWER[word] = unit
+
+
+_load_foreign()
+UNITS["$"] = UNITS["dollar"]
 CURRENCY = {"$": "dollar", "€": "euro", "£": "gbp", "¥": "yen", "₹": "rupee", "₽": "ruble", "₩": "won", "¢": "cent"}
 
 _NUMBERS = re.compile(r"\^?\s?\{?\s?(-?[0-9])\s?\}?")
 _PIECES = re.compile(r"°\s?[CF]\b|[°¢€£¥₹₽₩$'\"]|[^\W\d_]+|[/*·.]|\^\s?\{?-?[0-9]\}?|(?<=\w)[0-9]|[()]")
-_SQUARE = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}
+_SQUARE = {
+    **{"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3},
+    **dict.fromkeys("carré carrés carrée cuadrado cuadrados quadrato quadrati quadrado quadrados кв".split(), 2),
+    **dict.fromkeys("cube cubes cúbico cúbicos cubo cubi cubico cubici куб".split(), 3),
+}
+_PER = frozenset(("/", "per", "an", "a", "pro", "por", "par", "в", "all'"))
 
 
 def lookup(word: str) -> Unit | None:
@@ -163,14 +188,14 @@ def read_unit(text: str) -> Unit | None:
     words = 0
     for piece in pieces:
         low = piece.casefold().replace(" ", "")
-        if low in ("/", "per", "an", "a") or (low == "each" and last is not None):
-            if low in ("a", "an") and sign == 1:
+        if low in _PER or (low in ("each", "every") and last is not None):
+            if low in ("a", "an", "в") and (last is None or not known):
                 return None
             sign = -1
             continue
         if piece in "*·.()" or low == "of":
             continue
-        if low in ("square", "sq", "cubic", "cu"):
+        if low in ("square", "sq", "cubic", "cu", "кв", "куб"):
             pending = _SQUARE[low]
             continue
         exponent = _SQUARE.get(low)

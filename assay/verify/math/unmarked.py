@@ -36,7 +36,10 @@ DENIAL = re.compile(
 _CLOSER = re.compile(
     r"let me know|hope (?:this|that)|feel free|is there anything|good luck|thank|happy to|"
     r"if you (?:have|need|want)|great question|"
-    r"please (?:ask|tell)|any (?:other|more) questions|best,|cheers",
+    r"please (?:ask|tell)|any (?:other|more) questions|best,|cheers|"
+    r"^\W*(?:and |all )?(?:done|that'?s (?:it|all)|voil\w+|q\.?\s?e\.?\s?d|easy(?: peasy)?|simple|problem solved|"
+    r"solved|perfect|"
+    r"finished|ta-?da|there (?:you|we) (?:go|have it)|nice|boom|fertig|listo|fini|готово)\W*$",
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z0-9])|(?<=[。！？])|\n+")

@@ -13,7 +13,8 @@ from assay.verify.math.units import Unit
 class Scalar:
     """An expression, perhaps with a unit.
 
-    ``decimals`` and ``significant`` count digits where it is written as one decimal numeral. ``inexact`` marks
+    ``decimals`` and ``significant`` count digits where it is written as one decimal numeral, and ``computed`` marks
+    arithmetic that is still to be carried out (``12 + 30``, ``6 * 7``). ``inexact`` marks
     ``3.14...`` and ``≈ 3.14``, ``percent`` that a percent sign divided ``node`` by 100, ``loose`` that the unit is the
     first noun of further words, ``tight`` that the unit is one letter that touches the number (``5m``).
     """
@@ -26,6 +27,7 @@ class Scalar:
     percent: bool = False
     loose: bool = False
     tight: bool = False
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,15 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
+class Residue:
+    """The integers that leave one of ``values`` modulo ``modulus``, of the variable ``name`` if one is written."""
+
+    name: str
+    values: frozenset[int]
+    modulus: int
+
+
+@dataclass(frozen=True, slots=True)
 class Clock:
     """Seconds since midnight; ``half`` is ``am``, ``pm`` or ``""`` for a time of 24 hours or unsaid."""
 
@@ -135,5 +146,19 @@ class Text:
 
 
 Value = (
-    Scalar | Named | Items | Matrix | RealSet | Relation | Ratio | Clock | Date | Sign | Based | Choice | Truth | Text
+    Scalar
+    | Named
+    | Items
+    | Matrix
+    | RealSet
+    | Relation
+    | Ratio
+    | Residue
+    | Clock
+    | Date
+    | Sign
+    | Based
+    | Choice
+    | Truth
+    | Text
 )

@@ -22,7 +22,7 @@ from assay.verify.math.latex import plain
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.sentence import hedged, readable
 from assay.verify.math.stance import uncommitted
-from assay.verify.math.values import Choice, Items, Sign, Text, Truth
+from assay.verify.math.values import Choice, Items, Residue, Sign, Text, Truth
 from assay.verify.math.within import another_option, in_sentence, pending
 
 WORKERS = Workers("assay.verify.math.symbolic")
@@ -125,7 +125,7 @@ class Math:
             passed = in_sentence(reference, final, context)
             if passed is not None:
                 return passed
-        if _heavy(reference) or _heavy(text):
+        if (_heavy(reference) or _heavy(text)) and not (kind and isinstance(kind[0], Residue)):
             return self._symbolic(reference, text)
         return False
 
@@ -191,7 +191,7 @@ def _echoes(response: str, task: Task) -> bool:
         return False
     flat = " ".join(response.split()).casefold().rstrip(" .?!")
     asked = " ".join(question.split()).casefold()
-    if len(flat.split()) >= 5 and flat in asked:
+    if (len(flat.split()) >= 5 and flat in asked) or flat == asked.rstrip(" .?!"):
         return True
     last = re.split(r"(?<=[.!?])\s+", flat)[-1]
     if len(last.split()) >= 5 and last in asked:

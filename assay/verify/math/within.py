@@ -12,6 +12,7 @@ from assay.verify.math.final import Final
 from assay.verify.math.forms import truth, words_of
 from assay.verify.math.read import read
 from assay.verify.math.sentence import candidates, hedged, last_result, readable
+from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Items, RealSet, Relation, Scalar, Sign, Text, Truth
 
 
@@ -32,6 +33,16 @@ def in_sentence(reference: str, final: Final, context: Context) -> bool | None:
 _WORD = re.compile(r"(?<!\\)(?<![A-Za-z])[^\W\d_]{2,}")
 _PENDING = re.compile(r"[0-9)}]\s*(?:[+*×÷]|\\times|\\cdot|\\div|-\s|\s-)\s*(?!10\s?(?:\^|\*\*|[⁰-⁹²³¹⁻]))[0-9(]")
 
+_COUNTED = re.compile(
+    r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|twenty|thirty|forty|fifty|sixty|seventy|"
+    r"eighty|ninety|hundred|thousand)\b",
+    re.IGNORECASE,
+)
+_BY_METHOD = re.compile(
+    r"(\$[^$]{1,80}\$|[^\s$,;()]{1,40})\s\((?:by |using |via |with |from )?(?:the )?"
+    r"(?:first|second|third|method|approach|way|solution)\b[^()]{0,30}\)",
+    re.IGNORECASE,
+)
 _ASIDE = re.compile(r"\s\((?:[^\W\d_]{2,20}[ ,]{1,2}){1,12}[^\W\d_]{2,20}\)[\s.*$]*$")
 _SUM = re.compile(r"[0-9)}!]\s*[-+±]")
 
@@ -47,6 +58,8 @@ def pending(text: str, context: Context) -> bool:
 
 def _value(reference: str, several: bool, final: Final, context: Context) -> bool | None:
     text = final.text
+    if any(not matches(reference, one, context) for one in _BY_METHOD.findall(text)):
+        return False  # two methods with two results
     if final.marker and (aside := _ASIDE.search(text)) is not None and not hedged(aside.group()):
         stated = text[: aside.start()]
         return matches(reference, stated, context) or _value(reference, several, replace(final, text=stated), context)
@@ -54,6 +67,10 @@ def _value(reference: str, several: bool, final: Final, context: Context) -> boo
         if final.marker or pending(text, context) or (hedged(text) and not several):
             return False
         return matches(reference, text, context)
+    if len(text) <= 400 and not any(map(str.isdigit, text)) and _COUNTED.search(text) is not None:
+        written = in_digits(text)
+        if len(re.findall("[0-9]+", written)) == 1:
+            return _value(reference, several, replace(final, text=written), context)
     if hedged(text) and not several:
         # Doubts in front of "... = 12 eggs" are not about the 12.
         result = None if final.marker else last_result(text)

@@ -25,7 +25,8 @@ _PARTS = {
     "half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
     "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15,
     "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19, "twentieth": 20, "thirtieth": 30,
-    "fortieth": 40, "fiftieth": 50, "hundredth": 100, "thousandth": 1000,
+    "fortieth": 40, "fiftieth": 50, "sixtieth": 60, "seventieth": 70, "eightieth": 80, "ninetieth": 90,
+    "hundredth": 100, "thousandth": 1000, "millionth": 10**6, "billionth": 10**9,
 }  # fmt: skip
 _PARTS |= {f"{word}s": n for word, n in _PARTS.items() if not word.startswith("hal")}
 _COUNTED = (
@@ -41,6 +42,19 @@ _FOREIGN = {word: n for words in _COUNTED for n, word in enumerate(words.split()
 del _FOREIGN["once"], _FOREIGN["six"]  # English words that mean something else
 
 _MINUS = ("menos", "moins")
+
+_ORDINALS = {word: n for word, n in _PARTS.items() if not word.endswith("s") and n < 100 and n not in (2, 4)} | {
+    "first": 1, "second": 2, "fourth": 4,
+}  # fmt: skip
+
+
+def ordinal(text: str) -> int | None:
+    """Return the rank below 100 that the whole of ``text`` names (``seventh``, ``twenty-first``), else ``None``."""
+    words = text.casefold().replace("-", " ").split()
+    if len(words) == 2 and words[0] in _TENS and 0 < _ORDINALS.get(words[1], 0) < 10:
+        return _UNITS[words[0]] + _ORDINALS[words[1]]
+    return _ORDINALS.get(words[0]) if len(words) == 1 else None
+
 
 NUMBER_WORDS = frozenset(_UNITS) | frozenset(_SCALES) | frozenset(_PARTS) | {"hundred", "dozen"}
 
@@ -131,6 +145,10 @@ def _fraction(words: list[str]) -> Fraction | None:
         words = words[:-2]
     if not words or words[-1] not in _PARTS:
         return None
+    if len(words) > 2 and words[-2] in _TENS and 2 < _PARTS[words[-1]] < 10:
+        # "three fifty-sixths"
+        count = ONE if words[:-2] in (["a"], ["one"]) else _cardinal(words[:-2])
+        return None if count is None else count / (_UNITS[words[-2]] + _PARTS[words[-1]])
     if "and" in words:
         place = len(words) - 1 - words[::-1].index("and")
         whole, part = _cardinal(words[:place]), _fraction(words[place + 1 :])
@@ -141,7 +159,7 @@ def _fraction(words: list[str]) -> Fraction | None:
         if not head and words[-1] not in ("half", "quarter"):
             return None
         return ONE / _PARTS[words[-1]]
-    count = _cardinal(head)
+    count = Fraction(int(head[0])) if len(head) == 1 and head[0].isdecimal() else _cardinal(head)
     return None if count is None else count / _PARTS[words[-1]]
 
 

@@ -17,13 +17,30 @@ def is_op(token: Token, *texts: str) -> bool:
 
 
 _DERIVATIVE = re.compile(r"(?:\\frac\{d([a-z])\}\{d[a-z]\}|d([a-z])/d[a-z])")
+# The derivative or integral of something written out, the coefficient of a power in a product.
+_OPERATION = re.compile(r"(?:\\frac\{d\}\{d[a-z]\}|d/d[a-z]|\[[a-z]\^\{?[0-9]{1,4}\}?\]).{1,80}", re.DOTALL)
+_CALLED = re.compile(r"([A-Za-z](?:_\{?[a-z0-9]\}?)?)(?:\^\{?(-1)\}?)?('{0,3})\(([a-z0-9,]{1,10})\)")
+_COMPOSED = re.compile(r"\(([fghFGH])[°∘]([fghFGH])\)\(([a-z0-9])\)|([fghFGH])\(([fghFGH])\(([a-z0-9])\)\)")
 
 
 def name_of(tokens: list[Token]) -> str:
     """The name on the left of an equation: ``x``, ``x_1``, ``f(x)``, ``y'``, ``dy/dx``, ``∠ABC``; else ``""``."""
     if (derivative := _DERIVATIVE.fullmatch("".join(t.text for t in tokens[:9]))) is not None:
         return f"{derivative[1] or derivative[2]}'"
-    if not tokens or tokens[0].kind not in ("id", "word") or tokens[0].text in ("π", "∞"):
+    if not tokens:
+        return ""
+    if len(tokens) <= 14 and tokens[-1].text == ")":
+        joined = "".join(t.text for t in tokens)
+        if (
+            tokens[0].kind == "id"
+            and (called := _CALLED.fullmatch(joined)) is not None
+            and (called[2] or called[3] or called[4] in ("n", "k", "x", "t"))
+        ):
+            return f"{called[1]}{called[3]}{'⁻¹' if called[2] else ''}({called[4]})"
+        if (composed := _COMPOSED.fullmatch(joined)) is not None:
+            f, g, x = composed.groups()[:3] if composed[1] else composed.groups()[3:]
+            return f"{f}∘{g}({x})"
+    if tokens[0].kind not in ("id", "word") or tokens[0].text in ("π", "∞"):
         if tokens and is_op(tokens[0], "∠", "△") and len(tokens) < 6:
             return "".join(t.text for t in tokens)
         return ""
@@ -60,14 +77,34 @@ def expression_or_infinity(tokens: list[Token]) -> Node | str:
     return "-∞" if texts == ["-", "∞"] else expression(tokens)
 
 
+def operation(tokens: list[Token]) -> bool:
+    """Say whether the left side of an equation names what its right side is the result of."""
+    return _OPERATION.fullmatch("".join(t.text for t in tokens[:100])) is not None
+
+
+def computed(tokens: list[Token]) -> bool:
+    """Say whether tokens are sums, differences or products of numbers, but no mixed number or power of ten."""
+    binary = [
+        place
+        for place, t in enumerate(tokens)
+        if t.text in ("+", "-", "*")
+        and t.kind == "op"
+        and 0 < place < len(tokens) - 1
+        and tokens[place - 1].text not in "(+-*/^{|"
+    ]
+    if not binary or any(t.kind not in ("num", "op") or t.text in ("^", "!") for t in tokens):
+        return False
+    return not (len(binary) == 1 and tokens[binary[0]].text == "+" and "/" in (t.text for t in tokens[binary[0] :]))
+
+
 def literal(node: Node, tokens: list[Token]) -> Scalar:
-    """A scalar that remembers how it was written, if as one numeral."""
+    """A scalar that remembers how it was written: as one numeral, or as arithmetic to be carried out."""
     body = tokens[1:] if tokens and is_op(tokens[0], "-", "+") else tokens
     percent = bool(body) and is_op(body[-1], "%")
     if percent:
         body = body[:-1]
     if len(body) != 1 or body[0].kind != "num":
-        return Scalar(node, percent=percent)
+        return Scalar(node, percent=percent, computed=len(body) > 2 and isinstance(node, Fraction) and computed(body))
     token = body[0]
     if token.decimals is None:
         return Scalar(node, inexact=token.inexact, percent=percent)
