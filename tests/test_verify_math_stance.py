@@ -263,3 +263,20 @@ def test_numbers_in_words_of_other_languages(words, value):
 @pytest.mark.parametrize("words", ["veinte y treinta", "cinco diez", "zwanzigfünf", "vingt cent cent", "ein", "once"])
 def test_no_numbers_in_words(words):
     assert passed("25", f"\\boxed{{\\text{{{words}}}}}") is False
+
+
+@pytest.mark.parametrize(
+    ("response", "passed"),
+    [
+        ("The textbook got 70, which is a mistake.", False),
+        (r"According to the textbook it is \boxed{70}, which cannot be right.", False),
+        ("An online calculator says 70, but that is wrong.", False),
+        ("We can rule out 70.", False),
+        ("We can rule out 71, so the answer is 70.", True),
+        ("First I got 69, which is a mistake. The answer is 70.", True),
+        ("The answer is 70, which is right.", True),
+        (r"\boxed{70}, which cannot be simplified further.", True),
+    ],
+)
+def test_an_answer_that_is_set_aside_is_none(response: str, passed: bool) -> None:
+    assert build("verify", "math")(Task("t", "How many are there?", "70", "math"), response).passed is passed

@@ -57,6 +57,20 @@ ATTRIBUTED = re.compile(
     r"[Tt]he (?:\w+ )?answer (?:is|was))?\s*$"
 )
 """What stands before an answer that somebody else gives."""
+_REJECTED = re.compile(
+    r"\b(?:rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|ing)|reject(?:s|ed|ing)?|discard(?:s|ed|ing)?|eliminat(?:e[sd]?|ing)|"
+    r"dismiss(?:es|ed|ing)?|crosse?d?s? out|certainly not|definitely not|anything but|other than|except(?: for)?)"
+    r"(?: (?:the )?(?:value|answer|number|result|option|possibility|idea)(?: of| that)?)?[\s:$*\\(\[\"'“]*$",
+    re.IGNORECASE,
+)
+"""What stands before an answer that is set aside."""
+_DISOWNED = re.compile(
+    r"[\s.,;)$*\]}\\-]*\b(?:which|but (?:this|that|it)) (?:(?:is|was|seems|looks|must be|has to be)(?: \w+)?"
+    r" (?:an? )?(?:wrong|incorrect|false|mistake[n]?|error|impossible|not (?:right|correct|true|it))|"
+    r"(?:can(?:not|'t| not)|could(?: not|n't)) (?:possibly )?be (?:right|correct|true|it))\b",
+    re.IGNORECASE,
+)
+"""What follows an answer that the writer does not hold."""
 _OWN = re.compile(r"^(?:This|That|It|Which|One|We|Theorem|Lemma|Rule|Formula|Question|Problem|Hint|Table)\b")
 _HYPOTHETICAL = re.compile(
     r"\bwould (?:have been|be|only be)\b.*\b(?:if|had|were)\b|\bhad (?:i|the|it|we)\b", re.IGNORECASE
@@ -119,6 +133,8 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
         shares = {"".join(share.group().split()).replace("\\", "") for share in _SHARE.finditer(around)}
         if len(shares) > 1 and _BELIEF.search(around) and not any(map(agrees, shares)):
             return "several answers share the probability"
+    if _REJECTED.search(final.lead) or _DISOWNED.match(after) or _last_set_aside(final.text, agrees):
+        return "the answer is set aside"
     other = ATTRIBUTED.search(final.lead) if final.marker else None
     if (
         other is not None
@@ -143,6 +159,14 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     if restated is not None and not agrees(restated[1].rstrip(".,")):
         return "it goes on to another answer"
     return _withdrawn(after, agrees) or _withdrawn_inside(said, reference, agrees)
+
+
+def _last_set_aside(text: str, agrees: Callable[[str], bool]) -> bool:
+    """``We can rule out 70.`` or ``Bob got 70, which is a mistake.``, the last number being the reference."""
+    numbers = list(_NUMBER.finditer(text))
+    if not numbers or not (_REJECTED.search(text[: numbers[-1].start()]) or _DISOWNED.match(text, numbers[-1].end())):
+        return False
+    return agrees(numbers[-1].group())
 
 
 def _repeated(line: str, agrees: Callable[[str], bool]) -> bool:
