@@ -1,0 +1,290 @@
+"""Noise-corrected rewards: worked numbers, unbiasedness by enumeration, what normalisation undoes, records, appeals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.audit.measure import Rate
+from assay.audit.record import Record, save
+from assay.batch import Batch
+from assay.credit.grpo import GRPO
+from assay.engines.base import Request
+from assay.errors import UsageError
+from assay.lab.settings import load
+from assay.lab.settings.noisy_bandit import Erring, Setting
+from assay.method import Method, make_method
+from assay.papers import find, make
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.appeals import Appeals, reading
+from assay.rewards.noise import NoiseCorrected
+from assay.types import Ask, Episode, Group, Prompt, Task, Verdict
+
+
+def episode(text: str = "", token: int = 0) -> Episode:
+    return Episode(np.zeros(0, np.int64), np.array([token]), np.ones(1, bool), np.zeros(1, np.float32), text, "eos")
+
+
+def batch_of(passed: Sequence[bool | None], task: Task | None = None, parts: Sequence[dict[str, Any]] = ()) -> Batch:
+    verdicts = [Verdict(float(bool(p)), p, parts[i] if parts else {}) for i, p in enumerate(passed)]
+    group = Group(
+        Ask(task or Task("t", "?"), len(passed)), tuple(episode(f"r{i}") for i in range(len(passed))), tuple(verdicts)
+    )
+    return Batch.from_groups([group], torch.float64)
+
+
+def rewards(part: NoiseCorrected, passed: Sequence[bool | None]) -> list[float]:
+    return part(batch_of(passed)).values.tolist()
+
+
+def test_worked_numbers() -> None:
+    backward = NoiseCorrected("backward", 0.1, 0.2)
+    assert rewards(backward, [True, False]) == pytest.approx([1.285714, -0.142857], abs=1e-6)
+    assert rewards(NoiseCorrected("forward", 0.1, 0.2), [True, False]) == pytest.approx([0.2, -0.8], abs=1e-12)
+
+
+@given(st.floats(0, 0.45), st.floats(0, 0.45))
+def test_conditional_means_are_the_truth_and_a_multiple_of_it(low: float, high: float) -> None:
+    cases: list[tuple[Any, tuple[float, float]]] = [("backward", (0, 1)), ("forward", (-(1 - low - high), 0))]
+    for correction, wanted in cases:
+        yes, no = rewards(NoiseCorrected(correction, low, high), [True, False])
+        assert low * yes + (1 - low) * no == pytest.approx(wanted[0], abs=1e-9)
+        assert (1 - high) * yes + high * no == pytest.approx(wanted[1], abs=1e-9)
+
+
+def test_without_noise_backward_is_the_verdict_and_forward_praises_nothing() -> None:
+    assert rewards(NoiseCorrected("backward", 0, 0), [True, False]) == [1, 0]
+    assert rewards(NoiseCorrected("forward", 0, 0), [True, False]) == [0, -1]
+
+
+@pytest.mark.parametrize("correction", ["backward", "forward"])
+def test_standardisation_undoes_the_correction_and_the_mean_alone_leaves_a_factor(correction: Any) -> None:
+    passed = [True, False, False, True, False]
+    part, plain = NoiseCorrected(correction, 0.1, 0.2), Method().reward
+    exact = GRPO(epsilon=0.0)
+    found = Method(reward=part, credit=exact).value(batch_of(passed)).advantages
+    assert torch.allclose(found, Method(credit=exact).value(batch_of(passed)).advantages, atol=1e-12)
+    centred = GRPO(normalise=False)
+    ratio = Method(reward=part, credit=centred).value(batch_of(passed)).advantages
+    ratio = ratio / Method(reward=plain, credit=centred).value(batch_of(passed)).advantages
+    want = 1 / 0.7 if correction == "backward" else 1
+    assert ratio.flatten().tolist() == pytest.approx([want] * 5, abs=1e-6)
+
+
+SUCCESS, MISSED = (0.6, 0.4, 0.3), (0.5, 0.0, 0.2)
+
+
+def expected_gradient(policy: TabularPolicy, method: Method, size: int) -> torch.Tensor:
+    """The exact expectation of the estimate from a group: over what is drawn, and what the verifier says of it."""
+    p = policy.leaf_logprobs().exp().detach()
+    score = torch.eye(len(p), dtype=torch.float64) - p
+    total = torch.zeros_like(p)
+    for arms in itertools.product(range(len(p)), repeat=size):
+        for said in itertools.product([True, False], repeat=size):
+            chance = 1.0
+            for arm, yes in zip(arms, said, strict=True):
+                accepted = SUCCESS[arm] * (1 - MISSED[arm])
+                chance *= float(p[arm]) * (accepted if yes else 1 - accepted)
+            batch = method.value(
+                batch_of(said, parts=[{f"arm {a}": float(y)} for a, y in zip(arms, said, strict=True)])
+            )
+            total += chance * (batch.advantages[:, :1] * score[list(arms)]).mean(0)
+    return total
+
+
+def test_rates_of_the_check_that_decided_make_the_gradient_right_where_the_raw_verdict_prefers_the_wrong_arm() -> None:
+    policy = TabularPolicy.random(Tree.bandit(3), 3)
+    true = policy.exact_gradient(torch.tensor(SUCCESS, dtype=torch.float64))[0]
+    by = {f"arm {i}": (0.0, miss) for i, miss in enumerate(MISSED)}
+    backward = make("S016", correction="backward", by=by)
+    assert torch.allclose(expected_gradient(policy, backward, 2), true, atol=1e-12)
+    raw = expected_gradient(policy, make("S016", correction="backward", false_positive=0.0, false_negative=0.0), 2)
+    even = TabularPolicy(Tree.bandit(3))
+    misled = expected_gradient(even, make("S016", correction="backward", false_positive=0, false_negative=0), 2)
+    assert misled[1] > misled[0] and not torch.allclose(raw, true, atol=1e-3)
+    assert expected_gradient(even, backward, 2).argmax() == 0
+
+
+def test_forward_points_along_the_gradient_when_rates_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.MISSED", (0.2, 0.2, 0.2))
+    policy = TabularPolicy.random(Tree.bandit(3), 5)
+    true = policy.exact_gradient(torch.tensor(SUCCESS, dtype=torch.float64))[0]
+    forward = make("S016", false_positive=0.0, false_negative=0.2)
+    assert torch.allclose(expected_gradient(policy, forward, 1), 0.8 * true, atol=1e-12)
+
+
+def test_which_rates_a_sample_has() -> None:
+    part = NoiseCorrected("backward", 0.1, 0.1, by={"rule": (0.0, 0.4), "proof": (0.2, 0.0), "math": (0.0, 0.3)})
+    verdict = Verdict(0.0, False, {"judge": None, "rule": 0.0})
+    assert part.rates(Task("a", "?", kind="math"), verdict) == (0.0, 0.4)
+    plain = Verdict.wrong()
+    assert part.rates(Task("a", "?", kind="math", meta={"category": "proof"}), plain) == (0.2, 0.0)
+    assert part.rates(Task("a", "?", kind="math"), plain) == (0.0, 0.3)
+    undecided = Verdict(0.0, False, {"rule": None})
+    assert part.rates(Task("a", "?", kind="other"), undecided) == (0.1, 0.1)
+
+
+def record(path: Path, right: tuple[int, int], wrong: tuple[int, int], categories: dict[str, Any]) -> str:
+    pair = Rate.of(*right), Rate.of(*wrong)
+    data = {"name": "x", "hash": "0", "rows": 1, "right": 1, "wrong": 1}
+    found = Record("exact", {}, "v", "p", data, {}, *pair, categories, None, "2026-01-01T00:00:00+00:00")
+    return str(save(found, path))
+
+
+def test_rates_of_an_audit(tmp_path: Path) -> None:
+    categories = {"fraction": (Rate.of(16, 40), Rate.of(1, 50)), "few": (Rate.of(5, 5), Rate.of(0, 5))}
+    file = record(tmp_path / "a.json", (20, 100), (10, 100), categories)
+    part = make("S016", correction="backward", record=file).reward
+    fraction = part.rates(Task("a", "?", meta={"category": "fraction"}), Verdict.wrong())
+    assert fraction == pytest.approx((0.02, 0.4))
+    assert part.rates(Task("a", "?", meta={"category": "few"}), Verdict.wrong()) == pytest.approx((0.1, 0.2))
+    assert part.rates(Task("a", "?"), Verdict.wrong()) == pytest.approx((0.1, 0.2))
+    bad = record(tmp_path / "b.json", (95, 100), (0, 100), {})
+    assert make("S016", record=bad).reward.rates(Task("a", "?"), Verdict.wrong()) == pytest.approx((0, 0.49))
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    for low, high in ((0.5, 0.5), (-0.1, 0.2), (0.0, 1.0)):
+        with pytest.raises(UsageError, match=r"at most 0\.95"):
+            NoiseCorrected("forward", low, high)
+    with pytest.raises(UsageError, match="fraction"):
+        NoiseCorrected(by={"fraction": (0.9, 0.9)})
+    with pytest.raises(UsageError, match="no responses of one label"):
+        NoiseCorrected(record=record(tmp_path / "a.json", (0, 0), (1, 10), {}))
+    with pytest.raises(UsageError, match="cannot read"):
+        NoiseCorrected(record=str(tmp_path / "none.json"))
+    with pytest.raises(UsageError, match="share"):
+        Appeals(Judge({}), share=0.0)
+    with pytest.raises(UsageError, match="engine"):
+        Appeals(object())
+    with pytest.raises(UsageError, match="response"):
+        Appeals(Judge({}), template="Is it right?")
+
+
+class Judge:
+    """An engine that says what it is told to say of each response."""
+
+    def __init__(self, replies: dict[str, str]):
+        self.replies, self.asked = replies, list[str]()
+
+    def encode(self, prompt: Prompt) -> np.ndarray:
+        return np.zeros(0, np.int64)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return np.zeros(0, np.int64)
+
+    def decode(self, tokens: Any) -> str:
+        return ""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = []
+        for request in requests:
+            assert isinstance(request.prompt, str) and request.n == 1 and request.sampling.temperature == 0
+            [name] = [name for name in self.replies if f"\n{name}\n" in request.prompt]
+            self.asked.append(name)
+            out.append([episode(self.replies[name])])
+        return out
+
+
+def test_appeals_estimate_the_rate_of_false_negatives() -> None:
+    judge = Judge({"r1": "Yes.", "r2": "no", "r3": "I cannot tell", "r4": "No, wait: yes"})
+    appeals = Appeals(judge, decay=0.5)
+    part = NoiseCorrected("backward", 0.0, 0.3, appeals=appeals)
+    batch = batch_of([True, False, False, False, False, None])
+    found = part(batch)
+    # Three were decided, two of them overturned: of four rejected 8/3 are right, beside one accepted.
+    rate = (8 / 3) / (8 / 3 + 1)
+    assert appeals.rate("exact") == pytest.approx(rate)
+    assert found.terms["appealed"].tolist() == [0, 1, 1, 1, 1, 0]
+    assert found.terms["overturned"].tolist() == [0, 1, 0, 0, 1, 0]
+    assert found.terms["undecided"].tolist() == [0, 0, 0, 1, 0, 0]
+    assert found.valid is not None and found.valid.tolist() == [True] * 5 + [False]
+    # The estimate is bounded before it is used.
+    assert found.values[0].item() == pytest.approx(1 / 0.51)
+    part(batch_of([True, True, True]))
+    assert appeals.rate("exact") == pytest.approx((4 / 3) / (4 / 3 + 0.5 + 3))
+
+
+def test_a_judge_that_decides_nothing_changes_no_estimate() -> None:
+    appeals = Appeals(Judge({"r0": "hm", "r1": ""}))
+    appeals.hear(batch_of([False, False, True]))
+    assert appeals.rate("exact") is None
+    part = NoiseCorrected("forward", 0.0, 0.3, appeals=appeals)
+    assert part(batch_of([False, False, True])).values.tolist() == pytest.approx([-0.7, -0.7, 0.3])
+
+
+def test_some_of_the_rejected_are_heard_and_the_draw_goes_on_after_a_resume() -> None:
+    def fresh() -> NoiseCorrected:
+        return NoiseCorrected(appeals=Appeals(Judge({f"r{i}": "yes" for i in range(10)}), share=0.3))
+
+    one, two = fresh(), fresh()
+    batch = batch_of([False] * 10)
+    first = one(batch).terms["appealed"]
+    assert int(first.sum()) == 3
+    two.load_state_dict(one.state_dict())
+    later = one(batch).terms["appealed"]
+    assert torch.equal(later, two(batch).terms["appealed"]) and not torch.equal(later, first)
+    assert one.state_dict() == two.state_dict()
+
+
+def test_a_category_has_an_estimate_of_its_own() -> None:
+    judge = Judge({"r0": "yes", "r1": "yes"})
+    appeals = Appeals(judge)
+    appeals.hear(batch_of([False, True], Task("a", "?", meta={"category": "fraction"})))
+    appeals.hear(batch_of([True, True], Task("b", "?", meta={"category": "integer"})))
+    assert appeals.rate("fraction") == pytest.approx(0.5) and appeals.rate("integer") == 0
+
+
+def test_readings() -> None:
+    assert reading(episode("YES")) is True and reading(episode("yes? no")) is False
+    assert reading(episode("yesterday")) is None
+    failed = Episode(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool), None, "yes", "error")
+    assert reading(failed) is None
+
+
+def test_braces_in_a_response_are_text() -> None:
+    judge = Judge({"{question}": "yes"})
+    group = Group(Ask(Task("a", "?"), 1), (episode("{question}"),), (Verdict.wrong(),))
+    Appeals(judge).hear(Batch.from_groups([group]))
+    assert judge.asked == ["{question}"]
+
+
+def test_the_method_and_its_options() -> None:
+    assert find("S016").seams == ("reward", "credit")
+    forward, backward = make("S016"), make("S016", correction="backward")
+    assert type(forward.credit).__name__ == "Reinforce" and type(backward.credit).__name__ == "RLOO"
+    judged = make("S016", judge=Judge({}))
+    assert judged.reward.false_positive == 0 and forward.reward.false_positive == 0.1
+    again: Any = make_method(judged, reward={"false_negative": 0.4}).reward
+    assert again.false_negative == 0.4 and again.appeals is judged.reward.appeals
+    assert not math.isnan(make("S016", correction="forward").reward(batch_of([None])).values.item())
+
+
+# The lab's setting
+
+
+def test_the_verifier_of_the_bandit_errs_at_its_rates() -> None:
+    setting = Setting(success=(0.6, 0.4), false_negative=(0.5, 0.0), false_positive=(0.1, 0.2))
+    verifier = Erring(setting, np.random.default_rng(0))
+    task = Task("bandit", "?")
+    for arm, accepted in ((0, 0.6 * 0.5 + 0.4 * 0.1), (1, 0.4 + 0.6 * 0.2)):
+        said = [verifier(task, str(arm)) for _ in range(4000)]
+        assert np.mean([v.passed for v in said]) == pytest.approx(accepted, abs=0.03)
+        assert all(v.parts == {f"arm {arm}": float(bool(v.passed))} for v in said)
+
+
+def test_a_run_of_the_bandit_measures_what_is_true(tmp_path: Path) -> None:
+    found = load("noisy_bandit", {"steps": 3, "lr": 0.0}).run({"name": "grpo"}, 0, tmp_path)
+    assert found["start"] == found["final"] == found["area"] == pytest.approx(0.5)
+    assert found["best"] == pytest.approx(0.5) and found["rollouts"] == 3 * 4 * 8
+    with pytest.raises(UsageError, match="each arm"):
+        load("noisy_bandit", {"success": [0.1, 0.2, 0.3]})

@@ -1,0 +1,184 @@
+"""Rare-event pairing: worked advantages, what normalisation undoes, and which prompts are chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch
+from assay.credit.grpo import GRPO
+from assay.curriculum.paired import Paired
+from assay.errors import RunError, UsageError
+from assay.method import Method
+from assay.papers import make
+from assay.registry import build
+from assay.tasks.listed import Listed
+from assay.tasks.split import split
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+EPISODE = Episode(np.zeros(0, np.int64), np.zeros(2, np.int64), np.ones(2, bool), np.zeros(2, np.float32), "", "eos")
+
+
+def judged(task: Task, right: int, of: int, abstained: int = 0) -> Group:
+    verdicts = [Verdict.right()] * right + [Verdict.wrong()] * (of - right) + [Verdict.abstain("?")] * abstained
+    return Group(Ask(task, len(verdicts)), (EPISODE,) * len(verdicts), tuple(verdicts))
+
+
+def pair_batch(hard: int = 1, easy: int = 7, of: int = 8) -> Batch:
+    tasks = [Task(role, role, meta={"pair": 0, "role": role}) for role in ("hard", "easy")]
+    return Batch.from_groups([judged(tasks[0], hard, of), judged(tasks[1], easy, of)], torch.float64)
+
+
+def advantages(**options: Any) -> list[float]:
+    return make("S059", **options).value(pair_batch()).advantages[:, 0].tolist()
+
+
+def test_rare_outcomes_are_amplified() -> None:
+    found = advantages()
+    assert found == pytest.approx([2.474874] + [-0.353553] * 7 + [0.353553] * 7 + [-2.474874], abs=1e-5)
+
+
+@pytest.mark.parametrize("penalty", [0.5, 1.0, 2.0])
+def test_the_penalty_cancels_within_a_prompt_and_scales_without_division(penalty: float) -> None:
+    assert advantages(penalty=penalty) == pytest.approx(advantages(), abs=1e-5)
+    rare, common = {0.5: (1.3125, 0.1875), 1.0: (1.75, 0.25), 2.0: (2.625, 0.375)}[penalty]
+    want = [rare] + [-common] * 7 + [common] * 7 + [-rare]
+    assert advantages(penalty=penalty, norm="mean") == pytest.approx(want, abs=1e-12)
+
+
+def test_pooling_the_pair_destroys_the_amplification() -> None:
+    found = advantages(norm="pair")
+    want = [0.968246] + [-0.968246] * 7 + [0.968246] * 7 + [-0.968246]
+    assert found == pytest.approx(want, abs=1e-5)
+
+
+def test_pairs_without_a_mark_are_neighbours() -> None:
+    groups = [judged(Task(str(i), "?"), right, 8) for i, right in enumerate([1, 7, 2, 6])]
+    found = make("S059", norm="pair").value(Batch.from_groups(groups, torch.float64)).advantages[:, 0]
+    assert found[:16].tolist() == pytest.approx(advantages(norm="pair"))
+    assert found[16].item() == pytest.approx(0.968246, abs=1e-5)
+
+
+def test_weights_of_the_two_prompts() -> None:
+    plain = advantages()
+    assert advantages(hard_weight=2.0, easy_weight=0.5) == pytest.approx(
+        [2 * a for a in plain[:8]] + [a / 2 for a in plain[8:]]
+    )
+
+
+@given(st.integers(0, 8), st.integers(0, 8))
+def test_with_the_defaults_it_is_grpo_on_the_pair(hard: int, easy: int) -> None:
+    method = make("S059")
+    found = method.value(pair_batch(hard, easy)).advantages
+    plain = Method(credit=GRPO(epsilon=1e-12)).value(pair_batch(hard, easy)).advantages
+    assert torch.allclose(found, plain, atol=1e-4)
+
+
+def test_an_abstention_leaves_the_group() -> None:
+    batch = make("S059").value(Batch.from_groups([judged(Task("a", "?"), 1, 8, abstained=2)], torch.float64))
+    assert batch.active.tolist() == [True] * 8 + [False] * 2
+    assert batch.advantages[0, 0].item() == pytest.approx(2.474874, abs=1e-5)
+
+
+# The choice
+
+
+def stream_of(n: int) -> Any:
+    return split(Listed([Task(str(i), f"q{i}", reference=i) for i in range(n)]), 0.0, 0, 0)[0]
+
+
+def probed(rates: dict[str, int], group: int = 8, steps: int = 20, **options: Any) -> Paired:
+    """A curriculum that saw each task solved so many times of ``group``."""
+    part = build("curriculum", {"name": "paired", **options}, stream=stream_of(len(rates)), prompts=2, group=group)
+    for step in range(steps):
+        asks = part.next(step)
+        if not asks[0].task.meta.get("probe"):
+            break
+        part.observe([judged(ask.task, rates[ask.task.id], group) for ask in asks])
+    return part
+
+
+RATES = {"0": 0, "1": 8, "2": 4, "3": 2, "4": 1, "5": 7, "6": 6, "7": 3}
+
+
+def test_the_rarest_success_goes_with_the_rarest_failure() -> None:
+    part = probed(RATES, candidates=8)
+    asks = part.next(99)
+    assert [(a.task.id, a.task.meta["role"], a.n) for a in asks] == [("4", "hard", 8), ("5", "easy", 8)]
+    assert not any(a.task.meta.get("probe") for a in asks)
+
+
+def test_the_usual_choice_is_by_variance() -> None:
+    assert [a.task.id for a in probed(RATES, candidates=8, choose="variance").next(0)] == ["7", "2"]
+
+
+@given(st.lists(st.integers(0, 8), min_size=4, max_size=12))
+def test_no_prompt_is_chosen_that_was_always_or_never_solved(right: list[int]) -> None:
+    rates = {str(i): r for i, r in enumerate(right)}
+    possible = {i for i, r in enumerate(right) if 1 <= r <= 2}, {i for i, r in enumerate(right) if 6 <= r <= 7}
+    try:
+        part = probed(rates, candidates=4, steps=40)
+        hard, easy = (int(a.task.id) for a in part.next(0))
+    except RunError:
+        assert not all(possible)
+    else:
+        assert hard in possible[0] and easy in possible[1]
+
+
+def test_a_pair_fills_the_step_and_several_take_turns() -> None:
+    part = probed(RATES, candidates=8, pairs=2)
+    part.prompts = 6
+    assert [a.task.id for a in part.next(0)] == ["4", "5", "3", "6", "4", "5"]
+    assert [a.task.meta["pair"] for a in part.next(0)] == [0, 0, 1, 1, 2, 2]
+    part.prompts = 2
+    assert [a.task.id for a in part.next(0)] != [a.task.id for a in part.next(1)]
+
+
+def test_pools_keep_hard_and_easy_prompts_apart() -> None:
+    part = probed(RATES, candidates=8)
+    sources = {"4": "easy", "5": "hard", "3": "hard", "6": "easy"}
+    for key, probe in part._probes.items():
+        probe.task = Task(key, "?", meta={"source": sources.get(key, "easy")})
+    part.pools = ("hard", "easy")
+    assert part._choice() == [("3", "6")]
+
+
+def test_probes_change_no_weight_and_abstentions_say_nothing() -> None:
+    part = build("curriculum", {"name": "paired", "candidates": 2}, stream=stream_of(4), prompts=2, group=8)
+    asks = part.next(0)
+    batch = make("S059").value(Batch.from_groups([judged(a.task, 4, 8) for a in asks]))
+    assert not bool(batch.weights.any()) and batch.totals is not None and batch.totals.tokens == 0
+    part.observe([judged(asks[0].task, 1, 4, abstained=4), judged(asks[1].task, 0, 0, abstained=8)])
+    first, second = part._probes.values()
+    assert (first.right, first.judged) == (1, 4) and second.judged == 0
+    assert part._choice() == []
+
+
+def test_a_resumed_run_asks_the_same_pair() -> None:
+    part = probed(RATES, candidates=8)
+    twin = build("curriculum", {"name": "paired", "candidates": 8}, stream=stream_of(8), prompts=2, group=8)
+    twin.load_state_dict(part.state_dict())
+    assert [(a.task, a.n) for a in twin.next(5)] == [(a.task, a.n) for a in part.next(5)]
+    assert twin.state_dict() == part.state_dict() and twin.stream.state_dict()["position"] == 0
+
+
+def test_what_cannot_be_is_said() -> None:
+    with pytest.raises(RunError, match="0 are solved sometimes"):
+        probed({str(i): 0 for i in range(4)}, candidates=2, steps=40)
+    with pytest.raises(UsageError, match="2 or more"):
+        Paired(stream_of(2), 1, 8)
+    with pytest.raises(UsageError, match="at least 1"):
+        Paired(stream_of(2), 2, 8, candidates=0)
+    with pytest.raises(UsageError, match="penalty"):
+        make("S059", penalty=-1.0)
+
+
+def test_the_method() -> None:
+    method = make("S059", candidates=16, most=3)
+    assert type(method.select).__name__ == "Unprobed"
+    assert method.curriculum["candidates"] == 16 and method.curriculum["most"] == 3 and method.group_relative

@@ -1,0 +1,151 @@
+"""The gated length penalty: worked numbers, the gate, and its two limits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch
+from assay.errors import UsageError
+from assay.lab.settings import load
+from assay.lab.settings.lengths import chain
+from assay.method import Method
+from assay.papers import make
+from assay.rewards.gated_length import GatedLength
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+Sample = tuple[bool | None, int]
+
+
+def batch_of(*prompts: list[Sample]) -> Batch:
+    groups = []
+    for i, samples in enumerate(prompts):
+        episodes = tuple(
+            Episode(np.zeros(0, np.int64), np.zeros(n, np.int64), np.ones(n, bool), np.zeros(n, np.float32), "", "eos")
+            for _, n in samples
+        )
+        verdicts = tuple(Verdict(float(bool(p)), p) for p, _ in samples)
+        groups.append(Group(Ask(Task(str(i), "?"), len(samples)), episodes, verdicts))
+    return Batch.from_groups(groups, torch.float64)
+
+
+def rewards(batch: Batch, **options: float) -> list[float]:
+    return GatedLength(**options)(batch).values.tolist()
+
+
+EXAMPLE: list[Sample] = [(True, 100), (True, 200), (True, 300), (False, 50)]
+
+
+def test_the_penalty_by_hand() -> None:
+    assert rewards(batch_of(EXAMPLE), share=1.0) == pytest.approx([0.954579, 0.9, 0.845421, 0], abs=1e-6)
+
+
+def test_a_single_right_response_pays_half() -> None:
+    assert rewards(batch_of([(True, 70), (False, 9)]), share=1.0, alpha=0.3) == pytest.approx([0.85, 0])
+
+
+def solved(share: float, n: int = 8) -> list[Sample]:
+    return [(i < share * n, i + 1) for i in range(n)]
+
+
+def test_the_best_share_of_the_batch_is_gated() -> None:
+    batch = batch_of(*map(solved, (0.25, 1, 0.5, 0.75, 0)))
+    gated = GatedLength(share=0.4)(batch).terms["gated"].reshape(5, 8)[:, 0]
+    assert gated.tolist() == [0, 1, 0, 1, 0]
+
+
+def test_ties_go_to_the_earlier_prompt_and_the_number_is_rounded_down() -> None:
+    batch = batch_of(*[solved(0.5)] * 5)
+    for share, count in ((0.19, 0), (0.2, 1), (0.39, 1), (0.6, 3), (1.0, 5)):
+        gated = GatedLength(share=share)(batch).terms["gated"].reshape(5, 8)[:, 0]
+        assert gated.tolist() == [1.0] * count + [0.0] * (5 - count)
+
+
+def test_a_prompt_that_is_never_solved_is_never_gated() -> None:
+    batch = batch_of(solved(0), solved(0.5))
+    assert GatedLength(share=1.0)(batch).terms["gated"].reshape(2, 8)[:, 0].tolist() == [0, 1]
+
+
+def test_the_gate_by_a_threshold() -> None:
+    batch = batch_of(*map(solved, (0.25, 1, 0.5, 0.75, 0)))
+    gated = GatedLength(share=0.0, threshold=0.75)(batch).terms["gated"].reshape(5, 8)[:, 0]
+    assert gated.tolist() == [0, 1, 0, 1, 0]
+
+
+groups = st.lists(
+    st.lists(st.tuples(st.sampled_from([True, False, None]), st.integers(1, 40)), min_size=1, max_size=6),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(groups)
+def test_without_a_share_it_is_grpo(prompts: list[list[Sample]]) -> None:
+    ours, plain = make("S221", share=0.0).value(batch_of(*prompts)), Method().value(batch_of(*prompts))
+    assert torch.equal(ours.advantages, plain.advantages) and torch.equal(ours.rewards, plain.rewards)
+
+
+@given(groups, st.floats(0, 0.99))
+def test_shorter_right_beats_longer_right_beats_wrong(prompts: list[list[Sample]], alpha: float) -> None:
+    batch = batch_of(*prompts)
+    values = GatedLength(share=1.0, alpha=alpha)(batch).values
+    for group in batch.prompt_group.unique():
+        rows = (batch.prompt_group == group).nonzero()[:, 0].tolist()
+        right = sorted((len(batch.episodes[i].tokens), float(values[i])) for i in rows if batch.verdicts[i].passed)
+        assert all(a[1] >= b[1] - 1e-12 for a, b in pairwise(right))
+        assert all(value > 0 for _, value in right)
+        assert all(values[i] == 0 for i in rows if not batch.verdicts[i].passed)
+
+
+def test_an_abstention_has_no_reward_and_its_length_does_not_count() -> None:
+    batch = batch_of([*EXAMPLE, (None, 5000)])
+    found = GatedLength(share=1.0)(batch)
+    assert found.valid is not None and found.valid.tolist() == [True] * 4 + [False]
+    assert found.values[:3].tolist() == pytest.approx([0.954579, 0.9, 0.845421], abs=1e-6)
+
+
+def test_prompts_without_a_verdict_count_in_the_batch_and_are_not_gated() -> None:
+    batch = batch_of([(None, 1)], solved(0.5), [(None, 2), (None, 3)], solved(1), solved(0.1))
+    gated = GatedLength(share=0.4)(batch).terms["gated"]
+    assert set(batch.prompt_group[gated > 0].tolist()) == {1, 3}
+
+
+def test_the_whole_group_is_known_only_over_the_batch() -> None:
+    """A prompt is gated or not by its neighbours in the batch."""
+    alone = make("S221").value(batch_of(solved(0.5)))
+    among = make("S221").value(batch_of(solved(0.5), *[solved(0.25)] * 4))
+    assert not bool(alone.reward_terms["gated"].any())
+    assert bool(among.reward_terms["gated"][:8].all()) and not bool(among.reward_terms["gated"][8:].any())
+
+
+@pytest.mark.parametrize("bad", [{"share": 1.2}, {"share": -0.1}, {"alpha": 2.0}, {"threshold": 0.0}])
+def test_options_out_of_range(bad: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="must be in"):
+        make("S221", **bad)
+
+
+def test_an_empty_batch() -> None:
+    assert GatedLength()(Batch.from_groups([])).values.tolist() == []
+
+
+# The lab's setting
+
+
+def test_all_lengths_are_equally_likely_at_first() -> None:
+    policy = chain(6)
+    assert policy.tree.lengths.tolist() == [1, 2, 3, 4, 5, 6]
+    assert policy.leaf_logprobs().exp().tolist() == pytest.approx([1 / 6] * 6)
+
+
+def test_a_run_of_lengths_measures_the_policy(tmp_path: Path) -> None:
+    found = load("lengths", {"steps": 2, "lr": 0.0}).run({"name": "S221"}, 0, tmp_path)
+    assert found["hard"] == pytest.approx(1.32 / 6) and found["easy"] == pytest.approx(5 / 6)
+    assert found["length"] == -found["shorter"] == pytest.approx(3.5) and found["rollouts"] == 160
+    with pytest.raises(UsageError, match="one chance each"):
+        load("lengths", {"easy": [1.0], "hard": [0.5]})
