@@ -1,0 +1,158 @@
+"""Questions given as vectors and answered by a small network, trained beforehand: the smallest policy with matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engines.tabular import TabularVerifier
+from assay.evaluate.weight_change import by_kind, weight_change
+from assay.lab.settings._tabular import Training, train
+from assay.lab.settings.tree import Counting
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One answer among ``answers`` to each question, by a network of one hidden layer over the question's vector.
+
+    Vectors are normal with a standard deviation that falls from one coordinate to the next by the factor ``decay``.
+    Beforehand the network learns, by supervised steps on smoothed labels, the right answer to a share ``known`` of the
+    questions and a wrong one to the others; RL sees all of them.
+
+    Args:
+        questions, answers: how many.
+        features, hidden: sizes of the layers.
+        decay: in (0, 1].
+        known: share of questions whose right answer is learned beforehand.
+        smoothing: share of a label's probability that is spread over all answers.
+        warmup: supervised steps of Adam, at a rate of 0.01.
+        steps, prompts, group, lr, optimizer, epochs: of RL.
+    """
+
+    questions: int = 32
+    answers: int = 8
+    features: int = 32
+    hidden: int = 32
+    decay: float = 0.9
+    known: float = 0.5
+    smoothing: float = 0.3
+    warmup: int = 500
+    steps: int = 100
+    prompts: int = 16
+    group: int = 8
+    lr: float = 3e-3
+    optimizer: Literal["sgd", "adam"] = "adam"
+    epochs: int = 1
+
+    def describe(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
+        """Return exact measures: mean probability of the right answer at the ``start``, at the end (``final``) and over
+        training (``area``); ``kept``: at the end on questions known beforehand.
+
+        What RL did to the matrices, means over both: ``spectral_shift``, ``rotation`` (degrees, leading tenth) and
+        ``sparsity``; and ``kl`` from the policy at the start, nats per answer; ``rollouts``.
+        """
+        policy, known = self.policy(seed)
+        before = {name: w.detach().clone() for name, w in policy.module.named_parameters()}
+        first = policy.twin()
+        tasks = [Task(str(i), str(i), kind="tabular") for i in range(self.questions)]
+        training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer, self.epochs)
+        engine, curve, start = Counting(policy), list[float](), policy.chances()
+
+        def watch(step: int, batch: Any, metrics: Mapping[str, float]) -> None:
+            curve.append(float(policy.chances().mean()))
+
+        train(policy, tasks, TabularVerifier(policy.tree), arm, training, seed, watch, engine)
+        after = {name: w.detach() for name, w in policy.module.named_parameters()}
+        changes = weight_change(before, after, ranks=(0.1,))
+        change = by_kind(changes)["all"]
+        with torch.no_grad():
+            new, old = (p.answers() for p in (policy, first))
+            kl = float((new.exp() * (new - old)).sum(-1).mean())
+        final = policy.chances()
+        return {
+            "start": float(start.mean()),
+            "final": float(final.mean()),
+            "area": float(np.mean(curve)),
+            "kept": float(final[known].mean()),
+            "spectral_shift": change["spectral_shift"],
+            "rotation": float(np.mean([r.mean for c in changes for r in c.rotations])),
+            "sparsity": change["sparsity"],
+            "kl": kl,
+            "rollouts": engine.sampled,
+        }
+
+    def policy(self, seed: int) -> tuple[Network, np.ndarray]:
+        """Return the policy at the start, and which questions it knows."""
+        rng = np.random.default_rng([seed, 7])
+        x = torch.from_numpy(
+            rng.standard_normal((self.questions, self.features)) * self.decay ** np.arange(self.features)
+        )
+        right = rng.integers(self.answers, size=self.questions)
+        known = rng.permutation(self.questions) < round(self.known * self.questions)
+        taught = np.where(known, right, (right + rng.integers(1, self.answers, self.questions)) % self.answers)
+        scale = self.features**-0.5, self.hidden**-0.5
+        policy = Network(
+            x,
+            right,
+            scale[0] * torch.from_numpy(rng.standard_normal((self.hidden, self.features))),
+            scale[1] * torch.from_numpy(rng.standard_normal((self.answers, self.hidden))),
+        )
+        labels = torch.full((self.questions, self.answers), self.smoothing / self.answers, dtype=torch.float64)
+        labels[torch.arange(self.questions), torch.from_numpy(taught)] += 1 - self.smoothing
+        optimizer = torch.optim.Adam(policy.module.parameters(), lr=0.01)
+        for _ in range(self.warmup):
+            optimizer.zero_grad()
+            loss = -(labels * policy.answers()).sum(-1).mean()
+            loss.backward()
+            optimizer.step()
+        optimizer.zero_grad()
+        return policy, known
+
+
+class Network(TabularPolicy):
+    """A tabular policy whose logits for question i are ``out @ tanh(inner @ x_i)``.
+
+    Args:
+        x: ``(questions, features)``.
+        right: the right answer to each.
+        inner: ``(hidden, features)`` at first.
+        out: ``(answers, hidden)`` at first.
+    """
+
+    def __init__(self, x: Tensor, right: np.ndarray, inner: Tensor, out: Tensor):
+        self.tree = Tree.of([[float(a == r) for a in range(len(out))] for r in right.tolist()])
+        self.x, self.right = x, torch.from_numpy(right)
+        self.inner, self.out = torch.nn.Parameter(inner), torch.nn.Parameter(out)
+        self.module = torch.nn.ParameterDict({"inner": self.inner, "out": self.out})
+        self.starts_at = torch.tensor([self.tree.node([i]) for i in range(len(right))])
+
+    @property
+    def logits(self) -> Tensor:  # type: ignore[override]
+        z = torch.tanh(self.x @ self.inner.mT) @ self.out.mT
+        table = torch.zeros(self.tree.children.shape, dtype=z.dtype)
+        columns = torch.arange(z.shape[1])
+        return table.index_put((self.starts_at[:, None], columns[None]), z)
+
+    def answers(self) -> Tensor:
+        """Log-probability of each answer to each question."""
+        return self.log_policy()[self.starts_at, : len(self.out)]
+
+    def chances(self) -> np.ndarray:
+        """Probability of the right answer to each question."""
+        with torch.no_grad():
+            return self.answers().exp()[torch.arange(len(self.x)), self.right].numpy()
+
+    def twin(self) -> Network:
+        return deepcopy(self)
