@@ -266,3 +266,15 @@ def test_the_cache_grows_with_long_responses() -> None:
     assert [len(e.tokens) for e in made] == [300, 300]
     output = CausalLM(model, TOKENIZER).forward(batch_of(made))
     np.testing.assert_allclose(output.logprobs[0].detach().numpy(), made[0].logprobs, rtol=1e-4, atol=1e-4)
+
+
+def test_an_engine_from_a_recipe() -> None:
+    """What a judge or a teacher is in a recipe: a model of its own, whose weights nobody trains."""
+    from assay.registry import build
+
+    table = {"name": "hf", "model": {"source": "nano", "nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 32}}}
+    made = build("engine", table)
+    [[episode]] = made.generate([Request("1+1=", 1, Sampling(4), 0)])
+    assert len(episode.tokens) <= 4 and not any(p.requires_grad for p in made.policy.module.parameters())
+    with pytest.raises(UsageError, match="unknown key"):
+        build("engine", {"name": "hf", "model": {"sources": "nano"}})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from assay.errors import RunError, UsageError
 from assay.policies.attention import Decode, KeyValueCache, Prefill
 from assay.policies.causal_lm import CausalLM, distinct
 from assay.policies.logprobs import CHUNK_BYTES
+from assay.registry import part
 from assay.types import Episode, Prompt, Stop
 
 
@@ -205,3 +207,23 @@ class HFEngine:
                 text=texts[i],
                 stop=stop,
             )
+
+
+@part("engine", "hf")
+def hf_engine(model: str | dict[str, Any], max_rows: int = 256, seed: int = 0) -> HFEngine:
+    """Return an engine over a model of its own, frozen: a judge, a teacher.
+
+    Args:
+        model: a recipe's ``[model]`` table, or its ``source`` alone.
+        max_rows: responses decoded together.
+        seed: of the weights, where they are made here.
+
+    Raises:
+        UsageError: a key or a value that a ``[model]`` table has not.
+    """
+    from assay.config import load_config
+
+    config = load_config({"model": model}).model
+    policy = CausalLM.load(config, seed)
+    policy.module.requires_grad_(False).eval()
+    return HFEngine(policy, max_rows)
