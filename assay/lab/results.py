@@ -24,6 +24,10 @@ a small controlled setting before it was run: the method against a baseline on t
 the same sweep of learning rates for both. The effect is the mean difference of the measure over paired seeds, with
 Student's 95% interval; *shown* if the interval lies above zero, *opposite* if it lies below. A small setting that does
 not show a claim says nothing against the paper at its own scale.
+
+Some claims were run twice, because in the first run both arms ended at a ceiling or took the edge of the sweep: the
+sweep was then widened, the verifier made noisy or the measure changed to the mean over training, alike for both arms
+(S002, S014, S016, S017, S064, S067, S069, S078, S088, S096, S135, S200, S205, S221). What is here is the last run.
 """
 
 
