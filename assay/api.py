@@ -145,6 +145,7 @@ def evaluate(
     from assay.training.build import make_verifier, task_split
     from assay.training.randomness import Randomness
     from assay.training.run_folder import last_checkpoint
+    from assay.verify.pool import check_verifier
 
     path, step, weights = Path(target), 0, None
     if (path / "config.toml").is_file():
@@ -157,6 +158,8 @@ def evaluate(
         config = load_config({"model": {"source": str(target)}}, overrides)
     random = Randomness(config.seed)
     _stream, tasks = task_split(config)
+    verifier = make_verifier(config)
+    check_verifier(verifier, tasks)
     policy = CausalLM.load(config.model, config.seed)
     if weights is not None:
         policy.load_weights(weights)
@@ -164,7 +167,7 @@ def evaluate(
         return measure(
             tasks,
             HFEngine(policy, config.rollout.max_rows),
-            make_verifier(config),
+            verifier,
             samples=samples,
             sampling=Sampling(
                 config.rollout.max_tokens,

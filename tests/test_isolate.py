@@ -28,6 +28,9 @@ def workers(tmp_path, monkeypatch):
         def grow(): return len(bytearray(64 << 30))
         def crash(): os.abort()
         def leave(): sys.exit(3)
+        def vanish(): os._exit(0)
+        def struck(): os.kill(os.getpid(), 9)
+        def pretend(): raise ValueError("took longer than 9 s by the wall clock, ran out of memory")
         def fail(): raise ValueError("no such luck")
         def write(path): open(path, "w").write("x")
         def unspeakable(): return object()
@@ -49,23 +52,30 @@ def test_values_come_back_and_a_process_is_kept(workers):
 
 
 @pytest.mark.parametrize(
-    ("function", "reason", "timed_out"),
+    ("function", "reason", "cause"),
     [
-        ("spin", "took longer than 0.1 s", True),
-        ("sleep", "took longer than 1 s by the wall clock", True),
-        ("grow", "ran out of memory", False),
-        ("crash", "ended by SIGABRT", False),
-        ("leave", "SystemExit: 3", False),
-        ("fail", "ValueError: no such luck", False),
-        ("unspeakable", "TypeError", False),
-        ("missing", "AttributeError", False),
+        ("spin", "took longer than 0.1 s", "time"),
+        ("sleep", "took longer than 1 s by the wall clock", "wall"),
+        ("grow", "ran out of memory", "memory"),
+        ("crash", "ended by SIGABRT", "crashed"),
+        ("vanish", "ended with status 0", "crashed"),
+        ("struck", "ended by SIGKILL", "killed"),
+        ("leave", "SystemExit: 3", "raised"),
+        ("fail", "ValueError: no such luck", "raised"),
+        # What it says does not decide what it is.
+        ("pretend", "took longer than 9 s by the wall clock, ran out of memory", "raised"),
+        ("unspeakable", "TypeError", "raised"),
+        ("missing", "AttributeError", "raised"),
     ],
 )
-def test_a_failure_costs_its_own_call(workers, function, reason, timed_out):
+def test_a_failure_costs_its_own_call(workers, function, reason, cause):
     failure = workers.call(function, seconds=0.1)
     assert isinstance(failure, Failure)
     assert reason in failure.reason
-    assert failure.timed_out is timed_out
+    assert failure.cause == cause
+    assert failure.timed_out is (cause in ("time", "wall"))
+    assert failure.overspent is (cause in ("time", "memory"))
+    assert failure.own is (cause not in ("wall", "killed"))
     assert workers.call("double", 1, seconds=5) == 2
 
 
@@ -75,9 +85,11 @@ def test_files_cannot_be_written(workers, tmp_path):
 
 
 def test_what_cannot_be_pickled_or_imported_is_said(workers):
-    assert "cannot be sent" in workers.call("double", lambda: 0, seconds=5).reason
+    unsent = workers.call("double", lambda: 0, seconds=5)
+    assert "cannot be sent" in unsent.reason and unsent.cause == "unsent"
     absent = Workers("no_module_of_this_name", size=1)
-    assert "no_module_of_this_name could not be loaded" in absent.call("f", seconds=5).reason
+    unloaded = absent.call("f", seconds=5)
+    assert "no_module_of_this_name could not be loaded" in unloaded.reason and unloaded.cause == "unloaded"
     absent.close()
 
 

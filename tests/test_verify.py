@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 import time
@@ -15,11 +16,12 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build, names
 from assay.types import Task, Verdict
-from assay.verify import KindVerifier
+from assay.verify import KindVerifier, gym
 from assay.verify.compare import last_number, normalise, parse_number, same
 from assay.verify.expression import ExpressionError, evaluate
 from assay.verify.extract import extract
 from assay.verify.gym_scorer import harmless
+from assay.verify.isolate import Failure
 
 
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:
@@ -458,10 +460,14 @@ def test_gym_threshold_and_length(entry):
         build("verify", {"name": "gym", "threshold": 2.0})
 
 
-def test_gym_abstains_when_the_scorer_fails(entry):
+def test_gym_blames_the_answer_on_which_a_scorer_fails_and_not_on_others(entry):
     verdict = judge("gym", entry("prime_factorization"), "xx")
-    assert verdict.passed is None
+    assert verdict.passed is False
     assert "ValueError" in verdict.feedback
+    # The same scorer fails on the right answer too: not the response's doing.
+    broken = {"dataset": "prime_factorization", "entry": {"answer": "yy", "metadata": {}}}
+    verdict = judge("gym", broken, "xx")
+    assert verdict.passed is None and "prime_factorization" in verdict.feedback
     verdict = judge("gym", {"dataset": "nowhere", "entry": {}}, "1")
     assert verdict.passed is None
     assert "nowhere" in verdict.feedback
@@ -469,9 +475,42 @@ def test_gym_abstains_when_the_scorer_fails(entry):
     assert judge("gym", {"dataset": "chain_sum", "entry": {"answer": lambda: 0}}, "1").passed is None
 
 
+@pytest.mark.parametrize("name", ["countdown", "simple_integration", "coin_flip"])
+@pytest.mark.parametrize("answer", ["-9**9**9", "9^9^9^9", "1e999999999", "99999999999!", "((9**999)**999)**9999"])
+def test_gym_refuses_answers_that_ask_for_unbounded_work(entry, name, answer):
+    assert judge("gym", entry(name), answer, seconds=0.3).passed is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        (Failure("took longer than 1 s", "time"), False),
+        (Failure("ran out of memory", "memory"), False),
+        (Failure("its process was ended by SIGSEGV", "crashed"), False),
+        (math.nan, False),
+        (Failure("took longer than 10 s by the wall clock", "wall"), None),
+        (Failure("its process was ended by SIGKILL", "killed"), None),
+        (Failure("the workers were closed", "closed"), None),
+        (Failure("could not be loaded", "unloaded"), None),
+    ],
+)
+def test_gym_is_wrong_for_what_an_answer_does_and_abstains_for_what_we_do(entry, monkeypatch, reply, passed):
+    asked = []
+
+    class Scorers:
+        def call(self, function, dataset, config, entry, answer, seconds):
+            asked.append(answer)
+            return reply if answer == "bad" else 1.0
+
+    monkeypatch.setattr(gym, "WORKERS", Scorers())
+    reference = entry("chain_sum")
+    assert judge("gym", reference, "bad").passed is passed
+    assert asked == ["bad"] + [reference["entry"]["answer"]] * (passed is False)
+
+
 def test_gym_ends_a_scorer_that_does_not_return(entry):
-    verdict = judge("gym", entry("countdown"), "9**9**9**9", seconds=0.3)
-    assert verdict.passed is None
+    verdict = judge("gym", entry("countdown"), "*".join(["9**99999"] * 1500), seconds=0.3)
+    assert verdict.passed is False
     assert "longer than 0.3 s" in verdict.feedback
     # The next answer is scored by a fresh process.
     reference = entry("countdown")

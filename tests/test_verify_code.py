@@ -158,6 +158,20 @@ def test_checkers_judge_outputs(checker: Any) -> None:
         assert verdict.passed is passed, (output, verdict)
 
 
+def test_a_compiled_checker_is_compiled_again_when_its_header_changes() -> None:
+    source = (
+        '#include <fstream>\n#include "limit.h"\n'
+        "int main(int, char** a) {std::ifstream f(a[2]); double x; f >> x; return x <= LIMIT ? 0 : 1;}"
+    )
+
+    def passed(header: str) -> bool | None:
+        checker = {"source": source, "language": "cpp", "files": {"limit.h": header}}
+        return judge({"inputs": ["", "9"], "outputs": ["1", "1"], "checker": checker}, "print(5)").passed
+
+    assert [passed(f"#define LIMIT {n}") for n in (4, 6, 4, 6)] == [False, True, False, True]
+    assert passed("nonsense") is None
+
+
 def test_a_broken_checker_is_no_fault_of_the_program() -> None:
     for checker in (
         "raise ValueError",

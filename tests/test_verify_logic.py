@@ -310,6 +310,27 @@ def test_subset_sums_agree_with_enumeration() -> None:
     assert judge("subset_sum", {"numbers": numbers, "target": 4}, said("2 2")).passed is False
 
 
+@pytest.mark.parametrize("digits", [19, 31, 4000, 4001, 4301, 90_000])
+def test_integers_of_any_length_are_values(digits: int) -> None:
+    long = "9" * digits
+    assert judge("subset_sum", {"numbers": [2, 3], "target": 5}, f"{long}, 2, 3").passed is False
+    assert judge("bin_packing", {"sizes": [2], "capacity": 3, "bins": 1}, f"[[2], [-{long}]]").passed is False
+    assert judge("queens", {"n": 4}, f"1 3 0 {long}").passed is False
+    assert judge("sat", {"clauses": [[1], [-1, 2]]}, f"1 -{long} 2").passed is True  # a variable of no clause
+    assert judge("sat", {"clauses": [[1]]}, f"{long} 1 -{long}").passed is False
+    for kind, reference in (("subset_sum", {"numbers": [2], "target": 5}), ("queens", {"n": 4})):
+        verdict = judge(kind, reference, f"{long} {long} 7 -{long}")
+        assert verdict.passed is False and len(verdict.feedback) < 300
+
+
+def test_long_integers_of_a_task_are_read() -> None:
+    big = 10**40 + 7
+    verdict = judge("subset_sum", {"numbers": [big, -big, 1], "target": big + 1}, f"{big} + 1")
+    assert verdict.passed is True, verdict
+    assert judge("subset_sum", {"numbers": [big, 1], "target": big + 1}, f"{big + 1} + 1").passed is False
+    assert judge("subset_sum", {"numbers": [7], "target": 7}, "0" * 50 + "7").passed is True
+
+
 # --- solvers ----------------------------------------------------------------------------------------------------------
 
 CLAUSES = st.lists(

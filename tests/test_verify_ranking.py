@@ -41,10 +41,32 @@ def test_rank_reward_by_hand():
     assert m.ndcg(given_, {1: 1, 3: 1}, 10) == pytest.approx(0.919721, abs=1e-6)
     assert m.recall_at(given_, {1, 3}, 10) == 1
     assert m.average_overlap(given_, gold) == pytest.approx(0.875)
-    assert m.average_overlap(given_, gold, 0.9) == pytest.approx(0.298900, abs=1e-6)
+    # Truncated at 4 it is 0.298900, and can be 1 - 0.9^4 at most.
+    assert m.average_overlap(given_, gold, 0.9) == pytest.approx(0.298900 / (1 - 0.9**4), abs=1e-5)
     assert m.average_precision(given_, {1, 3}) == pytest.approx((1 + 2 / 3) / 2)
     assert m.reciprocal_rank(given_, {1}) == pytest.approx(1 / 3)
     assert m.reciprocal_rank(given_, {1}, 2) == 0
+
+
+@given(st.permutations(range(5)), st.floats(0.001, 1.0), st.integers(1, 5))
+def test_rank_biased_overlap_is_one_for_the_right_order_alone(order, p, n):
+    ranking = order[:n]
+    assert m.average_overlap(ranking, ranking, p) == 1
+    gold = list(range(n))
+    share = [len({*order[:d]} & {*range(d)}) / d for d in range(1, 6)]
+    expected = sum(p**d * a for d, a in enumerate(share)) / sum(p**d for d in range(5))
+    assert m.average_overlap(order, list(range(5)), p) == pytest.approx(expected)
+    # The first place alone counts as p goes to 0.
+    assert m.average_overlap(order, list(range(5)), 1e-12) == pytest.approx(float(order[0] == 0))
+    if ranking != gold:
+        assert m.average_overlap(ranking, gold, p) < 1
+
+
+def test_the_right_order_passes_whatever_the_persistence():
+    verifier = build("verify", {"name": "ranking", "measure": "rbo", "persistence": 0.5})
+    task = Task("t", "", ["x", "y", "z"], "ranking")
+    assert verifier(task, "x > y > z").passed is True and verifier(task, "x > y > z").score == 1
+    assert verifier(task, "x > z > y").passed is False
 
 
 def test_average_precision_by_hand():

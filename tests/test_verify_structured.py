@@ -172,8 +172,45 @@ def test_a_schema_that_cannot_be_used_makes_it_abstain(schema):
 
 
 def test_a_pattern_that_backtracks_is_cut_short():
-    verdict = judge("json_schema", {"schema": SCHEMA}, json.dumps({"a": 1, "s": "a" * 50 + "!"}), seconds=0.3)
+    backtracking = json.dumps({"a": 1, "s": "a" * 50 + "!"})
+    verdict = judge("json_schema", {"schema": SCHEMA}, backtracking, seconds=0.3)
+    assert verdict.passed is False and "longer than" in verdict.feedback
+    # The reference's own value takes as long: the schema is to blame.
+    spec = {"schema": SCHEMA, "value": {"a": 1, "s": "a" * 60 + "?"}}
+    verdict = judge("json_schema", spec, backtracking, seconds=0.3)
     assert verdict.passed is None and "longer than" in verdict.feedback
+    verdict = judge("json_schema", {**spec, "value": {"a": 1, "s": "a"}}, backtracking, seconds=0.3)
+    assert verdict.passed is False
+
+
+TWICE = {"anyOf": [{"type": "number"}, {"items": {"$ref": "#"}, "minItems": 2}, {"items": {"$ref": "#"}}]}
+"""Each level of a value that is not valid is checked twice for the one below."""
+ALWAYS = {"$defs": {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 3} for n in range(16)} | {"d16": False}}
+
+
+def test_a_value_that_takes_a_schema_exponentially_long_is_wrong():
+    assert judge("json_schema", {"schema": TWICE}, "[[[1]]]").passed
+    assert judge("json_schema", {"schema": TWICE}, '[[["x"]]]').passed
+    slow = "[" * 60 + "{}" + "]" * 60
+    schema = {**TWICE, "anyOf": [*TWICE["anyOf"][:1], *({**one, "type": "array"} for one in TWICE["anyOf"][1:])]}
+    verdict = judge("json_schema", {"schema": schema}, slow, seconds=0.3)
+    assert verdict.passed is False and verdict.score == 0 and "longer than 0.3 s" in verdict.feedback
+    verdict = judge("json_schema", {"schema": schema, "value": [[1]]}, slow, seconds=0.3)
+    assert verdict.passed is False
+    # A schema that takes as long whatever the value is nobody's answer's fault.
+    verdict = judge("json_schema", {"schema": {**ALWAYS, "$ref": "#/$defs/d0"}}, "[1]", seconds=0.3)
+    assert verdict.passed is None and "longer than 0.3 s" in verdict.feedback
+
+
+def test_our_own_failures_are_abstentions(monkeypatch):
+    from assay.verify.isolate import Failure
+    from assay.verify.structured import data
+
+    for cause in ("wall", "killed", "closed", "unsent", "unstarted", "unloaded"):
+        failing = type("Failing", (), {"call": lambda *_, cause=cause, **__: Failure("no luck", cause)})()
+        monkeypatch.setattr(data, "WORKERS", failing)
+        verdict = judge("json_schema", {"schema": SCHEMA}, '{"a": 1}')
+        assert verdict.passed is None and "no luck" in verdict.feedback
 
 
 def test_a_recursive_schema_holds_on_the_deepest_value_read():

@@ -21,6 +21,7 @@ from assay.registry import find, names
 from assay.types import Task
 from assay.verify.isolate import CORES, Failure, Workers
 from assay.verify.kind import KindVerifier
+from assay.verify.pool import check_verifier
 
 Item = tuple[Task, str]
 PATIENCE = 3.0
@@ -93,8 +94,7 @@ class Isolated:
         return map(self._outcome, found)
 
     def check(self, tasks: Iterable[Task]) -> None:
-        if isinstance(self._judge, KindVerifier):
-            self._judge.check(tasks)
+        check_verifier(self._judge, tasks)
 
     def close(self) -> None:
         self._workers.close()
@@ -103,7 +103,7 @@ class Isolated:
     def _outcome(reply: Any) -> Outcome:
         if not isinstance(reply, Failure):
             return Outcome(*reply)
-        if "could not be loaded" in reply.reason:
+        if reply.cause == "unloaded":
             raise RunError(f"the verifier works here but not in a process of its own: {reply.reason}")
         return Outcome("timed_out" if reply.timed_out else "crashed", 0.0, reply.reason, math.nan)
 

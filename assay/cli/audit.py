@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson
+from assay.cli.common import AsJson, Unprotected, protect
 from assay.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def audit(
     workers: int = 0,
     out: Path | None = None,
     as_json: AsJson = False,
+    unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Measure a verifier on responses whose label is known: error rates with exact intervals, latency, attacks.
 
@@ -76,6 +77,7 @@ def audit(
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file; give a folder")
     spec, file, options = _parse(words, command)
+    protect(unsafe_no_sandbox)
 
     def program(words: str) -> Subject:
         from assay.audit.command import Command

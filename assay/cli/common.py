@@ -10,6 +10,23 @@ import tyro
 
 Overrides = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="a.b.c=value")]
 AsJson = Annotated[bool, tyro.conf.arg(name="json")]
+Unprotected = Annotated[
+    bool,
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.arg(
+        help="run programs from responses without a sandbox: they can do what you can. Only for programs you trust, "
+        "on machines without bubblewrap."
+    ),
+]
+"""``unsafe_no_sandbox`` of commands that run code, to be handed to :func:`protect`."""
+
+
+def protect(unsafe_no_sandbox: bool) -> None:
+    """Leave programs to the sandbox, unless the command was told not to; then a warning says so."""
+    if unsafe_no_sandbox:
+        from assay.sandbox import run_unprotected
+
+        run_unprotected()
 
 
 def plain(row: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Overrides
+from assay.cli.common import AsJson, Overrides, Unprotected, protect
 from assay.errors import RunError, UsageError
 
 
@@ -18,6 +18,7 @@ def evaluate(
     samples: int = 4,
     out: Path | None = None,
     as_json: AsJson = False,
+    unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Measure a run, a recipe's model, or any model on held-out tasks: pass@k with 95% intervals.
 
@@ -31,6 +32,7 @@ def evaluate(
     from assay.api import evaluate as run
     from assay.training.console import Reporter
 
+    protect(unsafe_no_sandbox)
     evaluation = run(target, overrides=overrides, samples=samples, quiet=as_json)
     if out is not None:
         try:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
-from assay.cli.common import Overrides
+from assay.cli.common import Overrides, Unprotected, protect
 
 
 def lab(
@@ -18,6 +18,7 @@ def lab(
     first_seed: int = 0,
     dir: Path | None = None,
     out: Path | None = None,
+    unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Run what a paper claims, with and without its method, on the same seeds with equal rollouts; record the effect.
 
@@ -30,6 +31,7 @@ def lab(
         first_seed: the first of them; the others follow.
         dir: where the runs are kept; runs/lab/PAPER unless given.
         out: file of the record, JSON; record.json in the folder of the runs unless given.
+        unsafe_no_sandbox: run programs from responses without protection.
     """
     import tomllib
 
@@ -39,6 +41,7 @@ def lab(
     from assay.training.files import write_text
     from assay.training.run_folder import environment
 
+    protect(unsafe_no_sandbox)
     claim = claim_of(paper)
     knobs = {}
     for option in options:

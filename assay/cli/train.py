@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import Overrides
+from assay.cli.common import Overrides, Unprotected, protect
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def train(
     overrides: Overrides = (),
     resume: Path | None = None,
     quiet: bool = False,
+    unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Train a model by a recipe.
 
@@ -39,6 +40,7 @@ def train(
         raise UsageError(f"--resume takes the recipe from {resume}; leave out {recipe}")
     if recipe is None and resume is None and not overrides:
         raise UsageError("name a recipe, assay train recipes/quickstart.toml, or continue a run with --resume RUN")
+    protect(unsafe_no_sandbox)
     return _outcome(run(recipe, overrides=overrides, resume=resume, quiet=quiet))
 
 

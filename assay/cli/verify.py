@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, print_table
+from assay.cli.common import AsJson, Unprotected, print_table, protect
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def verify(
     strict: bool = False,
     as_json: AsJson = False,
     list_kinds: Annotated[bool, tyro.conf.arg(name="list")] = False,
+    unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Judge one response, or every row of a JSONL file.
 
@@ -84,6 +85,7 @@ def verify(
         raise UsageError("give either a FILE with --out, or a --response with its --reference")
     from assay.verify.pool import VerifierPool
 
+    protect(unsafe_no_sandbox)
     if response is not None:
         if out is not None or resume or overwrite or fields:
             raise UsageError("--out, --resume, --overwrite and --fields are for a FILE")
@@ -136,7 +138,9 @@ def _one(
             value = json.loads(reference)
         except ValueError:
             value = reference
-    verdict = pool(Task("command line", prompt, value, kind), response)
+    task = Task("command line", prompt, value, kind)
+    pool.check((task,))
+    verdict = pool(task, response)
     if as_json:
         shown = {
             "score": None if verdict.passed is None else verdict.score,

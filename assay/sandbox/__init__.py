@@ -9,6 +9,7 @@ from assay.sandbox.confine import SandboxUnavailable
 from assay.sandbox.dialogue import Dialogue
 from assay.sandbox.pool import Sandbox, sandbox
 from assay.sandbox.types import Call, CallOutcome, Limits, Outcome, Program
+from assay.sandbox.unprotected import run_unprotected
 
 __all__ = [
     "Call",
@@ -19,5 +20,6 @@ __all__ = [
     "Program",
     "Sandbox",
     "SandboxUnavailable",
+    "run_unprotected",
     "sandbox",
 ]

@@ -105,15 +105,14 @@ class Group:
         self._write(self._limit, self._own[0] + limits.memory + limits.disk + 3 * limits.output + kernel)
         # One more: what starts a program that is not Python's.
         self._write("pids.max", self._own[1] + limits.processes + 1)
-        self._seen = self._killed()
 
     def ran_out(self) -> bool:
-        """Whether the kernel has ended a process since :meth:`limit` because this group had reached its bound.
+        """Whether the kernel has ended a process since this was asked last because the group had reached its bound.
 
         A kill alone says little: it may have been the whole machine that ran out.
         """
-        reached, killed = self._killed()
-        return reached > self._seen[0] and killed > self._seen[1]
+        before, self._seen = self._seen, self._killed()
+        return self._seen[0] > before[0] and self._seen[1] > before[1]
 
     def _killed(self) -> tuple[int, int]:
         """How often the group was at its bound, and how many of its processes were ended for want of memory."""

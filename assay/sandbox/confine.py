@@ -70,7 +70,8 @@ def bubblewrap() -> str:
     found = shutil.which("bwrap")
     if found is None:
         raise SandboxUnavailable(
-            "running programs needs bubblewrap: install it (apt install bubblewrap, dnf install bubblewrap)"
+            "running programs needs bubblewrap: install it (apt install bubblewrap, dnf install bubblewrap), "
+            "or give --unsafe-no-sandbox if you trust the programs"
         )
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from assay.errors import UsageError
@@ -21,7 +22,7 @@ def script(program: Program, limits: Limits) -> dict[str, Any]:
         "source": program.source,
         "args": list(program.args),
         "files": _files(program.files),
-        "limits": _numbers(limits),
+        "limits": kernel_limits(limits),
         "interactive": False,
     }
 
@@ -34,23 +35,25 @@ def start(
     reserves: bool,
     executable: Sequence[str] = (),
 ) -> dict[str, Any]:
-    kernel = _numbers(limits)
     if reserves:
-        kernel |= {"memory": limits.memory + RESERVED, "stack": min(limits.stack, 8 * MIB)}
+        limits = replace(limits, memory=limits.memory + RESERVED, stack=min(limits.stack, 8 * MIB))
     return {
         "mode": "start",
         "argv": list(argv),
         "environment": ENVIRONMENT,
         "files": _files(files, executable),
-        "limits": kernel,
+        "limits": kernel_limits(limits),
         "outputs": [_relative(name) for name in outputs],
         "reserves": reserves,
         "interactive": False,
     }
 
 
-def _numbers(limits: Limits) -> dict[str, Any]:
-    return {name: getattr(limits, name) for name in Limits.__slots__}
+def kernel_limits(limits: Limits) -> tuple[int, ...]:
+    """Whole seconds of processor time, the largest file, memory, stack, processes and disk: without names, as each name
+    would be looked up in every program's process."""
+    largest = max(limits.file_size, limits.output + 1)
+    return int(limits.cpu_seconds), largest, limits.memory, limits.stack, limits.processes, limits.disk
 
 
 def _files(files: Mapping[str, str | bytes], executable: Sequence[str] = ()) -> dict[str, tuple[bytes, bool]]:

@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+from typing import NamedTuple
 
-from assay.sandbox.inside import codec
+from assay.sandbox.inside import codec, messages
 from assay.sandbox.types import Limits, Outcome, Status
 
 OUT_OF_MEMORY = (b"MemoryError", b"std::bad_alloc", b"heap out of memory", b"Cannot allocate memory", b"out of memory")
 
 
-def judge(answer: dict[str, Any], texts: list[tuple[bytes, bool]], limits: Limits, started: bool) -> Outcome:
+class Answer(NamedTuple):
+    """What a zygote says of a program that has ended; see :data:`assay.sandbox.inside.messages.ANSWER`."""
+
+    cause: str
+    status: int
+    cpu: float
+    wall: float
+    first: bool
+    failed: str
+
+
+def read_answer(message: bytes) -> Answer:
+    cause, status, cpu, wall, first = messages.ANSWER.unpack_from(message)
+    failed = message[messages.ANSWER.size :].decode("utf-8", "replace")
+    return Answer(messages.CAUSES[cause], status, cpu, wall, first, failed)
+
+
+def judge(answer: Answer, texts: list[tuple[bytes, bool]], limits: Limits, started: bool) -> Outcome:
     """Return the outcome for a zygote's ``answer``.
 
     Args:
-        answer: of :func:`assay.sandbox.inside.zygote.serve`.
+        answer: a zygote's.
         texts: standard output, standard error and results, each with whether it was longer than allowed.
         started: whether the results are the files that were asked for.
     """
     (stdout, long_out), (stderr, long_err), (result, long_result) = texts
-    code = os.waitstatus_to_exitcode(answer["status"])
+    code = os.waitstatus_to_exitcode(answer.status)
     files: dict[str, bytes] = {}
     if started and not long_result:
         try:
@@ -29,19 +46,19 @@ def judge(answer: dict[str, Any], texts: list[tuple[bytes, bool]], limits: Limit
         except codec.CodecError:
             files = {}
     status, reason = _status(answer, code, stderr, long_out or long_err or (long_result and not started), limits)
-    return Outcome(status, stdout, stderr, code, answer["cpu"], answer["wall"], reason, files)
+    return Outcome(status, stdout, stderr, code, answer.cpu, answer.wall, reason, files)
 
 
-def _status(answer: dict[str, Any], code: int, stderr: bytes, long: bool, limits: Limits) -> tuple[Status, str]:
+def _status(answer: Answer, code: int, stderr: bytes, long: bool, limits: Limits) -> tuple[Status, str]:
     if long:
         return "output", f"it wrote more than {limits.output} bytes"
-    if answer["cause"] == "load":
+    if answer.cause == "load":
         return "infrastructure", "the machine was too busy to give the program its time"
-    if answer["cause"] == "cpu" or answer["cpu"] > limits.cpu_seconds:
+    if answer.cause == "cpu" or answer.cpu > limits.cpu_seconds:
         return "timeout", f"it took more than {limits.cpu_seconds:g} s of processor time"
-    if answer["cause"] == "wall":
+    if answer.cause == "wall":
         return "timeout", f"it took more than {limits.wall_seconds:g} s, most of it waiting"
-    if answer["cause"] == "memory":
+    if answer.cause == "memory":
         return "memory", f"it took more than {limits.memory >> 20} MiB of memory"
     if code == 0:
         return "ok", ""
@@ -49,7 +66,7 @@ def _status(answer: dict[str, Any], code: int, stderr: bytes, long: bool, limits
         # The first process of a namespace cannot be killed from within: the host did it.
         return (
             ("infrastructure", "something on the host killed the program")
-            if answer["first"]
+            if answer.first
             else ("killed", "it was killed")
         )
     if code == -signal.SIGXFSZ:

@@ -16,12 +16,13 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.sandbox import cgroup, jobs
-from assay.sandbox.confine import ENVIRONMENT, INSIDE, Kind, SandboxUnavailable, visible
+from assay.sandbox.confine import ENVIRONMENT, INSIDE, Kind, SandboxUnavailable, bubblewrap, visible
 from assay.sandbox.dialogue import Dialogue
 from assay.sandbox.inside import codec
 from assay.sandbox.languages import language
 from assay.sandbox.serve import serve
 from assay.sandbox.types import MIB, CallOutcome, Limits, Outcome, Program
+from assay.sandbox.unprotected import unprotected
 from assay.sandbox.worker import Lost, Worker
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -34,7 +35,7 @@ KEPT = 64
 ATTEMPTS = 3
 """Zygotes a program is tried on when they are lost; a program cannot bring one down."""
 NEEDED = (
-    "running programs needs bubblewrap and user namespaces (sysctl user.max_user_namespaces, "
+    "running programs needs user namespaces (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in Docker "
     "--security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
 )
@@ -57,17 +58,19 @@ class Sandbox:
     Args:
         size: programs at a time; the number of cores unless given.
         unsafe_no_sandbox: run programs *unprotected*, with limits and the filter only, and say so on standard error
-            each time: for programs you wrote yourself, on machines without namespaces.
+            each time: for programs you wrote yourself, on machines without namespaces. Unless given, what was said
+            for the whole command, see :func:`~assay.sandbox.unprotected.run_unprotected`.
 
     Raises:
         SandboxUnavailable: from :meth:`check` or the first use, where this machine cannot protect itself.
     """
 
-    def __init__(self, size: int | None = None, unsafe_no_sandbox: bool = False):
+    def __init__(self, size: int | None = None, unsafe_no_sandbox: bool | None = None):
         if size is not None and size < 1:
             raise UsageError(f"size = {size}: a sandbox runs at least one program at a time")
-        self.size, self.unsafe = size or CORES, unsafe_no_sandbox
-        self._nested: bool | None = False if unsafe_no_sandbox else None
+        self.size, self._warns = size or CORES, bool(unsafe_no_sandbox)
+        self.unsafe = unprotected() if unsafe_no_sandbox is None else unsafe_no_sandbox
+        self._nested: bool | None = False if self.unsafe else None
         self._lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(self.size)
         self._idle: dict[Kind, deque[Worker]] = {}
@@ -86,6 +89,8 @@ class Sandbox:
         with self._lock:
             if self._nested is not None:
                 return
+            # Where there is none, nothing else is worth saying.
+            bubblewrap()
             reasons = []
             source = (INSIDE / "probe.py").read_text()
             job = jobs.script(Program(source), replace(DEFAULT, processes=8, cpu_seconds=10))
@@ -252,7 +257,7 @@ class Sandbox:
         interactor: Callable[[Dialogue], None] | None = None,
     ) -> tuple[Outcome, bytes]:
         """Run a job on a zygote, on another one if that is lost; return the outcome and what was written as results."""
-        if self.unsafe:
+        if self._warns:
             print("warning: running a program unprotected (unsafe_no_sandbox)", file=sys.stderr)
         self.check()
         reason = ""
@@ -336,7 +341,9 @@ def sandbox() -> Sandbox:
     """Return the pool that everything in this process shares, made when first asked for."""
     global _SHARED
     with _SHARING:
-        if _SHARED is None:
+        if _SHARED is None or _SHARED.unsafe != unprotected():
+            if _SHARED is not None:
+                _SHARED.close()
             _SHARED = Sandbox()
         return _SHARED
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import marshal
 import os
 from collections.abc import Callable
 from typing import Any
 
 from assay.sandbox.dialogue import Dialogue, pipes
-from assay.sandbox.judge import judge
+from assay.sandbox.inside import messages
+from assay.sandbox.judge import judge, read_answer
 from assay.sandbox.types import Limits, Outcome
 from assay.sandbox.worker import Worker, contents, memory_file
 
@@ -22,9 +22,8 @@ def serve(
     interactor: Callable[[Dialogue], None] | None = None,
 ) -> tuple[Outcome, bytes]:
     patience = 4 * (limits.wall_seconds + limits.cpu_seconds) + 20
-    message = json.dumps(
-        {"cpu": limits.cpu_seconds, "wall": limits.wall_seconds, "memory": limits.memory, "patience": patience}
-    ).encode()
+    talks = interactor is not None
+    message = messages.JOB.pack(limits.cpu_seconds, limits.wall_seconds, limits.memory, patience, talks)
     opened: list[int] = []
     dialogue: Dialogue | None = None
     raised: BaseException | None = None
@@ -49,11 +48,11 @@ def serve(
             except BaseException as error:
                 raised = error
             dialogue.close()
-        answer = worker.receive(patience + 30)
-        if answer["failed"]:
-            return Outcome("infrastructure", reason=answer["failed"]), b""
-        if not answer["cause"] and worker.ran_out():
-            answer["cause"] = "memory"
+        answer = read_answer(worker.receive(patience + 30))
+        if answer.failed:
+            return Outcome("infrastructure", reason=answer.failed), b""
+        if worker.ran_out() and not answer.cause:
+            answer = answer._replace(cause="memory")
         texts = [
             (b"", dialogue.flooded) if one < 0 and dialogue else contents(one, limits.output) for one in opened[2:]
         ]

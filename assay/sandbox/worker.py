@@ -83,6 +83,10 @@ class Worker:
         self.socket = ours
         # Opened before anybody waits for the process: the number cannot have become another's.
         self.handle = os.pidfd_open(self.process.pid)
+        # The socket alone would not tell: a bubblewrap killed while it started leaves a process that holds it open.
+        self._answers = select.poll()
+        self._answers.register(self.socket, select.POLLIN)
+        self._answers.register(self.handle, select.POLLIN)
         shown = confine.module_paths(kind.packages)
         setting = {
             "become": walled and nested and confine.as_root(),
@@ -97,7 +101,8 @@ class Worker:
             else [],
         }
         try:
-            answer = self.ask(json.dumps(setting).encode(), [], START)
+            self.send(json.dumps(setting).encode(), [])
+            answer: dict[str, Any] = json.loads(self.receive(START))
         except Lost as error:
             self.end()
             said = os.pread(complaints, 4096, 0).decode("utf-8", "replace").strip().splitlines()
@@ -131,13 +136,9 @@ class Worker:
         except OSError as error:
             raise Lost(f"the worker is gone: {error}") from None
 
-    def receive(self, seconds: float) -> dict[str, Any]:
+    def receive(self, seconds: float) -> bytes:
         """Return the answer; raise Lost."""
-        # The socket alone would not tell: a bubblewrap killed while it started leaves a process that holds it open.
-        poll = select.poll()
-        poll.register(self.socket, select.POLLIN)
-        poll.register(self.handle, select.POLLIN)
-        if not poll.poll(1000 * seconds):
+        if not self._answers.poll(1000 * seconds):
             raise Lost(f"the worker gave no answer in {seconds:g} s")
         try:
             answer = self.socket.recv(1 << 16, socket.MSG_DONTWAIT)
@@ -145,12 +146,7 @@ class Worker:
             raise Lost(f"the worker is gone: {error}") from None
         if not answer:
             raise Lost("the worker ended without an answer")
-        made: dict[str, Any] = json.loads(answer)
-        return made
-
-    def ask(self, message: bytes, descriptors: Sequence[int], seconds: float) -> dict[str, Any]:
-        self.send(message, descriptors)
-        return self.receive(seconds)
+        return answer
 
     @property
     def alive(self) -> bool:

@@ -28,11 +28,10 @@ from assay.training.run_folder import RunFolder, check_free
 from assay.training.signals import check_signals
 from assay.training.warmup import demonstrations
 from assay.types import Task
-from assay.verify import KindVerifier
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_groups
 from assay.verify.make import make_verifier as verifier_of
-from assay.verify.pool import VerifierPool
+from assay.verify.pool import VerifierPool, check_verifier
 
 GIVEN = "given"
 """Stands in a configuration for a Python object, which a resumed run needs again."""
@@ -105,8 +104,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
-    if isinstance(verifier, KindVerifier | VerifierPool):
-        verifier.check(known)
+    check_verifier(verifier, known)
     keep_freed_memory()
     policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)

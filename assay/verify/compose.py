@@ -26,15 +26,26 @@ from assay.errors import UsageError, nearest
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.base import Verifier
+from assay.verify.kind import check_ready
 from assay.verify.make import judge, make_verifier
 
 Checks = Mapping[str, Any] | Sequence[Any]
 """Verifiers by name, or a list of them to be named after what they are; each a name, a table or a callable."""
 
 
+class _Composed:
+    __slots__ = ()
+    _made: dict[str, Verifier]
+
+    def ready(self) -> None:
+        """Raise UsageError where this machine lacks what one of them needs."""
+        for verifier in self._made.values():
+            check_ready(verifier)
+
+
 @part("verify", "all_of")
 @dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(_Composed):
     """Right iff every check is: wrong if one is wrong, whatever the others say; else abstains if one does.
 
     The score is the lowest of those that do not abstain.
@@ -59,7 +70,7 @@ class AllOf:
 
 @part("verify", "any_of")
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(_Composed):
     """Right iff any check is, whatever the others say; else abstains if one does; else wrong.
 
     The score is the highest of those that do not abstain.
@@ -84,7 +95,7 @@ class AnyOf:
 
 @part("verify", "weighted")
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class Weighted(_Composed):
     """Score sum_k w_k s_k / sum_k w_k; right iff it reaches the threshold.
 
     A check of weight 0 is reported and decides nothing.
@@ -131,7 +142,7 @@ class Weighted:
 
 @part("verify", "gated")
 @dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(_Composed):
     """The verdict of ``then`` for what passes ``gate``; what does not is wrong, with score 0, and ``then`` is not run.
 
     Abstains if the gate does, or if ``then`` does. The parts are ``gate`` and ``then``.
@@ -163,7 +174,7 @@ class Gated:
 
 @part("verify", "first")
 @dataclass(frozen=True, slots=True)
-class First:
+class First(_Composed):
     """The verdict of the first check that does not abstain; those after it are not run.
 
     Abstains if all do, with all their reasons.

@@ -25,6 +25,19 @@ def harmless(text: str) -> bool:
     return all(len(word) == 1 or _FUNCTIONS.fullmatch(word) for word in _WORD.findall(text))
 
 
+_ENORMOUS = re.compile(
+    r"\d\.?[eE][-+]?0*[1-9]\d{4}"  # 1e99999
+    r"|(?:\*\*|\^)[-+({\s]{0,9}\d{1,9}[)}\s]{0,9}(?:\*\*|\^)"  # 9**9**9
+    r"|(?:\*\*|\^)[-+({\s]{0,9}\d{6}"  # 2**999999
+    r"|\d{6}\s{0,9}!"  # 999999!
+)
+
+
+def enormous(text: str) -> bool:
+    """Say whether ``text`` has a number that would take long to be written out: a tower of powers, an exponent."""
+    return _ENORMOUS.search(text) is not None
+
+
 def prepare() -> None:
     """Take ``eval`` and SymPy's unrestricted ``parse_expr`` from the modules that define scorers."""
     import sympy

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from assay.verify.isolate_process import SPENT, Process, Request
 from assay.verify.isolate_queue import Queue
@@ -30,18 +30,41 @@ RECYCLE = 20_000
 """Calls after which a process is replaced, so that what leaks in a library does not add up."""
 
 
+Cause = Literal["time", "memory", "raised", "crashed", "wall", "killed", "unsent", "unstarted", "unloaded", "closed"]
+"""What kept a call from giving a value.
+
+Its own doing: it spent its processor ``time`` or ``memory``, ``raised``, or ``crashed`` its process (a segmentation
+fault, an abort, leaving). Not its own: the ``wall`` clock ran out, as it may on a crowded machine, somebody ``killed``
+the process, the arguments could not be sent (``unsent``), no process could be started (``unstarted``), the module could
+not be imported or prepared in it (``unloaded``), or the workers were ``closed``.
+"""
+CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP})
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that gave no value: it raised, took too long, or its process died.
-
-    ``timed_out`` tells a call that was stopped from one that failed by itself.
-    """
+    """A call that gave no value, with the reason for people and the cause for programs."""
 
     reason: str
-    timed_out: bool = False
+    cause: Cause = "raised"
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the call was stopped by a clock."""
+        return self.cause in ("time", "wall")
+
+    @property
+    def overspent(self) -> bool:
+        """Whether it was stopped for its own processor time or memory, and not by a crowded machine."""
+        return self.cause in ("time", "memory")
+
+    @property
+    def own(self) -> bool:
+        """Whether the call brought it on itself, so that a call with other arguments may fare better."""
+        return self.cause in ("time", "memory", "raised", "crashed")
 
 
-CLOSED = Failure("the workers were closed")
+CLOSED = Failure("the workers were closed", "closed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +78,7 @@ class _Call:
         try:
             return pickle.dumps((self.function, self.arguments)), self.seconds, self.wall
         except Exception as error:
-            return Failure(f"the arguments cannot be sent to a worker: {error}")
+            return Failure(f"the arguments cannot be sent to a worker: {error}", "unsent")
 
 
 class Workers:
@@ -132,7 +155,7 @@ class Workers:
                 lines, failure, whole = self._ask([results[i] for i in todo], closings)
                 for i, line in zip(todo, lines, strict=False):
                     reply = json.loads(line)
-                    results[i] = reply["value"] if "value" in reply else Failure(reply["error"])
+                    results[i] = reply["value"] if "value" in reply else Failure(reply["error"], reply["cause"])
                 todo = todo[len(lines) :]
                 if failure is not None:
                     struck = len(todo) if whole else 1
@@ -146,7 +169,7 @@ class Workers:
         try:
             process = self._take(closings)
         except OSError as error:
-            return [], Failure(f"no worker process could be started: {error}"), True
+            return [], Failure(f"no worker process could be started: {error}", "unstarted"), True
         if process is None:
             return [], CLOSED, True
         lines: list[bytes] = []
@@ -211,13 +234,13 @@ class Workers:
 
 def _death(code: int, seconds: float, wall: float) -> Failure:
     if code == -signal.SIGPROF:
-        return Failure(f"took longer than {seconds:g} s", timed_out=True)
+        return Failure(f"took longer than {seconds:g} s", "time")
     if code == -signal.SIGALRM:
-        return Failure(f"took longer than {wall:g} s by the wall clock", timed_out=True)
+        return Failure(f"took longer than {wall:g} s by the wall clock", "wall")
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return Failure(f"its process was ended by {name}")
-    return Failure(f"its process ended with status {code}")
+        return Failure(f"its process was ended by {name}", "crashed" if -code in CRASHES else "killed")
+    return Failure(f"its process ended with status {code}", "crashed")
 
 
 _ALL: weakref.WeakSet[Workers] = weakref.WeakSet()

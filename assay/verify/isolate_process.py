@@ -18,7 +18,7 @@ GRACE = 10.0
 """Seconds past its wall time after which a call is given up, should a check have disarmed the kernel timer."""
 GATHER = 0.001
 """Seconds to let replies gather before reading on: waking for each would cost more than most checks."""
-SPENT = b'{"error": "ran out of memory", "spent": true}'
+SPENT = b'{"error": "ran out of memory", "cause": "memory"}'
 """The last reply of a process that ran out of memory: what it still holds must not be another call's trouble."""
 
 Request = tuple[bytes, float, float]

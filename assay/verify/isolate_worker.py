@@ -2,8 +2,8 @@
 
 Protocol: on stdin first a pickled ``(sys.path, module, setup, memory, writes)``, then pickled lists of ``(pickled
 (function, arguments), processor seconds, wall seconds)``; on stdout one JSON line per call as soon as it is done,
-``{"value": x}`` or ``{"error": "..."}``. Replies are JSON because what comes back from a process that read untrusted
-text is not unpickled.
+``{"value": x}`` or ``{"error": "...", "cause": "..."}``. Replies are JSON because what comes back from a process that
+read untrusted text is not unpickled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-SPENT = '{"error": "ran out of memory", "spent": true}'
+SPENT = '{"error": "ran out of memory", "cause": "memory"}'
 LONGEST = 64 << 20
 """Characters of the longest reply."""
 
@@ -48,11 +48,15 @@ def reply(module: ModuleType, request: bytes) -> str:
     try:
         function, arguments = pickle.loads(request)
         line = json.dumps({"value": getattr(module, function)(*arguments)})
-        return line if len(line) <= LONGEST else json.dumps({"error": f"a reply of {len(line)} characters"})
+        return line if len(line) <= LONGEST else failure(f"a reply of {len(line)} characters", "memory")
     except MemoryError:
         return SPENT
     except BaseException as error:
-        return json.dumps({"error": f"{type(error).__name__}: {error}"[:200]})
+        return failure(f"{type(error).__name__}: {error}"[:200], "raised")
+
+
+def failure(reason: str, cause: str) -> str:
+    return json.dumps({"error": reason, "cause": cause})
 
 
 def main() -> None:
@@ -72,7 +76,7 @@ def main() -> None:
     try:
         module = load(name, *limits)
     except Exception as error:
-        failed = json.dumps({"error": f"{name} could not be loaded: {type(error).__name__}: {error}"[:300]})
+        failed = failure(f"{name} could not be loaded: {type(error).__name__}: {error}"[:300], "unloaded")
     print("{}", file=out, flush=True)
     while True:
         try:

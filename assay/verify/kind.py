@@ -11,6 +11,17 @@ from assay.types import Task, Verdict
 from assay.verify.base import Verifier
 
 
+def check_ready(verifier: Any) -> None:
+    """Ask a verifier that has a method ``ready`` whether this machine has what it needs, before it is relied on.
+
+    Raises:
+        UsageError: it has not; one line says what to install.
+    """
+    ready = getattr(verifier, "ready", None)
+    if callable(ready):
+        ready()
+
+
 class KindVerifier:
     """Judges each task with the verifier its ``kind`` names.
 
@@ -49,6 +60,14 @@ class KindVerifier:
         return self._made[task.kind]
 
     def check(self, tasks: Iterable[Task]) -> None:
-        """Make the verifiers of ``tasks`` now; raise UsageError for the first of an unknown kind."""
+        """Make the verifiers of ``tasks`` now.
+
+        Raises:
+            UsageError: for the first task of an unknown kind, or of one whose verifier cannot work on this machine.
+        """
+        asked: set[str] = set()
         for task in tasks:
-            self.verifier(task)
+            verifier = self.verifier(task)
+            if task.kind not in asked:
+                asked.add(task.kind)
+                check_ready(verifier)

@@ -15,7 +15,7 @@ from assay.registry import find, names
 from assay.types import Task, Verdict
 from assay.verify import isolate
 from assay.verify.isolate import WALL, Failure, Workers
-from assay.verify.kind import KindVerifier
+from assay.verify.kind import KindVerifier, check_ready
 from assay.verify.make import make_verifier
 
 MAIN_KEYS = ("init_main_from_name", "init_main_from_path")
@@ -83,9 +83,12 @@ class VerifierPool:
             yield _verdict(reply)
 
     def check(self, tasks: Iterable[Task]) -> None:
-        """Raise UsageError for the first task whose kind no verifier judges, where the verifier goes by kind."""
-        if isinstance(self.verifier, KindVerifier):
-            self.verifier.check(tasks)
+        """Raise UsageError for what would make every check fail, before the first one.
+
+        That is the first task whose kind no verifier judges, where the verifier goes by kind; and a verifier that needs
+        what this machine lacks, such as a sandbox.
+        """
+        check_verifier(self.verifier, tasks)
 
     def close(self) -> None:
         """End the processes; checks under way abstain."""
@@ -98,10 +101,19 @@ class VerifierPool:
         self.close()
 
     def _call(self, task: Task, response: str) -> tuple[tuple[Any, ...], str]:
-        self.check((task,))
+        if isinstance(self.verifier, KindVerifier):
+            self.verifier.verifier(task)
         # A plain tuple takes a third of the time that pickling the record does, and meta may be a view.
         fields = (task.id, task.prompt, task.reference, task.kind, task.solution, task.hints, dict(task.meta))
         return fields, response
+
+
+def check_verifier(verifier: Any, tasks: Iterable[Task]) -> None:
+    """Raise UsageError where ``verifier`` cannot judge ``tasks`` on this machine at all, as far as can be told now."""
+    if isinstance(verifier, KindVerifier | VerifierPool):
+        verifier.check(tasks)
+    else:
+        check_ready(verifier)
 
 
 def _verdict(reply: Any) -> Verdict:

@@ -68,25 +68,28 @@ def recall_at(ranking: Sequence[Hashable], relevant: Collection[Hashable], k: in
 
 
 def average_overlap(ranking: Sequence[Hashable], order: Sequence[Hashable], p: float = 1.0) -> float:
-    """Rank-biased overlap of two rankings truncated at n = the longer length.
+    """Rank-biased overlap of two rankings, truncated at n = the longer length and divided by its maximum there.
 
-    With A_d = the share of items that the first d places of both have, (1 - p) sum_d p^(d-1) A_d for p < 1, which stays
-    below 1 - p^n; (1/n) sum_d A_d for p = 1.
+    With A_d = the share of items that the first d places of both have, sum_d p^(d-1) A_d / sum_d p^(d-1) over
+    d = 1 ... n: 1 for equal rankings, whatever p in (0, 1]. For p = 1 it is the average overlap, (1/n) sum_d A_d; for
+    p < 1 the truncated sum (1 - p) sum_d p^(d-1) A_d divided by 1 - p^n, the most it can reach. It is not the
+    extrapolated RBO, which supposes that agreement goes on beyond the lists: these are whole.
+
+    Source: Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings, 2010.
     """
     n = max(len(ranking), len(order))
     left: set[Hashable] = set()
     right: set[Hashable] = set()
-    common, total, weight = 0, 0.0, 1.0
+    common, total, most, weight = 0, 0.0, 0.0, 1.0
     for d in range(n):
         for sequence, mine, other in ((ranking, left, right), (order, right, left)):
             if d < len(sequence) and sequence[d] not in mine:
                 mine.add(sequence[d])
                 common += sequence[d] in other
-        total += weight * common / (d + 1)
+        total += weight * (common / (d + 1))
+        most += weight
         weight *= p
-    if n == 0:
-        return 1.0
-    return total / n if p == 1 else (1 - p) * total
+    return total / most if n else 1.0
 
 
 def places(ranking: Sequence[Hashable], order: Sequence[Hashable]) -> list[int]:

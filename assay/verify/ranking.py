@@ -50,7 +50,8 @@ class Ranking:
             and ``exact`` by order.
         k: places that count for measures by grades; all unless given.
         gain: worth of a grade in nDCG: the grade, or 2^grade - 1.
-        persistence: p of rank-biased overlap; 1 is the average overlap.
+        persistence: p of rank-biased overlap, in (0, 1]; 1 is the average overlap. It is divided by its maximum, so
+            that the right order scores 1 whatever p.
         strict: a ranking that is not valid scores 0.
         threshold: passed iff score >= threshold, in (0, 1].
         rules, fallback: where the ranking stands, see :func:`~assay.verify.extract.extract`.

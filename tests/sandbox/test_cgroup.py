@@ -9,7 +9,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import pytest
 
@@ -281,3 +281,141 @@ def test_places_in_version_1(tmp_path: Path) -> None:
     assert tables(tmp_path, mounts, "8:pids:/\n4:memory:/gone\n") == []
     assert tables(tmp_path, "nonsense", mine) == []
     assert tables(tmp_path, mounts, "nonsense") == []
+
+
+class Kernel:
+    """A folder that behaves as a version 2 hierarchy does where no process is put into it.
+
+    A group that is made has its files at once, and is gone with them; ``cgroup.kill`` empties it.
+    """
+
+    # The bounds are empty and not "max": a file, unlike the kernel's, keeps what a shorter text does not cover.
+    FILES: ClassVar[dict[str, str]] = {
+        "cgroup.procs": "",
+        "cgroup.kill": "",
+        "memory.max": "",
+        "memory.current": "3000000\n",
+        "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",
+        "memory.swap.max": "max\n",
+        "pids.max": "",
+        "pids.current": "2\n",
+    }
+
+    def __init__(self, top: Path, monkeypatch: pytest.MonkeyPatch, *missing: str):
+        self.top, self.missing = version2(top), missing
+        make, remove = os.mkdir, os.rmdir
+
+        def mkdir(path: Path, mode: int = 0o777) -> None:
+            make(path, mode)
+            if Path(path).parent == top:
+                for name, text in self.FILES.items():
+                    if name not in self.missing:
+                        (Path(path) / name).write_text(text)
+
+        def rmdir(path: Path) -> None:
+            if Path(path).parent == top:
+                inhabited = (Path(path) / "cgroup.procs").read_text().strip() not in ("", "0")
+                if inhabited and (Path(path) / "cgroup.kill").read_text() != "1":
+                    raise OSError(16, "Device or resource busy")
+                for one in Path(path).iterdir():
+                    one.unlink()
+            remove(path)
+
+        monkeypatch.setattr(os, "mkdir", mkdir)
+        monkeypatch.setattr(os, "rmdir", rmdir)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.top, self.top, 2)
+
+
+def test_version_2_bounds_what_a_program_adds_to_its_zygote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel(tmp_path / "cgroup", monkeypatch)
+    group = Group(kernel.place)
+    [folder] = group.folders
+    assert folder.parent == kernel.top and (folder / "memory.swap.max").read_text() == "0"
+    group.settle()
+    group.limit(LIMITS)
+    own, processes = 3_000_000, 2
+    allowed = LIMITS.memory + LIMITS.disk + 3 * LIMITS.output
+    bound = int((folder / "memory.max").read_text())
+    # Page tables and stacks of the kernel's are on top, and are little.
+    assert own + allowed < bound < own + allowed * 1.3 + (24 << 20)
+    assert int((folder / "pids.max").read_text()) == processes + LIMITS.processes + 1
+    # What stands there already is not written again.
+    (folder / "pids.max").write_text("7")
+    group.limit(LIMITS)
+    assert (folder / "pids.max").read_text() == "7"
+    group.limit(Limits(memory=256 << 20, processes=4))
+    assert int((folder / "pids.max").read_text()) == processes + 5
+    assert int((folder / "memory.max").read_text()) > bound
+    group.remove()
+    assert not folder.exists() and not group._files
+
+
+def test_version_2_tells_a_groups_own_want_of_memory_from_the_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Group(Kernel(tmp_path / "cgroup", monkeypatch).place)
+    events = group.folders[0] / "memory.events"
+
+    def happened(oom: int, killed: int) -> bool:
+        events.write_text(f"low 0\nhigh 0\nmax {oom + 3}\noom {oom}\noom_kill {killed}\noom_group_kill 0\n")
+        group.limit(LIMITS)
+        return group.ran_out()
+
+    group.settle()
+    assert not happened(0, 0)
+    assert happened(1, 1), "at its bound, and a process ended"
+    assert not happened(1, 1), "that was the program before"
+    assert not happened(1, 2), "the whole machine ran out, not this group"
+    assert not happened(2, 2), "at its bound, and nothing was ended"
+    assert happened(4, 3)
+    group.remove()
+
+
+def test_version_2_ends_what_is_left_in_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = Group(Kernel(tmp_path / "cgroup", monkeypatch).place)
+    [folder] = group.folders
+    (folder / "cgroup.procs").write_text("4194303\n")
+    group.remove()
+    assert not folder.exists()
+
+
+def test_version_2_is_entered_before_the_command_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = Group(Kernel(tmp_path / "cgroup", monkeypatch).place)
+    [folder] = group.folders
+    script = f"cat {folder}/cgroup.procs; echo $@"
+    done = subprocess.run(group.entering(["/bin/sh", "-c", script, "x", "a b", "$c"]), capture_output=True, check=True)
+    assert done.stdout == b"0\na b $c\n"
+    # Where the group cannot be entered nothing is started.
+    (folder / "cgroup.procs").unlink()
+    (folder / "cgroup.procs").symlink_to("/nowhere/procs")
+    done = subprocess.run(group.entering(["/bin/echo", "ran"]), capture_output=True, check=False)
+    assert done.returncode != 0 and b"ran" not in done.stdout
+
+
+def test_version_2_is_used_once_its_controllers_are_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel(tmp_path / "cgroup", monkeypatch)
+    control = kernel.top / "cgroup.subtree_control"
+    control.write_text("cpu\n")
+    assert cgroup.usable(kernel.place)
+    assert control.read_text() == "+memory +pids"
+    control.write_text("memory pids cpu\n")
+    assert cgroup.usable(kernel.place) and control.read_text() == "memory pids cpu\n"
+    control.write_text("pids\n")
+    assert cgroup.usable(kernel.place) and control.read_text() == "+memory"
+    assert [one.name for one in kernel.top.iterdir() if one.name.startswith("assay-")] == []
+
+
+@pytest.mark.parametrize("missing", ["memory.max", "memory.events", "memory.current", "pids.max", "pids.current"])
+def test_version_2_without_a_file_that_is_needed_is_not_used(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(tmp_path / "cgroup", monkeypatch, missing)
+    assert not cgroup.usable(kernel.place)
+    assert [one.name for one in kernel.top.iterdir() if one.name.startswith("assay-")] == []
+
+
+def test_version_2_without_swap_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cgroup.usable(Kernel(tmp_path / "cgroup", monkeypatch, "memory.swap.max").place)

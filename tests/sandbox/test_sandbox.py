@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -157,6 +158,35 @@ def test_languages(box: Sandbox, language: str) -> None:
     needs({"c": "gcc", "cpp": "g++", "javascript": "node"}.get(language, "bash"))
     outcomes = box.run_many(Program(LANGUAGES[language], language), ["1 2\n", b"40 2\n", "-1 1\n"])
     assert [(one.status, one.stdout) for one in outcomes] == [("ok", b"3\n"), ("ok", b"42\n"), ("ok", b"0\n")]
+
+
+@pytest.mark.parametrize("name", ["c", "cpp"])
+def test_a_program_is_compiled_again_when_a_file_beside_it_changes(
+    box: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Mapping[str, str | bytes]] = []
+    command = Sandbox.command
+
+    def counted(self: Sandbox, argv: Sequence[str], files: Mapping[str, str | bytes], *rest: Any, **more: Any) -> Any:
+        compiled.append(files)
+        return command(self, argv, files, *rest, **more)
+
+    monkeypatch.setattr(Sandbox, "command", counted)
+    source = '#include <stdio.h>\n#include "sub/value.h"\nint main() { printf("%d", VALUE); return 0; }'
+
+    def ran(value: str | bytes, **more: str) -> tuple[str, bytes]:
+        outcome = box.run(Program(source, name, {"sub/value.h": value, **more}))
+        return outcome.status, outcome.stdout
+
+    assert ran("#define VALUE 1\n") == ("ok", b"1")
+    assert ran(b"#define VALUE 2\n") == ("ok", b"2")
+    assert ran("#define VALUE x\n")[0] == "compile_error"
+    assert len(compiled) == 3
+    # What has been compiled is found again, whatever the order of the files; so is what did not compile.
+    assert ran("#define VALUE 1\n") == ("ok", b"1") and ran("#define VALUE x\n")[0] == "compile_error"
+    assert len(compiled) == 3
+    # A file that is missing now must not be taken from an earlier program.
+    assert box.run(Program(source, name)).status == "compile_error"
 
 
 def test_crashes_and_signals_of_compiled_programs(box: Sandbox) -> None:

@@ -8,7 +8,7 @@ from math import gcd
 
 from assay.audit.generate.base import Draw, family
 from assay.audit.generate.exact import Pi, surd
-from assay.audit.generate.spell import decimal, linear_sum, nonzero, plain, tex
+from assay.audit.generate.spell import decimal, linear_sum, nonzero, plain, tex, times
 
 SQUARE_FREE = (2, 3, 5, 6, 7, 10, 11, 13, 14, 15, 17, 19)
 
@@ -17,11 +17,6 @@ def digits_of(value: float, places: int) -> tuple[Fraction, str]:
     """Return a rounded decimal, as an exact number and as text."""
     text = f"{value:.{places}f}"
     return Fraction(text), text
-
-
-def times(factor: int, text: str, sign: str = "") -> str:
-    """Write ``factor`` before ``text`` and leave out a 1."""
-    return {1: text, -1: f"-{text}"}.get(factor, f"{factor}{sign}{text}")
 
 
 @family("radicals", "a root `b sqrt(c)`: simplified or not, rationalised or not, as a power, with unicode roots")

@@ -40,6 +40,11 @@ def tex(value: Fraction | int, command: str = "frac") -> str:
     return rf"{sign}\{command}{{{abs(value.numerator)}}}{{{value.denominator}}}"
 
 
+def times(factor: int, text: str, sign: str = "") -> str:
+    """Write ``factor`` before ``text`` and leave out a 1."""
+    return {1: text, -1: f"-{text}"}.get(factor, f"{factor}{sign}{text}")
+
+
 def decimal(value: Fraction) -> str | None:
     """Return the whole decimal expansion, or ``None`` if it does not end within twelve places."""
     for places in range(13):

@@ -11,12 +11,18 @@ from assay.audit.suite.rates import (
     suite_rates,
     verifier_accuracy,
 )
+from assay.audit.suite.trials import Problem, Quality, Test, Trial, answers, quality, reference, trial
 
 __all__ = [
     "Mutant",
     "MutationReport",
+    "Problem",
+    "Quality",
     "Separation",
     "SuiteRates",
+    "Test",
+    "Trial",
+    "answers",
     "auc",
     "ceiling",
     "diversity",
@@ -24,7 +30,10 @@ __all__ = [
     "mean_correlation",
     "mutants",
     "mutation_score",
+    "quality",
+    "reference",
     "separating",
     "suite_rates",
+    "trial",
     "verifier_accuracy",
 ]

@@ -74,7 +74,7 @@ def _one_line(error: BaseException) -> str:
 def prepare(job: Mapping[str, Any], paths: list[str], name: str = "__main__") -> dict[str, Any]:
     main = types.ModuleType(name)
     main.__dict__.update(__builtins__=builtins, __file__=NAME)
-    for mine in ("codec", "driver", "jail", "monitor", "program", "zygote"):
+    for mine in ("codec", "driver", "jail", "messages", "monitor", "program", "zygote"):
         sys.modules.pop(mine, None)
     sys.modules["__main__"] = sys.modules[name] = main
     sys.argv[:] = [NAME, *job["args"]]
@@ -102,7 +102,9 @@ def _leave(work: Callable[[], object]) -> NoReturn:
             while skip is not None and skip.tb_frame.f_code.co_filename == __file__:
                 skip = skip.tb_next
             traceback.print_exception(type(error), error, skip, file=stderr)
-        threading._shutdown()  # type: ignore[attr-defined]
+        # Where there is nothing to wait for, or to be told, the call would only cost time.
+        if threading.active_count() > 1 or getattr(threading, "_threading_atexits", True):
+            threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
     except BaseException:
         code = code or 1

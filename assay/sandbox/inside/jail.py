@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import _signal as signal
 import ctypes
 import os
 import resource
-import signal
-from collections.abc import Mapping
-from typing import Any
 
 CLONE_NUMBER = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
 # User, process ids, mounts, IPC and host name. The network namespace is the zygote's, which is empty; sockets that
@@ -78,28 +76,37 @@ def private(disk: int) -> None:
     mount(b"tmpfs", b"/tmp", b"tmpfs", NOSUID | NODEV, b"mode=1777,size=%d,nr_inodes=%d" % (disk, 64 + disk // 8192))
 
 
-def limit(limits: Mapping[str, Any], base: int, reserves: bool) -> None:
-    """Set the kernel's limits on this process and its children.
+KINDS = (resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_STACK, resource.RLIMIT_NPROC)
+# Nobody changes them before a program's process does, so they are asked for once.
+HARDEST = {which: resource.getrlimit(which)[1] for which in (*KINDS, resource.RLIMIT_DATA, resource.RLIMIT_AS)}
 
-    ``base`` is the address space it starts with. A language that ``reserves`` address space it does not use is limited
-    in the data it has instead.
+
+def limit_all() -> None:
+    """Set the limits that are the same for every program, on the process that all are forked from."""
+    none = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
+    for which, value in (*((one, 0) for one in none), (resource.RLIMIT_NOFILE, 256)):
+        hard = resource.getrlimit(which)[1]
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (most, most))
+
+
+def limit(limits: tuple[int, ...], base: int, own: int, reserves: bool) -> None:
+    """Set the kernel's other limits on this process and its children.
+
+    ``limits`` are those of :func:`assay.sandbox.jobs.kernel_limits`; ``base`` is the address space it starts with, and
+    ``own`` the processes that are not the program's. A language that ``reserves`` address space it does not use is
+    limited in the data it has instead.
     """
-
-    def both(which: int, value: int) -> None:
-        _, hard = resource.getrlimit(which)
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(which, (value, value))
-
-    both(resource.RLIMIT_CORE, 0)
-    # The exact limit is the zygote's; this one holds if the zygote is delayed.
-    both(resource.RLIMIT_CPU, int(limits["cpu_seconds"]) + 2)
-    both(resource.RLIMIT_FSIZE, max(limits["file_size"], limits["output"] + 1))
-    both(resource.RLIMIT_NOFILE, 256)
-    both(resource.RLIMIT_MEMLOCK, 0)
-    both(resource.RLIMIT_MSGQUEUE, 0)
-    both(resource.RLIMIT_STACK, limits["stack"])
-    both(resource.RLIMIT_DATA if reserves else resource.RLIMIT_AS, base + limits["memory"])
-    both(resource.RLIMIT_NPROC, limits["processes"] + limits["own_processes"])
+    cpu, largest, memory, stack, processes, _ = limits
+    # The exact limit of processor time is the zygote's; this one holds if the zygote is delayed.
+    wanted = (cpu + 2, largest, stack, processes + own)
+    for which, value in (
+        *zip(KINDS, wanted, strict=True),
+        (resource.RLIMIT_DATA if reserves else resource.RLIMIT_AS, base + memory),
+    ):
+        hard = HARDEST[which]
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (most, most))
 
 
 class _Program(ctypes.Structure):

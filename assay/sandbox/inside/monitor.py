@@ -54,53 +54,51 @@ def usage(pids: list[int], own: dict[int, int] | None = None) -> tuple[float, in
 
 def watch(
     pid: int,
-    cpu: float,
-    wall: float,
-    memory: int,
-    patience: float,
+    handle: int,
+    limits: tuple[float, float, int, float],
     members: Callable[[], list[int]],
     shared: int,
     control: int,
-) -> tuple[str, int]:
-    """Wait until the process ``pid`` has ended; return ``""`` or why it must be, and the highest resident bytes seen.
+    meanwhile: Callable[[], None],
+) -> str:
+    """Wait until the process ``pid`` has ended; return ``""``, or why it must be.
 
-    Its wall time runs while none of its processes computes or is ready to: what it computes is limited in processor
-    time, so a loaded machine costs it nothing. Nor does time in which this process was kept from looking. ``patience``
-    bounds the real time. ``shared`` bytes of each process do not count, being this one's. Raises EOFError when the
-    other end of ``control`` is gone.
+    ``limits`` are processor seconds, wall seconds, bytes of memory and patience. The wall time runs while none of its
+    processes computes or is ready to: what it computes is limited in processor time, so a loaded machine costs it
+    nothing. Nor does time in which this process was kept from looking. Patience bounds the real time. ``shared`` bytes
+    of each process do not count, being this one's. ``handle`` is the process's descriptor. What can be done
+    ``meanwhile`` is done at the first look or after the end. Raises EOFError when the other end of ``control`` is gone.
     """
     poll = select.poll()
-    handle = os.pidfd_open(pid)
-    try:
-        poll.register(handle, select.POLLIN)
-        poll.register(control, select.POLLRDHUP)
-        own, highest, before, start = 0.0, 0, 0.0, time.monotonic()
-        last, numbers = start, started()
-        seen: dict[int, int] = {}
-        while True:
-            tick = min(TICK, max(0.001, wall - own))
-            events = poll.poll(tick * 1000)
-            now = time.monotonic()
-            passed, last = min(now - last, 2 * TICK), now
-            for descriptor, _ in events:
-                if descriptor == control:
-                    raise EOFError
-                return "", highest
-            pids = members()
-            seconds, resident, ready = usage(pids, seen)
-            resident -= shared * len(pids)
-            # The state is the first thread's; processor time is every thread's.
-            if not ready and seconds <= before:
-                own += passed
-            before, highest = seconds, max(highest, resident)
-            if seconds > cpu:
-                return "cpu", highest
-            if resident > memory:
-                return "memory", highest
-            if own >= wall:
-                return "wall", highest
-            if now - start > patience:
-                # Children that live shorter than a look and are waited for by nobody: nobody counts their time.
-                return "cpu" if (started() - numbers) % NUMBERS > CHURN * patience else "load", highest
-    finally:
-        os.close(handle)
+    poll.register(handle, select.POLLIN)
+    poll.register(control, select.POLLRDHUP)
+    cpu, wall, memory, patience = limits
+    own, before, start = 0.0, 0.0, time.monotonic()
+    last = start
+    seen: dict[int, int] = {}
+    while True:
+        tick = min(TICK, max(0.001, wall - own))
+        events = poll.poll(tick * 1000)
+        now = time.monotonic()
+        passed, last = min(now - last, 2 * TICK), now
+        meanwhile()
+        for descriptor, _ in events:
+            if descriptor == control:
+                raise EOFError
+            return ""
+        pids = members()
+        seconds, resident, ready = usage(pids, seen)
+        resident -= shared * len(pids)
+        # The state is the first thread's; processor time is every thread's.
+        if not ready and seconds <= before:
+            own += passed
+        before = seconds
+        if seconds > cpu:
+            return "cpu"
+        if resident > memory:
+            return "memory"
+        if own >= wall:
+            return "wall"
+        if now - start > patience:
+            # Children that live shorter than a look and are waited for by nobody: nobody counts their time.
+            return "cpu" if (started() - pid) % NUMBERS > CHURN * patience else "load"

@@ -18,8 +18,8 @@ import driver
 import jail
 
 STARTED, FAILED, ENDED = b"S", b"F", b"E"
-END = struct.Struct("<cidi")
-"""How a program that was started by :func:`start` ended: wait status, processor seconds, highest resident KiB."""
+END = struct.Struct("<cid")
+"""How a program that was started by :func:`start` ended: wait status and processor seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +56,19 @@ def live(around: Surroundings, descriptors: list[int], report: int) -> NoReturn:
     the first instruction of the program, which therefore cannot write there.
     """
     try:
-        job = marshal.loads(os.pread(descriptors[0], os.fstat(descriptors[0]).st_size, 0))
+        job = marshal.loads(os.pread(descriptors[0], os.lseek(descriptors[0], 0, os.SEEK_END), 0))
         limits = job["limits"]
         if around.nested:
-            jail.enter(around.user, limits["disk"])
+            jail.enter(around.user, limits[-1])
         os.chdir(around.folder)
         _write(job["files"])
         _descriptors([*descriptors[1:], report])
         report = 4
         # Being the first of its namespace, a program counts itself; in the zygote's, the zygote counts too.
-        limits["own_processes"] = 0 if around.nested else 1 if around.walled else 4096
+        own = 0 if around.nested else 1 if around.walled else 4096
         if job["mode"] == "start":
-            start(around, job, report)
-        jail.limit(limits, around.base, reserves=False)
+            start(around, job, own, report)
+        jail.limit(limits, around.base, own, reserves=False)
         around.filter.put_on()
         os.write(report, STARTED)
         os.close(report)
@@ -85,7 +85,7 @@ def live(around: Surroundings, descriptors: list[int], report: int) -> NoReturn:
     raise AssertionError("the driver ends the process")
 
 
-def start(around: Surroundings, job: Mapping[str, Any], report: int) -> NoReturn:
+def start(around: Surroundings, job: Mapping[str, Any], own: int, report: int) -> NoReturn:
     """Start ``job["argv"]``, wait for it, and report how it ended and the files it was asked for."""
     os.set_inheritable(report, False)
     jail.prctl(jail.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -93,11 +93,9 @@ def start(around: Surroundings, job: Mapping[str, Any], report: int) -> NoReturn
     if pid == 0:
         try:
             os.close(3)
-            limits = dict(job["limits"])
-            limits["own_processes"] += 1
             for number in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
-            jail.limit(limits, 0, job["reserves"])
+            jail.limit(job["limits"], 0, own + 1, job["reserves"])
             around.filter.put_on()
             os.write(report, STARTED)
             os.execve(job["argv"][0], job["argv"], job["environment"])
@@ -106,8 +104,8 @@ def start(around: Surroundings, job: Mapping[str, Any], report: int) -> NoReturn
             os._exit(1)
     _, status, usage = _wait(pid)
     with os.fdopen(3, "wb") as result:
-        result.write(codec.dumps(_read(job["outputs"], job["limits"]["disk"])).encode())
-    os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
+        result.write(codec.dumps(_read(job["outputs"], job["limits"][-1])).encode())
+    os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime))
     os._exit(0)
 
 

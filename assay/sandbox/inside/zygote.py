@@ -18,17 +18,18 @@ REGISTER = os.register_at_fork
 os.register_at_fork = lambda **hook: HOOKS.append(hook)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import _signal as signal  # the enumerations of the modules in Python are more to copy at every fork
+import _socket
 import gc
 import importlib
 import json
 import marshal
-import signal
-import socket
 import time
 
 import codec
 import driver
 import jail
+import messages
 import monitor
 import program
 
@@ -51,11 +52,15 @@ MODULES = [
 ]
 
 
+RIGHTS = _socket.CMSG_LEN(8 * 4)
+"""Bytes of eight descriptors beside a message."""
+
+
 def main() -> None:
     os.environ.pop("LD_BIND_NOW", None)
     # The first process of a namespace gets only the signals it handles: now none, whatever a program sends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    control = socket.socket(fileno=int(sys.argv[1]))
+    control = _socket.socket(fileno=int(sys.argv[1]))
     setting = json.loads(control.recv(1 << 16))
     try:
         around = prepare(setting)
@@ -64,17 +69,22 @@ def main() -> None:
         return
     control.send(json.dumps({"failed": ""}).encode())
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 4096, 8)
+        message, descriptors = receive(control)
         if not message:
             return
-        answer = serve(around, json.loads(message), descriptors, control)
+        answer = serve(around, messages.JOB.unpack(message), descriptors, control)
         try:
-            control.send(json.dumps(answer).encode())
+            control.send(answer)
         except OSError:
             return
         if not around.nested:
             # The program could have left something here, or behind; the next one gets another zygote.
             return
+
+
+def receive(control: _socket.socket) -> tuple[bytes, list[int]]:
+    message, rights, _, _ = control.recvmsg(4096, RIGHTS)
+    return message, [one for _, _, data in rights for one in memoryview(data).cast("i")]
 
 
 def prepare(setting: dict[str, Any]) -> program.Surroundings:
@@ -90,10 +100,13 @@ def prepare(setting: dict[str, Any]) -> program.Surroundings:
     if not setting["nested"]:
         # A program runs beside this process then; it must not look into it.
         jail.prctl(jail.PR_SET_DUMPABLE, 0, 0, 0, 0)
+    jail.limit_all()
     warm(paths)
     # Objects that exist now are left alone by the collector, so that the pages they are on stay shared.
     gc.collect()
     gc.freeze()
+    # Every page that is held is copied to every program's page table, used or not.
+    jail.libc.malloc_trim(0)
     return program.Surroundings(
         jail.Filter(bytes.fromhex(setting["filter"])),
         setting["user"],
@@ -121,7 +134,7 @@ def warm(paths: list[str]) -> None:
             "args": [],
             "files": {},
             "interactive": False,
-            "limits": {},
+            "limits": (),
         }
         for _ in range(12):
             job = marshal.loads(marshal.dumps(job))
@@ -135,66 +148,66 @@ def warm(paths: list[str]) -> None:
 
 
 def serve(
-    around: program.Surroundings, job: dict[str, Any], descriptors: list[int], control: socket.socket
-) -> dict[str, Any]:
-    reader, writer = os.pipe()
+    around: program.Surroundings,
+    job: tuple[float, float, int, float, bool],
+    descriptors: list[int],
+    control: _socket.socket,
+) -> bytes:
+    """Start the program whose job is in ``descriptors`` and wait for its end; return a :data:`messages.ANSWER`."""
+    cpu, wall, memory, patience, talks = job
+    # Not blocking: the few bytes of a report always fit.
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     start = time.monotonic()
     try:
         pid = jail.fork_in_namespaces() if around.nested else os.fork()
     except OSError as error:
         for one in (reader, writer, *descriptors):
             os.close(one)
-        return {"failed": f"a process could not be started: {error}"}
+        return messages.ANSWER.pack(0, 0, 0.0, 0.0, True) + f"a process could not be started: {error}".encode()
     if pid == 0:
         program.live(around, descriptors, writer)
-    for one in (writer, *descriptors):
-        os.close(one)
+    handle = os.pidfd_open(pid)
+    given = [writer, *descriptors]
+
+    def close() -> None:
+        while given:
+            os.close(given.pop())
+
+    # Most programs end before the first look. Until then nothing is done that can wait: while a program's process
+    # shares this one's memory, every page that is written to here is copied.
+    if talks:
+        close()
     try:
         members = monitor.everyone if around.walled else lambda: [pid]
-        cause, peak = monitor.watch(
-            pid,
-            job["cpu"],
-            job["wall"],
-            job["memory"],
-            job["patience"],
-            members,
-            around.shared,
-            control.fileno(),
-        )
+        watched = (cpu, wall, memory, patience)
+        cause = monitor.watch(pid, handle, watched, members, around.shared, control.fileno(), close)
     except EOFError:
         # Nobody is left to tell; everything here ends with this process, the first of its namespace.
         os.kill(pid, signal.SIGKILL)
         os._exit(0)
+    finally:
+        os.close(handle)
     if cause:
         os.kill(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
     if around.walled and not around.nested:
         sweep()
-    wall = time.monotonic() - start
-    os.set_blocking(reader, False)
+    taken = time.monotonic() - start
     try:
         report = os.read(reader, 4096)
     except BlockingIOError:
         report = b""
     os.close(reader)
-    answer = {
-        "failed": "",
-        "cause": cause,
-        "status": status,
-        "cpu": usage.ru_utime + usage.ru_stime,
-        "wall": wall,
-        "peak": max(peak, usage.ru_maxrss * 1024),
-        "first": True,
-    }
+    failed, spent, first = b"", usage.ru_utime + usage.ru_stime, True
     if report[:1] != program.STARTED:
         if cause != "load":
-            answer["failed"] = report[1:].decode("utf-8", "replace") or "the program's process died before it started"
+            failed = report[1:] or b"the program's process died before it started"
     elif report[1:2] == program.FAILED:
-        answer["failed"] = report[2:].decode("utf-8", "replace")
+        failed = report[2:]
     elif report[1:2] == program.ENDED:
-        _, answer["status"], answer["cpu"], peak = program.END.unpack(report[1 : 1 + program.END.size])
-        answer["peak"], answer["first"] = peak * 1024, False
-    return answer
+        _, status, spent = program.END.unpack(report[1 : 1 + program.END.size])
+        first = False
+    return messages.ANSWER.pack(messages.CAUSES.index(cause), status, spent, taken, first) + failed
 
 
 def sweep() -> None:

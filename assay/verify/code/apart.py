@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.sandbox import Dialogue, Limits, Outcome, Program, Sandbox
+from assay.sandbox.unprotected import unprotected
 
 INSIDE = Path(__file__).parent / "inside"
 NAME = "assay.verify.code.inside"
@@ -171,6 +172,6 @@ def judges() -> Sandbox:
     """A pool for tests' processes alone: each holds its place while its program waits for one in the other pool."""
     global _JUDGES
     with _LOCK:
-        if _JUDGES is None:
+        if _JUDGES is None or _JUDGES.unsafe != unprotected():
             _JUDGES = Sandbox()
         return _JUDGES

@@ -93,6 +93,10 @@ class Static:
         if "ruff" in self.checks and _ruff() is None:
             raise UsageError("verifier 'static' with 'ruff' needs ruff: pip install assay[code]")
 
+    def ready(self) -> None:
+        """Raise SandboxUnavailable where this machine cannot run programs in isolation."""
+        sandbox().check()
+
     def __call__(self, task: Task, response: str) -> Verdict:
         given = task.reference if isinstance(task.reference, Mapping) else {}
         chosen = str(given.get("language", self.language)).lower()

@@ -103,6 +103,10 @@ class Code:
             raise UsageError(f"verifier 'code': total_seconds = {self.total_seconds:g} must be above 0")
         self._limits({})
 
+    def ready(self) -> None:
+        """Raise SandboxUnavailable where this machine cannot run programs in isolation."""
+        sandbox().check()
+
     def __call__(self, task: Task, response: str) -> Verdict:
         try:
             reference = read(task.reference)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.registry import part
+from assay.sandbox.pool import sandbox
 from assay.types import Task, Verdict
 from assay.verify.formal.tool import Result, Syntax, Tool, Unstable, blank, escape_in, first_error, program_of, verdict
 
@@ -55,6 +56,10 @@ class Coq:
 
     def __post_init__(self) -> None:
         COQC.require("coq")
+
+    def ready(self) -> None:
+        """Raise UsageError where the sandbox does not start."""
+        sandbox().check()
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.registry import part
+from assay.sandbox.pool import sandbox
 from assay.types import Task, Verdict
 from assay.verify.formal.tool import (
     Result,
@@ -61,6 +62,10 @@ class Dafny:
 
     def __post_init__(self) -> None:
         DAFNY.require("dafny")
+
+    def ready(self) -> None:
+        """Raise UsageError where the sandbox does not start."""
+        sandbox().check()
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.registry import part
+from assay.sandbox.pool import sandbox
 from assay.types import Task, Verdict
 from assay.verify.formal.tool import Result, Syntax, Tool, blank, escape_in, first_error, program_of, verdict
 
@@ -58,6 +59,10 @@ class Lean:
 
     def __post_init__(self) -> None:
         LEAN.require("lean")
+
+    def ready(self) -> None:
+        """Raise UsageError where the sandbox does not start."""
+        sandbox().check()
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:

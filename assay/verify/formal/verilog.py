@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.registry import part
+from assay.sandbox.pool import sandbox
 from assay.types import Task, Verdict
 from assay.verify.exact import shorten
 from assay.verify.formal.circuit import IVERILOG, NAME, YOSYS, Circuit, Port, equivalent, escape, read, read_task
@@ -60,6 +61,10 @@ class Verilog:
         IVERILOG.require("verilog")
         if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-9:
             raise UsageError(f"verifier 'verilog': weights {self.weights} must not be negative and add up to 1")
+
+    def ready(self) -> None:
+        """Raise UsageError where the sandbox does not start."""
+        sandbox().check()
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from assay.registry import part
+from assay.sandbox.pool import sandbox
 from assay.types import Task, Verdict
 from assay.verify.formal.tool import Syntax, Tool, balanced, blank, escape_in, first_error, program_of, verdict
 
@@ -41,6 +42,10 @@ class Verus:
 
     def __post_init__(self) -> None:
         VERUS.require("verus")
+
+    def ready(self) -> None:
+        """Raise UsageError where the sandbox does not start."""
+        sandbox().check()
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:

@@ -13,7 +13,7 @@ from assay.types import Verdict
 from assay.verify.compare import parse_number
 from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import find_label, integers, labels
+from assay.verify.logic.reading import find_label, integers, labels, shown
 
 
 def _number(value: Any) -> Fraction:
@@ -45,11 +45,13 @@ class SubsetSum(Puzzle):
             raise BadAnswer("no numbers in the answer")
         extra = Counter(chosen) - given
         complaint = (
-            f"{next(iter(extra))} is not given{' so often' if next(iter(extra)) in given else ''}" if extra else ""
+            f"{shown(next(iter(extra)))} is not given{' so often' if next(iter(extra)) in given else ''}"
+            if extra
+            else ""
         )
         total = sum(chosen)
         if total != target and not complaint:
-            complaint = f"adds up to {total}, not {target}"
+            complaint = f"adds up to {shown(total)}, not {shown(target)}"
         allowed = 1 - extra.total() / len(chosen)
         return self.verdict(complaint, 0.5 * allowed, {"given": allowed, "sum": float(total == target)})
 
@@ -136,11 +138,11 @@ class BinPacking(Puzzle):
         full = [sum(content) for content in bins if sum(content) > puzzle.capacity]
         complaint = ""
         if extra := packed - puzzle.sizes:
-            complaint = f"packs {next(iter(extra))} more often than given"
+            complaint = f"packs {shown(next(iter(extra)))} more often than given"
         elif missing := puzzle.sizes - packed:
             complaint = f"does not pack {next(iter(missing))}"
         elif full:
-            complaint = f"a bin holds {full[0]}, its capacity is {puzzle.capacity}"
+            complaint = f"a bin holds {shown(full[0])}, its capacity is {puzzle.capacity}"
         elif len(bins) > puzzle.most:
             complaint = f"uses {len(bins)} bins, {puzzle.most} are allowed"
         parts: dict[str, float | None] = {

@@ -78,7 +78,7 @@ class Prolog(Puzzle):
     solutions.
 
     Raises:
-        UsageError: when made, if SWI-Prolog is not in ``/usr/bin``, or nothing can be sandboxed on this machine.
+        UsageError: when made, if SWI-Prolog is not in ``/usr/bin``.
     """
 
     seconds: float = 5.0
@@ -89,6 +89,9 @@ class Prolog(Puzzle):
     def __post_init__(self) -> None:
         if shutil.which("swipl", path="/usr/bin:/bin") is None:
             raise UsageError("verifier 'prolog' needs SWI-Prolog (swipl) in /usr/bin: apt-get install swi-prolog-nox")
+
+    def ready(self) -> None:
+        """Raise SandboxUnavailable where this machine cannot run programs in isolation."""
         sandbox().check()
 
     def read(self, reference: Mapping[str, Any]) -> Questions:

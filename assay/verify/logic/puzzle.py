@@ -98,8 +98,7 @@ class Puzzle(ABC):
 
 def overspent(failure: Failure) -> bool:
     """Say whether a call was stopped for its own processor time or memory, and not by a crowded machine."""
-    out_of_time = failure.timed_out and "wall clock" not in failure.reason
-    return out_of_time or "out of memory" in failure.reason
+    return failure.overspent
 
 
 def denies(answer: str) -> bool:

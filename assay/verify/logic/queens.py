@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from assay.registry import part
 from assay.types import Verdict
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import integers
+from assay.verify.logic.reading import integers, shown
 
 _BOARD_LINE = re.compile(r"[Q.\-_#*x\s|]+")
 _PAIR = re.compile(r"[(\[]\s{0,4}[0-9]{1,6}\s{0,4},\s{0,4}[0-9]{1,6}\s{0,4}[)\]]")
@@ -86,5 +86,5 @@ def _queens(answer: str, board: Board) -> list[tuple[int, int]]:
     queens = [(r - board.origin, c - board.origin) for r, c in queens]
     outside = next(((r, c) for r, c in queens if not (0 <= r < board.size and 0 <= c < board.size)), None)
     if outside is not None:
-        raise BadAnswer(f"({outside[0] + board.origin}, {outside[1] + board.origin}) is off the board")
+        raise BadAnswer(f"({shown(outside[0] + board.origin)}, {shown(outside[1] + board.origin)}) is off the board")
     return queens

@@ -16,20 +16,30 @@ _PAIR = re.compile(
     # A name starts where a word does: from inside a long word, each search would run to its end again.
     rf"(?<!{_NAME})[\"'`]?({_NAME}+)[\"'`]?[ \t]?(?:=|:|->|=>|→|[ \t]is[ \t])[ \t]{{0,4}}[\"'`]?({_NAME}+)"
 )
-_MAX_DIGITS = 18
+_MOST_DIGITS = 4000
+"""Digits of the longest integer that is read as it stands: Python refuses more than 4300, and reading takes longer than
+in proportion to them."""
 
 
 def integers(text: str) -> list[int]:
     """Return the integers in ``text`` in order; parts of words and decimals are none.
 
-    Raises:
-        BadAnswer: one has more than 18 digits.
+    One of more than 4000 digits, which no puzzle has, is some integer of that size: a wrong value like any other.
     """
-    found = _INTEGER.findall(text)
-    for number in found:
-        if len(number) > _MAX_DIGITS:
-            raise BadAnswer(f"{shorten(number, 30)} is too large")
-    return [int(number) for number in found]
+    return [_integer(number) for number in _INTEGER.findall(text)]
+
+
+def _integer(number: str) -> int:
+    if len(number) <= _MOST_DIGITS:
+        return int(number)
+    digits = number.lstrip("+-").lstrip("0")
+    size = int(digits[:_MOST_DIGITS] or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
+    return -size if number.startswith("-") else size
+
+
+def shown(number: int) -> str:
+    """An integer for people, however long."""
+    return shorten(str(number), 30)
 
 
 def labels(text: str) -> list[str]:

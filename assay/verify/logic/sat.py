@@ -13,7 +13,7 @@ from assay.types import Verdict
 from assay.verify.exact import shorten
 from assay.verify.isolate import Failure, Workers
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import assignment, integers
+from assay.verify.logic.reading import assignment, integers, shown
 
 WORKERS = Workers("assay.verify.logic.smt_worker")
 MAX_LITERALS = 2_000_000
@@ -129,7 +129,7 @@ def literals(answer: str) -> dict[int, bool]:
     values = {}
     for literal in integers(answer):
         if literal and values.setdefault(abs(literal), literal > 0) != (literal > 0):
-            raise BadAnswer(f"variable {abs(literal)} is both true and false")
+            raise BadAnswer(f"variable {shown(abs(literal))} is both true and false")
     if not values:
         raise BadAnswer("no literals in the answer")
     return values

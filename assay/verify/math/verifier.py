@@ -142,7 +142,7 @@ class Math:
             return "our reader does not know this expression, and symbolic = false"
         result = WORKERS.call("same", reference, answer, seconds=self.seconds)
         if isinstance(result, Failure):
-            return f"math-verify: {result.reason}" if result.timed_out or "loaded" in result.reason else False
+            return f"math-verify: {result.reason}" if result.timed_out or result.cause == "unloaded" else False
         return bool(result)
 
 

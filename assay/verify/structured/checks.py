@@ -2,7 +2,7 @@
 
 Regular expressions may backtrack without end, schemas may refer to themselves, YAML aliases may expand to more than
 memory holds. Functions return what JSON holds: ``{"wrong": why}`` is the response's fault, ``{"fault": why}`` the
-task's.
+task's, or the response's with ``"own": true`` if another value would do better.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def violations(schema: str, value: str, formats: bool) -> dict[str, Any]:
     except Unresolvable as error:
         return {"fault": f"the schema refers to what it does not hold: {error}"[:150]}
     except RecursionError:
-        return {"fault": "the schema refers to itself without end"}
+        return {"fault": "the schema refers to itself without end", "own": True}
     except re.error as error:
         return {"fault": f"a pattern of the schema is not valid: {error}"}
 

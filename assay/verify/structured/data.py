@@ -19,6 +19,10 @@ from assay.verify.structured.find import NoValue, last_document, last_json, load
 from assay.verify.structured.tree import Tolerance, compare_trees
 
 WORKERS = Workers("assay.verify.structured.checks", memory=2 << 30)
+PLAIN: tuple[Any, ...] = (None, {}, [], 0, "")
+"""Values that any schema has to be quickly checked on."""
+REGULAR = 100_000
+"""Characters of a response for which ``seconds`` are enough."""
 SHOWN = 40
 """Leaves of a reference that get a part of their own."""
 
@@ -32,8 +36,10 @@ class JsonSchema:
 
     ``task.reference`` is ``{"schema": {...}, "value": ...}`` with at least one of both; with ``reads`` it is the value
     or the schema itself. A reference that is text is read as JSON. The schema is of the draft it names, else 2020-12;
-    a ``$ref`` to what it does not hold is never fetched, and makes the verifier abstain, as it does where checking the
-    schema takes longer than ``seconds``; a document that takes longer to *read* is wrong.
+    a ``$ref`` to what it does not hold is never fetched, and makes the verifier abstain. A response that takes longer
+    than ``seconds`` to read is wrong. So is one that takes longer to check against the schema, if the schema is quickly
+    checked on the reference's value (on each of :data:`PLAIN` where there is none); if not, the schema is to blame,
+    and the verifier abstains.
 
     ``parts``: ``parsed``, ``schema``, ``value`` (share of equal leaves), and each leaf of a small value by its path.
     The score is that share, 1 where there is no value, and 0 where the schema is violated.
@@ -47,7 +53,7 @@ class JsonSchema:
         absolute: absolute difference of equal numbers.
         ignore_case: compare text without regard to case.
         formats: check ``format`` keywords, too.
-        seconds: longest processor time of one response.
+        seconds: longest processor time of one response; of one longer than :data:`REGULAR` in proportion more.
         max_chars: a longer response is wrong.
 
     Raises:
@@ -89,9 +95,7 @@ class JsonSchema:
         parts: dict[str, float | None] = {"parsed": 1.0}
         complaint = ""
         if "schema" in spec:
-            found = WORKERS.call("violations", spec["schema"], json.dumps(value), self.formats, seconds=self.seconds)
-            if isinstance(found, Failure):
-                return Verdict.abstain(f"checking the schema: {found.reason}")
+            found = self._violations(spec, value, max(1.0, len(response) / REGULAR))
             if "fault" in found:
                 return Verdict.abstain(f"task {task.id}: {found['fault']}")
             parts["schema"] = float(not found["violations"])
@@ -107,6 +111,24 @@ class JsonSchema:
             complaint = complaint or shorten(likeness.first_difference, 100)
             return Verdict(score, not complaint, parts, complaint)
         return Verdict(score, not complaint, parts, complaint)
+
+    def _violations(self, spec: Mapping[str, Any], value: Any, size: float) -> dict[str, Any]:
+        """Return the ``violations`` of the schema, or whose ``fault`` it is that they cannot be told."""
+        found = self._check(spec["schema"], value, size)
+        if not found.get("own"):
+            return found
+        # Whose fault was it? What the schema does with another value tells.
+        for other in [spec["value"]] if "value" in spec else PLAIN:
+            if "fault" in self._check(spec["schema"], other, 1.0):
+                return found
+        return {"violations": [["$", f"too much for the schema: {found['fault']}"]]}
+
+    def _check(self, schema: str, value: Any, size: float) -> dict[str, Any]:
+        found = WORKERS.call("violations", schema, json.dumps(value), self.formats, seconds=self.seconds * size)
+        if isinstance(found, Failure):
+            return {"fault": f"checking the schema: {found.reason}", "own": found.own}
+        made: dict[str, Any] = found
+        return made
 
     def _spec(self, reference: Any) -> dict[str, Any]:
         """Return ``schema`` as JSON text and ``value``, whichever there are; ValueError if the reference is neither."""

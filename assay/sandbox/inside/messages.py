@@ -1,0 +1,15 @@
+"""What host and zygote tell each other about a job, in as few bytes and steps as there are: numbers in fixed places.
+
+Between two programs every page a zygote writes to has to be made its own again, so what it does is kept small.
+"""
+
+from __future__ import annotations
+
+import struct
+
+JOB = struct.Struct("<ddqd?")
+"""Processor seconds, wall seconds, bytes of memory, patience in seconds, whether the program talks to somebody."""
+ANSWER = struct.Struct("<Bidd?")
+"""Why the program was ended (an index of :data:`CAUSES`), its wait status, processor seconds, wall seconds, and whether
+the status is that of the first process of its namespace; what failed, if anything did, follows as text."""
+CAUSES = ("", "cpu", "wall", "memory", "load")
