@@ -1,4 +1,4 @@
-"""What the tests of rewards made of a reference's likelihood share: a small tree that reads as text, and a nano model."""
+"""What tests of rewards made of a reference's likelihood share: a small tree that reads as text, and a nano model."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_papers(capfd: pytest.CaptureFixture[str]) -> None:
     shown = json.loads(called(capfd, "papers", "show", "S014", "--json"))
     assert (shown["id"], shown["name"], shown["state"]) == ("S014", "DISPO", shown["state"])
     assert "log pi" in shown["text"] and "right_low=0.2" in shown["options"]
-    assert "dispo" in called(capfd, "papers", "show", "dispo")
+    assert "DISPO" in called(capfd, "papers", "show", "dispo")
 
 
 def test_evaluating_a_run(finished: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,93 @@
+"""Majority vote in which each response weighs as much as its own verdict on itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from assay.batch import Batch
+from assay.engines.base import Engine, Request, Sampling
+from assay.errors import UsageError
+from assay.inference.base import Answer
+from assay.policies.base import Policy
+from assay.registry import part
+from assay.signals.last_token import finished
+from assay.types import Ask, Group, Task
+from assay.verify.extract import extract
+
+
+def weighted_vote(answers: Sequence[str | None], weights: Sequence[float]) -> int:
+    """Return the first response whose answer has the largest sum of weights; a missing answer (``None``) has no vote.
+
+    With equal weights it is the majority vote. Where there is no answer at all it is the first response.
+
+    Raises:
+        ValueError: no responses, or not as many weights.
+    """
+    if not answers:
+        raise ValueError("a vote needs a response")
+    totals: dict[str, float] = {}
+    for answer, weight in zip(answers, weights, strict=True):
+        if answer is not None:
+            totals[answer] = totals.get(answer, 0.0) + weight
+    return answers.index(max(totals, key=lambda a: totals[a])) if totals else 0
+
+
+@torch.no_grad()
+def last_token_scores(
+    policy: Policy, groups: Sequence[Group], token: int, scale: float, reference: float, budget: int = 8192
+) -> list[list[float]]:
+    """Return scale (log pi(token | prompt, response) - reference) for the episodes of each group; 0 if truncated.
+
+    Raises:
+        UsageError: the policy does not say what comes after a response.
+    """
+    if "next_logprob" not in policy.quantities:
+        raise UsageError(f"a {type(policy).__name__} policy has no token after a response to read a verdict from")
+    batch, name = Batch.from_groups(groups), f"next_logprob@{token}"
+    scores = torch.zeros(len(batch))
+    for rows in policy.micro_batches(batch, budget):
+        scores[rows] = policy.forward(batch.rows(rows), {name}).live[name].float().cpu()
+    found = torch.where(finished(batch), scale * (scores - reference), 0).split([len(g.episodes) for g in groups])
+    return [row.tolist() for row in found]
+
+
+@part("inference", "last_token_vote")
+@dataclass(frozen=True, slots=True)
+class LastTokenVote:
+    """``samples`` responses; the answer with the largest sum of the responses' own verdicts on them.
+
+    The verdict costs one more token: the log-probability of a reserved token after the response, which objective
+    ``S081`` trains. The options are those of training, see :class:`~assay.signals.last_token.LastToken`.
+
+    Source: LaSeR (arXiv 2510.14943).
+
+    Args:
+        token, reference, scale: of the verdict; the last two are in the run's metrics, as ``self_verdict/reference``
+            and
+            ``self_verdict/scale``.
+        sampling: how tokens are drawn.
+    """
+
+    token: int
+    reference: float
+    scale: float = 0.1
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __call__(self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator) -> list[Answer]:
+        policy = getattr(engine, "policy", None)
+        if policy is None:
+            raise UsageError("inference 'last_token_vote' reads the policy itself, which this engine does not give")
+        seeds = rng.integers(2**63, size=len(tasks))
+        asked = [Request(t.prompt, samples, self.sampling, int(seed)) for t, seed in zip(tasks, seeds, strict=True)]
+        groups = [Group(Ask(t, samples), tuple(e)) for t, e in zip(tasks, engine.generate(asked), strict=True)]
+        out = []
+        scores = last_token_scores(policy, groups, self.token, self.scale, self.reference)
+        for group, mine in zip(groups, scores, strict=True):
+            chosen = weighted_vote([extract(e.text) for e in group.episodes], mine)
+            cost = sum(len(e.tokens) + 1 for e in group.episodes)
+            out.append(Answer(group.episodes[chosen].text, group.episodes, cost, {"scores": mine}))
+        return out

@@ -1,0 +1,33 @@
+"""A prompt put through a template: an attempt, an answer or an instruction written around its question."""
+
+from __future__ import annotations
+
+from assay.errors import UsageError
+from assay.types import Message, Prompt
+
+
+def through_template(prompt: Prompt, template: str, **fields: object) -> Prompt:
+    """Return the prompt, of a chat its last user message, as the ``{question}`` of ``template``.
+
+    Args:
+        prompt: text or chat.
+        template: may name ``{question}`` and any of ``fields``; other braces are written twice.
+        fields: what else it may name.
+    """
+    if isinstance(prompt, str):
+        return template.format(question=prompt, **fields)
+    last = max(i for i, m in enumerate(prompt) if m["role"] == "user")
+    text = template.format(question=prompt[last]["content"], **fields)
+    return (*prompt[:last], Message(role="user", content=text), *prompt[last + 1 :])
+
+
+def check_template(template: str, name: str, where: str) -> None:
+    """Raise UsageError unless ``template`` names ``{name}`` and besides it at most ``{question}``."""
+    try:
+        found = "\0" in template.format(question="", **{name: "\0"})
+    except (KeyError, IndexError, ValueError):
+        found = False
+    if not found:
+        raise UsageError(
+            f"{where}: the template has to contain {{{name}}}, may contain {{question}}, and writes other braces twice"
+        )

@@ -1,0 +1,302 @@
+"""A-LoL: its losses by hand, the value head, what is drawn how often, and that records are all it learns from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from assay.batch import Batch
+from assay.engines.base import Sampling
+from assay.engines.tabular import TabularEngine
+from assay.errors import RunError, UsageError
+from assay.lab.settings import load
+from assay.method import make_method
+from assay.papers import make
+from assay.papers.s206_a_lol import Leftovers, PositiveLeftover
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.policies.nano import NanoConfig, nano_model
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
+from assay.rollout.recorded import Recorded
+from assay.signals.base import Models
+from assay.signals.prompt_value import PooledValue, PromptValue, prompt_states
+from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+REWARDS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+SHARES = np.array([0.35, 0.3, 0.2, 0.1, 0.05])
+"""Of the arms among the records; the expected reward is 0.34."""
+
+
+def one(make_batch, logprobs, reference, advantage):
+    batch = make_batch([len(logprobs)])
+    batch.advantages = torch.full((1, len(logprobs)), advantage, dtype=torch.float64)
+    batch.signals["reference_logprobs"] = torch.tensor([reference], dtype=torch.float64)
+    return batch, torch.tensor([logprobs], dtype=torch.float64, requires_grad=True)
+
+
+def test_the_weight_of_a_whole_response(make_batch):
+    batch, here = one(make_batch, [-20.0], [-20.5], 0.3)
+    loss = Leftovers()(here, batch)
+    assert loss.value.item() == pytest.approx(9.892328, abs=1e-6)
+    assert torch.autograd.grad(loss.value, here)[0].item() == pytest.approx(-0.3 * 1.648721, abs=1e-6)
+    for gap, weight in ((1.0, 1.9), (-3.0, 0.1)):
+        batch, here = one(make_batch, [-20.0], [-20.0 - gap], 1.0)
+        assert Leftovers()(here, batch).value.item() == pytest.approx(20 * weight)
+
+
+def test_the_weights_of_tokens(make_batch):
+    given = ([-1.0, -0.5, -2.0], [-1.5, -0.4, -1.0], 0.3)
+    batch, here = one(make_batch, *given)
+    loss = Leftovers(form="token")(here, batch)
+    assert loss.value.item() == pytest.approx(0.851070, abs=1e-6)
+    slope = torch.autograd.grad(loss.value, here)[0][0] / -0.3
+    assert slope.tolist() == pytest.approx([1.648721, 0.904837, 0.367879], abs=1e-6)
+    batch, here = one(make_batch, *given)
+    assert Leftovers()(here, batch).value.item() == pytest.approx(0.576252, abs=1e-6)
+
+
+def test_other_forms(make_batch):
+    given = ([-1.0, -0.5, -4.0], [-1.5, -0.4, -1.0], 0.3)
+    batch, here = one(make_batch, *given)
+    assert Leftovers(form="free")(here, batch).value.item() == pytest.approx(0.3 * 5.5)
+    gold = Leftovers(form="gold")(here, batch).value.item()
+    assert gold == pytest.approx(0.3 * (np.exp(-1) * 1 + np.exp(-0.5) * 0.5 + 0.1 * 4))
+    with_kl = Leftovers(form="free", kl_weight=0.2)(here, batch)
+    assert with_kl.value.item() == pytest.approx(0.3 * 5.5 + 0.2 * (-5.5 + 2.9))
+    assert torch.autograd.grad(with_kl.value, here)[0][0].tolist() == pytest.approx([-0.1] * 3)
+
+
+def test_at_the_reference_all_forms_agree(make_batch):
+    found = []
+    for form in ("sequence", "token", "free"):
+        batch, here = one(make_batch, [-1.0, -0.5], [-1.0, -0.5], 0.7)
+        loss = Leftovers(form=form)(here, batch).value
+        found.append((loss.item(), torch.autograd.grad(loss, here)[0].tolist()))
+    assert found[0] == found[1] == found[2]
+
+
+def drawn(rewards, values, roles=None, draw="priority", steps=1):
+    episodes = tuple(
+        Episode(np.array([0]), np.array([1]), np.array([True]), None, "", "eos", meta={"role": r} if r else {})
+        for r in (roles or [None] * len(rewards))
+    )
+    verdicts = tuple(Verdict(max(r, 0.0), r >= 1) for r in rewards)
+    batch = Batch.from_groups([Group(Ask(Task("t", ""), len(rewards)), episodes, verdicts)], torch.float64)
+    batch.rewards = torch.tensor(rewards, dtype=torch.float64)
+    batch.signals["prompt_value"] = torch.tensor(values, dtype=torch.float64)
+    part = PositiveLeftover(draw)
+    return [part(batch) for _ in range(steps)]
+
+
+def test_only_responses_above_the_value_are_drawn_in_proportion():
+    rewards, values = [0.8, 0.5, 0.2, 0.6, 0.9], [0.5, 0.5, 0.5, 0.5, 0.1]
+    found = drawn(rewards, values, [None, None, None, None, "value"], steps=1500)
+    assert drawn(rewards, values, draw="uniform")[0].tolist() == [1, 0, 0, 1, 1]
+    assert drawn(rewards, values, [None] * 4 + ["value"], draw="all")[0].tolist() == [1, 1, 1, 1, 0]
+    shares = torch.stack([w / w.sum() for w in found])
+    assert not shares[:, [1, 2, 4]].any()
+    assert shares.mean(0)[[0, 3]].tolist() == pytest.approx([0.75, 0.25], abs=0.03), "A = 0.3 and 0.1"
+    for weights in found[:50]:
+        active = int((weights > 0).sum())
+        assert float(weights.sum()) == pytest.approx(active), "a mean over active samples is the mean over draws"
+
+
+def test_draws_go_on_after_a_checkpoint():
+    batch = [0.8, 0.7, 0.6, 0.9], [0.1] * 4
+    first = drawn(*batch, steps=3)
+    part = PositiveLeftover()
+    part.load_state_dict({"steps": 2})
+    assert part.state_dict() == {"steps": 2}
+    again = drawn(*batch, steps=3)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(torch.equal(first[0], w) for w in first[1:])
+
+
+@pytest.fixture(scope="module")
+def nano() -> CausalLM:
+    torch.manual_seed(0)
+    return CausalLM.load(ModelConfig(source="nano", nano={"hidden": 32, "layers": 2, "heads": 2, "context": 64}), 0)
+
+
+def groups_of(policy, prompts, rewards, role=None):
+    out = []
+    for i, (prompt, mine) in enumerate(zip(prompts, rewards, strict=True)):
+        meta = {"role": role} if role else {}
+        made = tuple(
+            Episode(policy.encode(prompt), np.array([5, 6]), np.ones(2, dtype=bool), None, "", "eos", meta=meta)
+            for _ in mine
+        )
+        out.append(Group(Ask(Task(str(i), prompt), len(mine)), made, tuple(Verdict(r, r >= 1) for r in mine)))
+    return out
+
+
+def valued(groups) -> Batch:
+    batch = Batch.from_groups(groups)
+    batch.rewards = torch.tensor([v.score for v in batch.verdicts])
+    return batch
+
+
+def test_states_are_those_of_the_prompts_own_tokens(nano):
+    """Against the hidden states that transformers' own model computes of the prompt alone."""
+    config = NanoConfig(hidden=32, layers=2, heads=2, context=64)
+    model = nano_model(config, len(nano.tokenizer), 0).eval()
+    prompts = ["1+1=", "23+4=", "7"]
+    batch = valued(groups_of(nano, prompts, [[0.0]] * 3))
+    models = Models(nano, nano, encode=nano.encode)
+    states, mask = prompt_states(list(batch.episodes), batch, models)
+    for row, here, prompt in zip(states, mask, prompts, strict=True):
+        ids = torch.from_numpy(nano.encode(prompt))[None]
+        with torch.no_grad():
+            plain = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[0]
+        assert int(here.sum()) == ids.shape[1]
+        assert torch.allclose(row[here], plain, atol=1e-5)
+
+
+def test_the_value_learns_which_prompts_are_hard_and_then_stays(nano):
+    prompts = [f"{a}{op}{b}=" for a in range(1, 9) for b in range(1, 5) for op in "+*"]
+    rewards = [[1.0, 1.0, 0.0, 1.0] if "+" in p else [0.0, 0.0, 1.0, 0.0] for p in prompts]
+    value = PromptValue(steps=2, epochs=15, lr=1e-2)
+    models = Models(nano, nano, encode=nano.encode, rng=np.random.default_rng(0))
+    torch.manual_seed(0)
+    value.start(models)
+    batch = valued(groups_of(nano, prompts, rewards))
+    assert not value.ready and value.learn(batch, models) == {}
+    ours = valued(groups_of(nano, prompts, [[1.0]] * len(prompts), role="record"))
+    metrics = value.learn(ours, models)
+    assert value.ready and metrics["prompt_value/error"] < 0.02, "records are not what the reference earns"
+    found = value(batch, models)
+    easy = torch.tensor(["+" in p for p in prompts for _ in range(4)])
+    assert float(found[easy].mean()) == pytest.approx(0.75, abs=0.1)
+    assert float(found[~easy].mean()) == pytest.approx(0.25, abs=0.1)
+    assert float(found[easy].min()) > float(found[~easy].max())
+    assert value.learn(batch, models) == {} and torch.equal(value(batch, models), found)
+    other = PromptValue(steps=2)
+    other.start(models)
+    other.load_state_dict(value.state_dict())
+    assert other.ready and torch.equal(other(batch, models), found)
+
+
+def test_an_interrupted_collection_goes_on(nano):
+    models = Models(nano, nano, encode=nano.encode)
+    value, other = PromptValue(steps=3, epochs=2), PromptValue(steps=3, epochs=2)
+    for one_value in (value, other):
+        torch.manual_seed(1)
+        one_value.start(models)
+    batch = valued(groups_of(nano, ["1+1=", "2*3="], [[1.0, 0.0], [0.0, 0.0]]))
+    value.learn(batch, models)
+    other.load_state_dict(value.state_dict())
+    results = []
+    for one_value in (value, other):
+        models.rng = np.random.default_rng(5)
+        one_value.learn(batch, models)
+        one_value.learn(batch, models)
+        results.append(one_value(batch, models))
+    assert torch.equal(*results)
+
+
+def test_the_head_ignores_padding_and_respects_its_ceiling():
+    head = PooledValue(12, heads=8, ceiling=3.0)
+    assert head.attention.num_heads == 6
+    states = torch.randn(2, 4, 12)
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    found = head(states, mask)
+    states[1, 2:] = 1e3
+    assert torch.allclose(head(states, mask), found) and bool(((found > 0) & (found < 3)).all())
+
+
+def test_records_are_drawn_without_generation():
+    policy = TabularPolicy(Tree.bandit(3, [0.1, 0.5, 1.0]))
+    engine = TabularEngine(policy)
+    engine.generate = None  # type: ignore[assignment,method-assign]
+    task = Task("t", "", meta={"responses": ["0", {"text": "1", "reward": 0.5}, "2"]})
+    rollout = Recorded(Sampling(8))
+    (group,) = rollout.collect([Ask(task, 2)], engine, np.random.default_rng(0))
+    assert len(group.episodes) == 2 and len({e.text for e in group.episodes}) == 2 and not group.verdicts
+    assert all(e.logprobs is None and (e.origins == Origin.TEACHER).all() for e in group.episodes)
+    (group,) = rollout.collect([Ask(task, 9)], engine, np.random.default_rng(0))
+    assert [e.text for e in group.episodes] == ["0", "1", "2"]
+    scored = Task("t", "", meta={"responses": [{"text": "1", "reward": 0.5}, {"text": "2", "reward": 1.0}]})
+    (group,) = rollout.collect([Ask(scored, 2)], engine, np.random.default_rng(0))
+    assert [(v.score, v.passed) for v in group.verdicts] == [(0.5, False), (1.0, True)]
+    (group,) = rollout.collect([Ask(Task("t", "", solution="2"), 4)], engine, np.random.default_rng(0))
+    assert [e.text for e in group.episodes] == ["2"]
+    with pytest.raises(RunError, match="no recorded response"):
+        rollout.collect([Ask(Task("t", ""), 1)], engine, np.random.default_rng(0))
+    bad = Task("t", "", meta={"responses": [{"text": "1", "reward": 2}]})
+    with pytest.raises(RunError, match="outside"):
+        rollout.collect([Ask(bad, 1)], engine, np.random.default_rng(0))
+
+
+def test_it_samples_only_until_the_value_is_fitted():
+    policy = TabularPolicy(Tree.bandit(3, [0.1, 0.5, 1.0]))
+    method = make("S206", value_steps=1)
+    value = method.rollout["first"]
+    assert method.credit.value is value and method.select.value is value and method.learners == [value]
+    rollout = build("rollout", method.rollout, sampling=Sampling(8))
+    with pytest.raises(RunError, match="no part of the method learns"):
+        rollout.collect([Ask(Task("t", ""), 4)], TabularEngine(policy), np.random.default_rng(0))
+    models = Models(policy, policy.twin(), rng=np.random.default_rng(0))
+    value.start(models)
+    ask = Ask(Task("t", "", meta={"responses": ["0", "2"]}), 4)
+    for role, sizes in (("value", 4), ("record", 2)):
+        (group,) = rollout.collect([ask], TabularEngine(policy), np.random.default_rng(0))
+        assert [e.meta["role"] for e in group.episodes] == [role] * sizes
+        batch = Batch.from_groups(
+            [group.judged([Verdict(0.5 if role == "value" else 0.9, False)] * sizes)], torch.float64
+        )
+        batch.signals["prompt_value"] = value(batch, models)
+        method.value(batch)
+        assert bool(batch.active.any()) == (role == "record"), "nothing is learned from the reference's own samples"
+        value.learn(batch, models)
+
+
+def final_reward(objective: Leftovers, weight: np.ndarray) -> float:
+    """Expected reward after 100 expected steps at rate 2 on the records, from where their imitation ends."""
+    policy = TabularPolicy(Tree.bandit(5), torch.from_numpy(np.log(SHARES))[None])
+    episodes = tuple(policy.leaf_episodes(torch.arange(5)))
+    batch = Batch.from_groups([Group(Ask(Task("t", ""), 5), episodes, (Verdict.right(),) * 5)], torch.float64)
+    batch.signals["reference_logprobs"] = policy.log_policy().detach().T.clone()
+    # The mean over records is one over arms, each weighted by how often it is drawn, times 5 for the mean over samples.
+    chances = SHARES * (weight > 0)
+    batch.advantages = torch.from_numpy(5 * weight * chances / chances.sum())[:, None]
+    for _ in range(100):
+        loss = objective(policy.forward(batch).logprobs, batch).value
+        (slope,) = torch.autograd.grad(loss, policy.logits)
+        with torch.no_grad():
+            policy.logits -= 2 * slope
+    return float(policy.log_policy()[0].exp().detach() @ torch.from_numpy(REWARDS))
+
+
+def test_it_earns_more_than_imitation():
+    free = Leftovers(form="free")
+    above = (REWARDS - 0.34).clip(0)
+    imitation, weighted = final_reward(free, np.ones(5)), final_reward(free, REWARDS)
+    assert imitation == pytest.approx(0.34) and weighted == pytest.approx(0.497, abs=0.01)
+    assert imitation < weighted < final_reward(free, above) < final_reward(Leftovers(), above)
+
+
+def test_the_lab_starts_where_imitation_ends(tmp_path):
+    """At the records' frequencies, whose expected reward is 0.34, and samples nothing but for the value."""
+    setting = load("offline", {"steps": 3, "tasks": 4, "records": 5000})
+    found = setting.run({"name": "S206"}, 0, tmp_path)
+    assert found["start"] == found["final"] == pytest.approx(0.34, abs=0.01)
+    assert found["sampled"] == 3 * 8 * 16
+    plain = setting.run({"name": "grpo", "rollout": "recorded", "objective": "sft"}, 0, tmp_path)
+    assert plain["sampled"] == 0
+    with pytest.raises(UsageError, match="one number for each arm"):
+        load("offline", {"rewards": [0.5]})
+
+
+def test_options():
+    method = make_method("S206", objective={"form": "token"}, select={"draw": "uniform"})
+    assert method.objective.form == "token" and method.select.draw == "uniform"
+    assert "reference_logprobs" in method.objective.needs
+    assert "reference_logprobs" not in make_method("S206", objective={"form": "free"}).objective.needs
+    with pytest.raises(UsageError, match="S206"):
+        make_method("S206", objective={"clip": 1.5})
+    with pytest.raises(UsageError, match="prompt_value"):
+        PromptValue(steps=0)
