@@ -1,0 +1,117 @@
+"""How likely the policy finds the reference answer after its own reasoning, as reward: no verifier is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from assay.batch import Batch, Reward
+from assay.errors import UsageError
+from assay.registry import part
+from assay.rewards.judged import judged
+from assay.signals.likelihood import (
+    ReferenceLikelihood,
+    mean_logprob,
+    mean_probability,
+    text_of_reference,
+    total_logprob,
+)
+
+By = Literal["prob", "avg_prob", "geo_prob", "logprob", "avg_logprob"]
+
+
+@part("reward", "likelihood")
+@dataclass(frozen=True, slots=True)
+class LikelihoodReward:
+    """R_i = f(l_i), l_ij = log pi(y*_j | x, reasoning_i, y*_<j) for the L tokens of the reference y*.
+
+    - ``prob``: exp(sum_j l_ij); ``logprob``: sum_j l_ij;
+    - ``avg_prob``: mean_j exp(l_ij); ``geo_prob``: exp(mean_j l_ij); ``avg_logprob``: mean_j l_ij.
+
+    Without a reference that is a text or a number, or where it does not fit into the model's context, no reward can be
+    told; nor where a verifier abstained, though its verdict plays no part (verifier ``none`` is none).
+
+    Args:
+        by: f.
+        likelihood: l, the first of its places.
+        missing: reward of a response that opens no answer where ``likelihood.required``; 0 if ``None``.
+
+    Raises:
+        UsageError: a logarithm of a likelihood that requires an opened answer, and nothing that a missing one is worth.
+    """
+
+    by: By = "prob"
+    likelihood: ReferenceLikelihood = field(default_factory=ReferenceLikelihood)
+    missing: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing is None and self.by in ("logprob", "avg_logprob") and self.likelihood.required:
+            raise UsageError(
+                f"reward 'likelihood': by = {self.by!r} has no value for a response without {self.likelihood.open!r}; "
+                "set missing, or likelihood.required = false"
+            )
+
+    @property
+    def needs(self) -> frozenset[ReferenceLikelihood]:
+        return frozenset({self.likelihood})
+
+    def __call__(self, batch: Batch) -> Reward:
+        logs = first(batch.signals[self.likelihood.name])
+        valid, absent = told(batch, logs, self.likelihood)
+        values = torch.where(absent, self.missing or 0.0, value(logs, self.by).nan_to_num(0)).to(batch.rewards.dtype)
+        terms = {self.by: values, "opened": (~absent).to(values.dtype)}
+        if self.by != "avg_logprob":
+            # What training runs are compared by whatever f is: the log-likelihood of the reference per token.
+            terms["avg_logprob"] = mean_logprob(logs).nan_to_num(0).to(values.dtype)
+        return Reward(torch.where(valid, values, 0), valid=valid, terms=terms)
+
+
+def first(likelihood: Float[Tensor, "N K L"]) -> Float[Tensor, "N L"]:
+    """Return what is told after the first prefix; NaN where there is none."""
+    return likelihood[:, 0] if likelihood.shape[1] else likelihood.new_full((len(likelihood), 0), torch.nan)
+
+
+def told(
+    batch: Batch,
+    logs: Float[Tensor, "N L"],
+    likelihood: ReferenceLikelihood,
+) -> tuple[Bool[Tensor, "N"], Bool[Tensor, "N"]]:
+    """Return for which samples a reward can be told, and which of all opened no answer where one is required."""
+    known = (~logs.isnan()).any(-1)
+    referenced = torch.tensor([bool(text_of_reference(t)) for t in batch.tasks], dtype=torch.bool)
+    asks = likelihood.required and likelihood.after in ("reasoning", "steps", "tokens")
+    closed = torch.tensor([asks and likelihood.open not in e.text for e in batch.episodes], dtype=torch.bool)
+    absent = closed & ~known
+    return judged(batch) & referenced & (known | absent), absent
+
+
+def value(logs: Float[Tensor, "... L"], by: By) -> Float[Tensor, "..."]:
+    """Return f, see :class:`LikelihoodReward`; NaN where there is nothing."""
+    if by == "prob":
+        return total_logprob(logs).exp()
+    if by == "logprob":
+        return total_logprob(logs)
+    if by == "avg_prob":
+        return mean_probability(logs)
+    return mean_logprob(logs).exp() if by == "geo_prob" else mean_logprob(logs)
+
+
+def slope(logs: Float[Tensor, "... L"], by: By) -> Float[Tensor, "... L"]:
+    """Return df / dl_j, see :class:`LikelihoodReward`; 0 where there is nothing."""
+    known = ~logs.isnan()
+    share = 1 / known.sum(-1, keepdim=True).clamp(min=1).to(logs.dtype)
+    if by == "logprob":
+        out = torch.ones_like(logs)
+    elif by == "avg_logprob":
+        out = share.expand_as(logs)
+    elif by == "prob":
+        out = total_logprob(logs).exp()[..., None].expand_as(logs)
+    elif by == "geo_prob":
+        out = share * mean_logprob(logs).exp()[..., None]
+    else:
+        out = share * logs.exp()
+    return torch.where(known, out, 0)

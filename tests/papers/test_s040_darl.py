@@ -1,0 +1,66 @@
+"""DARL: the bonus and its bound, its limits, and whose tokens it is measured on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from spelled import alone, nano, responses
+
+from assay import papers
+from assay.errors import UsageError
+from assay.papers.s040_darl import BoundedDiversity
+from assay.rewards.reference_gain import ReferenceGain
+from assay.signals.base import Models
+from assay.signals.reasoning import Sections
+from assay.training.signals import compute_signals
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+PLAIN = ReferenceGain(tags=(), form=0.0, debias=False)
+
+
+def hand(reference: float, own: float, **options) -> float:
+    """R for given mean probabilities of the reference and of the response's answer, without RLPR's corrections."""
+    policy = nano()
+    batch = responses(policy, ["1<answer>9</answer>"])
+    reward = BoundedDiversity(PLAIN, **options)
+    compute_signals(batch, {Sections()}, Models(policy))
+    batch.signals["reference_likelihood"] = torch.full((1, 1, 2), reference, dtype=torch.float64).log()
+    batch.signals["policy_logprobs"] = torch.full(batch.mask.shape, own, dtype=torch.float64).log()
+    return float(reward(batch).values[0])
+
+
+@pytest.mark.parametrize(("own", "want"), [(0.56, 0.6004), (0.40, 0.6), (0.7, 0.6), (0.526, 0.60074)])
+def test_the_worked_example(own, want) -> None:
+    assert hand(0.6, own) == pytest.approx(want, abs=1e-6)
+
+
+def test_limits() -> None:
+    assert hand(0.6, 0.4, bonus=0.0) == hand(0.6, 0.4, gamma=1e9) == pytest.approx(0.6, abs=1e-6)
+    assert hand(0.6, 0.0001, gamma=1e-9) == pytest.approx(0.6 + 0.01 * 0.5999, abs=1e-6)
+    assert hand(0.6, 0.4, tau=0.2 + 1e-6) == pytest.approx(0.602, abs=1e-6)
+    assert hand(0.6, 0.4, tau=0.19) == pytest.approx(0.6, abs=1e-6)
+    assert hand(0.6, 0.56, scale=0.5) == pytest.approx(0.3004, abs=1e-6)
+
+
+def test_the_answers_own_tokens_count_and_no_others() -> None:
+    policy = nano()
+    texts = ["1<answer>97</answer>", "12", "3<answer></answer>"]
+    batch = responses(policy, texts)
+    reward = BoundedDiversity(PLAIN, gamma=1e-6)
+    compute_signals(batch, reward.needs, Models(policy, policy, encode=policy.encode))
+    found = reward(batch)
+    own = np.exp(alone(policy, "1<answer>", "97")).mean()
+    gap = max(float(found.terms["reference"][0]) - own, 0)
+    assert found.terms["diversity"].tolist() == pytest.approx([0.01 * gap, 0, 0], abs=1e-7)
+
+
+def test_without_the_bonus_it_is_rlpr() -> None:
+    policy = nano()
+    batch = responses(policy, ["<think>1</think><answer>9</answer>", "<answer>42</answer>", ""])
+    mine, rlpr = papers.make("S040", bonus=0.0).reward, papers.make("S015").reward
+    compute_signals(batch, mine.needs, Models(policy, nano(1), encode=policy.encode))
+    torch.testing.assert_close(mine(batch).values, rlpr(batch).values)
+    assert rlpr.needs <= mine.needs
+    with pytest.raises(UsageError, match="gamma"):
+        BoundedDiversity(gamma=0.0)

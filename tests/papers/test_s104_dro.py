@@ -1,0 +1,142 @@
+"""R3: weights by what the reasoning changes, key tokens, lengths, and the filter of prompts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from spelled import alone, nano, responses
+
+from assay import papers
+from assay.batch import Batch
+from assay.errors import UsageError
+from assay.papers.s104_dro import KeySpread, ReflectionReward, repaired
+from assay.signals.base import Models
+from assay.signals.likelihood import ReferenceLikelihood
+from assay.training.signals import compute_signals
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+L = torch.tensor([[-0.1, -2, -0.2], [-0.1, -0.3, -0.2], [-0.1, -1, -0.2], [-0.1, -3, -0.2]], dtype=torch.float64)
+BARE = torch.tensor([[-0.1, -2.5, -0.25]], dtype=torch.float64).expand(4, -1)
+
+
+def test_the_worked_example() -> None:
+    assert L.std(0, correction=0).tolist() == pytest.approx([0, 1.020723, 0], abs=1e-6)
+    assert ReflectionReward().reflect(L, BARE).tolist() == pytest.approx([0.5, 2.2, 1.5, -0.5])
+    plain = ReflectionReward("sum").reflect(L, BARE).tolist()
+    assert plain == pytest.approx([(0.5 + 0.05) / 3, (2.2 + 0.05) / 3, (1.5 + 0.05) / 3, (-0.5 + 0.05) / 3])
+    # Where the reasoning makes no difference nothing is told.
+    assert not ReflectionReward().reflect(L[:1].expand(4, -1), BARE).any()
+
+
+def test_only_the_top_tokens() -> None:
+    logs = torch.tensor([[-1.0, -1.0, -1.0], [-3.0, -1.5, -1.0]], dtype=torch.float64)
+    bare = torch.zeros(2, 3, dtype=torch.float64)
+    assert ReflectionReward(top=0.34).reflect(logs, bare).tolist() == pytest.approx([-1, -3])
+    w = 1 / 1.25
+    assert ReflectionReward().reflect(logs, bare).tolist() == pytest.approx([-1, -3 * w - 1.5 * (1 - w)])
+
+
+def test_what_follows_an_unlikely_key_token_counts_as_unlikely() -> None:
+    p = torch.tensor([[0.2] + [1.0] * 5], dtype=torch.float64)
+    keys = torch.tensor([True] + [False] * 5)
+    got = repaired(p, keys, 0.5).exp()[0].tolist()
+    assert got[0] == 1 and [got[j] for j in (1, 2, 5)] == pytest.approx([0.514775, 0.705696, 0.934332], abs=1e-6)
+    # Two keys multiply; a certain key changes nothing.
+    two = repaired(p.new_tensor([[0.2, 0.5, 1.0]]), torch.tensor([True, True, False]), 0.5).exp()[0, 2]
+    assert two.item() == pytest.approx(0.705696 * (0.5 + 0.5 * (1 - math.exp(-0.5))), abs=1e-6)
+    assert not repaired(p, torch.tensor([False] + [True] * 5), 0.5).any()
+    logs = p.new_tensor([[0.2, 0.9], [0.8, 0.9]]).log()
+    got = ReflectionReward("keys", top=0.5).reflect(logs, 0 * logs)
+    late = [math.log(q + (1 - q) * (1 - math.exp(-0.5))) for q in (0.2, 0.8)]
+    want = [(math.log(q) + math.log(0.9) + x) / 2 for q, x in zip((0.2, 0.8), late, strict=True)]
+    assert got.tolist() == pytest.approx(want)
+
+
+def test_a_key_token_among_many_is_seen() -> None:
+    """Correlation with the quality of the reasoning, over groups of 16: one token of 200 depends on it."""
+    rng = np.random.default_rng(0)
+    seen = {"weights": [], "sum": []}
+    for _ in range(50):
+        quality = rng.standard_normal(16)
+        logs = torch.from_numpy(-1 + 0.05 * rng.standard_normal((16, 200)))
+        logs[:, 17] = torch.from_numpy(-3 + quality)
+        for form, found in seen.items():
+            got = ReflectionReward(form).reflect(logs, torch.zeros_like(logs))
+            found.append(np.corrcoef(got.numpy(), quality)[0, 1])
+    assert np.mean(seen["weights"]) > 0.9 > 0.85 > np.mean(seen["sum"])
+
+
+def rewarded(policy, batch: Batch, **options):
+    reward = ReflectionReward(**options)
+    compute_signals(batch, reward.needs, Models(policy, policy, encode=policy.encode))
+    return reward(batch)
+
+
+def test_in_a_language_model() -> None:
+    policy = nano()
+    texts = ["1+1<answer>7</answer>", "9<answer>123</answer>", "12"]
+    found = rewarded(policy, responses(policy, texts, "402"), length_slope=0.5)
+    logs = np.array([alone(policy, p + "<answer>", "402") for p in ("1+1", "9")])
+    bare = np.array(alone(policy, "<answer>", "402"))
+    sigma = logs.std(0)
+    want = ((logs - bare) * sigma / sigma.sum()).sum(-1)
+    assert found.terms["r3"].tolist() == pytest.approx([*want, want.min()], abs=1e-5)
+    assert found.terms["length"].tolist() == pytest.approx([1 - 0.5 * 2 / 3, 1, 0.5])
+    assert found.values.tolist() == pytest.approx((found.terms["r3"] + 0.1 * found.terms["length"]).tolist())
+    assert found.terms["opened"].tolist() == [1, 1, 0]
+
+
+def test_lengths() -> None:
+    """130 tokens where the reference has 100: 1 - 0.3."""
+    policy = nano()
+    batch = responses(policy, ["1"])
+    reward = ReflectionReward(length_weight=1.0)
+    batch.signals |= {
+        "reference_likelihood": torch.full((1, 1, 100), -1.0).double(),
+        "reference_likelihood_without": torch.full((1, 1, 100), -1.0).double(),
+    }
+    batch.mask = torch.ones(1, 130, dtype=torch.bool)
+    batch.signals["sections"] = torch.full((1, 130), 2)
+    assert reward(batch).values.item() == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("reference", ["", None, "1" * 120])
+def test_without_a_reference_that_fits_there_is_no_reward(reference) -> None:
+    found = rewarded(nano(), responses(nano(), ["1<answer>", "2"], reference))
+    assert not found.valid.any() and not found.values.any()
+
+
+def test_equal_or_missing_reasoning() -> None:
+    policy = nano()
+    found = rewarded(policy, responses(policy, ["1<answer>2</answer>"] * 3), length_weight=0.0)
+    assert found.valid.all() and not found.values.any()
+    none = rewarded(policy, responses(policy, ["1", "2"]), length_weight=0.0)
+    assert none.valid.all() and not none.values.any()
+
+
+def test_the_filter_drops_prompts_that_reasoning_makes_no_difference_to(make_batch) -> None:
+    batch = make_batch([1] * 8)
+    batch.prompt_group = torch.arange(4).repeat_interleave(2)
+    logs = torch.zeros(8, 1, 3).double()
+    for prompt, spread in enumerate([0.3, 0.0, 0.7, 0.1]):
+        logs[2 * prompt, 0, 1] = -spread
+    logs[6:, 0, 2] = torch.nan
+    batch.signals["reference_likelihood"] = logs
+    weights = {drop: KeySpread(drop)(batch)[::2].tolist() for drop in (0.0, 0.25, 0.5, 0.74)}
+    assert weights == {0.0: [1, 1, 1, 1], 0.25: [1, 0, 1, 1], 0.5: [1, 0, 1, 0], 0.74: [1, 0, 1, 0]}
+    batch.signals["reference_likelihood"] = torch.full((8, 0, 0), torch.nan).double()
+    assert KeySpread(0.5)(batch)[::2].tolist() == [1, 1, 0, 0]
+
+
+def test_options() -> None:
+    for bad in ({"top": 0.0}, {"gamma": 0.0}):
+        with pytest.raises(UsageError, match="reflection"):
+            ReflectionReward(**bad)
+    with pytest.raises(UsageError, match="drop"):
+        KeySpread(1.0)
+    method = papers.make("S104", model="reference")
+    models = {n.name: n.model for n in method.needs if isinstance(n, ReferenceLikelihood)}
+    assert set(models.values()) == {"reference"}
