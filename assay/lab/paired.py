@@ -69,8 +69,9 @@ def run_claim(
     """Run every arm on every seed and return the record of it, which JSON can hold.
 
     If the claim has a sweep, every arm first runs each of its combinations on the tuning seeds and takes the one with
-    the largest mean, the first of equals. What is going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other
-    settings is refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
+    the largest mean, the first of equals. What is going to be run is written to ``folder/settings.json`` before the
+    first run; a folder that holds other settings is refused, and runs it holds already are not repeated, so that an
+    interrupted claim goes on.
 
     Args:
         claim: what to run.

@@ -22,8 +22,8 @@ class Objective(Protocol):
     is split and may put what it finds there into ``batch.signals`` (first dimension N); ``whole_groups = True`` asks
     that no advantage group be split over micro-batches. ``zero_advantage_is_idle`` says that samples with advantages
     all zero add nothing. ``reads`` says what of the advantages matters: ``tokens`` (assumed), ``response`` (one for
-    all tokens of a response) or ``nothing``; a credit that would be ignored is refused. Most surrogates need none of this: derive from
-    :class:`assay.objectives.policy_loss.PolicyLoss`.
+    all tokens of a response) or ``nothing``; a credit that would be ignored is refused. Most surrogates need none of
+    this: derive from :class:`assay.objectives.policy_loss.PolicyLoss`.
     """
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss: ...

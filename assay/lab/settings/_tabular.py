@@ -111,7 +111,7 @@ def train(
         )[0]
 
     dtype = next(policy.module.parameters()).dtype
-    for now in range(training.steps):  # noqa: B007  # the rollout asks for it
+    for now in range(training.steps):  # which the rollout may ask for
         asks = curriculum.next(now)
         groups, batch = sample(asks, rollout, engine, verifier, made, models, random("rollout"), dtype=dtype)
         metrics: dict[str, float] = {}
