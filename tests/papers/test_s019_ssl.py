@@ -1,0 +1,101 @@
+"""S019: tiers and proximities by hand, and that no wrong response outranks a right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.errors import RunError, UsageError
+from assay.papers import make
+from assay.papers.s019_ssl import SweetSpot, block_proximity, gaussian_proximity
+from assay.types import Span, Verdict
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+SHARES = [0, 0.2, 0.3, 0.5, 0.74, 0.75, 0.99, 1]
+
+
+def test_tiers_by_hand(make_batch: Callable[..., Any]) -> None:
+    batch = make_batch([1] * 8, rewards=SHARES, passed=[False] * 7 + [True])
+    reward = make("S019").reward(batch)
+    tier = [0, 0, 1 / 3, 2 / 3, 2 / 3, 1, 1, 1]
+    assert reward.terms["tier"].tolist() == pytest.approx(tier)
+    assert reward.values.tolist() == pytest.approx([t / 2 for t in tier[:7]] + [1.5])
+    assert {"verdict", "tier", "proximity"} <= set(reward.terms)
+
+
+def test_one_tier_is_the_verdict_and_many_are_continuous(make_batch: Callable[..., Any]) -> None:
+    batch = make_batch([1] * 8, rewards=SHARES, passed=[False] * 7 + [True])
+    assert make("S019", tiers=1).reward(batch).values.tolist() == [0] * 7 + [1]
+    fine = make("S019", tiers=10_000).reward(batch).values
+    assert torch.allclose(fine, torch.tensor([s / 2 for s in SHARES[:7]] + [1.5], dtype=fine.dtype), atol=1e-4)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=8),
+    st.integers(1, 9),
+    st.floats(0, 0.99),
+)
+def test_right_outranks_wrong(
+    make_batch: Callable[..., Any], rows: list[tuple[float, bool]], tiers: int, alpha: float
+) -> None:
+    batch = make_batch([1] * len(rows), rewards=[s for s, _ in rows], passed=[p for _, p in rows])
+    values = SweetSpot(tiers=tiers, alpha=alpha)(batch).values.tolist()
+    right = [v for v, (_, p) in zip(values, rows, strict=True) if p]
+    wrong = [v for v, (_, p) in zip(values, rows, strict=True) if not p]
+    assert not right or not wrong or min(right) > max(wrong)
+
+
+def test_where_the_proximity_comes_from(make_batch: Callable[..., Any]) -> None:
+    batch = make_batch([2] * 4, rewards=[0.1] * 4, passed=[False, False, False, None])
+    spans = (Span("step", 0, 1, {"proximity": 0.2}), Span("turn", 1, 2, {"proximity": 1.0}), Span("step", 0, 2))
+    batch.episodes = [replace(batch.episodes[0], spans=spans), *batch.episodes[1:]]
+    batch.verdicts = [
+        batch.verdicts[0],
+        Verdict(0.1, False, {"proximity": 0.9}),
+        Verdict(0.1, False, {"proximity": None}),
+        batch.verdicts[3],
+    ]
+    reward = make("S019").reward(batch)
+    assert reward.terms["proximity"][:2].tolist() == pytest.approx([0.6, 0.9])
+    assert reward.valid is not None and reward.valid.tolist() == [True, True, False, False]
+    batch.verdicts = [Verdict(1.5, False)] * 4
+    batch.episodes = [replace(e, spans=()) for e in batch.episodes]
+    with pytest.raises(RunError, match=r"row 0.*task-0"):
+        make("S019").reward(batch)
+
+
+def test_gaussian() -> None:
+    assert gaussian_proximity((30, 15), (0, 0, 40, 20)) == pytest.approx(0.778801, abs=1e-6), "dx 10, dy 5"
+    assert gaussian_proximity((20, 10), (0, 0, 40, 20)) == 1
+    with pytest.raises(UsageError):
+        gaussian_proximity((0, 0), (5, 5, 5, 9))
+
+
+def test_blocks() -> None:
+    wanted = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 0, 1, 2]]
+    off = [[1, 2, 3, 4], [5, 6, 7, 0], [9, 0, 1, 2]]
+    assert block_proximity(off, wanted) == pytest.approx(11 / 12)
+    assert block_proximity(off, wanted, block=2) == 3 / 4
+    assert block_proximity(wanted, wanted, block=3) == 1
+    assert block_proximity(wanted[:2], wanted) == 0 == block_proximity([[1], [2], [3]], wanted)
+    with pytest.raises(UsageError):
+        block_proximity([], [])
+
+
+def test_what_cannot_be() -> None:
+    for options in (
+        {"tiers": 0},
+        {"alpha": -0.1},
+        {"alpha": 1.0},
+        {"tiers": 2, "worth": [1, 0]},
+        {"tiers": 2, "worth": [0, 3]},
+        {"worth": [0, 1]},
+    ):
+        with pytest.raises(UsageError):
+            make("S019", **options)

@@ -1,0 +1,128 @@
+"""S036: the bonus by hand, what it cannot do to wrong answers, and scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch, Reward
+from assay.errors import RunError, UsageError
+from assay.papers import make
+from assay.papers.s036_crm_crf import EngineConciseness, RelativeConciseness, keeps_pair, read_score
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Fixed:
+    """A scorer of given values."""
+
+    def __init__(self, values: list[float], valid: list[bool] | None = None):
+        self.values, self.valid = values, valid
+
+    def __call__(self, batch: Batch) -> Reward:
+        values = torch.tensor(self.values, dtype=batch.rewards.dtype)
+        return Reward(values, valid=None if self.valid is None else torch.tensor(self.valid), terms={"c": values})
+
+
+class Scorer:
+    """An engine that knows a few responses, and of which it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, prompt: Any) -> Any:
+        raise NotImplementedError
+
+    def encode_response(self, text: str, end: bool = True) -> Any:
+        raise NotImplementedError
+
+    def decode(self, tokens: Any) -> str:
+        raise NotImplementedError
+
+    def generate(self, requests: Any) -> Any:
+        self.asked.extend(r.prompt for r in requests)
+        said = {"a": ("0.8", "eos"), "b": ("no idea", "eos"), "c": ("", "error")}
+        return [[SimpleNamespace(text=said[r.prompt][0], stop=said[r.prompt][1])] for r in requests]
+
+
+def one_prompt(make_batch: Callable[..., Any], passed: list[bool | None], lengths: list[int] | None = None) -> Any:
+    batch = make_batch(lengths or [1] * len(passed), passed=passed)
+    batch.prompt_group = torch.zeros(len(passed), dtype=torch.int64)
+    return batch
+
+
+def test_by_hand(make_batch: Callable[..., Any]) -> None:
+    batch = one_prompt(make_batch, [True, True, False])
+    reward = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), start=0.5, end=0.5).reward(batch)
+    assert reward.values.tolist() == pytest.approx([1.525, 1.175, 0])
+    assert reward.terms["difficulty"].tolist() == pytest.approx([2 / 3] * 3)
+    plain = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), alpha=0.0).reward(batch)
+    assert plain.values.tolist() == [1, 1, 0]
+    without = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), difficulty="none", start=1.0).reward(batch)
+    assert without.values.tolist() == pytest.approx([1.45, 1.15, 0])
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 1), st.booleans()), min_size=1, max_size=8), st.floats(0, 100))
+def test_wrong_is_worth_nothing_and_less_than_right(
+    make_batch: Callable[..., Any], rows: list[tuple[float, bool]], alpha: float
+) -> None:
+    batch = one_prompt(make_batch, [p for _, p in rows])
+    values = make("S036", scorer=Fixed([c for c, _ in rows]), alpha=alpha).reward(batch).values.tolist()
+    assert all(v >= 1 if p else v == 0 for v, (_, p) in zip(values, rows, strict=True))
+
+
+def test_a_group_that_is_all_right_still_says_something(make_batch: Callable[..., Any]) -> None:
+    batch = one_prompt(make_batch, [True, True, True], [10, 20, 30])
+    values = make("S036").value(batch).advantages[:, 0].tolist()
+    assert values[0] > 0 > values[2] and values[1] == pytest.approx(0, abs=1e-6)
+
+
+def test_the_schedule_goes_on_from_a_checkpoint(make_batch: Callable[..., Any]) -> None:
+    batch = one_prompt(make_batch, [True, False])
+    part = make("S036", scorer=Fixed([1.0, 1.0]), steps=2, difficulty="none", alpha=1.0)
+    seen = [part.reward(batch).values[0].item()]
+    again = make("S036", scorer=Fixed([1.0, 1.0]), steps=2, difficulty="none", alpha=1.0)
+    again.load_state_dict(part.state_dict())
+    seen += [again.reward(batch).values[0].item() for _ in range(3)]
+    assert seen == pytest.approx([2, 1.5, 1, 1])
+
+
+def test_relative_lengths(make_batch: Callable[..., Any]) -> None:
+    batch = one_prompt(make_batch, [True, True, True, False, None], [10, 20, 30, 1, 99])
+    reward = RelativeConciseness()(batch)
+    assert reward.values[:3].tolist() == pytest.approx([1, 0.55, 0.1])
+    assert RelativeConciseness()(one_prompt(make_batch, [True], [7])).values.tolist() == [1]
+    assert RelativeConciseness()(one_prompt(make_batch, [True, True], [0, 0])).values.tolist() == [1, 1]
+
+
+def test_an_engine_is_asked_about_right_responses_once(make_batch: Callable[..., Any]) -> None:
+    engine = Scorer()
+    batch = make_batch([1] * 5, passed=[True, True, True, True, False], texts=["a", "a", "b", "c", "d"])
+    batch.prompt_group = torch.zeros(5, dtype=torch.int64)
+    scorer = {"engine": engine, "template": "{solution}"}
+    reward = make("S036", scorer=scorer, difficulty="none").reward(batch)
+    assert engine.asked == ["a", "b", "c"]
+    assert reward.valid is not None and reward.valid.tolist() == [True, True, False, False, True]
+    assert reward.values.tolist() == pytest.approx([1.4, 1.4, 0, 0, 0])
+    assert isinstance(make("S036", scorer=engine).reward.members[0], EngineConciseness)
+
+
+def test_reading_and_pairs() -> None:
+    assert [read_score(t) for t in ("0.35", "Score: .9", "7", "0", "none")] == [0.35, 0.9, 1.0, 0.1, None]
+    assert keeps_pair([0.9, 0.7], [0.2]) and not keeps_pair([0.9, 0.6], [0.2]) and not keeps_pair([0.9], [])
+
+
+def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
+    bad: list[dict[str, Any]] = [{"alpha": -1.0}, {"steps": 0}, {"start": 2.0}]
+    bad.append({"scorer": {"engine": "x", "template": "no"}})
+    for options in bad:
+        with pytest.raises(UsageError):
+            make("S036", **options)
+    with pytest.raises(RunError, match=r"row 1.*task-1"):
+        make("S036", scorer=Fixed([0.5, float("nan")])).reward(one_prompt(make_batch, [True, True]))

@@ -1,0 +1,87 @@
+"""S108: the cascade by hand over real turns, what the sum prefers, and shares of completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from assay.errors import UsageError
+from assay.papers import make
+from assay.papers.s108_g_ra import TurnSum, completion, turn_rewards
+from assay.registry import build
+from assay.types import Span
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def episodes(batch: Any, rewards: list[list[dict[str, float]]], **meta: Any) -> Any:
+    """Give each response one token a turn, with these rewards."""
+    batch.episodes = [
+        replace(e, spans=tuple(Span("turn", t, t + 1, {"rewards": r}) for t, r in enumerate(turns)), meta=meta)
+        for e, turns in zip(batch.episodes, rewards, strict=True)
+    ]
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"), [((0, 0.3, 0.5), 0), ((1, 0.3, 0.5), 1.8), ((1, -0.1, 0.5), 0.9), ((1, 0.0, 0.5), 1)]
+)
+def test_the_cascade_by_hand(
+    make_batch: Callable[..., Any], levels: tuple[float, float, float], expected: float
+) -> None:
+    outcome, form, tools = levels
+    batch = make_batch([2], rewards=[float(outcome)], passed=[bool(outcome)])
+    batch = episodes(batch, [[{"format": form, "tools": tools / 2}, {"tools": tools / 2}]])
+    reward = make("S108").reward(batch)
+    assert reward.values.item() == pytest.approx(expected)
+    assert set(reward.terms) == {"outcome", "format", "tools"}
+
+
+def test_the_sum_prefers_to_spin_and_the_gate_to_submit(make_batch: Callable[..., Any]) -> None:
+    batch = make_batch([10, 3], rewards=[0.0, 0.5], passed=[False, True])
+    batch = episodes(batch, [[{"format": 0.1}] * 10, [{"format": 0.1}] * 3])
+    summed = {"name": "weighted", "terms": {"outcome": "verdict", "format": TurnSum("format")}}
+    assert build("reward", summed)(batch).values.tolist() == pytest.approx([1.0, 0.8])
+    assert make("S108").reward(batch).values.tolist() == pytest.approx([0, 0.8])
+    assert make("S108", gates={"outcome": 0.5}).reward(batch).values.tolist() == pytest.approx([0, 0.5]), "too high"
+    assert make("S108", gates={"outcome": -0.1}).reward(batch).values.tolist() == pytest.approx([1, 0.8]), "too low"
+
+
+def test_turns(make_batch: Callable[..., Any]) -> None:
+    batch = episodes(make_batch([3, 1, 0]), [[{"a": 1.0}, {}, {"a": 4.0}], [{"b": 1.0}], []])
+    assert TurnSum("a")(batch).values.tolist() == [5, 0, 0]
+    assert TurnSum("a", 0.5)(batch).values.tolist() == [3, 0, 0]
+    assert TurnSum("a", reduce="mean")(batch).values.tolist() == [2.5, 0, 0]
+    placed = TurnSum("a", placed=True)(batch)
+    assert placed.values.tolist() == [0, 0, 0]
+    assert placed.tokens is not None and placed.tokens[0].tolist() == [1, 0, 4]
+    disordered = replace(batch.episodes[0], spans=batch.episodes[0].spans[::-1])
+    assert turn_rewards(disordered, "a") == [(1, 1.0), (3, 4.0)]
+    with pytest.raises(UsageError, match="row 0"):
+        TurnSum("a")(episodes(make_batch([1]), [[{"a": float("nan")}]]))
+
+
+def test_an_abstention_has_no_reward(make_batch: Callable[..., Any]) -> None:
+    reward = make("S108").reward(episodes(make_batch([1, 1], passed=[None, False]), [[{"format": 1.0}], []]))
+    assert reward.valid is not None and reward.valid.tolist() == [False, True]
+
+
+def test_completion(make_batch: Callable[..., Any]) -> None:
+    batch = episodes(make_batch([1] * 4, passed=[True, False, False, None]), [[]] * 4, submitted=True)
+    batch.episodes[1] = replace(batch.episodes[1], meta={"modified": True})
+    assert completion(batch) == pytest.approx({"completed": 2 / 3, "modified": 1 / 3, "resolved": 1 / 3})
+    assert completion(make_batch([1], passed=[None])) == {}
+
+
+def test_what_cannot_be() -> None:
+    for make_it in (
+        lambda: make("S108", gates={"nothing": 1.0}),
+        lambda: make("S108", levels={}),
+        lambda: make("S108", discount=0.0),
+        lambda: TurnSum(""),
+    ):
+        with pytest.raises(UsageError):
+            make_it()

@@ -1,0 +1,107 @@
+"""S141: log-sigmoids by hand, conjunctions, where levels come from, and that only differences count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch, Reward
+from assay.errors import RunError, UsageError
+from assay.papers import make
+from assay.papers.s141_lsc import CentredRewards, level, with_levels
+from assay.types import Task
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Fixed:
+    def __init__(self, values: Any, valid: list[bool] | None = None):
+        self.values, self.valid = values, valid
+
+    def __call__(self, batch: Batch) -> Reward:
+        values = torch.as_tensor(self.values, dtype=batch.rewards.dtype)
+        return Reward(values, valid=None if self.valid is None else torch.tensor(self.valid), terms={"x": values})
+
+
+def test_by_hand(make_batch: Callable[..., Any]) -> None:
+    r = [-2.0, 0.0, 2.0, 6.0]
+    batch = make_batch([1] * 4)
+    got = make("S141", terms={"a": Fixed(r)}, references={"a": 1.0}).reward(batch)
+    assert got.values.tolist() == pytest.approx([-3.048587, -1.313262, -0.313262, -0.006715], abs=1e-6)
+    assert set(got.terms) == {"a", "a/centred"}
+    x = torch.tensor(r, dtype=torch.float64, requires_grad=True)
+    part = CentredRewards({"a": lambda b: Reward(x)}, {"a": 1.0})
+    (slopes,) = torch.autograd.grad(part(batch).values.sum(), x)
+    assert slopes.tolist() == pytest.approx([0.952574, 0.731059, 0.268941, 0.006693], abs=1e-6)
+
+
+def test_two_properties_are_a_conjunction(make_batch: Callable[..., Any]) -> None:
+    terms = {"a": Fixed([2.0, 6.0]), "b": Fixed([2.0, -2.0])}
+    values = make("S141", terms=terms, references={"a": 0.0, "b": 0.0}).reward(make_batch([1, 1])).values
+    assert values.tolist() == pytest.approx([-0.253856, -2.129404], abs=1e-6)
+    good = torch.sigmoid(torch.tensor([[2.0, 2.0], [6.0, -2.0]], dtype=torch.float64)).prod(1)
+    assert torch.allclose(values.exp(), good), "the probability of being better in both"
+
+
+@given(st.lists(st.floats(-20, 20), min_size=1, max_size=6), st.floats(-5, 5), st.floats(-50, 50))
+def test_shifting_reward_and_reference_together_changes_nothing(
+    make_batch: Callable[..., Any], r: list[float], c: float, shift: float
+) -> None:
+    batch = make_batch([1] * len(r))
+    plain = CentredRewards({"a": Fixed(r)}, {"a": c})(batch).values
+    shifted = CentredRewards({"a": Fixed([x + shift for x in r])}, {"a": c + shift})(batch).values
+    assert torch.allclose(plain, shifted, atol=1e-9)
+    # The same holds for a level taken from the group itself.
+    own = CentredRewards({"a": Fixed(r)})(batch).values
+    moved = CentredRewards({"a": Fixed([x + shift for x in r])})(batch).values
+    assert torch.allclose(own, moved, atol=1e-9)
+
+
+def test_where_levels_come_from(make_batch: Callable[..., Any]) -> None:
+    first = [float(i) for i in range(21)]
+    assert level(first) == pytest.approx(17)
+    assert level([3.0]) == 3
+    stored = with_levels(Task("s", "", meta={"x": 1}), {"a": first})
+    assert stored.meta == {"x": 1, "reward_reference": {"a": pytest.approx(17)}}
+    tasks = [Task("t", "")] * 21 + [stored]
+    batch = make_batch([1] * 22, tasks=tasks)
+    batch.prompt_group = torch.tensor([0] * 21 + [1])
+    part = CentredRewards({"a": Fixed([*first, 17.0])}, scale=2.0)
+    values = part(batch).values
+    half = -torch.log(torch.tensor(2.0, dtype=torch.float64))
+    assert torch.isclose(values[17], half) and torch.isclose(values[21], half)
+    # The level stays that of the first group, also after a checkpoint, when rewards have risen.
+    again = CentredRewards({"a": Fixed([100.0])}, scale=2.0)
+    again.load_state_dict(part.state_dict())
+    later = again(make_batch([1], tasks=tasks[:1])).values.item()
+    assert later == pytest.approx(torch.nn.functional.logsigmoid(torch.tensor((100.0 - 17) / 2)).item(), abs=1e-9)
+    numbered = make_batch([1], tasks=[Task("n", "", meta={"reward_reference": 1.0})])
+    assert CentredRewards({"a": Fixed([1.0])}, {"a": 5.0})(numbered).values.item() == pytest.approx(half.item())
+
+
+def test_an_abstention_sets_no_level(make_batch: Callable[..., Any]) -> None:
+    batch = make_batch([1, 1, 1], tasks=[Task("t", "")] * 3)
+    batch.prompt_group = torch.zeros(3, dtype=torch.int64)
+    part = CentredRewards({"a": Fixed([0.0, 1.0, 99.0], [True, True, False])}, quantile=1.0)
+    reward = part(batch)
+    assert part.first == {"t": {"a": 1.0}}
+    assert reward.valid is not None and reward.valid.tolist() == [True, True, False]
+    nothing = CentredRewards({"a": Fixed([9.0] * 3, [False] * 3)})
+    assert nothing(batch).values.isfinite().all() and nothing.first == {}
+
+
+def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
+    bad: list[dict[str, Any]] = [{"terms": {}}, {"references": {"x": 1.0}}, {"quantile": 1.1}, {"scale": 0.0}]
+    for options in bad:
+        with pytest.raises(UsageError):
+            make("S141", **options)
+    with pytest.raises(UsageError):
+        level([])
+    broken = make_batch([1], tasks=[Task("t", "", meta={"reward_reference": float("nan")})])
+    with pytest.raises(RunError, match="task t"):
+        make("S141").reward(broken)
