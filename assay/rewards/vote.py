@@ -1,0 +1,108 @@
+"""Final answers that say the same are one cluster; the largest cluster is what the responses vote for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from assay.batch import Batch
+from assay.types import Task
+from assay.verify.compare import same
+from assay.verify.extract import RULES, Fallback, Rule, extract
+from assay.verify.kind import KindVerifier
+
+Equal = Literal["exact", "same", "verifier"]
+Ties = Literal["first", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What a vote came to.
+
+    Attributes:
+        winner: index of the first answer of the largest cluster; ``None`` without a winner.
+        share: of the answers given, those in the largest cluster; 0 where there is none.
+        clusters: per answer the number of its cluster, from 0 in order of appearance; -1 for no answer.
+    """
+
+    winner: int | None
+    share: float
+    clusters: tuple[int, ...]
+
+
+def vote(answers: Sequence[str | None], equal: Callable[[int, int], bool], ties: Ties = "first") -> Vote:
+    """Cluster answers and return the vote.
+
+    An answer joins the first cluster whose first member it equals: an equivalence test that is not transitive gives
+    clusters that depend on the order.
+
+    Args:
+        answers: ``None`` or an empty text does not vote.
+        equal: told the indices of a cluster's first member and of another answer.
+        ties: between largest clusters: the ``first`` to appear wins, or ``none``.
+    """
+    firsts: list[int] = []
+    sizes: list[int] = []
+    clusters: list[int] = []
+    for i, answer in enumerate(answers):
+        if not answer:
+            clusters.append(-1)
+            continue
+        mine = next((k for k, first in enumerate(firsts) if answers[first] == answer or equal(first, i)), len(firsts))
+        if mine == len(firsts):
+            firsts.append(i)
+            sizes.append(0)
+        sizes[mine] += 1
+        clusters.append(mine)
+    if not sizes:
+        return Vote(None, 0.0, tuple(clusters))
+    best = max(sizes)
+    tied = ties == "none" and sizes.count(best) > 1
+    return Vote(None if tied else firsts[sizes.index(best)], best / sum(sizes), tuple(clusters))
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """How the responses of a batch vote.
+
+    Args:
+        rules, fallback: where an answer stands, see :func:`~assay.verify.extract.extract`.
+        equal: when two answers are one: the ``exact`` text, the ``same`` text or number
+            (:func:`~assay.verify.compare.same`), or by the task's own ``verifier``, given one as the reference.
+        ties: see :func:`vote`.
+    """
+
+    rules: tuple[Rule, ...] = RULES
+    fallback: Fallback = "line"
+    equal: Equal = "same"
+    ties: Ties = "first"
+    _verify: KindVerifier = field(default_factory=KindVerifier, init=False, repr=False, compare=False)
+
+    def answers(self, batch: Batch) -> list[str | None]:
+        """Return the final answer of each response, ``None`` or empty where it has none."""
+        return [extract(e.text, self.rules, self.fallback) for e in batch.episodes]
+
+    def of(self, batch: Batch, rows: Sequence[int], answers: Sequence[str | None]) -> Vote:
+        """Return the vote of the responses at ``rows``; its ``winner`` is a row of the batch."""
+        mine = [answers[i] for i in rows]
+        found = vote(mine, lambda a, b: self.agree(batch, rows[a], rows[b], answers), self.ties)
+        return found if found.winner is None else replace(found, winner=rows[found.winner])
+
+    def agree(self, batch: Batch, label: int, row: int, answers: Sequence[str | None]) -> bool:
+        """Say whether the answer of ``row`` is that of ``label``; no answer agrees with nothing."""
+        wanted, given = answers[label], answers[row]
+        if not wanted or not given:
+            return False
+        return wanted == given or self._test(batch.tasks[label], wanted, given, batch.episodes[row].text)
+
+    @cached_property
+    def _test(self) -> Callable[[Task, str, str, str], bool]:
+        if self.equal == "exact":
+            return lambda task, wanted, given, response: wanted == given
+        if self.equal == "same":
+            return lambda task, wanted, given, response: same(given, wanted)
+        return lambda task, wanted, given, response: (
+            self._verify(replace(task, reference=wanted), response).passed is True
+        )

@@ -1,0 +1,90 @@
+"""Unsupervised rewards: certainties by hand and by exact sums, frequencies, sharpening and the collapse step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.papers.s023_urlvr import collapse_step, sharpened
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.intrinsic import Certainty, Frequency
+from assay.signals.base import Models
+from assay.training.signals import compute_signals
+from assay.types import Task
+
+
+def test_sharpening_by_the_worked_numbers():
+    wanted = [0.644405, 0.831253, 0.930509, 0.973261, 0.989994, 0.996296]
+    assert sharpened(0.4, 1.0, 6) == pytest.approx(wanted, abs=1e-6)
+    p = 0.4
+    for found in sharpened(0.4, 0.7, 5):
+        p = p * math.exp(1 / 0.7) / (p * math.exp(1 / 0.7) + 1 - p)
+        assert found == pytest.approx(p)
+    # The gap to 1 shrinks by e^(-1/beta) a step.
+    late = sharpened(0.4, 1.0, 12)
+    assert (1 - late[-1]) / (1 - late[-2]) == pytest.approx(math.exp(-1), rel=1e-3)
+    with pytest.raises(UsageError, match="sharpened"):
+        sharpened(1.0, 1.0)
+
+
+def test_collapse_step():
+    assert collapse_step([0.9, 0.5, 0.009, 0.5]) == 2
+    assert collapse_step([0.9, 0.01]) is None and collapse_step([]) is None
+
+
+def test_certainties_against_the_policy_itself(make_batch):
+    policy = TabularPolicy(Tree.uniform(3, 2))
+    with torch.no_grad():
+        policy.logits.copy_(torch.from_numpy(np.random.default_rng(0).standard_normal(tuple(policy.logits.shape))))
+    batch = make_batch([2, 2, 0])
+    batch.tokens[:] = torch.tensor([[0, 2], [1, 1], [0, 0]])
+    for episode, row in zip(batch.episodes, batch.tokens, strict=True):
+        episode.tokens[:] = row[: len(episode.tokens)].numpy()
+    kinds = ("self_certainty", "token_entropy", "trajectory_entropy", "probability")
+    parts = {kind: Certainty(kind) for kind in kinds}
+    compute_signals(batch, frozenset().union(*(p.needs for p in parts.values())), Models(policy))
+    for i, path in enumerate(([0, 2], [1, 1])):
+        nodes = [0, int(policy.tree.children[0, path[0]])]
+        logp = [torch.log_softmax(policy.logits[n].detach(), -1) for n in nodes]
+        own = [float(row[t]) for row, t in zip(logp, path, strict=True)]
+        wanted = {
+            "self_certainty": np.mean([float(-row.mean()) for row in logp]),
+            "token_entropy": np.mean([float((row.exp() * row).sum()) for row in logp]),
+            "trajectory_entropy": np.mean(own),
+            "probability": math.exp(sum(own)),
+        }
+        found = {kind: part(batch).values[i].item() for kind, part in parts.items()}
+        assert found == pytest.approx(wanted, abs=1e-5)
+    assert all(part(batch).valid.tolist() == [True, True, False] for part in parts.values())
+
+
+def test_the_probability_prefers_short_responses_and_the_mean_does_not(make_batch):
+    batch = make_batch([1, 3])
+    batch.signals = {"policy_logprobs": torch.full((2, 3), -0.2, dtype=torch.float64)}
+    short, long = Certainty("probability")(batch).values.tolist()
+    assert (short, long) == pytest.approx((math.exp(-0.2), math.exp(-0.6)))
+    assert Certainty("trajectory_entropy")(batch).values.tolist() == pytest.approx([-0.2, -0.2])
+
+
+def test_frequencies(make_batch):
+    tasks = [Task("t", "?", "4")] * 5
+    batch = make_batch(
+        [1] * 5, [0.0] * 5, passed=[True, True, False, False, None], tasks=tasks, texts=["4", "4.0", "5", "", "4"]
+    )
+    batch.prompt_group[:] = 0
+    found = Frequency()(batch)
+    assert found.values.tolist() == pytest.approx([2 / 3, 2 / 3, 1 / 3, 0, 0])
+    assert found.valid.tolist() == [True] * 4 + [False]
+
+
+@pytest.mark.parametrize("reward", ["majority", "frequency", "other_wordings", "self_certainty", "probability"])
+def test_every_reward_by_name(reward):
+    method = make_method("grpo", reward={"name": "S023", "reward": reward}).reward
+    assert type(method).__name__ in {"MajorityVote", "Frequency", "Certainty"}
+    with pytest.raises(UsageError, match="reward"):
+        make_method("grpo", reward={"name": "S023", "reward": "luck"})
