@@ -29,7 +29,7 @@ def con_rag(
     for every response. Advantages are standardised within the responses to a wording (or, ``together``, to all). The
     wordings stand in ``task.meta[key]``, each with the documents that were retrieved for it; the run's group is shared
     between them (24 are four for each of six). The consistency of a system before and after is measured by
-    :func:`assay.rewards.paraphrase_similarity.consistency` and :func:`~assay.rewards.similarity.retrieval_consistency`.
+    :func:`assay.rewards.paraphrase_similarity.consistency` and by ``retrieval_consistency`` beside it.
 
     Args:
         measure: sim, see :class:`assay.rewards.paraphrase_similarity.GroupSimilarity`.
