@@ -217,7 +217,7 @@ def test_with_an_output_row_of_its_own_the_verdict_hardly_touches_the_responses(
         policy.head.weight.add_(0.1 * slope)
     after = policy.forward(batch, {name}, 0.7)
     moved = (after.logprobs - before.logprobs).abs()[batch.mask].mean()
-    assert float((after.live[name][0] - before.live[name][0]).detach()) > 5 * float(moved)
+    assert float((after.live[name][0] - before.live[name][0]).detach()) > 5 * float(moved.detach())
 
 
 def test_it_runs_through_every_phase(tmp_path: Path):
