@@ -27,8 +27,9 @@ not show a claim says nothing against the paper at its own scale.
 
 Some claims were run twice, because in the first run both arms ended at a ceiling or took the edge of the sweep: the
 sweep was then widened, the verifier made noisy or the measure changed to the mean over training, alike for both arms
-(S002, S014, S016, S017, S064, S067, S069, S078, S088, S096, S135, S200, S205, S221). What is here is the last run. S055 and S081 were
-moved to another setting, and given more seeds after a first look, so that their intervals are narrower than they should be.
+(S002, S014, S016, S017, S064, S067, S069, S078, S088, S096, S135, S200, S205, S221). What is here is the last run.
+S055 and S081 were moved to another setting and given more seeds after a first look: their intervals are narrower than
+they should be.
 """
 
 
