@@ -271,3 +271,10 @@ def test_no_math500_answer_is_accepted_for_another_number():
         for answer in (*list(values.values())[::3], *others):
             if number(answer) not in (None, value):
                 assert judge(reference, f"\\boxed{{{answer}}}").passed is False, (reference, answer)
+
+
+@pytest.mark.parametrize(
+    "response", ["MOINS", "minus", "moins moins", "plus", "negative", "point", r"\boxed{menos}", "minus a"]
+)
+def test_a_sign_in_words_without_a_number_is_no_number(response):
+    assert build("verify", "math")(Task("t", "", "1/2", "math"), response).passed is False

@@ -76,7 +76,9 @@ def number_words(text: str) -> Fraction | None:
     sign = 1
     if words[0] in _MINUS:
         sign, words = -1, words[1:]
-    spoken = foreign_number("".join(words)) if words and words[0] not in _UNITS else None
+    if not words:
+        return None
+    spoken = foreign_number("".join(words)) if words[0] not in _UNITS else None
     if spoken is not None:
         return Fraction(sign * spoken)
     if words[0] in ("minus", "negative"):
