@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_CASES = re.compile(r"\\begin\{cases\}(.*?)\\end\{cases\}", re.DOTALL)
+_BEGIN, _END = r"\begin{cases}", r"\end{cases}"
 _ROW = re.compile(r"\\\\(?:\[[^\]]*\])?")
 _TEXT = re.compile(r"\\(?:text|textrm|textit|mbox|mathrm|operatorname)\s*\{([^{}]*)\}")
 _SPACE = re.compile(r"\\(?:[,;:! ]|quad|qquad)|~")
@@ -17,15 +17,19 @@ _REST = re.compile(
 )
 MOST = 12
 """Pieces that are compared."""
+LONGEST = 2000
+"""Characters of a table that is looked at."""
 
 
 def pieces(text: str) -> list[tuple[str, str]] | None:
     """Return expression and condition of each piece of a ``cases`` table, ``None`` if the text holds no such table."""
-    found = _CASES.search(text)
-    if found is None:
+    # Not by one pattern, which would look for the end anew from every beginning.
+    _before, begun, rest = text.partition(_BEGIN)
+    table, ended, _after = rest.partition(_END)
+    if not begun or not ended or len(table) > LONGEST:
         return None
     rows = []
-    for row in _ROW.split(found[1]):
+    for row in _ROW.split(table):
         if not row.strip():
             continue
         cells = [_SPACE.sub(" ", _TEXT.sub(r" \1 ", cell)).strip(" ,.;$\n\t") for cell in row.split("&")]
