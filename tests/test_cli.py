@@ -36,7 +36,7 @@ def called(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def shell(line: str, unbuffered: str = "") -> subprocess.CompletedProcess[str]:
     """Run a line of shell with ``assay`` standing for this interpreter's command."""
-    line = line.replace("assay ", f"{sys.executable} -m assay.cli ")
+    line = line.replace("assay ", f"{sys.executable} -m assay ")
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=environment)
 

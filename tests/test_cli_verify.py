@@ -226,7 +226,7 @@ def test_stopped_and_continued(capfd: pytest.CaptureFixture[str], mine: Path, nu
     arguments = ["mine_for_cli:check", "nap=0.003", str(file), "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     with subprocess.Popen(
-        [sys.executable, "-m", "assay.cli", "verify", *arguments],
+        [sys.executable, "-m", "assay", "verify", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
