@@ -67,6 +67,8 @@ class MethodConfig(_Section):
 
     name: str = "grpo"
     """``grpo`` or the id of a paper."""
+    options: dict[str, Any] = {}
+    """Of the paper's method, as ``assay papers show`` lists them."""
     curriculum: Spec | None = None
     rollout: Spec | None = None
     reward: Spec | None = None

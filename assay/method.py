@@ -95,18 +95,21 @@ def _remembers(part: Any) -> bool:
     return hasattr(part, "state_dict") and not hasattr(part, "learn")
 
 
-def make_method(name: str | Method = "grpo", **parts: Any) -> Method:
+def make_method(name: str | Method = "grpo", options: Mapping[str, Any] | None = None, **parts: Any) -> Method:
     """Return a method with the given seams replaced.
 
     Args:
         name: ``"grpo"``, the id of a paper, or a method already made.
+        options: of the paper's method.
         parts: per seam a name, a table with ``name`` and options, a table without ``name`` that changes options of the
             method's own part, the id of a paper for what it puts there, or a part; ``None`` keeps the method's own.
 
     Raises:
         UsageError: unknown method, part or option; an objective that would ignore what the credit computes.
     """
-    method = name if isinstance(name, Method) else _named(name)
+    if isinstance(name, Method) and options:
+        raise UsageError(f"method.options ({', '.join(options)}) are for a method named by its id, not for one made")
+    method = name if isinstance(name, Method) else _named(name, options or {})
     given = {seam: spec for seam, spec in parts.items() if spec is not None}
     for seam, spec in given.items():
         if isinstance(spec, Mapping) and "name" not in spec:
@@ -151,13 +154,15 @@ def _check_pair(credit: Any, objective: Any, asked: bool) -> None:
         )
 
 
-def _named(name: str) -> Method:
+def _named(name: str, options: Mapping[str, Any]) -> Method:
     from assay import papers
 
     if name == "grpo":
+        if options:
+            raise UsageError(f"method 'grpo' has no option {next(iter(options))!r}: set those of its parts, by seam")
         return Method()
     try:
-        return papers.make(name)
+        return papers.make(name, **options)
     except UsageError:
         if difflib.get_close_matches(name.lower(), ["grpo"], cutoff=0.7):
             raise UsageError(f"no method is called {name!r}; did you mean 'grpo'?") from None

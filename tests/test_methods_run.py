@@ -8,6 +8,8 @@ import torch
 from running import metrics, run, weights
 
 from assay.batch import Batch
+from assay.errors import UsageError
+from assay.method import make_method
 from assay.registry import names
 from assay.training.update import whole_groups
 
@@ -47,3 +49,15 @@ def test_groups_stay_whole_when_asked() -> None:
     batch.group = torch.tensor([0, 0, 1, 1, 1, 2])
     parts = [torch.tensor([0]), torch.tensor([1, 2]), torch.tensor([3, 4, 5])]
     assert [p.tolist() for p in whole_groups(parts, batch)] == [[0, 1], [2, 3, 4], [5]]
+
+
+def test_a_papers_own_options_are_part_of_the_recipe(tmp_path: Path) -> None:
+    made = make_method("S014", options={"right_high": 0.5})
+    assert getattr(made.objective, "right_high") == 0.5  # noqa: B009  the protocol does not know it
+    trained(tmp_path / "run", name="S014", options={"right_high": 0.5})
+    with pytest.raises(UsageError, match="right_hig"):
+        make_method("S014", options={"right_hig": 0.5})
+    with pytest.raises(UsageError, match="by seam"):
+        make_method("grpo", options={"clip_high": 0.3})
+    with pytest.raises(UsageError, match="named by its id"):
+        make_method(made, options={"right_high": 0.3})
