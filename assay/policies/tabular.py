@@ -223,7 +223,7 @@ class TabularPolicy:
         Raises:
             UsageError: an episode is no path of the tree, or the temperature is not positive.
         """
-        device = self.logits.device
+        device = self._device
         lengths = torch.tensor([len(e.tokens) for e in batch.episodes], dtype=torch.int64)
         tokens = batch.tokens.cpu()
         nodes = self.tree.walk(tokens, lengths, self.starts([e.prompt for e in batch.episodes])).to(device)
@@ -304,7 +304,7 @@ class TabularPolicy:
         tokens = pad(rows, int(sizes.max()), np.int64)
         nodes = self.tree.walk(tokens, sizes, self.starts(prompts))
         inside = torch.arange(tokens.shape[1]) < sizes[:, None]
-        device = self.logits.device
+        device = self._device
         return padded(self.log_policy(temperature)[nodes.to(device), tokens.to(device)][inside.to(device)], lengths)
 
     def candidates(
@@ -483,20 +483,25 @@ class TabularPolicy:
         return self.episodes(self.tree.tokens[leaves], self.tree.lengths[leaves], temperature)
 
     @property
+    def _device(self) -> torch.device:
+        # Not that of ``logits``, which other policies on a tree compute anew whenever they are asked for them.
+        return next(self.module.parameters()).device
+
+    @property
     def _legal(self) -> Bool[Tensor, "K W"]:
-        return (self.tree.children != 0).to(self.logits.device)
+        return (self.tree.children != 0).to(self._device)
 
     @property
     def _nodes(self) -> Int[Tensor, "L D"]:
-        return self.tree.nodes.to(self.logits.device)
+        return self.tree.nodes.to(self._device)
 
     @property
     def _tokens(self) -> Int[Tensor, "L D"]:
-        return self.tree.tokens.to(self.logits.device)
+        return self.tree.tokens.to(self._device)
 
     @property
     def _inside(self) -> Bool[Tensor, "L D"]:
-        return (torch.arange(self.tree.depth) < self.tree.lengths[:, None]).to(self.logits.device)
+        return (torch.arange(self.tree.depth) < self.tree.lengths[:, None]).to(self._device)
 
     def _rewards(self, rewards: Float[Tensor, "L"] | None) -> Float[Tensor, "L"]:
         return (self.tree.rewards if rewards is None else rewards).to(self.logits)

@@ -305,9 +305,18 @@ class Answering(TabularPolicy):
         self.tree, self.paths = shape.forest(correct)
         self.inner, self.out = torch.nn.Parameter(inner), torch.nn.Parameter(out)
         self.module = torch.nn.ParameterDict({"inner": self.inner, "out": self.out})
+        self._kept: tuple[tuple[int, int], Tensor] | None = None
 
     @property
     def logits(self) -> Tensor:  # type: ignore[override]
+        if torch.is_grad_enabled():
+            return self._table()
+        now = self.inner._version, self.out._version
+        if self._kept is None or self._kept[0] != now:
+            self._kept = now, self._table()
+        return self._kept[1]
+
+    def _table(self) -> Tensor:
         z = _logits(self.inputs, self.inner, self.out).flatten(0, 1)
         # The root and the digits of a question's number, which are no decisions of the policy's.
         return torch.nn.functional.pad(z, (0, 0, 1, len(self.tree.children) - 1 - len(z)))
