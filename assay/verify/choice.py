@@ -74,6 +74,8 @@ class Choice:
         answer = extract(response, self.rules, self.fallback)
         if answer is None or not answer.strip():
             return Verdict.wrong("no final answer found")
+        if not several and extract(response, self.rules, "none") is None and choice_text.listing(response, labelled):
+            return Verdict.wrong("lists several options")
         reading = self._read(answer, labelled, several)
         if (clash := self._followed(answer, response, labelled)) is not None:
             return Verdict.wrong(f"{answer} with the text of {clash}")

@@ -143,3 +143,16 @@ def contained(text: str, options: Mapping[str, str]) -> frozenset[str]:
             found.add(key)
         text = pattern.sub(" ", text)
     return frozenset(found)
+
+
+_ENTRY = re.compile(r"\W{0,4}([A-Za-z0-9]{1,3})\W{0,3}[).:]\W{0,3}\s")
+
+
+def listing(response: str, options: Mapping[str, str]) -> bool:
+    """Say whether a response ends in a list of options, one a line, without a word on which of them it is."""
+    lines = [line for line in response[-4000:].split("\n") if line.strip()]
+    if len(lines) < 2:
+        return False
+    entries = [_ENTRY.match(line) for line in lines[-2:]]
+    labels = [entry[1].upper() for entry in entries if entry is not None]
+    return len(set(labels)) == 2 and all(label in options for label in labels)

@@ -32,7 +32,8 @@ class Context:
     roman: Roman numerals are spoken of.
     numeral: the answer is to be a Roman numeral.
     unevaluated: an answer may be left as a product.
-    text: the question in plain spelling, without blanks.
+    text: the question in plain spelling, without blanks; ``question`` is it as it stands.
+    converted: a quantity is to be converted to the unit asked for, so that no other unit will do.
     digits: significant digits a rounded answer needs.
     """
 
@@ -53,6 +54,8 @@ class Context:
     numeral: bool = False
     unevaluated: bool = False
     text: str = ""
+    question: str = field(default="", hash=False, compare=False)
+    converted: bool = False
     digits: int = 6
 
 
@@ -65,6 +68,15 @@ _ASKED = re.compile(
     r"cubic )?[A-Za-z]{2,14}(?: per [a-z]{1,10}|/[a-z]{1,4}| squared| cubed)?)(?:\b|$)",
     re.I,
 )
+_CONVERTS = re.compile(r"[Cc]onvert|[Cc]hange|[Tt]urn|[Tt]ransform|[Ee]xpress|[Ww]rite|[Gg]ive")
+_CONVERTED = re.compile(
+    r"\b(?:convert|change|turn|transform|express|rewrite|write|give)\b(?:[^.?!]|\.(?=[0-9])){0,80}?\b(?:to|"
+    r"into|in|as)\s+((?:square |cubic )?"
+    r"[A-Za-zµ]{1,14}(?: per [a-z]{1,10}|/[a-z]{1,4}| squared| cubed|\^?[23]|[²³])?)(?=[\s.?!,]*(?:$|\.\s))",
+    re.I,
+)
+_NEAREST = re.compile(r"nearest (?:cent|penny|pence|paisa)", re.I)
+_MONEY = ((("$", 1),), (("€", 1),), (("£", 1),), (("₹", 1),))
 _APPROXIMATE = re.compile(
     r"approximat|round|nearest|decimal place|significant (?:figure|digit)|estimate|\\approx|≈|"
     r"to \w+ decimals|correct to",
@@ -72,7 +84,7 @@ _APPROXIMATE = re.compile(
 )
 _EXACT = re.compile(
     r"\bexact(?:ly)?\b|in terms of (?:\$?\\?pi|π)|(?:as an? |in )(?:common |reduced |"
-    r"simplified )?(?:fraction|surd|radical)|no decimals?|not (?:a )?decimal",
+    r"simplified )?(?:fraction|surd|radical)|(?:repeating|recurring|periodic) decimal|no decimals?|not (?:a )?decimal",
     re.I,
 )
 _SIMPLEST = re.compile(
@@ -144,15 +156,29 @@ def _base(question: str) -> int:
     return found
 
 
+def _says(low: str, question: str, pattern: re.Pattern[str], *words: str) -> bool:
+    """Search for a pattern every match of which holds one of ``words``; looking for words is much faster."""
+    return any(word in low for word in words) and pattern.search(question) is not None
+
+
 @functools.lru_cache(2048)
 def _context(question: str, digits: int, form: bool) -> Context:
     if not question.strip():
         return Context(digits=digits)
+    low = question.casefold()
     asked = None
     for match in _ASKED.finditer(question):
         unit = read_unit(match[1]) or lookup(match[1])
         if unit is not None and unit.known and (match[0][:2].lower() != "in" or len(match[1]) > 2):
             asked = unit
+    converted = False
+    if _CONVERTS.search(question):
+        for match in _CONVERTED.finditer(question):
+            unit = read_unit(match[1]) or lookup(match[1])
+            if unit is not None and unit.known and len(match[1]) > 1:
+                asked, converted = unit, True
+    if asked is not None and asked.factor < 1 and asked.dimension in _MONEY and _NEAREST.search(question):
+        asked = None  # "to the nearest cent" is a price in dollars
     options: dict[str, str] = {}
     if re.search(r"\(?A[).:]", question):
         for match in _OPTION.finditer(question):
@@ -163,19 +189,51 @@ def _context(question: str, digits: int, form: bool) -> Context:
         asked,
         options,
         _APPROXIMATE.search(question) is not None,
-        _EXACT.search(question) is not None,
+        _says(low, question, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal"),
         re.search(r"percent|%|per cent", question, re.I) is not None,
-        _CHANCE.search(question) is not None,
+        _says(low, question, _CHANCE, "probab", "chance", "likel"),
         _INTERVAL.search(question) is not None,
         _EQUATION.search(question) is not None,
-        _base(question),
-        form and _SIMPLEST.search(question) is not None,
-        form and _FACTORED.search(question) is not None,
-        form and _EXPANDED.search(question) is not None,
-        _ORDERED.search(question) is not None,
-        "roman" in question.casefold(),
-        form and _ROMAN.search(question) is not None,
-        _UNEVALUATED.search(question) is not None,
+        _base(question) if any(word in low for word in ("base", "bin", "oct", "hex")) else 0,
+        form and _says(low, question, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible"),
+        form and _says(low, question, _FACTORED, "factor"),
+        form and _says(low, question, _EXPANDED, "expand", "multiply"),
+        _says(
+            low,
+            question,
+            _ORDERED,
+            "order",
+            "sort",
+            "arrang",
+            "sequence",
+            "cending",
+            "respectively",
+            "decrypt",
+            "permutation",
+            "creasing",
+            "next",
+            "rank",
+        ),
+        "roman" in low,
+        form and _says(low, question, _ROMAN, "roman"),
+        _says(
+            low,
+            question,
+            _UNEVALUATED,
+            "form",
+            "product",
+            "power",
+            "factor",
+            "binomial",
+            "expression",
+            "quotient",
+            "simplif",
+            "evaluat",
+            "multipl",
+            "comput",
+        ),
         plain(question).replace(" ", "") if len(question) < 4000 else "",
+        question,
+        converted,
         digits,
     )

@@ -44,6 +44,28 @@ _WITHOUT = re.compile(r"(?:[a-z] ?∈ ?)?[Rℝ] ?[\\∖-] ?(?=[\[{(⦃])")
 _REST = re.compile(r"[-0-9a-z\s<>=!./√π{}\\∞^|,]+")
 
 
+_LESS = re.compile(
+    r"(?P<base>.{3,90}?),?\s(?:except|excluding|other than|but not|but|apart from|besides|without)(?: for| "
+    r"when| at| where)?\s"
+    r"(?P<points>[^<>]{1,40})"
+)
+
+
+def _without_points(text: str, match: re.Match[str]) -> str | None:
+    """``x >= 2 except x = 3`` and ``[2, ∞) without 3``."""
+    points = [_POINT.fullmatch(p.strip()) for p in re.split(r"\sand\s|\sor\s|,", match["points"]) if p.strip()]
+    base = text[: match.end("base")]
+    if not points or not all(points):
+        return None
+    if base[:1] in "[(" and "," in base:
+        return f"{base} ∖ ⦃{', '.join(p[1] for p in points if p)}⦄"
+    said = real_set(base) or base
+    name = re.search(r"\b[a-z]\b(?=\s?[<>≤≥])", said)
+    if name is None or not re.search("[<>≤≥]", said):
+        return None
+    return f"{said} and " + " and ".join(f"{name[0]} != {p[1]}" for p in points if p)
+
+
 def real_set(text: str) -> str | None:
     """Return relations or an interval for the words of ``text``, ``None`` if they describe no set of real numbers."""
     if len(text) > 160:
@@ -57,6 +79,8 @@ def real_set(text: str) -> str | None:
         name = match["name"] or "x"
         points = [_POINT.fullmatch(p.strip()) for p in re.split(r"\sand\s|\sor\s|,", match["points"]) if p.strip()]
         return " and ".join(f"{name} != {p[1]}" for p in points if p) if points and all(points) else None
+    if (match := _LESS.fullmatch(low)) is not None and (reduced := _without_points(text, match)) is not None:
+        return reduced
     subject = _SUBJECT.match(low)
     rest = low[subject.end() :].strip() if subject is not None else low
     name = next((g for g in subject.groups() if g), "x") if subject is not None else "x"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+import unicodedata
 
 # What no reader sees beside HTML's comments: Markdown's, and whole lines of LaTeX's.
 _UNSEEN_LINE = re.compile(r"^\[//\]: ?# .*$|^[ \t]*%.*$", re.MULTILINE)
@@ -26,6 +28,31 @@ _HEADING = re.compile(
     r"(?:[ \t]*(?:[-*•+]|[0-9]{1,2}[.)])[ \t][^\n]{1,60}\n?){2,40}\s{0,20}\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
+_QUOTED = re.compile(
+    r"(?<=:)([ \t*_]{0,4}\n\s{0,4})>[ \t]?(?=[^\s>=][^\n]{0,300}(?:\n|$))|"
+    r"^>[ \t]?(?=[*_$\w#])(?=[^\n]{0,200}[A-Za-z]{3})",
+    re.M,
+)
+"""The mark of a quotation in Markdown: after a colon, or before words."""
+_BRACKETED = re.compile(
+    r"^\[((?:final )?(?:answer|result) ?[:=][^\[\]\n]{1,120})\][ \t]*$", re.IGNORECASE | re.MULTILINE
+)
+_EMPHASISED = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|sc)?|mathbf|emph)\s?\{\s?((?:the )?(?:final )?(?:answer|result)\s?(?:is)?\s?:?)\s?\}",
+    re.IGNORECASE,
+)
+_EQUALS = re.compile(r"\b((?:final )?answer)[*_]{0,3}[ \t]?=(?!=)(?=[^=\n]{1,60}\s*\Z)", re.IGNORECASE)
+_RESULT = re.compile(
+    r"^(?:\*\*|__)(?:the )?(?:final )?(?:answer|result)[:.]?(?:\*\*|"
+    r"__):?[ \t]*\n\s{0,20}([-*•][ \t])?(?=[^\n]{1,200}\s{0,20}\Z)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PICTURES = re.compile(
+    r"[∎■◻\u2700-\u2712\u2714\u2728\u2705\u2600-\u2604\u263a\U0001f300-\U0001f44d\U0001f44f-\U0001f5ff\U0001f600-\U0001f64f"
+    r"\U0001f680-\U0001f6aa\U0001f6ac-\U0001faff\ufe0f]"
+)
+"""Tombstones and friendly pictures; crosses and signs of refusal are none."""
+_LEADING = re.compile(r"^[ \t]*(?:[➡👉🎯✅☑✔🏁🔹▶►→⇒⟹∴]\ufe0f?[ \t]*)+(?=\S)", re.MULTILINE)
 _PRICE_END = re.compile(r"(?<=[0-9])/-(?=\W|$)")
 _FENCE = re.compile(r"\s*```\s*$")
 KEYS = ("final_answer", "answer")
@@ -50,12 +77,53 @@ def undress(response: str) -> str:
         text = _FBOX.sub(r"\\boxed", _FRAME.sub("", text))
     if "|" in text:
         text = _ROW.sub(r"Final answer: \1", text)
+    if not text.isascii():
+        text = _LEADING.sub("", text.translate(_digits()))
+    text = _without_end(text)
+    if ">" in text:
+        text = _QUOTED.sub(lambda m: m[1] or "", text)
+    named = "nswer" in text or "NSWER" in text or "esult" in text or "RESULT" in text
+    if named and "[" in text:
+        text = _BRACKETED.sub(r"\1", text)
+    if named and ("\\text" in text or "\\math" in text or "\\emph" in text):
+        text = _EMPHASISED.sub(r"\1", text)
+    if named and "=" in text:
+        text = _EQUALS.sub(r"\1:", text)
     text = _ANNOUNCED.sub(r"\1Answer:", text)
+    if named and ("**" in text or "__" in text):
+        text = _RESULT.sub(lambda m: "Answer: " + _bullet(text, m[1] or ""), text)
     if "#" in text:
         text = _HEADING.sub("Answer: ", text)
     if "/-" in text:
         text = _PRICE_END.sub("", text)
     return _from_json(text)
+
+
+def _without_end(text: str) -> str:
+    """Leave out tombstones, friendly pictures and rules at the end."""
+    while True:
+        text = text.rstrip()
+        if text[-1:] and not text[-1].isascii() and _PICTURES.match(text[-1]):
+            text = text[:-1]
+        elif (
+            text.endswith(("---", "***", "___"))
+            and (line := text.rpartition("\n")[2].strip())
+            and not line.strip(line[0])
+        ):
+            text = text[: -len(line)]
+        else:
+            return text
+
+
+def _bullet(text: str, mark: str) -> str:
+    """A bullet, unless the text has no other: then ``- 5`` is a number."""
+    return "" if mark[:1] != "-" or len(re.findall(r"^- ", text, re.MULTILINE)) > 1 else mark
+
+
+@functools.cache
+def _digits() -> dict[int, str]:
+    """The decimal digits of all scripts, as those of ASCII."""
+    return {c: str(unicodedata.digit(chr(c))) for c in range(0x80, 0x20000) if unicodedata.category(chr(c)) == "Nd"}
 
 
 def _uncommented(text: str) -> str:

@@ -11,6 +11,7 @@ from assay.verify.math.context import Context
 from assay.verify.math.form import in_form
 from assay.verify.math.forms import in_base
 from assay.verify.math.latex import plain
+from assay.verify.math.measured import same_measured
 from assay.verify.math.nodes import PI, mentions, substituted, variables
 from assay.verify.math.read import read
 from assay.verify.math.restated import restated
@@ -28,7 +29,8 @@ from assay.verify.math.values import (
 from assay.verify.math.words import roman
 
 _MIXED = re.compile(
-    r"[\s*$]*(-?[0-9]{1,15})\s(?:and|&|\\text\s?\{\s?and\s?\})\s\$?(?=(?:[0-9]{1,15}\s?/\s?[0-9]{1,15}|\\[dt]?frac\s?\{[0-9]{1,15}\})|[½¼¾⅐-⅞])"
+    r"[\s*$]*(-?[0-9]{1,15})\s(?:and|&|\\text\s?\{\s?and\s?\})\s\$?(?=(?:[0-9]{1,15}\s?/\s?[0-9]{1,15}|"
+    r"\\[dt]?frac\s?\{[0-9]{1,15}\})|[½¼¾⅐-⅞])"
 )
 # The constant of integration, whatever it is called.
 _ALTERNATIVES = re.compile(r"\bor\b|\\lor|∨")
@@ -44,6 +46,8 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
 
 def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
     if reference == answer:
+        return True
+    if ("±" in reference or "pm" in reference or "+/-" in reference) and same_measured(reference, answer):
         return True
     if "C" in reference and _CONSTANT.search(reference) and (other := _CONSTANT.search(answer)) is not None:
         answer = f"{answer[: other.start()]}+ C"
@@ -73,9 +77,9 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
         return True
     if mathematical and _as_written(reference) == _as_written(answer):
         return True
-    if mathematical and isinstance(ours[0], Scalar) and (mixed := _MIXED.match(answer)) is not None:
+    if mathematical and isinstance(ours[0], Scalar) and (mixed := _MIXED.match(said := plain(answer))) is not None:
         # "2 and 1/2" may be two values; beside one number it is a mixed number.
-        return _reads_as(reference, f"{mixed[1]} {answer[mixed.end() :]}", ctx)
+        return _reads_as(reference, f"{mixed[1]} {said[mixed.end() :]}", ctx)
     if "pi" in reference or "π" in reference:
         renamed = _with_parameter(ours[0], theirs)
         if renamed is not None and same(ours[0], renamed, ctx):

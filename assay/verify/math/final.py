@@ -12,11 +12,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from assay.verify.extract import SPANS, Span, finder, open_tag
+from assay.verify.math.against import led_against
 from assay.verify.math.context import Context
 from assay.verify.math.equal import matches
+from assay.verify.math.foreign_doubt import CORRECTED
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.stance import ATTRIBUTED
-from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, unmarked, whole
+from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, contrasted, unmarked, whole
 from assay.verify.math.values import RealSet, Text, Truth
 
 MAX_RESPONSE = 100_000
@@ -24,13 +26,14 @@ MAX_RESPONSE = 100_000
 
 
 _CORRECTION = re.compile(
-    r"\b(?:wait|actually|correct(?:ion|ing|ed)?|mistake|error|instead|rather|recheck|re-check|hmm|sorry|oops|scratch|redo|"
-    r"re-?evaluat\w+|re-?calculat\w+|re-?consider\w*|double[- ]check\w*|wrong|incorrect|not right|"
+    r"\b(?:wait|actually|correct(?:ion|ing|ed)?|mistake|error|instead|rather|recheck|re-check|hmm|sorry|oops|"
+    r"scratch|redo|"
+    r"make that|re-?evaluat\w+|re-?calculat\w+|re-?consider\w*|double[- ]check\w*|wrong|incorrect|not right|"
     r"no,|let me re\w+|let me check|final answer|finally|"
     r"in conclusion|to conclude|therefore|thus|hence|in total|altogether|combin\w+|revis\w+|i meant?|on second thought|"
     r"all together|overall|substitut\w+|reflection|change my|changed my|revise|redone|redoing|"
     r"after check\w*|however|but |so the (?:final )?answer|now (?:we|that))\b|等等|不对|更正|所以|因此|最终|"
-    r"espera|corrección|attends|moment|nein",
+    r"espera|corrección|attends|moment|nein|" + CORRECTED,
     re.IGNORECASE,
 )
 _DENIED = re.compile(
@@ -44,6 +47,13 @@ _DOUBTED = re.compile(
     r"unlikely|possible|candidate|disagree|deny|denies)\b[^.,;:\n]{0,40}$",
     re.IGNORECASE,
 )
+_SO_THE = re.compile(
+    r"\b(?:is|are|was|were) (?:clearly |simply |just )?(?:wrong|false|mistaken|incorrect),? (?:and|so|hence|"
+    r"thus|therefore)\b",
+    re.IGNORECASE,
+)
+"""Where a doubt about something else ends: "so the claim is wrong and the answer is 5"."""
+_CUT = re.compile(r"(?:[0-9$)}],|\b(?:minus|plus|times|divided|over|and|or|und|y|et))[\s$]*$", re.IGNORECASE)
 _OR = re.compile(r"(?:\bor|\boder|\bou|或|或者|\bили)\s*[$\\(\[*]*$", re.IGNORECASE)
 _EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|for instance|similar|sample|template|format(?:ted)?|such as|textbook|trial|look(?:s|"
@@ -156,12 +166,15 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
     # "The answer is not \boxed{5}" denies what it marks.
     if DENIAL.search(text[max(span.begin - 24, 0) : span.begin]):
         return Missing("the marked answer is denied")
-    if rule == "phrase" and _DENIED.match(content) and not _no_solution(content):
+    if rule == "phrase" and (meant := contrasted(content)) is not None:
+        content = meant
+    elif rule == "phrase" and _DENIED.match(content) and not _no_solution(content):
         rest = text[span.over :].strip(" .\n")
         return unmarked(rest) if rest else Missing("the answer is denied")
     if rule == "phrase" and (
-        _DOUBTED.search(text[max(span.begin - 80, 0) : span.begin])
+        _DOUBTED.search(_SO_THE.split(text[max(span.begin - 80, 0) : span.begin])[-1])
         or (UNFINISHED.search(content) and not whole(content))
+        or (_CUT.search(content) and not text[span.over :].strip(" .*$"))
     ):
         return Missing("the answer is doubted or cut")
     different = [
@@ -172,6 +185,7 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         and not _DENIED.match(m)
         and not DENIAL.search(text[max(s.begin - 24, 0) : s.begin])
         and not ATTRIBUTED.search(lead := _lead(text, s))
+        and not led_against(lead)
         and not (r != "phrase" and _EXAMPLE.search(lead) and not _EXAMPLE.search(_lead(text, span)))
     ]
     if different:

@@ -9,10 +9,11 @@ from assay.verify.math.context import Context
 from assay.verify.math.evaluate import approximate, precise
 from assay.verify.math.identity import equal
 from assay.verify.math.nodes import Node, add, mentions, mul, variables
+from assay.verify.math.question_units import expected
 from assay.verify.math.units import UNITS, Unit, nouns
 from assay.verify.math.values import Scalar
 
-_HUNDRED = Fraction(100)
+_HUNDRED, _ONE = Fraction(100), Fraction(1)
 _DEGREE = (("deg", 1),)
 _TEMPERATURE = (("K", 1),)
 _CENT, _POUND, _STERLING = UNITS["cent"], UNITS["pound"], UNITS["gbp"]
@@ -44,6 +45,10 @@ def _without_unit(ref: Scalar, ans: Scalar, ctx: Context) -> bool:
     """The reference has no unit, the answer has."""
     unit, asked = ans.unit, ctx.asked
     assert unit is not None
+    if asked == _POUND and unit.dimension == _STERLING.dimension:
+        asked = _STERLING
+    if unit.known and ctx.converted and asked is not None and unit.dimension == asked.dimension:
+        return (unit.factor, unit.offset) == (asked.factor, asked.offset) and _numbers(ref, ans, ctx)
     if ans.tight and not variables(ref.node) and asked is None:
         return False
     if unit.known and asked is not None and unit.dimension != asked.dimension and unit.dimension != (("deg", 1),):
@@ -53,6 +58,11 @@ def _without_unit(ref: Scalar, ans: Scalar, ctx: Context) -> bool:
         return ans.loose and _numbers(ref, ans, ctx)
     if unit.known and asked is not None and unit.dimension == asked.dimension and unit.factor != asked.factor:
         return _numbers(ref, Scalar(mul([ans.node, unit.factor / asked.factor])), ctx)
+    scale = expected(unit, ctx.question) if unit.known and asked is None and ctx.question else _ONE
+    if scale is None:
+        return False
+    if scale != 1:
+        return _numbers(ref, replace(ans, node=mul([ans.node, scale]), decimals=None, significant=0), ctx)
     if _numbers(ref, ans, ctx):
         return True
     return unit.dimension == _DEGREE and mentions(ref.node, ("c", "pi")) and _radians(ans, ref, ctx)

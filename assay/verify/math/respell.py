@@ -30,9 +30,11 @@ _MENTIONED = re.compile(
     r"(?:an?|the) (?:[a-z]{3,15} ){0,3}?(?:of|is|equals) (?=[-+$€£¥₹(]?\s?[-0-9√\\.])", re.IGNORECASE
 )
 _MEASURES = re.compile(
-    r"\b(?:speed|velocity|acceleration|rate|probability|chance|likelihood|total|value|amount|area|volume|length|distance|"
+    r"\b(?:speed|velocity|acceleration|rate|probability|chance|likelihood|total|value|amount|area|volume|"
+    r"length|distance|"
     r"height|width|depth|cost|price|profit|average|mean|median|mode|weight|mass|time|duration|age|temperature|angle|"
-    r"perimeter|circumference|radius|diameter|slope|ratio|percentage|score|maximum|minimum|balance|salary|increase|odds|"
+    r"perimeter|circumference|radius|diameter|slope|ratio|percentage|score|maximum|minimum|balance|salary|"
+    r"increase|odds|"
     r"change|capacity|density|pressure|force|energy|power|frequency|period|remainder|result|answer|"
     r"sum|number|count|interest|revenue|coefficient|gradient|magnitude|size|sentence|limit) (?:of|is|equals) $",
     re.IGNORECASE,
@@ -55,6 +57,15 @@ _CONDITION = re.compile(
     r"(?<=[^<>=!])\s?(?:,|;|\s(?:for|where|if|when|provided(?: that)?|with|and|\()|\()\s?(?:for |where |"
     r"provided |with )?[a-z] ?!= ?[^<>=!]{1,30}\)?$"
 )
+_BOUNDED = re.compile(r"[<>≤≥∞∈\[∪]|\\(?:le|ge|in|infty|cup)")
+"""A set that a condition takes a point from, which is no mere remark."""
+_ARROWS = re.compile(r"-?[0-9][0-9./]*(?:\s?(?:⇒|→|->|,? then)\s?-?[0-9][0-9./]*){2,20}")
+_PRECISION = re.compile(
+    r"\s?[,;(]\s?(?:correct |rounded |accurate )?(?:to |at )?(?:the )?(?:nearest \w+|(?:\w+ )?(?:d\.\s?p\.|dp|"
+    r"decimals?(?: places?)?|"
+    r"s\.\s?f\.|sf|sig(?:nificant|\.)? ?(?:fig(?:ure)?s?|digits?)\.?|decimal digits))\)?$",
+    re.IGNORECASE,
+)
 _SPACED_LIST = re.compile(r"-?[0-9]{1,15}(?:\s+-?[0-9]{1,15}){1,40}")
 _CROSS = re.compile(r"(?<=[0-9})])\sx\s(?=[0-9({])")
 _UNIT_QUOTIENT = re.compile(r"\\frac\s?\{\s?([^\W\d_]{1,12})\s?\}\{\s?([^\W\d_]{1,12}(?:\^\{?[0-9]\}?)?)\s?\}$")
@@ -65,6 +76,12 @@ _REMARK = re.compile(
     r"in simplest form|in lowest terms|fully simplified|simplified|reduced|exact|verified|checked)\W{0,3}$",
     re.IGNORECASE,
 )
+_FORMULA = re.compile(r"(?!.*(?<![\\A-Za-z])[A-Za-z]{4})(?=.*[=^/{(+])", re.DOTALL)
+_RUN = re.compile(
+    r"(?<![\\A-Za-z])(?!(?:ln|log|lg|sin|cos|tan|exp|lim|max|min|mod|gcd|lcm|deg|and|or|if|for|not|is|in|of|to|at|"
+    r"by|as|on|are|the|an|no|we|it|all|but|per|iff)\b)[A-Za-z]{2,3}(?![A-Za-z])"
+)
+"""Letters that stand side by side as factors."""
 _ONE_WAY = re.compile(r"(?:[-+0-9.{}()^/*\s=√π!_xyn]|\\frac|\\sqrt)*")
 _SIDE_BY_SIDE = re.compile(r"[0-9)}]\s(?:[0-9]|[xy]\s)")
 """Formulas that can be read in one way only are the first of these without the second."""
@@ -82,10 +99,18 @@ def always(text: str) -> Iterator[str]:
         yield described
     if (bare := without_parameter(text)) is not None:
         yield bare
-    if ("≠" in text or "!=" in text) and (match := _CONDITION.search(text)) is not None:
+    if (
+        ("≠" in text or "!=" in text)
+        and (match := _CONDITION.search(text)) is not None
+        and not _BOUNDED.search(text[: match.start()])
+    ):
         yield text[: match.start()]
     if (match := _TEMPERATURE.fullmatch(text)) is not None:
         yield f"{match[1]} °{match[2].upper()}"
+    if ("⇒" in text or "→" in text or "->" in text or "then" in text) and _ARROWS.fullmatch(text) is not None:
+        yield ", ".join(re.split(r"\s?(?:⇒|→|->|,? then)\s?", text))
+    if ("(" in text or "," in text) and (precise := _PRECISION.search(text)) is not None and precise.start():
+        yield text[: precise.start()]
     if _SPACED_LIST.fullmatch(text) is not None:
         yield ", ".join(text.split())
     if " x " in text and (product := _CROSS.sub(" * ", text)) != text:
@@ -120,6 +145,8 @@ def unread(text: str) -> Iterator[str]:
             yield described
     if (formula := spoken(text)) is not None:
         yield formula
+    if _FORMULA.match(text) is not None and (product := _RUN.sub(lambda m: " ".join(m[0]), text)) != text:
+        yield product
     if digits != text:
         yield from always(digits)
         yield digits

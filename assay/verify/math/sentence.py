@@ -14,7 +14,9 @@ _SPAN = re.compile(
     re.DOTALL,
 )
 _CONTRAST = re.compile(
-    r"(?:[,;(–]\s*(?:and |but )?not|,?\s+(?:rather than|instead of|as opposed to))\s+[^,]{1,60}$", re.IGNORECASE
+    r"(?:[,;(–]\s*(?:and |but )?not|,?\s+(?:rather than|instead of|as opposed to|und nicht|nicht|et non|y no|"
+    r"e non|e não|niet|en niet|inte|och inte|a nie|nie|а не))\s+[^,]{1,60}$",
+    re.IGNORECASE,
 )
 _CLAUSE = re.compile(
     r"(?:,|;|:|\s[–—-])\s+(?=[A-Za-z])|\s+(?=(?:because|since|as|so|which|where|when|for all|with|by|"
@@ -24,8 +26,14 @@ _CLAUSE = re.compile(
 )
 HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|or|either|maybe|perhaps|possibly|could be|might be|may be|between|"
-    r"at least|at most|anything but|anything except|other than|except|excluding|far from|opposite of|"
-    r"different from|unlike|nowhere near|hardly|cannot|doubt|unclear|ruled out|(?:more|less|fewer|"
+    r"at least|at most|anything but|anything except|(?<!none )other than|except|apart from|aside from|save "
+    r"for|ill-posed|no answer|only one of|no circumstances|contradiction|vicinity|would (?:only "
+    r")?be\b[^.]{0,80}\bif|mark\b[^.]{0,40} as|key|placeholder|by no means|in no way|to be rejected|"
+    r"(?:slightly|"
+    r"just|a bit|a little|barely|shortly|nearly|almost) "
+    r"(?:over|under|below|above|off|short)|excluding|far from|opposite of|"
+    r"different from|unlike|nowhere near|hardly|cannot|doubt|unclear|ruled out|fails to|nothing to do|(?:more|"
+    r"less|fewer|"
     r"greater|larger|smaller) than|"
     r"unsure|impossible|unknown|unless|instead|wrong|incorrect|ni|nicht|kein|pas|ou|oder)\b|n't\b|"
     r"\b(?:square|cube|reciprocal|inverse|opposite|half|third|double|twice|triple|factorial|base|"
@@ -44,7 +52,8 @@ _COPULA = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.,/^*+×÷-])(?<![*/+×÷^]\s)(?:[$€£¥₹]\s?)?[-−]?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:/[0-9]+)?(?:\s?%)?(?![A-Za-z0-9_^])(?!\s?[*/+×÷^]\s?(?:[0-9(]|$))(?!\s?[-+=]\s*$)"
+    r"(?<![A-Za-z0-9_.,/^*+×÷-])(?<![*/+×÷^]\s)(?:[$€£¥₹]\s?)?[-−]?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|"
+    r"[0-9]+)(?:\.[0-9]+)?(?:/[0-9]+)?(?:\s?%)?(?![A-Za-z0-9_^])(?!\s?[*/+×÷^]\s?(?:[0-9(]|$))(?!\s?[-+=]\s*$)"
 )
 _STATED = re.compile(r"\b(?:is|are|es|est|ist|sono|son|é|è)\s+(?=\$?[A-Za-z](?:_[0-9])?\s?=)")
 """In front of equations: "the solution is x = 2 and y = 3"."""
@@ -60,6 +69,11 @@ _CONCLUSION = re.compile(
 def hedged(text: str) -> bool:
     """Say whether a sentence denies, doubts or gives alternatives, apart from a final ", not 6"."""
     return HEDGE.search(_CONTRAST.sub("", text)) is not None
+
+
+def without_contrast(text: str) -> str:
+    """``text`` without a final ", not 6"."""
+    return _CONTRAST.sub("", text)
 
 
 def candidates(sentence: str, marker: bool) -> Iterator[str]:
@@ -117,7 +131,8 @@ def candidates(sentence: str, marker: bool) -> Iterator[str]:
 
 
 _RESULT = re.compile(
-    r"=\s*((?:[$€£¥₹]\s?)?-?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:\s?%)?)(?![\w^/*+])(?!\s?[-+*/×÷^=]\s?[0-9(])"
+    r"=\s*((?:[$€£¥₹]\s?)?-?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|"
+    r"[0-9]+)(?:\.[0-9]+)?(?:\s?%)?)(?![\w^/*+])(?!\s?[-+*/×÷^=]\s?[0-9(])"
 )
 
 

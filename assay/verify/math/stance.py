@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assay.verify.math.against import INSIDE, beside, crossed, goes_on, led_against, replaced, spoken_against
+from assay.verify.math.foreign_doubt import doubted, retracted
+from assay.verify.math.sentence import without_contrast
 from assay.verify.math.unmarked import Final
 from assay.verify.math.withdrawal import HARD, WITHDRAWN
 
@@ -59,7 +62,8 @@ ATTRIBUTED = re.compile(
 """What stands before an answer that somebody else gives."""
 _REJECTED = re.compile(
     r"\b(?:rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|ing)|reject(?:s|ed|ing)?|discard(?:s|ed|ing)?|eliminat(?:e[sd]?|ing)|"
-    r"dismiss(?:es|ed|ing)?|crosse?d?s? out|certainly not|definitely not|anything but|other than|except(?: for)?)"
+    r"dismiss(?:es|ed|ing)?|crosse?d?s? out|certainly not|definitely not|anything but|(?<!none )other than|"
+    r"except(?: for)?)"
     r"(?: (?:the )?(?:value|answer|number|result|option|possibility|idea)(?: of| that)?)?[\s:$*\\(\[\"'“]*$",
     re.IGNORECASE,
 )
@@ -119,7 +123,17 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     line = _SENTENCE_END.split(after, maxsplit=1)[0]
     said = f"{final.text} {line}" if final.framed else final.text
     if not final.lead and not _WORD.search(said) and not any(map(str.isalpha, after)) and "%" not in after:
-        return None
+        return "the answer is crossed out" if crossed(after) or INSIDE.search(said) else None
+    if led_against(final.lead) and not _AGREEMENT.search(after):
+        return "the answer is denied, or somebody else's"
+    if beside(said, reference, agrees):
+        return "the answer is denied or left open"
+    if doubted(final.lead, without_contrast(said), reference):
+        return "the answer is doubted, denied or somebody else's"
+    if crossed(after) or retracted(after) or spoken_against(after, agrees):
+        return "the answer is taken back"
+    if replaced(said, agrees) or replaced(after, agrees) or goes_on(after, agrees):
+        return "it goes on to another answer"
     if _OFFERED.match(after) is not None and not _repeated(line, agrees):
         return "another answer is offered beside it"
     for pattern, text in ((_CONDITION, said), (_WRITER, final.lead)):
@@ -176,6 +190,8 @@ def _repeated(line: str, agrees: Callable[[str], bool]) -> bool:
 
 
 def _withdrawn(text: str, agrees: Callable[[str], bool]) -> str | None:
+    if not any(map(str.isalpha, text)):
+        return None
     last, hard = None, False
     for match in WITHDRAWN.finditer(text):
         piece = match.group()
@@ -199,7 +215,7 @@ def _withdrawn(text: str, agrees: Callable[[str], bool]) -> str | None:
 
 def _withdrawn_inside(said: str, reference: str, agrees: Callable[[str], bool]) -> str | None:
     """``<answer>5. No, this is wrong.</answer>``"""
-    match = HARD.search(said)
+    match = HARD.search(said) if _WORD.search(said) else None
     if match is None or match.start() < 1 or match.group().casefold() in reference.casefold() or agrees(said):
         return None
     return _withdrawn(said[match.start() :], agrees)

@@ -25,6 +25,7 @@ from assay.verify.math.realset import (
 from assay.verify.math.tokens import Token
 from assay.verify.math.values import (
     Items,
+    Matrix,
     Named,
     Ratio,
     RealSet,
@@ -140,6 +141,8 @@ class Reader(Brackets):
             rest = self.sub(tokens[1:])
             if tokens[1].text == "(" and rest.closes_at_end() and len(self.sub(tokens[2:-1]).split(",")) > 1:
                 return rest.value()
+        if (scaled := self.scaled_matrix()) is not None:
+            return scaled
         if tokens[0].kind == "op" and tokens[0].text in "([])" and tokens[-1].text in "()[]":
             found = self.interval()
             if found is not None:
@@ -152,6 +155,22 @@ class Reader(Brackets):
             if 2 <= len(parts) <= 4:
                 return Ratio(tuple(expression(part) for part in parts))
         return self.scalar()
+
+    def scaled_matrix(self) -> Matrix | None:
+        """``1/5 [[1, 2], [3, 4]]``: a factor in front of a matrix."""
+        tokens = self.tokens
+        if tokens[-1].text not in ("⟫", "]") or is_op(tokens[0], "⟪"):
+            return None
+        for place in range(1, len(tokens)):
+            if is_op(tokens[place], "⟪") or (is_op(tokens[place], "[") and is_op(tokens[place + 1], "[")):
+                rest = self.sub(tokens[place:])
+                head = tokens[: place - 1] if is_op(tokens[place - 1], "*") else tokens[:place]
+                matrix = rest.value() if rest.closes_at_end() and head else None
+                if not isinstance(matrix, Matrix):
+                    return None
+                factor = Fraction(-1) if len(head) == 1 and is_op(head[0], "-") else expression(head)
+                return Matrix(tuple(tuple(mul([factor, cell]) for cell in row) for row in matrix.rows))
+        return None
 
     def scalar(self) -> Value:
         if len(self.tokens) == 1 and self.tokens[0].kind == "word" and not self.tokens[0].text.islower():
@@ -235,6 +254,8 @@ class Reader(Brackets):
                         return Named("", literal(right_node, right))
                     if (swapped := name_of(right)) and swapped not in variables(left_node):
                         return Named(swapped, literal(left_node, sides[0]))
+                    return Relation("=", add([left_node, neg(right_node)]), (left_node, right_node))
+                if len(sides) == 2 and not variables(left_node) and len(variables(right_node)) > 1:
                     return Relation("=", add([left_node, neg(right_node)]), (left_node, right_node))
                 if (swapped := name_of(right)) and len(sides) == 2:
                     return Named(swapped, literal(left_node, sides[0]))

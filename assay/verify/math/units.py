@@ -104,6 +104,9 @@ def _load() -> dict[str, Unit]:
         units[name] = Unit(_dimension(base), scale)
         if len(name) > 3:
             units[f"{name}s"] = units[name]
+    for name, parts in (("million", 10**9), ("billion", 10**6), ("trillion", 1000)):
+        unit = Unit((("parts", 1),), Fraction(parts))
+        units[f"pp{name[0]}"] = units[f"parts per {name}"] = unit
     units["rad"] = units["radian"] = units["radians"] = Unit((), Fraction(1))
     kelvin = (("K", 1),)
     for name in ("°c", "celsius", "degc", "centigrade"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
 
 from assay.verify.math.read import MAX_LENGTH, read
@@ -45,7 +46,8 @@ _CLOSER = re.compile(
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z0-9])|(?<=[。！？])|\n+")
 _FENCE = re.compile(r"^[ \t]*```[a-z]{0,12}[ \t]*$", re.MULTILINE)
 _CODE = re.compile(
-    r"^\s*(?:def|return|import|print|exec|eval|while|for|if|let|var|const)\b.*[(:;=]|\breturn\s|print\(|exec\(|;\s*$|==|\blambda\b"
+    r"^\s*(?:def|return|import|print|exec|eval|while|for|if|let|var|const)\b.*[(:;=]|\breturn\s|print\(|"
+    r"exec\(|;\s*$|==|\blambda\b"
 )
 _IS_THE_ANSWER = re.compile(
     r"(?:(?:so|hence|thus|therefore|finally)\b,?\s*)?(?:we (?:see|find|"
@@ -66,8 +68,15 @@ _CALCULATOR = re.compile(r"<<[^<>\n]{1,200}>>")
 
 
 _DISPLAY = re.compile(
-    r"(?:\$\$([^$]{1,2000})\$\$|\\\[((?:(?!\\\[).){1,2000}?)\\\]|(?:^|\n)[*\s]*\$([^$]{1,2000})\$\**|(?:^|\n)[*\s]*\\\(((?:(?!\\\().){1,2000}?)\\\)\**"
-    r"|(\\begin\{([a-z]*matrix|array)\}(?:(?!\\begin).){1,2000}?\\end\{[a-z]+\}))[\s.]*$",
+    r"(?:\$\$([^$]{1,2000})\$\$|\\\[((?:(?!\\\[).){1,2000}?)\\\]|(?:^|\n)[*\s]*\$([^$]{1,2000})\$\**|(?:^|"
+    r"\n)[*\s]*\\\(((?:(?!\\\().){1,2000}?)\\\)\**"
+    r")[\s.]*$",
+    re.DOTALL,
+)
+_MATRIX = re.compile(
+    r"((?:-?\s?(?:\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\(?-?[0-9]{1,9}(?:/[0-9]{1,9})?\)?)\s?(?:\\cdot|"
+    r"\\times|\*)?\s?)?"
+    r"\\begin\{(?:[a-z]*matrix|array)\}(?:(?!\\begin).){1,2000}?\\end\{[a-z]+\})[\s.]*$",
     re.DOTALL,
 )
 
@@ -83,11 +92,17 @@ def unmarked(text: str) -> Final | Missing:
         return Missing("the response is empty")
     # "So the number is 5!" is no factorial.
     tail = re.sub(r"([A-Za-z] [0-9]{1,20})!+$", r"\1", text[-4000:])
-    display = _DISPLAY.search(tail)
+    display = _DISPLAY.search(tail) or (_MATRIX.search(tail) if "\\end{" in tail[-40:] else None)
     if display is not None:
         return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False)
+    if _REFUSAL.search(tail[-500:]) and (refused := _refused(tail[-500:])):
+        return refused
     lines = tail.rpartition("\n")[2].strip()
-    if (said := _IS_THE_ANSWER.fullmatch(lines)) is not None:
+    if (meant := contrasted(lines)) is not None:
+        return Final(meant, False, marker=False)
+    if (stated := _stated(lines)) is not None:
+        return stated
+    if (said := _IS_THE_ANSWER.fullmatch(_SENTENCES.split(lines)[-1])) is not None:
         return Final(said[1].strip(), False)
     if len(tail) <= 400 and "\n" not in tail.strip() and whole(tail):
         return Final(tail.strip(), False, marker=False)
@@ -106,6 +121,78 @@ def unmarked(text: str) -> Final | Missing:
     if UNFINISHED.search(last):
         return Missing("it ends in the middle of a formula")
     return Final(last, False, marker=False)
+
+
+_REFUSAL = re.compile(
+    r"\bunable to (?:determine|answer|solve|give|find)|\b(?:i|we) (?:must |have to |would rather |shall "
+    r")?(?:decline|refuse|abstain)|"
+    r"\b(?:can ?not|can't) (?:be (?:determined|answered|solved|given|known|decided)|answer|determine|solve|"
+    r"give an answer)|"
+    r"\bno (?:answer can|such answer|answer is possible)|\bthere is no (?:right |correct |single |definite )?answer|"
+    r"\b(?:not enough|insufficient) (?:information|data)|\bill[- ]posed|\b(?:i|we) (?:do not|don't) know\b|"
+    r"\bi give up\b|"
+    r"\bno sé\b|\bje ne sais pas|\bich weiß (?:es )?nicht|\bne peut pas être|\bno se puede|\bkann nicht|lässt "
+    r"sich nicht|不知道|无法|無法|わかりません|解けま|풀 수 없|모르",
+    re.IGNORECASE,
+)
+_AFTER_ALL = re.compile(
+    r"\b(?:but|however|yet|still|nevertheless|after all|though|fortunately|nonetheless|pero|mais|aber|doch|"
+    r"jedoch|но|但|可是|しかし|하지만)\b|但|不过",
+    re.IGNORECASE,
+)
+
+
+def _refused(tail: str) -> Missing | None:
+    """A response that declines to answer and does not go on with a "but"."""
+    last = next(iter(deque(_REFUSAL.finditer(tail), maxlen=1)), None)
+    if last is None or _AFTER_ALL.search(tail, last.end()):
+        return None
+    return Missing("it declines to answer")
+
+
+_STATED = re.compile(
+    r"(?:.{0,400}[.!:。]\s)?(?:(?:so|thus|hence|therefore|then|finally|in (?:the end|total|all|conclusion|"
+    r"sum)|altogether|"
+    r"consequently|überall|also|somit|damit|daher|donc|ainsi|alors|así|entonces|por tanto|luego|logo|portanto|assim|"
+    r"quindi|dunque|perciò|итак|значит|dus|zatem|więc|alltså),? ){0,2}"
+    r"(?:(?:we|I|you|one) (?:get|obtain|find|arrive at|end up with|are left with|reach|conclude with)|"
+    r"(?:this|that|it|which) (?:gives(?: us)?|leaves(?: us)?(?: with)?|yields|makes|comes (?:out )?to|equals|"
+    r"amounts to|totals|is)|"
+    r"(?:it|that)'s|si ottiene|otteniamo|ottengo|risulta|viene|получаем|получается|получим|получится|"
+    r"on (?:trouve|obtient)|nous (?:trouvons|obtenons)|cela (?:donne|fait)|ça (?:donne|fait)|"
+    r"(?:es )?ergibt sich|(?:man|wir) erhält|wir erhalten|(?:das|es) (?:macht|sind|ergibt|ist)|"
+    r"se obtiene|obtenemos|(?:nos )?queda|resulta|obtém-se|obtemos|(?:we )?krijgen(?: we)?|dat is|otrzymujemy|"
+    r"dostáváme|dostaneme|elde ederiz|buluruz) "
+    r"(?P<value>\S.{0,200}?)(?P<ours> as (?:our|the|my|a) (?:final |correct )?(?:answer|result|solution))?[\s.!]*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _stated(line: str) -> Final | None:
+    """``Thus we get 5 as our final answer.``, ``So it's 5.``: a sentence around a value that is read as a whole."""
+    match = _STATED.fullmatch(line) if len(line) <= 700 else None
+    if match is None or not whole(match["value"]):
+        return None
+    value = match["value"].rstrip(".")
+    return Final(
+        value, match["ours"] is not None, marker=match["ours"] is not None, lead=line[: match.start("value")][-160:]
+    )
+
+
+def contrasted(text: str) -> str | None:
+    """Return ``541`` of ``not 540 but 541`` and of ``isn't 540; it is 541``, ``None`` if it says nothing like it."""
+    match = _CONTRASTED.fullmatch(text.strip()) if _NEGATIVE.search(text) else None
+    return match[1] if match is not None and whole(match[1]) else None
+
+
+_NEGATIVE = re.compile(r"not|n't|nicht|no es|pas\b|non è|não|не\b|nie|inte|değil|不|并非")
+_CONTRASTED = re.compile(
+    r"[^.;]{0,60}?(?:\b(?:not|\w+n't|nicht|no es|n'est pas|pas|non è|não é|не|nie|niet|inte)\b|不是|"
+    r"并非)\s?(?:\$[^$]{1,80}\$|[^\s,;，]{1,40})(?:,? but(?: rather)?|[;,] (?:rather|it(?:'s| is)|but it is)|"
+    r",? (?:sondern|sino|mais|bensì|ma|mas|а|ale|lecz|maar|utan)|"
+    r"[，,]\s?而是)\s?(\$[^$]{1,80}\$|[^\s,;]{1,40}?)[.!。]?",
+    re.IGNORECASE,
+)
 
 
 def whole(text: str) -> bool:

@@ -19,7 +19,7 @@ from assay.verify.math.dressing import undress
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.latex import plain
-from assay.verify.math.pieces import pieces, same_pieces
+from assay.verify.math.pieces import pieces, same_pieces, spoken_pieces
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.sentence import hedged, readable
 from assay.verify.math.stance import uncommitted
@@ -115,7 +115,10 @@ class Math:
             return True
         text = final.text
         wanted, found = pieces(reference), pieces(text)
-        if wanted is not None and found is not None:
+        if wanted is not None:
+            found = spoken_pieces(text) if found is None else found
+            if found is None:
+                return reference.strip() == text.strip()
             return same_pieces(wanted, found, lambda a, b: matches(a, b, context))
         if not text or len(text) > 2 * max(len(reference), MAX_LENGTH):
             return False
