@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from assay.engines.trie import Trie
 from assay.types import Episode, Prompt
 
 
@@ -37,6 +38,11 @@ class Request:
     Attributes:
         prefix: token ids that the responses continue from, after the prompt's: an episode's ``prompt`` is then both,
             its tokens and text the continuation alone.
+        within: the continuation is one of these token sequences, or what ``max_tokens`` leaves of one; anything if
+            ``None``. Its log-probabilities are still those of the whole vocabulary.
+        beam: the responses are not drawn but the ``n`` that a beam search of that width finds, best first, all
+            different; fewer where there are not as many. It has no stop strings, top_p or top_k, and takes temperature
+            0 for 1.
     """
 
     prompt: Prompt
@@ -44,6 +50,8 @@ class Request:
     sampling: Sampling
     seed: int
     prefix: tuple[int, ...] = ()
+    within: Trie | None = None
+    beam: bool = False
 
 
 @runtime_checkable
@@ -63,7 +71,7 @@ class Engine(Protocol):
         ...
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
-        """Return ``requests[i].n`` episodes for each i, in order.
+        """Return ``requests[i].n`` episodes for each i, in order (of a beam search, at most so many).
 
         Log-probabilities are those of the distribution sampled from *before* top-p and top-k truncation (after
         temperature), so that they equal the trainer's.

@@ -7,31 +7,23 @@ second pass is needed to know the behaviour policy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from assay.engines.base import Request, Sampling
+from assay.engines.beam import Beams, check_beam
 from assay.engines.sampling import draw, uniforms
+from assay.engines.stream import Row, Stream
+from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
-from assay.policies.attention import Decode, KeyValueCache, Prefill
-from assay.policies.causal_lm import CausalLM, distinct
+from assay.policies.attention import KeyValueCache
+from assay.policies.causal_lm import CausalLM
 from assay.policies.logprobs import CHUNK_BYTES
 from assay.registry import part
 from assay.types import Episode, Prompt, Stop
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One response to make: which request it answers, as which sample, after which prompt, at most how many tokens."""
-
-    request: int
-    sample: int
-    prompt: np.ndarray
-    limit: int
 
 
 class HFEngine:
@@ -62,8 +54,9 @@ class HFEngine:
             UsageError: a prompt leaves no room for a response in the model's context.
             RunError: the model gives something else than probabilities.
         """
-        rows: dict[Sampling, list[_Row]] = {}
+        alike: dict[tuple[Any, ...], list[Row]] = {}
         for i, request in enumerate(requests):
+            check_beam(request)
             prompt = self.encode(request.prompt)
             if len(request.prefix):
                 prompt = np.concatenate([prompt, np.asarray(request.prefix, dtype=np.int64)])
@@ -75,83 +68,132 @@ class HFEngine:
                     f"{self.policy.context}: {text[:60]!r}...; leave the task out or use a model with a longer context"
                 )
             limit = min(request.sampling.max_tokens, room)
-            rows.setdefault(request.sampling, []).extend(_Row(i, j, prompt, limit) for j in range(request.n))
+            key = request.sampling, request.within, request.n if request.beam else None
+            alike.setdefault(key, []).extend(Row(i, j, prompt, limit) for j in range(request.n))
         noise = [uniforms(r) for r in requests]
         out: list[list[Episode | None]] = [[None] * r.n for r in requests]
         training = self.policy.module.training
         self.policy.module.eval()
         try:
             with torch.inference_mode():
-                for sampling, same in rows.items():
+                for (sampling, within, beam), same in alike.items():
                     # Prompts of like length decode together, so that little is padded; a prompt's rows stay together.
                     same.sort(key=lambda r: (len(r.prompt), r.request))
-                    for start in range(0, len(same), self.max_rows):
-                        self._decode(same[start : start + self.max_rows], sampling, noise, out)
+                    together = self.max_rows if beam is None else max(1, self.max_rows // beam) * beam
+                    for start in range(0, len(same), together):
+                        rows = same[start : start + together]
+                        if beam is None:
+                            self._decode(rows, sampling, within, noise, out)
+                        else:
+                            self._search(rows, sampling, within, beam, out)
         finally:
             self.policy.module.train(training)
-        return out  # type: ignore[return-value]
+        return [[e for e in episodes if e is not None] for episodes in out]
 
     def _decode(
-        self, rows: list[_Row], sampling: Sampling, noise: list[np.ndarray], out: list[list[Episode | None]]
+        self,
+        rows: list[Row],
+        sampling: Sampling,
+        within: Trie | None,
+        noise: list[np.ndarray],
+        out: list[list[Episode | None]],
     ) -> None:
         policy, device = self.policy, self.policy.device
-        prompts, of = distinct([r.prompt for r in rows])
-        prompt_of = torch.tensor(of, device=device)
-        width, steps = max(map(len, prompts)), max(r.limit for r in rows)
-        cache = KeyValueCache()
-        prefill = Prefill([torch.from_numpy(p) for p in prompts], cache, device)
-        hidden = policy.hidden(prefill.tokens, prefill)[prefill.last[prompt_of]]
-        cache.start(prompt_of, min(steps, 256))
-
-        lengths = torch.tensor([len(r.prompt) for r in rows], device=device)
-        bias = None
-        if int(lengths.min()) < width:
-            visible = torch.arange(width + steps, device=device)[None] >= (width - lengths)[:, None]
-            bias = torch.where(visible, 0.0, -torch.inf)[:, None, None].to(hidden.dtype)
+        stream = Stream(policy, rows)
         uniform = torch.from_numpy(np.stack([noise[r.request][r.sample] for r in rows])).to(device)
         limits = torch.tensor([r.limit for r in rows], device=device)
         stop_ids = torch.tensor(policy.stop_ids, device=device)
 
-        tokens = torch.zeros(len(rows), steps, dtype=torch.int64, device=device)
-        logprobs = torch.zeros(len(rows), steps, device=device)
-        entropies = torch.zeros(len(rows), steps, device=device)
+        tokens = torch.zeros(len(rows), stream.steps, dtype=torch.int64, device=device)
+        logprobs = torch.zeros(len(rows), stream.steps, device=device)
+        entropies = torch.zeros(len(rows), stream.steps, device=device)
         counts = torch.zeros(len(rows), dtype=torch.int64, device=device)
         stopped = np.zeros(len(rows), dtype=bool)
+        at = np.zeros(len(rows), dtype=np.int64)  # the node of ``within`` that each row has come to
         order = torch.arange(len(rows), device=device)  # row of the output that each cache row writes
+        live = np.arange(len(rows))
 
-        for step in range(steps):
-            token, logprobs[order, step], entropies[order, step] = self._sample(hidden, uniform[order, step], sampling)
+        for step in range(stream.steps):
+            token, logprobs[order, step], entropies[order, step] = self._sample(
+                stream.hidden, uniform[order, step], sampling, within, at[live]
+            )
             tokens[order, step] = token
             done = torch.isin(token, stop_ids) | (limits[order] == step + 1)
             if sampling.stop:
-                ended = self._contains(tokens[order, : step + 1], sampling.stop)
-                stopped[order.cpu().numpy()] = ended
-                done |= torch.from_numpy(ended).to(device)
+                stopped[live] = self._contains(tokens[order, : step + 1], sampling.stop)
+            if within is not None:
+                at[live] = within.follow(at[live], token.cpu().numpy())
+                stopped[live] |= within.complete(at[live])
+            if sampling.stop or within is not None:
+                done |= torch.from_numpy(stopped[live]).to(device)
             if bool(done.any()):
                 counts[order[done]] = step + 1
-                keep = self._compact(cache, done, width + step)
-                order, token, lengths = order[keep], token[keep], lengths[keep]
-                bias = None if bias is None else bias[keep]
+                keep = self._compact(stream.cache, done, stream.column)
+                order, token = order[keep], token[keep]
+                live = order.cpu().numpy()
+                stream.keep(keep)
             if len(order) == 0:
                 break
-            cache.reserve(width + step)
-            hidden = policy.hidden(token, Decode(cache, lengths + step, len(order), width + step, bias))
+            stream.feed(token)
 
         self._collect(rows, tokens, logprobs, entropies, counts, stopped, out)
 
-    def _sample(
-        self, hidden: torch.Tensor, uniform: torch.Tensor, sampling: Sampling
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Draw a token per row; return tokens, their log-probabilities and entropies. Works through blocks of rows."""
-        head = self.policy.head
-        block = max(1, CHUNK_BYTES // (4 * len(head.weight)))
-        parts = []
-        for h, u in zip(hidden.split(block), uniform.split(block), strict=True):
+    def _search(
+        self,
+        rows: list[Row],
+        sampling: Sampling,
+        within: Trie | None,
+        width: int,
+        out: list[list[Episode | None]],
+    ) -> None:
+        """Answer requests for beam searches, ``width`` rows each."""
+        policy, device = self.policy, self.policy.device
+        stream = Stream(policy, rows)
+        beams = Beams(len(rows) // width, width, stream.steps, within, device)
+        limits = torch.tensor([r.limit for r in rows], device=device)
+        stop_ids = torch.tensor(policy.stop_ids, device=device)
+
+        def ends(parents: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+            return torch.isin(token, stop_ids) | (limits[parents] == beams.step + 1)
+
+        while True:
+            offers = []
+            for start, logp, entropy in self._distributions(stream.hidden, sampling):
+                offers.append((*beams.offers(logp, start), entropy))
+            values, offered, entropies = (torch.cat(column) for column in zip(*offers, strict=True))
+            parents, token = beams.advance(values, offered, entropies, ends)
+            if beams.over:
+                break
+            everywhere = torch.arange(len(rows), device=device)
+            stream.cache.move(parents, everywhere, stream.column)
+            stream.feed(token)
+        whole = np.zeros(len(rows), dtype=bool) if within is None else within.complete(beams.nodes)
+        self._collect(rows, beams.tokens, beams.logprobs, beams.entropies, beams.lengths, whole, out, beams.dead)
+
+    def _distributions(
+        self, hidden: torch.Tensor, sampling: Sampling
+    ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        """Yield the distributions of next tokens and their entropies, in blocks of rows with the first row's number."""
+        head, start = self.policy.head, 0
+        for h in hidden.split(max(1, CHUNK_BYTES // (4 * len(head.weight)))):
             logp = head.logits(h, sampling.temperature or 1.0).log_softmax(-1)
             entropy = -(logp.exp() * logp.clamp(min=-1e4)).sum(-1)
             if not bool(entropy.isfinite().all()):
                 raise RunError("the model gives NaN for probabilities, so its weights have diverged; lower train.lr")
-            token = draw(logp, u, sampling.temperature == 0, sampling.top_k, sampling.top_p)
+            yield start, logp, entropy
+            start += len(h)
+
+    def _sample(
+        self, hidden: torch.Tensor, uniform: torch.Tensor, sampling: Sampling, within: Trie | None, at: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Draw a token per row; return tokens, their log-probabilities and entropies. Works through blocks of rows."""
+        parts = []
+        for start, logp, entropy in self._distributions(hidden, sampling):
+            rows = slice(start, start + len(logp))
+            allowed = None
+            if within is not None:
+                allowed = torch.from_numpy(within.mask(at[rows], logp.shape[1])).to(logp.device)
+            token = draw(logp, uniform[rows], sampling.temperature == 0, sampling.top_k, sampling.top_p, allowed)
             parts.append((token, logp.gather(-1, token[:, None])[:, 0], entropy))
         token, logprob, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
         return token, logprob, entropy
@@ -176,20 +218,24 @@ class HFEngine:
 
     def _collect(
         self,
-        rows: list[_Row],
+        rows: list[Row],
         tokens: torch.Tensor,
         logprobs: torch.Tensor,
         entropies: torch.Tensor,
         counts: torch.Tensor,
         stopped: np.ndarray,
         out: list[list[Episode | None]],
+        dead: torch.Tensor | None = None,
     ) -> None:
-        lengths = counts.tolist()
+        """Make the episodes, but for those of dead rows."""
+        lengths, left_out = counts.tolist(), [False] * len(rows) if dead is None else dead.tolist()
         responses = [ids[:n] for ids, n in zip(tokens.tolist(), lengths, strict=True)]
         texts = self.policy.tokenizer.batch_decode(responses, skip_special_tokens=True)
         ids, chosen, entropy = (x.cpu().numpy() for x in (tokens, logprobs, entropies))
         ends = set(self.policy.stop_ids)
         for i, (row, n) in enumerate(zip(rows, lengths, strict=True)):
+            if left_out[i]:
+                continue
             stop: Stop = "length"
             if n and responses[i][-1] in ends:
                 stop = "eos"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from assay.engines.base import Request
@@ -21,6 +21,7 @@ def draw(
     greedy: bool = False,
     top_k: int = 0,
     top_p: float = 1.0,
+    allowed: Bool[Tensor, "B V"] | None = None,
 ) -> Int[Tensor, "B"]:
     """Draw one token per row by inverting the cumulative distribution at ``uniform``.
 
@@ -30,7 +31,11 @@ def draw(
         greedy: take the most likely token instead.
         top_k: keep only the k most likely tokens; 0 keeps all.
         top_p: keep only the smallest set of most likely tokens whose probability reaches this; 1 keeps all.
+        allowed: what there is to choose from, one token or more per row; all if left out.
     """
+    if allowed is not None:
+        # Normalised again: the allowed tokens may be so unlikely that their probabilities round to zero.
+        logprobs = logprobs.masked_fill(~allowed, -torch.inf).log_softmax(-1)
     if greedy:
         return logprobs.argmax(-1)
     if not top_k and top_p >= 1.0:

@@ -8,7 +8,9 @@ import numpy as np
 import torch
 
 from assay.engines.base import Request, Sampling
+from assay.engines.beam import Beams, check_beam
 from assay.engines.sampling import draw, uniforms
+from assay.engines.trie import Trie
 from assay.errors import UsageError
 from assay.policies.tabular import TabularPolicy, Tree, path_of, text_of
 from assay.types import Episode, Prompt, Task, Verdict
@@ -50,42 +52,88 @@ class TabularEngine:
         """See :class:`assay.engines.base.Engine`.
 
         Raises:
-            UsageError: a request has stop strings, which paths cannot contain, or a prefix that leads to no node.
+            UsageError: a request has stop strings, which paths cannot contain, a prefix that leads to no node, or may
+                only be what is no path.
         """
-        alike: dict[Sampling, list[int]] = {}
+        alike: dict[tuple[Sampling, Trie | None, int | None], list[int]] = {}
         for i, request in enumerate(requests):
             if request.sampling.stop:
                 raise UsageError("the tabular engine has no stop strings, a path ends at a leaf; leave them empty")
-            alike.setdefault(request.sampling, []).append(i)
+            check_beam(request)
+            key = request.sampling, request.within, request.n if request.beam else None
+            alike.setdefault(key, []).append(i)
         out: list[list[Episode]] = [[] for _ in requests]
-        for sampling, members in alike.items():
+        for (sampling, within, beam), members in alike.items():
             depth = min(sampling.max_tokens, self.policy.tree.depth)
-            noise = np.concatenate([uniforms(requests[i])[:, :depth] for i in members])
             starts = [
                 np.concatenate([self.encode(requests[i].prompt), np.asarray(requests[i].prefix, dtype=np.int64)])
                 for i in members
             ]
+            if beam is not None:
+                for i, found in zip(members, self._search(starts, sampling, within, beam, depth), strict=True):
+                    out[i] = found
+                continue
+            noise = np.concatenate([uniforms(requests[i])[:, :depth] for i in members])
             prompts = [start for i, start in zip(members, starts, strict=True) for _ in range(requests[i].n)]
-            episodes = iter(self._sample(torch.from_numpy(noise), sampling, prompts))
+            episodes = iter(self._sample(torch.from_numpy(noise), sampling, within, prompts))
             for i in members:
                 out[i] = [next(episodes) for _ in range(requests[i].n)]
         return out
 
     @torch.no_grad()
-    def _sample(self, noise: torch.Tensor, sampling: Sampling, prompts: Sequence[np.ndarray]) -> list[Episode]:
+    def _sample(
+        self, noise: torch.Tensor, sampling: Sampling, within: Trie | None, prompts: Sequence[np.ndarray]
+    ) -> list[Episode]:
         """Return one episode per row of ``noise`` ``(N, T)`` and prompt."""
         children, temperature = self.policy.tree.children, sampling.temperature or 1.0
         logp = self.policy.log_policy(temperature).cpu()
         tokens = torch.zeros(noise.shape, dtype=torch.int64)
         lengths = torch.zeros(len(noise), dtype=torch.int64)
         rows, node = torch.arange(len(noise)), self.policy.starts(prompts)
+        at = np.zeros(len(noise), dtype=np.int64)
         for t in range(noise.shape[1]):
-            token = draw(logp[node], noise[rows, t], sampling.temperature == 0, sampling.top_k, sampling.top_p)
+            allowed = None
+            if within is not None:
+                allowed = torch.from_numpy(within.mask(at, children.shape[1])) & ~logp[node].isneginf()
+                if not bool(allowed.any(-1).all()):
+                    raise UsageError("a catalogue leads out of the tree; its sequences must be paths to leaves")
+            greedy = sampling.temperature == 0
+            token = draw(logp[node], noise[rows, t], greedy, sampling.top_k, sampling.top_p, allowed)
             tokens[rows, t] = token
             lengths[rows] = t + 1
             node = children[node, token]
-            rows, node = rows[node > 0], node[node > 0]
+            going = node > 0
+            if within is not None:
+                at = within.follow(at, token.numpy())
+                going &= ~torch.from_numpy(within.complete(at))
+                at = at[going.numpy()]
+            rows, node = rows[going], node[going]
         return self.policy.episodes(tokens, lengths, temperature, prompts)
+
+    @torch.no_grad()
+    def _search(
+        self, prompts: Sequence[np.ndarray], sampling: Sampling, within: Trie | None, width: int, depth: int
+    ) -> list[list[Episode]]:
+        """Return what a beam search finds from each prompt."""
+        children, temperature = self.policy.tree.children, sampling.temperature or 1.0
+        logp = self.policy.log_policy(temperature).cpu()
+        entropy = self.policy.node_entropy(temperature).cpu()
+        beams = Beams(len(prompts), width, depth, within)
+        node = self.policy.starts(prompts).repeat_interleave(width)
+
+        def ends(parents: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+            return children[node[parents], token] < 0
+
+        for _ in range(depth):
+            parents, token = beams.advance(*beams.offers(logp[node], 0), entropy[node], ends)
+            node = children[node[parents], token].clamp(min=0)
+            if beams.over:
+                break
+        alive = (~beams.dead).nonzero()[:, 0]
+        where = [prompts[row // width] for row in alive.tolist()]
+        found = iter(self.policy.episodes(beams.tokens[alive], beams.lengths[alive], temperature, where))
+        counts = (~beams.dead).reshape(-1, width).sum(-1).tolist()
+        return [[next(found) for _ in range(n)] for n in counts]
 
 
 class TabularVerifier:

@@ -1,0 +1,58 @@
+"""Rows of a causal language model that are decoded side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from assay.policies.attention import Decode, KeyValueCache, Prefill
+from assay.policies.causal_lm import CausalLM, distinct
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One response to make: which request it answers, as which sample, after which prompt, at most how many tokens."""
+
+    request: int
+    sample: int
+    prompt: np.ndarray
+    limit: int
+
+
+class Stream:
+    """Rows that are decoded side by side: their keys and values, and the hidden state that each next token is of.
+
+    Attributes:
+        column: of the key-value block, where the next token goes.
+    """
+
+    def __init__(self, policy: CausalLM, rows: Sequence[Row]):
+        self.policy, device = policy, policy.device
+        prompts, of = distinct([r.prompt for r in rows])
+        prompt_of = torch.tensor(of, device=device)
+        self.column, self.steps = max(map(len, prompts)), max(r.limit for r in rows)
+        self.cache = KeyValueCache()
+        prefill = Prefill([torch.from_numpy(p) for p in prompts], self.cache, device)
+        self.hidden = policy.hidden(prefill.tokens, prefill)[prefill.last[prompt_of]]
+        self.cache.start(prompt_of, min(self.steps, 256))
+        self.lengths = torch.tensor([len(r.prompt) for r in rows], device=device)
+        self.bias = None
+        if int(self.lengths.min()) < self.column:
+            width = self.column
+            visible = torch.arange(width + self.steps, device=device)[None] >= (width - self.lengths)[:, None]
+            self.bias = torch.where(visible, 0.0, -torch.inf)[:, None, None].to(self.hidden.dtype)
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Leave rows ``rows``, in that order; their keys and values must be in place."""
+        self.lengths = self.lengths[rows]
+        self.bias = None if self.bias is None else self.bias[rows]
+
+    def feed(self, token: torch.Tensor) -> None:
+        """Go on by one token per row."""
+        self.cache.reserve(self.column)
+        layout = Decode(self.cache, self.lengths, len(token), self.column, self.bias)
+        self.hidden = self.policy.hidden(token, layout)
+        self.lengths, self.column = self.lengths + 1, self.column + 1
