@@ -20,7 +20,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that is the package's only place for implementations, and an empty register."""
     monkeypatch.setattr(papers, "__path__", [str(tmp_path)])
     monkeypatch.setattr(catalogue, "_REGISTERED", {})
-    monkeypatch.setattr(catalogue, "results", lambda: {"S014": {"verdict": "shown"}, "S015": {"verdict": "opposite"}})
+    found = {"S014": [{"verdict": "shown"}], "S015": [{"verdict": "opposite"}, {"verdict": "shown"}]}
+    monkeypatch.setattr(catalogue, "results", lambda: found)
     for name in implementations():
         monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(papers, name.rpartition(".")[2], raising=False)

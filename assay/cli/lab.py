@@ -14,6 +14,7 @@ from assay.cli.common import Overrides, Unprotected, protect
 def lab(
     paper: Annotated[str, Positional],
     options: Overrides = (),
+    setting: str | None = None,
     seeds: int = 5,
     first_seed: int = 0,
     dir: Path | None = None,
@@ -27,6 +28,7 @@ def lab(
     Args:
         paper: its id, e.g. S001.
         options: knobs of the setting, e.g. steps=20; the record says so.
+        setting: which of its claims, where it was put into several settings; the first unless given.
         seeds: pairs of runs, 2 or more.
         first_seed: the first of them; the others follow.
         dir: where the runs are kept; runs/lab/PAPER unless given.
@@ -42,7 +44,7 @@ def lab(
     from assay.training.run_folder import environment
 
     protect(unsafe_no_sandbox)
-    claim = claim_of(paper)
+    claim = claim_of(paper, setting)
     knobs = {}
     for option in options:
         name, _equals, value = option.partition("=")
@@ -50,7 +52,7 @@ def lab(
             knobs[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             raise UsageError(f"option {option!r} is not of the form name=number") from None
-    folder = dir or Path("runs") / "lab" / claim.paper
+    folder = dir or Path("runs") / "lab" / (f"{claim.paper}.{setting}" if setting else claim.paper)
     record = run_claim(
         claim, folder, range(first_seed, first_seed + seeds), knobs, say=lambda line: print(line, flush=True)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional
@@ -68,10 +69,12 @@ def about(row: PaperRow) -> dict[str, Any]:
         parameters = inspect.signature(row.factory).parameters.values()
         out["options"] = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
         out["text"] = inspect.getdoc(row.factory) or ""
-    if claim := claims_made().get(row.id):
-        out["claim"] = claim.text
-        out["lab"] = f"not run yet; `assay lab {row.id}` runs it"
-    if result := results().get(row.id):
-        effect = f"{result['value']:+.3f} [{result['low']:+.3f}, {result['high']:+.3f}]"
-        out["lab"] = f"{result['verdict']}: {result['measure']} {effect}, {result['seeds']} paired seeds"
+    made, found = claims_made().get(row.id, ()), results().get(row.id, [])
+    out["claim"] = made[0].text if made else ""
+    said = {r["setting"]: f"{r['verdict']} in {r['setting']}: {r['measure']} {_effect(r)}" for r in found}
+    out["lab"] = "; ".join(said.get(c.setting, f"not run in {c.setting}: `assay lab {row.id}`") for c in made)
     return out
+
+
+def _effect(r: Mapping[str, Any]) -> str:
+    return f"{r['value']:+.3f} [{r['low']:+.3f}, {r['high']:+.3f}], {r['seeds']} paired seeds"

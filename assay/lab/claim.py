@@ -39,30 +39,42 @@ class Claim:
     tuning: Sequence[int] = (1000, 1001, 1002)
 
 
-_CLAIMS: dict[str, Claim] = {}
+_CLAIMS: dict[str, tuple[Claim, ...]] = {}
 
 
-def claims(claim: Claim) -> Claim:
-    """Register a claim, beside the paper's method."""
-    for arm in (claim.better, claim.baseline):
-        if arm not in claim.arms:
-            raise ValueError(f"the claim of {claim.paper} compares arm {arm!r}, which it does not have")
-    if _CLAIMS.setdefault(claim.paper, claim) != claim:
-        raise ValueError(f"{claim.paper} has two claims")
-    return claim
+def claims(*made: Claim) -> None:
+    """Register the claims of a paper, beside its method.
+
+    The first is put into a setting made for it; others ask whether it carries over to another.
+    """
+    for claim in made:
+        for arm in (claim.better, claim.baseline):
+            if arm not in claim.arms:
+                raise ValueError(f"the claim of {claim.paper} compares arm {arm!r}, which it does not have")
+    [paper] = {claim.paper for claim in made}
+    if len({claim.setting for claim in made}) < len(made) or _CLAIMS.setdefault(paper, made) != made:
+        raise ValueError(f"{paper} has two claims in one setting")
 
 
-def claims_made() -> Mapping[str, Claim]:
+def claims_made() -> Mapping[str, tuple[Claim, ...]]:
     """Return the claims of the papers imported so far, by id."""
     return _CLAIMS
 
 
-def claim_of(key: str) -> Claim:
-    """Return the claim of a paper's id or name; raise UsageError if there is none."""
+def claim_of(key: str, setting: str | None = None) -> Claim:
+    """Return the claim of a paper's id or name, its first or the one for ``setting``.
+
+    Raises:
+        UsageError: there is none.
+    """
     from assay import papers
 
     row = papers.find(key)
     if row.id not in _CLAIMS:
         have = ", ".join(r.id for r in papers.rows() if r.id in _CLAIMS) or "none"
         raise UsageError(f"{row.id} ({row.name}) has no claim for the lab; papers that have: {have}")
-    return _CLAIMS[row.id]
+    for claim in _CLAIMS[row.id]:
+        if setting in (None, claim.setting):
+            return claim
+    have = ", ".join(claim.setting for claim in _CLAIMS[row.id])
+    raise UsageError(f"{row.id} ({row.name}) has no claim for the setting {setting!r}; it has some for {have}")

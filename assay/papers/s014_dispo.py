@@ -116,5 +116,21 @@ claims(
             "false_negative": 0.1,
         },
         sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
-    )
+    ),
+    Claim(
+        paper="S014",
+        text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped "
+        "surrogate.",
+        setting="unseen",
+        arms={
+            "dispo": {"name": "S014"},
+            "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
+            "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
+        },
+        better="dispo",
+        baseline="clip",
+        measure="area",
+        options={"epochs": 4, "steps": 50, "false_positive": 0.1, "false_negative": 0.1},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

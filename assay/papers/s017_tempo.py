@@ -41,5 +41,16 @@ claims(
         measure="area",
         options={"clustered": True, "branching": 4, "depth": 4, "right": 16, "tasks": 4, "prompts": 4, "steps": 100},
         sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
-    )
+    ),
+    Claim(
+        paper="S017",
+        text="Values of shared prefixes let the policy learn from fewer rollouts than one advantage for all tokens.",
+        setting="unseen",
+        arms={"grpo": {"name": "grpo"}, "tempo": {"name": "S017"}},
+        better="tempo",
+        baseline="grpo",
+        measure="area",
+        options={"prompts": 4, "group": 16},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

@@ -107,5 +107,16 @@ claims(
         measure="final",
         options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
         sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
-    )
+    ),
+    Claim(
+        paper="S024",
+        text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
+        setting="unseen",
+        arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
+        better="real",
+        baseline="grpo",
+        measure="final",
+        options={"epochs": 4, "steps": 50},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

@@ -130,5 +130,20 @@ claims(
         baseline="variance",
         measure="after",
         sweep={"lr": (1e-4, 3e-4)},
-    )
+    ),
+    Claim(
+        paper="S059",
+        text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
+        "seldom failed than if both are solved half of the time.",
+        setting="unseen",
+        arms={
+            "pair": {"name": "S059"},
+            "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
+        },
+        better="pair",
+        baseline="variance",
+        measure="after",
+        options={"smoothing": 0.1},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

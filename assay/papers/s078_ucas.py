@@ -110,5 +110,15 @@ claims(
         measure="final",
         options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
         sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
-    )
+    ),
+    Claim(
+        paper="S078",
+        text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
+        setting="unseen",
+        arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
+        better="ucas",
+        baseline="grpo",
+        measure="final",
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

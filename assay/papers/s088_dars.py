@@ -157,5 +157,21 @@ claims(
             "rollouts": 40000,
         },
         sweep={"lr": (30.0, 100.0, 300.0, 1000.0)},
-    )
+    ),
+    Claim(
+        paper="S088",
+        text="At equal rollouts, a second round of responses to hard problems raises their pass rate sooner than as "
+        "many responses to every problem.",
+        setting="unseen",
+        arms={
+            "uniform": {"name": "S088", "rollout": "single_turn", "setting": {"group": 17}},
+            "equal": {"name": "S088", "rollout": {"schedule": "equal", "most": 32}},
+            "dars": {"name": "S088", "rollout": {"schedule": "hardness", "most": 64}},
+        },
+        better="dars",
+        baseline="uniform",
+        measure="hard/area",
+        options={"rollouts": 8000, "steps": 200},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

@@ -119,5 +119,16 @@ claims(
             "optimizer": "adam",
             "lr": 0.03,
         },
-    )
+    ),
+    Claim(
+        paper="S095",
+        text="The policy of the random policy's values solves more problems in many attempts than GRPO.",
+        setting="unseen",
+        arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
+        better="rover",
+        baseline="grpo",
+        measure="pass@8",
+        options={"mini_batches": 4},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

@@ -147,5 +147,30 @@ claims(
         measure="pass@64",
         options={"tasks": 16, "right": 4, "hard": 3.0, "shown": True, "prompts": 8, "steps": 100},
         sweep={"lr": (30.0, 300.0, 3000.0)},
-    )
+    ),
+    Claim(
+        paper="S097",
+        text="Where right responses are rare, one worked solution per group, weighted by the mixture, solves more "
+        "tasks in many attempts than learning from the policy's own responses alone.",
+        setting="unseen",
+        arms={
+            "rl-plus": {"name": "S097", "objective": {"max_length": 3}},
+            "own": {
+                "name": "grpo",
+                "credit": {"normalise": False},
+                "objective": {"aggregation": "constant", "max_length": 3},
+            },
+            "imitated": {
+                "name": "grpo",
+                "credit": {"normalise": False},
+                "objective": {"name": "reinforce", "aggregation": "constant", "max_length": 3},
+                "rollout": "demonstration",
+            },
+        },
+        better="rl-plus",
+        baseline="own",
+        measure="pass@8",
+        options={"shown": True, "right": 1},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )
