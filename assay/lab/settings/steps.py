@@ -53,17 +53,21 @@ class Setting:
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return exact measures of the trained policy.
 
-        ``solved``: probability of a right answer; ``useless``: expected number of useless steps, and ``concise`` its
-        negative; ``length``: expected steps; ``start/...`` of the first two; ``rollouts``: responses sampled.
+        ``solved``: probability of a right answer, and ``area`` its mean over training; ``useless``: expected number of
+        useless steps, and ``concise`` its negative; ``length``: expected steps; ``start/...`` of ``solved`` and
+        ``useless``; ``rollouts``: responses sampled.
         """
         policy = self.policy(seed)
         before = self.measure(policy)
         engine = Counting(policy)
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
         tasks = [Task(str(i), "", reference="right", kind="tabular") for i in range(self.prompts)]
-        train(policy, tasks, self.verdict, arm, training, seed, engine=engine)
+        curve: list[float] = []
+        watch = lambda *_: curve.append(self.measure(policy)["solved"])  # noqa: E731
+        train(policy, tasks, self.verdict, arm, training, seed, watch, engine)
         return {
             **self.measure(policy),
+            "area": float(np.mean(curve)),
             **{f"start/{k}": before[k] for k in ("solved", "useless")},
             "rollouts": engine.sampled,
         }
