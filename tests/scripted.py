@@ -1,0 +1,75 @@
+"""An engine that says what it is told, one character a token, and what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.engines.base import Request
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+
+class Scripted:
+    """Responses come from a list; continuations of a prefix from a function of its text.
+
+    Args:
+        responses: text and stop of each response without a prefix, in turn.
+        answer: of the prefix's text; a text, or a text and the entropy of each of its tokens.
+        entropies: whether they are reported.
+    """
+
+    def __init__(
+        self,
+        responses: Iterable[tuple[str, str]] = (),
+        answer: Callable[[str], Any] = lambda prefix: "1",
+        entropies: bool = True,
+    ):
+        self.responses, self.answer, self.entropies = iter(responses), answer, entropies
+        self.asked: list[Request] = []
+
+    def encode(self, prompt: Any) -> np.ndarray:
+        return np.array([ord(c) for c in prompt], dtype=np.int64)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.encode(text)
+
+    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
+        return "".join(map(chr, tokens))
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = []
+        for request in requests:
+            self.asked.append(request)
+            row = []
+            for _ in range(request.n):
+                text, stop, uncertain = self._next(request)
+                tokens = self.encode(text)
+                prompt = np.concatenate([self.encode(request.prompt), np.array(request.prefix, dtype=np.int64)])
+                told = np.full(len(tokens), uncertain, dtype=np.float32) if self.entropies else None
+                row.append(Episode(prompt, tokens, tokens > 0, 0 * tokens.astype(np.float32), text, stop, told))
+            out.append(row)
+        return out
+
+    def _next(self, request: Request) -> tuple[str, Any, float]:
+        if not request.prefix:
+            return *next(self.responses), 0.0
+        found = self.answer(self.decode(request.prefix))
+        text, uncertain = found if isinstance(found, tuple) else (found, 0.0)
+        return text, "eos", uncertain
+
+
+def judge(groups: Sequence[Group]) -> list[Group]:
+    """A text that ends in 1 is right, one that ends in ? is not judged."""
+
+    def verdict(text: str) -> Verdict:
+        if text.endswith("?"):
+            return Verdict.abstain("timed out")
+        return Verdict.right() if text.endswith("1") else Verdict.wrong()
+
+    return [g if g.verdicts else g.judged([verdict(e.text) for e in g.episodes]) for g in groups]
+
+
+def ask(n: int, prompt: str = "Q:", reference: str = "1") -> Ask:
+    return Ask(Task("t", prompt, reference), n)
