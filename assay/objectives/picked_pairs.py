@@ -1,0 +1,84 @@
+"""A preference loss over just the pairs that a selection has picked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from assay.batch import Batch, Loss
+from assay.errors import UsageError
+from assay.objectives.preference import DPO, IPO, KTO, pairs
+from assay.registry import build, part
+from assay.select.pairs import ID, OVER
+
+
+@part("objective", "picked_pairs")
+@dataclass(frozen=True, slots=True)
+class PickedPairs:
+    """The mean over groups of the mean over a group's picked pairs of what ``loss`` makes of a pair.
+
+    Select ``pairs`` says which pairs these are, and leaves the other samples out; a pair of which one sample was left
+    out since is not learned from. Where nothing was picked, they are all pairs of a group with R_w > R_l. With ``kto``
+    the chosen are desirable and the rejected are not, and it is the mean over samples. Advantages are not used.
+
+    Args:
+        loss: objective ``dpo``, ``ipo`` or ``kto``, by reward.
+
+    Raises:
+        UsageError: another objective.
+    """
+
+    loss: Any = "dpo"
+
+    whole_groups = True
+    reads = "nothing"
+
+    def __post_init__(self) -> None:
+        loss = build("objective", self.loss)
+        if not isinstance(loss, DPO | IPO | KTO) or loss.by != "reward":
+            raise UsageError("objective 'picked_pairs': loss must be dpo, ipo or kto, and by = \"reward\"")
+        object.__setattr__(self, "loss", loss)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        found: frozenset[str] = self.loss.needs
+        return found
+
+    def prepare(self, batch: Batch) -> None:
+        """Let the loss look at a mini-batch before it is split."""
+        getattr(self.loss, "prepare", lambda _: None)(batch)
+
+    def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
+        better, worse = picked(batch)
+        rows = torch.cat([better, worse])
+        # Each pair becomes a group of two, of which one is right; a sample of several pairs is there as often.
+        one = batch.rows(rows)
+        number = torch.arange(len(better), device=rows.device)
+        one.group = torch.cat([number, number])
+        one.rewards = torch.cat([torch.ones_like(better), torch.zeros_like(worse)]).to(batch.rewards)
+        if isinstance(self.loss, KTO):
+            times = torch.bincount(rows, minlength=len(batch))
+            one.weights = one.weights / times[rows]
+        else:
+            of_group = torch.bincount(batch.group[better], minlength=1)[batch.group[better]]
+            one.weights = one.weights / torch.cat([of_group, torch.ones_like(of_group)])
+        one.totals = batch.totals or batch.count()
+        loss: Loss = self.loss(logprobs[rows][:, : one.tokens.shape[1]], one)
+        loss.metrics["pairs"] = float(len(better))
+        return loss
+
+
+def picked(batch: Batch) -> tuple[Int[Tensor, "P"], Int[Tensor, "P"]]:
+    """Return the rows of the chosen and of the rejected of each picked pair both of which are still active."""
+    if OVER not in batch.signals:
+        found = pairs(batch.rewards, batch)
+    else:
+        over, here = batch.signals[OVER], batch.signals[ID]
+        use = batch.active & (batch.lengths > 0)
+        found = (over[:, :, None] == here[None, None]).any(1) & use[:, None] & use[None]
+    better, worse = found.nonzero(as_tuple=True)
+    return better, worse

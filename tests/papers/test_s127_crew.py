@@ -1,0 +1,420 @@
+"""CRew: answer tokens and their confidence, best-of-n and vote, and the pairs of widest confidence with their loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from spelled import NANO, all_groups, alone, responses, tree
+
+from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
+from assay.errors import RunError, UsageError
+from assay.inference.answer_confidence import AnswerConfidence, by_answer_confidence
+from assay.inference.base import Strategy
+from assay.lab.settings.references import Spelling
+from assay.method import make_method
+from assay.objectives.picked_pairs import PickedPairs, picked
+from assay.objectives.preference import DPO, IPO, KTO
+from assay.papers import make
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.registry import build
+from assay.rewards.confidence import Confidence
+from assay.select.pairs import ID, OVER, Pairs
+from assay.signals.answer_tokens import AnswerTokens, answer_place, answer_range
+from assay.signals.base import Models
+from assay.training.signals import compute_signals
+from assay.types import Episode, Task
+from assay.verify.extract import extract
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+# --- the answer and how sure it is ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"so \boxed{\frac{1}{2}}.", r"\frac{1}{2}"),
+        (r"\boxed{3} no, \boxed{ 4 }", "4"),
+        (r"<answer>It is \boxed{5}</answer>", "5"),
+        ("<answer> 7 apples\n</answer> end", "7 apples"),
+        (r"\boxed{}", None),
+        (r"\boxed{3", None),
+        ("3", None),
+        ("", None),
+    ],
+)
+def test_where_the_answer_stands(text, answer) -> None:
+    place = answer_place(text)
+    assert (text[place[0] : place[1]] if place else None) == answer
+
+
+@given(st.lists(st.sampled_from(["<answer>", "</answer>", r"\boxed{", "}", "a", " ", "{", "####"]), max_size=12))
+def test_the_place_is_that_of_what_the_verifier_reads(pieces) -> None:
+    text = "".join(pieces)
+    for rules in (("answer_tag", "boxed"), ("boxed",), ("hashes",), ("regex:a(.*)",)):
+        place, read = answer_place(text, rules), extract(text, rules, "none")
+        assert (text[place[0] : place[1]] if place else "") == (read or "")
+
+
+@given(st.lists(st.sampled_from(["x", r"\box", "ed{1", "2", "3", "4}", "}", " ", ""]), max_size=10))
+def test_a_token_counts_if_a_character_of_the_answer_is_in_it(pieces) -> None:
+    def decode(ids):
+        return "".join(pieces[i] for i in ids)
+
+    tokens = list(range(len(pieces)))
+    place = answer_place(decode(tokens))
+    owners = [k for k, piece in enumerate(pieces) for _ in piece]
+    want = sorted({owners[c] for c in range(*place)}) if place else []
+    first, end = answer_range(tokens, decode)
+    # Tokens without text between two others change nothing but the count.
+    assert [k for k in range(first, end) if pieces[k]] == want
+
+
+@pytest.fixture(scope="module")
+def policy() -> CausalLM:
+    torch.manual_seed(0)
+    return CausalLM.load(ModelConfig(source="nano", nano=NANO | {"alphabet": "0123456789=\\boxed{} <answer>/"}), 0)
+
+
+def rewarded(policy, batch, reference=None, **options):
+    reward = Confidence(**options)
+    compute_signals(batch, reward.needs, Models(policy, reference or policy, encode=policy.encode))
+    return reward(batch)
+
+
+def test_the_worked_example(policy) -> None:
+    batch = responses(policy, [r"9 \boxed{123}", "123"], passed=[False, True])
+    start = 9
+    assert policy.decode(batch.episodes[0].tokens[start : start + 3]) == "123"
+    batch.logprobs[0, start : start + 3] = torch.tensor([0.9, 0.8, 0.99]).double().log()
+    found = rewarded(policy, batch)
+    assert found.values.tolist() == pytest.approx([0.896667, 0], abs=1e-6)
+    assert found.terms["answered"].tolist() == [1, 0] and found.valid.all()
+    whole = rewarded(policy, batch, over="response").values
+    assert whole[0] == pytest.approx(batch.logprobs[0][batch.mask[0]].exp().mean().item())
+    assert whole[1] == pytest.approx(math.exp(-1))
+
+
+def test_probabilities_are_those_of_one_sequence_by_itself(policy) -> None:
+    """Teacher forcing reads any author's solution, here one longer than the other and one of another model."""
+    other = policy.twin()
+    for parameter in other.module.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    batch = responses(policy, [r"12=\boxed{34}=5", r"\boxed{6}"])
+    batch.logprobs[:] = torch.nan
+    for source, model in (("policy", policy), ("reference", other)):
+        found = rewarded(policy, batch, other, source=source)
+        for i, (head, told) in enumerate([(r"12=\boxed{", "34"), (r"\boxed{", "6")]):
+            want = np.exp(alone(model, head, told)).mean()
+            assert found.values[i].item() == pytest.approx(want, abs=1e-5)
+    # As sampled nothing is known of it, and nothing is said.
+    assert not rewarded(policy, batch).valid.any()
+
+
+def test_edges_of_the_reward(policy, make_batch) -> None:
+    batch = responses(policy, [r"\boxed{1}", "", r"\boxed{2}"], passed=[True, False, None])
+    found = rewarded(policy, batch)
+    assert found.valid.tolist() == [True, True, False]
+    assert found.values.tolist()[1] == 0
+    with pytest.raises(UsageError, match="answer_tokens"):
+        AnswerTokens(("json:a",))
+    with pytest.raises(UsageError, match="no rule"):
+        by_answer_confidence(rules=("box",))
+    made = build("reward", {"name": "confidence", "answer": {"rules": ["boxed"]}})
+    assert made.answer == AnswerTokens(("boxed",))
+
+
+# --- at test time -----------------------------------------------------------------------------------------------------
+
+
+def sampled(policy: CausalLM, text: str, last: float) -> Episode:
+    """A response whose answer is its last character but one, sampled with a given probability."""
+    tokens = policy.encode_response(text, end=False)
+    logprobs = np.full(len(tokens), -1, dtype=np.float32)
+    logprobs[-2] = math.log(last)
+    return Episode(policy.encode(""), tokens, np.ones(len(tokens), dtype=bool), logprobs, text, "eos")
+
+
+class Fixed:
+    """An engine that always gives the same responses."""
+
+    def __init__(self, policy: CausalLM, episodes: list[Episode]):
+        self.policy, self.episodes = policy, episodes
+        self.encode, self.encode_response, self.decode = policy.encode, policy.encode_response, policy.decode
+
+    def generate(self, requests):
+        return [self.episodes[: r.n] for r in requests]
+
+
+def test_vote_and_best_by_hand(policy) -> None:
+    """Answers 1 (.9), 2 (.5), 2 (.45), and one response without any: the vote is .95 against .9."""
+    given = [(r"\boxed{1}", 0.9), (r"\boxed{2}", 0.5), (r"=\boxed{2}", 0.45), ("99", 0.99)]
+    engine = Fixed(policy, [sampled(policy, *one) for one in given])
+    for by, text in (("vote", r"\boxed{2}"), ("best", r"\boxed{1}")):
+        strategy = build("inference", {"name": "answer_confidence", "by": by})
+        assert isinstance(strategy, Strategy)
+        [answer] = strategy([Task("t", "q")], engine, 4, np.random.default_rng(0))
+        assert answer.text == text and answer.scoring == 0
+        assert answer.meta["scores"] == pytest.approx([0.9, 0.5, 0.45, 0])
+    blind = [replace(e, logprobs=None) for e in engine.episodes]
+    found = AnswerConfidence().score([(Task("t", "q"), e) for e in blind], engine, np.random.default_rng(0))
+    assert [s.value for s in found] == [None, None, None, 0]
+
+
+def test_best_of_n_takes_the_surest_response() -> None:
+    engine = Spelling(tree(3), 1)
+    strategy = by_answer_confidence("best", ("regex:=(.*)",), Sampling(8))
+    [answer] = strategy([Task("0", "0")], engine, 6, np.random.default_rng(0))
+    assert answer.tokens == sum(len(e.tokens) for e in answer.episodes) and len(answer.episodes) == 6
+    last = [float(np.exp(e.logprobs[-1])) for e in answer.episodes]
+    assert answer.meta["scores"] == pytest.approx(last)
+    assert answer.text == answer.episodes[int(np.argmax(last))].text
+
+
+def test_an_engine_of_a_language_model(policy) -> None:
+    made = build("inference", {"name": "answer_confidence", "sampling": Sampling(12)})
+    answers = made([Task("a", "1"), Task("b", "2")], HFEngine(policy, 8), 3, np.random.default_rng(0))
+    assert [len(a.meta["scores"]) for a in answers] == [3, 3]
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+
+
+def chosen(select: Pairs, batch) -> list[list[int]]:
+    """The pairs as the objective reads them back."""
+    batch.weights = select(batch)
+    better, worse = picked(batch)
+    return [list(p) for p in zip(better.tolist(), worse.tolist(), strict=True)]
+
+
+@pytest.fixture
+def four(make_batch):
+    """Right answers of confidence .9 and .4, wrong ones of .8 and .2."""
+    return lambda: make_batch([1] * 4, [0.9, 0.4, 0.8, 0.2], passed=[True, True, False, False])
+
+
+def test_the_pairs_of_the_worked_example(four) -> None:
+    """Differences .1, .7, -.4, .2."""
+    for rank in ("margin", "gap"):
+        assert chosen(Pairs(better="verdict", rank=rank), four()) == [[0, 3]]
+    assert chosen(Pairs(better="verdict", rank="margin", count=2), four()) == [[0, 3], [1, 3]]
+    assert chosen(Pairs(better="verdict", rank="gap", count=2), four()) == [[0, 3], [1, 2]]
+    assert chosen(Pairs(better="verdict", count=None), four()) == [[0, 2], [0, 3], [1, 2], [1, 3]]
+    assert chosen(Pairs(better="verdict", count=9, margin=0.2), four()) == [[0, 3], [1, 3]]
+    assert chosen(Pairs(), four()) == [[0, 3]]
+    assert chosen(Pairs(rank="total"), four()) == [[0, 2]]
+    batch = four()
+    batch.weights = Pairs(better="verdict")(batch)
+    assert batch.weights.tolist() == [1, 0, 0, 1]
+
+
+def test_constraints_are_met_at_their_bounds(make_batch) -> None:
+    batch = make_batch([10, 11, 12], [0.3, 0.4, 0.5])
+    batch.rewards = batch.rewards.float()
+    assert chosen(Pairs(margin=0.1, count=None), batch) == [[1, 0], [2, 0], [2, 1]]
+    assert chosen(Pairs(margin=0.1, length=0.1, count=None), batch) == [[1, 0], [2, 1]]
+    assert chosen(Pairs(margin=0.11, count=None), batch) == [[2, 0]]
+    assert chosen(Pairs(length=0.0), batch) == []
+
+
+def test_ties_with_the_last_are_kept(make_batch) -> None:
+    batch = make_batch([1] * 4, [1.0, 1.0, 0.0, 0.0])
+    assert chosen(Pairs(count=1), batch) == [[0, 2], [0, 3], [1, 2], [1, 3]]
+    assert chosen(Pairs(), make_batch([1] * 3, [0.5] * 3)) == []
+
+
+def test_who_is_in_no_pair(make_batch) -> None:
+    batch = make_batch([1, 0, 1, 1], [0.9, 5.0, 0.1, 0.5], groups=[0, 0, 0, 1], passed=[True, True, False, False])
+    assert chosen(Pairs(), batch) == [[0, 2]]
+    batch.valid = torch.tensor([False, True, True, True])
+    batch.weights = torch.ones(4, dtype=torch.float64)
+    assert chosen(Pairs(), batch) == []
+    unsure = make_batch([1, 1], [0.9, 0.1], passed=[None, False])
+    assert chosen(Pairs(better="verdict"), unsure) == []
+    unsure.weights = torch.ones(2, dtype=torch.float64)
+    unsure.reward_terms["x"] = torch.tensor([math.nan, 0.0])
+    with pytest.raises(RunError, match="no term 'y'"):
+        Pairs(by="y")(unsure)
+    with pytest.raises(RunError, match="x of row 0"):
+        Pairs(by="x")(unsure)
+    for bad in ({"count": 0}, {"length": -1.0}):
+        with pytest.raises(UsageError, match="pairs"):
+            Pairs(**bad)
+
+
+SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.8, 1.0]), min_size=1, max_size=7)
+
+
+@given(SCORES, st.data(), st.sampled_from(["margin", "gap", "total"]), st.sampled_from(["score", "verdict"]))
+def test_pairs_by_brute_force(make_batch, scores, data, rank, better) -> None:
+    n = len(scores)
+    lengths = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    passed = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    groups = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    count, margin = data.draw(st.sampled_from([None, 1, 2])), data.draw(st.sampled_from([None, 0.2]))
+    batch = make_batch(lengths, scores, groups=groups, passed=passed)
+    want = []
+    for g in (0, 1):
+        may = [
+            (w, v)
+            for w in range(n)
+            for v in range(n)
+            if groups[w] == groups[v] == g
+            and min(lengths[w], lengths[v]) > 0
+            and (scores[w] > scores[v] if better == "score" else passed[w] and not passed[v])
+            and (margin is None or scores[w] - scores[v] > margin - 1e-9)
+            and abs(lengths[w] - lengths[v]) <= 0.5 * min(lengths[w], lengths[v])
+        ]
+        value = {
+            "margin": lambda p: scores[p[0]] - scores[p[1]],
+            "gap": lambda p: abs(scores[p[0]] - scores[p[1]]),
+            "total": lambda p: scores[p[0]] + scores[p[1]],
+        }[rank]
+        ranked = sorted(map(value, may), reverse=True)
+        want += [list(p) for p in may if count is None or value(p) >= ranked[min(count, len(ranked)) - 1] - 1e-9]
+    select = Pairs(better=better, rank=rank, count=count, margin=margin, length=0.5)
+    assert chosen(select, batch) == sorted(want)
+    assert batch.weights.tolist() == [float(any(i in p for p in want)) for i in range(n)]
+    # Another order of samples, and taking only those that were picked, change nothing.
+    order = torch.from_numpy(np.random.default_rng(n).permutation(n))
+    again = batch.rows(order)
+    better_rows, worse_rows = picked(again)
+    assert sorted(zip(order[better_rows].tolist(), order[worse_rows].tolist(), strict=True)) == [
+        tuple(p) for p in sorted(want)
+    ]
+
+
+# --- the loss ---------------------------------------------------------------------------------------------------------
+
+H = [0.3, -0.2, 0.5, 0.4, 0.1]
+
+
+@pytest.fixture
+def five(make_batch):
+    """Two groups; h is 0.3, -0.2, 0.5 and 0.4, 0.1."""
+    batch = make_batch([1] * 5, [1.0, 0.0, 0.5, 0.0, 1.0], groups=[0, 0, 0, 1, 1])
+    batch.signals["reference_logprobs"] = torch.full((5, 1), -1.0, dtype=torch.float64)
+    now = torch.tensor(H, dtype=torch.float64)[:, None] - 1
+    batch.signals["policy_logprobs"] = now
+    return batch, now
+
+
+def dpo(w: int, v: int, beta: float) -> float:
+    return math.log(1 + math.exp(-beta * (H[w] - H[v])))
+
+
+def test_dpo_over_picked_pairs_by_hand(five) -> None:
+    batch, now = five
+    objective = PickedPairs(DPO(beta=2.0))
+    assert chosen(Pairs(), batch) == [[0, 1], [4, 3]]
+    loss = objective(now, batch)
+    assert loss.value.item() == pytest.approx((dpo(0, 1, 2.0) + dpo(4, 3, 2.0)) / 2)
+    assert loss.metrics["pairs"] == 2 and loss.metrics["preference/accuracy"] == 0.5
+    # Several pairs of a group share its weight; sample 0 is in two of them.
+    batch.weights = torch.ones(5, dtype=torch.float64)
+    assert chosen(Pairs(count=2, rank="total"), batch) == [[0, 1], [0, 2], [4, 3]]
+    want = ((dpo(0, 1, 2.0) + dpo(0, 2, 2.0)) / 2 + dpo(4, 3, 2.0)) / 2
+    assert objective(now, batch).value.item() == pytest.approx(want)
+
+
+@pytest.mark.parametrize("loss", [DPO(beta=0.7), IPO(beta=0.7, mean_over_tokens=False)])
+def test_all_pairs_picked_is_the_plain_loss(five, loss) -> None:
+    batch, now = five
+    plain = loss(now, batch).value.item()
+    assert PickedPairs(loss)(now, batch).value.item() == pytest.approx(plain)
+    batch.weights = Pairs(count=None)(batch)
+    assert PickedPairs(loss)(now, batch).value.item() == pytest.approx(plain)
+
+
+def test_kto_counts_each_sample_once(five) -> None:
+    batch, now = five
+    batch.weights = Pairs(count=2, rank="total")(batch)
+    objective = PickedPairs(KTO(beta=2.0))
+    objective.prepare(batch)
+    z = sum(H) / 5
+
+    def one(h: float, good: bool) -> float:
+        return 1 / (1 + math.exp(2.0 * (h - z) * (1 if good else -1)))
+
+    want = one(0.3, True) + one(-0.2, False) + one(0.5, False) + one(0.1, True) + one(0.4, False)
+    assert objective(now, batch).value.item() == pytest.approx(want / 5)
+
+
+def test_gradients_by_finite_differences(five) -> None:
+    batch, now = five
+    batch.weights = Pairs(count=2)(batch)
+    here = now.clone().requires_grad_()
+    objective = PickedPairs(DPO(beta=1.3))
+    assert torch.autograd.gradcheck(lambda x: objective(x, batch).value, here)
+
+
+def test_a_pair_that_lost_a_sample_is_not_learned(five) -> None:
+    batch, now = five
+    weights = Pairs()(batch)
+    batch.weights = weights * torch.tensor([1, 1, 1, 0, 1]).double()
+    loss = PickedPairs("dpo")(now.requires_grad_(), batch)
+    assert loss.metrics["pairs"] == 1
+    batch.weights = weights * 0
+    nothing = PickedPairs("dpo")(now, batch)
+    nothing.value.backward()
+    assert nothing.value.item() == 0
+    assert {ID, OVER} <= set(batch.signals) and OVER in batch.whole
+
+
+def test_only_losses_of_preference() -> None:
+    for bad in ("clip", {"name": "dpo", "by": "verdict"}):
+        with pytest.raises(UsageError, match="picked_pairs"):
+            PickedPairs(bad)
+    assert build("objective", {"name": "picked_pairs", "loss": {"name": "ipo", "beta": 0.2}}).loss == IPO(beta=0.2)
+    assert "policy_logprobs" in PickedPairs("kto").needs
+
+
+# --- the method -------------------------------------------------------------------------------------------------------
+
+
+def test_the_method_prefers_sure_right_answers_to_unsure_wrong_ones() -> None:
+    """The step on the expected loss makes the right answers of picked pairs likelier, the wrong ones less likely."""
+    method = make("S127", count=1, rules=("regex:=(.*)",))
+    assert (method.objective.loss.beta, make("crew").select.count) == (0.3, 10)
+    policy = tree(1)
+    batch, _ = all_groups(policy, 3)
+    compute_signals(batch, method.needs, Models(policy, policy.twin()))
+    method.value(batch)
+    loss = method.objective(policy.forward(batch).logprobs, batch)
+    policy.logits.grad = None
+    loss.value.backward()
+    step = policy.twin()
+    with torch.no_grad():
+        step.logits -= 0.1 * policy.logits.grad
+    before, after = (p.forward(batch).logprobs.sum(-1) for p in (policy, step))
+    better, worse = picked(batch)
+    assert len(better) and bool(((after - before)[better] > (after - before)[worse]).all())
+    sure = batch.rewards
+    assert all(batch.verdicts[i].passed and not batch.verdicts[j].passed for i, j in zip(better, worse, strict=True))
+    for g in batch.group[better].unique():
+        rows = (batch.group == g).nonzero()[:, 0].tolist()
+        right = [i for i in rows if batch.verdicts[i].passed]
+        wrong = [i for i in rows if not batch.verdicts[i].passed]
+        widest = max(sure[i] - sure[j] for i in right for j in wrong)
+        here = batch.group[better] == g
+        assert torch.allclose(sure[better[here]] - sure[worse[here]], widest, atol=1e-6)
+
+
+def test_parts_go_into_other_methods() -> None:
+    assert isinstance(make_method("grpo", reward="S127").reward, Confidence)
+    assert make_method("S127", select={"count": 3}).select.count == 3
+
+
+def test_right_responses_of_low_confidence_can_be_chosen_alone(make_batch) -> None:
+    """The data filter of the paper, out of parts that are there."""
+    batch = make_batch([1] * 5, [0.9, 0.4, 0.8, 0.2, 0.7], passed=[True, True, True, False, None], groups=[0] * 5)
+    chain = build("select", {"name": "chain", "parts": ["verdict", {"name": "ranked", "lowest": 1}]})
+    assert chain(batch).tolist() == [0, 1, 0, 0, 0]
