@@ -6,6 +6,7 @@ import json
 
 from test_verify_instructions import CASES as INSTRUCTIONS
 
+from assay.verify.continuation import CLOSE, OPEN
 from fuzz.entry import Case, entry
 
 PERSON = {"name": "Ann", "age": 41, "tags": ["x", "y"], "home": {"city": "Rome", "zip": None}, "ok": True}
@@ -162,3 +163,11 @@ for variant, options in (("", {}), ("/ordered", {"ordered": True, "coerce": True
             Case([], ["I cannot call anything."]),
         ],
     )
+entry(
+    "continuation",
+    marked=False,
+    cases=[
+        Case(["It rains.", "Roads are wet."], [f"{OPEN}It rains.{CLOSE}", f"{OPEN} it rains; roads are wet {CLOSE}"]),
+        Case(["今天下雨。"], [f"{OPEN}今天下雨{CLOSE}"]),
+    ],
+)

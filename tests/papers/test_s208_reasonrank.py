@@ -1,0 +1,211 @@
+"""S208: the reward by hand and against brute force, what is no list, labels that disagree, and sliding windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.errors import UsageError
+from assay.lab.settings.passages import Naming, Scored, Setting
+from assay.papers import make
+from assay.papers.s208_reasonrank import MultiViewReward, consistency, ranking_task, sliding, synthesised
+from assay.types import Task
+from assay.verify.ranking import Ranking
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+GOLD = Task("t", "?", reference={"order": ["3", "1", "2", "4"], "relevance": ["1", "3"]}, kind="ranking")
+
+
+class Teacher:
+    """An engine that says what it was told to, and keeps its prompts."""
+
+    def __init__(self, replies: list[str]):
+        self.replies, self.asked = replies, list[str]()
+
+    def encode(self, prompt: Any) -> Any:
+        raise NotImplementedError
+
+    def encode_response(self, text: str, end: bool = True) -> Any:
+        raise NotImplementedError
+
+    def decode(self, tokens: Any) -> str:
+        raise NotImplementedError
+
+    def generate(self, requests: Any) -> Any:
+        self.asked += [r.prompt[0]["content"] for r in requests]
+        return [[SimpleNamespace(text=text)] for text in self.replies]
+
+
+def said(answer: str, think: str = "well") -> str:
+    return f"<think>{think}</think>\n<answer>{answer}</answer>"
+
+
+def rewards(make_batch: Callable[..., Any], texts: list[str], part: Any = None, task: Task = GOLD) -> Any:
+    batch = make_batch([1] * len(texts), passed=[False] * len(texts), texts=texts, tasks=[task] * len(texts))
+    return (part or make("S208").reward)(batch)
+
+
+def test_the_worked_example(make_batch: Callable[..., Any]) -> None:
+    found = rewards(make_batch, [said("[3] > [2] > [1] > [4]")])
+    assert found.values.item() == pytest.approx(1.207221, abs=1e-6)
+    assert found.terms["ndcg"].item() == pytest.approx(0.919721, abs=1e-6)
+    assert found.terms["recall"].item() == 1 and found.terms["rbo"].item() == pytest.approx(0.875)
+    part = MultiViewReward(persistence=0.9)
+    truncated = rewards(make_batch, [said("[3] > [2] > [1] > [4]")], part).terms["rbo"].item()
+    assert truncated == pytest.approx(0.298900, abs=1e-6)
+
+
+def test_a_perfect_list_is_worth_all_three(make_batch: Callable[..., Any]) -> None:
+    assert rewards(make_batch, [said("[3] > [1] > [2] > [4]")]).values.item() == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (said("[3] > [3] > [2] > [4]"), 0),
+        (said("[3] > [1] > [2]"), 0),
+        (said("[3] > [1] > [2] > [4] > [5]"), 0),
+        (said("[3] > [1] > [2] > [7]"), 0),
+        (said(""), 0),
+        ("[3] > [1] > [2] > [4]", -1),
+        ("<answer>[3] > [1] > [2] > [4]</answer>", -1),
+        ("<think>x</think> so <answer>[3] > [1] > [2] > [4]</answer>", -1),
+        ("<think>x</think><answer>[3] > [1] > [2] > [4]", -1),
+        ("", -1),
+        (said("Passages 3, 1, 2 and 4"), 1.3),
+        (said("[3] > [1] > [2] > [4]", "a\n[9]\nb") + " done", 1.3),
+    ],
+)
+def test_the_form(make_batch: Callable[..., Any], text: str, expected: float) -> None:
+    assert rewards(make_batch, [text]).values.item() == pytest.approx(expected)
+
+
+@given(st.permutations(range(1, 8)), st.permutations(range(1, 8)), st.sets(st.integers(1, 7), min_size=1), st.data())
+def test_against_sums_written_out(ranking: list[int], gold: list[int], relevant: set[int], data: Any) -> None:
+    k, p = data.draw(st.integers(1, 9)), data.draw(st.sampled_from([1.0, 0.9, 0.5]))
+    task = Task("t", "", reference={"order": [*map(str, gold)], "relevance": [*map(str, relevant)]})
+    from assay.verify.ranking import read_wanted
+
+    wanted = read_wanted(task.reference)
+    assert wanted is not None and wanted.order is not None
+    of = dict(zip(gold, wanted.order, strict=True))
+    found = MultiViewReward(k=k, persistence=p).views([of[i] for i in ranking], wanted)
+    gains = sum(1 / math.log2(i + 2) for i, item in enumerate(ranking[:k]) if item in relevant)
+    best = sum(1 / math.log2(i + 2) for i in range(min(k, len(relevant))))
+    shares = [len(set(ranking[:d]) & set(gold[:d])) / d for d in range(1, 8)]
+    rbo = sum(shares) / 7 if p == 1 else (1 - p) * sum(p**d * share for d, share in enumerate(shares))
+    assert found == pytest.approx(
+        {"ndcg": gains / best, "recall": len(set(ranking[:k]) & relevant) / len(relevant), "rbo": rbo}
+    )
+
+
+def test_items_may_have_names(make_batch: Callable[..., Any]) -> None:
+    task = Task("t", "", reference={"order": ["doc a", "doc b"], "relevance": ["doc a"]})
+    found = rewards(make_batch, [said("[doc b] > [doc a]"), said("[doc a] > [doc b]"), said("[doc a]")], task=task)
+    assert found.values.tolist() == pytest.approx([0.630930 + 0.2 + 0.1 * 0.5, 1.3, 0], abs=1e-6)
+
+
+def test_other_tasks_are_worth_their_verdict(make_batch: Callable[..., Any]) -> None:
+    tasks = [Task("a", "", reference="4"), Task("b", "", reference={"order": ["1", "2"]}), GOLD]
+    batch = make_batch(
+        [1] * 3, rewards=[0.5, 0.25, 1.0], passed=[True, False, None], texts=["4", "x", "y"], tasks=tasks
+    )
+    found = make("S208").reward(batch)
+    assert found.values.tolist() == [0.5, 0.25, -1] and found.valid.tolist() == [True, True, False]
+
+
+def test_options() -> None:
+    for bad in ({"k": 0}, {"persistence": 0.0}, {"persistence": 1.5}):
+        with pytest.raises(UsageError, match="S208"):
+            make("S208", **bad)
+    assert make("S208").objective.kl_weight == 1e-3
+
+
+# Data
+
+
+def test_a_task_reads_as_its_verifier_wants() -> None:
+    task = ranking_task("q", "why?", ["a\nb", "c", "d"], [2, 1, 3], [2, 3])
+    assert "[1] a b\n[2] c\n[3] d" in task.question and "Query: why?" in task.question
+    verdict = Ranking()(task, said("[2] > [3] > [1]"))
+    assert verdict.passed and verdict.parts["valid"] == 1
+    assert consistency(task) == pytest.approx((1 + 1 / 2) / (1 + 1 / math.log2(3)))
+    assert consistency(Task("x", "", reference="4")) == 0
+    for order, relevant in (([1, 2], [1]), ([1, 2, 2], [1]), ([1, 2, 3], []), ([1, 2, 3], [4])):
+        with pytest.raises(UsageError):
+            ranking_task("q", "", ["a", "b", "c"], order, relevant)
+
+
+def test_labels_that_disagree_are_left_out() -> None:
+    passages = ["a", "b", "c", "d"]
+    replies = [
+        ("<answer>[2]</answer>", said("[2] > [1] > [3] > [4]")),  # agree
+        ("<answer>[2]</answer>", said("[1] > [3] > [4] > [2]")),  # NDCG 0.43
+        ("<answer>[2]</answer>", said("[1] > [3] > [4]")),  # no whole list
+        ("<answer>none</answer>", said("[1] > [2] > [3] > [4]")),
+        ("I cannot tell", said("[1] > [2] > [3] > [4]")),
+        ("<answer>[9] [3]</answer>", said("[3] > [1] > [2] > [4]")),  # there is no ninth
+    ]
+    teacher = Teacher([text for pair in replies for text in pair])
+    rows = [(f"query {i}", passages, "a gold leaf" if i == 0 else "") for i in range(len(replies))]
+    assert [t.id for t in synthesised(rows, teacher)] == ["0", "1", "5"]
+    assert [t.id for t in synthesised(rows, teacher, threshold=0.5)] == ["0", "5"]
+    asked = teacher.asked[:3]
+    assert "The answer is: a gold leaf" in asked[0] and "a gold leaf" not in asked[1] + asked[2]
+    assert synthesised(rows, teacher)[0].reference == {"order": ["2", "1", "3", "4"], "relevance": ["2"]}
+
+
+def test_a_window_slides_from_the_end() -> None:
+    seen: list[list[int]] = []
+
+    def rank(part: Any) -> list[int]:
+        seen.append(list(part))
+        return sorted(part, reverse=True)
+
+    assert sliding([3, 1, 4, 5, 9, 2, 6], rank, window=4, stride=2) == [9, 6, 4, 3, 1, 5, 2]
+    assert seen == [[5, 9, 2, 6], [1, 4, 9, 6], [3, 9, 6, 4]]
+    assert sliding([1, 2], rank) == [2, 1] and sliding([], rank) == []
+    with pytest.raises(UsageError, match="cannot move"):
+        sliding([1], rank, 2, 3)
+    with pytest.raises(UsageError, match="came back"):
+        sliding([1, 2], lambda part: part[:1])
+
+
+# The lab's setting
+
+
+def test_scores_are_those_of_a_plackett_luce_model() -> None:
+    scores = torch.tensor([[0.3, -1.0, 2.0], [0.0, 0.5, 0.1]], dtype=torch.float64)
+    policy = Scored(scores)
+    engine = Naming(policy)
+    p = policy.leaf_logprobs().detach().exp().reshape(2, -1)
+    from itertools import permutations
+
+    for q in range(2):
+        w = scores[q].exp().numpy()
+        expected = [
+            float(np.prod([w[order[i]] / w[list(order[i:])].sum() for i in range(3)]))
+            for order in permutations(range(3))
+        ]
+        assert (p[q] / p[q].sum()).tolist() == pytest.approx(expected)
+    assert engine.named(np.array([2, 0])) == "<think></think><answer>[3] > [1] > [2]</answer>"
+    policy.leaf_logprobs()[0].backward()
+    assert policy.scores.grad is not None and bool(policy.scores.grad[0].any())
+
+
+def test_the_setting_rewards_what_it_measures() -> None:
+    arm = {"name": "S208", "reward": {"name": "S208", "k": 2}}
+    found = Setting(queries=2, steps=12, hard=0.0, lr=1.0).run(arm, 0, Path())
+    assert found["ndcg"] > found["start"] and found["rollouts"] == 12 * 4 * 8
+    with pytest.raises(UsageError, match="relevant"):
+        Setting(relevant=5)

@@ -1,0 +1,216 @@
+"""S218: the stretched range by hand, its invariants and its memory; the words, the form, and how far rewards tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.batch import Batch, Reward
+from assay.errors import RunError, UsageError
+from assay.papers import make
+from assay.papers.s218_armed import discriminability, wording
+from assay.registry import build
+from assay.rewards.running_range import RunningRange
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SCORES = [0.90, 0.91, 0.92, 0.93]
+GOLD = Task("t", "What is seen?", "left pleural effusion")
+
+
+class Given:
+    """A reward that is what it was told to be."""
+
+    def __init__(self, values: list[float], valid: list[bool] | None = None):
+        self.values, self.valid = values, valid
+
+    def __call__(self, batch: Batch) -> Reward:
+        valid = None if self.valid is None else torch.tensor(self.valid)
+        return Reward(torch.tensor(self.values, dtype=batch.rewards.dtype), valid=valid)
+
+
+def groups(*sizes: int) -> Batch:
+    none = np.zeros(0, dtype=np.int64)
+    episode = Episode(none, none, none == 0, none.astype(np.float32), "", "eos")
+    made = [Group(Ask(GOLD, n), (episode,) * n, (Verdict.right(),) * n) for n in sizes]
+    return Batch.from_groups(made, torch.float64)
+
+
+def spread(values: list[float], sizes: list[int] | None = None, **options: Any) -> list[float]:
+    found: list[float] = RunningRange(Given(values), **options)(groups(*(sizes or [len(values)]))).values.tolist()
+    return found
+
+
+def said(answer: str) -> str:
+    return f"<think>look</think><answer>{answer}</answer>"
+
+
+def rewards(make_batch: Callable[..., Any], texts: list[str], task: Task = GOLD, **options: Any) -> Reward:
+    batch = make_batch([1] * len(texts), groups=[0] * len(texts), texts=texts, tasks=[task] * len(texts))
+    found: Reward = make("S218", **options).reward(batch)
+    return found
+
+
+# The range
+
+
+def test_the_worked_example() -> None:
+    assert spread(SCORES, low=0.0, high=1.0) == pytest.approx([0, 0.333333, 0.666667, 1], abs=1e-6)
+    assert float(np.std(SCORES, ddof=1)) == pytest.approx(0.01291, abs=1e-5)
+    # 5% and 95% of these four lie at 0.9015 and 0.9285; beyond them is clipped.
+    assert spread(SCORES) == pytest.approx([0, (0.91 - 0.9015) / 0.027, (0.92 - 0.9015) / 0.027, 1])
+
+
+@given(st.lists(st.floats(-5, 5, width=16), min_size=1, max_size=12), st.integers(1, 4))
+def test_order_is_kept_and_the_range_is_the_unit_interval(values: list[float], rounds: int) -> None:
+    part, batch = RunningRange(Given(values)), groups(len(values))
+    for _ in range(rounds):
+        found = part(batch).values.tolist()
+    pairs = list(zip(values, found, strict=True))
+    assert all(0 <= y <= 1 for y in found)
+    assert all(y1 <= y2 for x1, y1 in pairs for x2, y2 in pairs if x1 <= x2)
+
+
+def test_a_shift_and_a_stretch_of_the_band_change_nothing() -> None:
+    values = [0.2, 0.9, 0.4, 0.5, 0.1]
+    assert spread([0.85 + 0.1 * v for v in values]) == pytest.approx(spread(values))
+
+
+def test_the_map_is_one_for_all_prompts_of_a_step() -> None:
+    found = spread([0.90, 0.95, 0.80, 0.95], [2, 2])
+    assert found[1] == found[3] and 0 < found[0] < 1
+
+
+def test_equal_scores_are_worth_the_same() -> None:
+    assert spread([0.9] * 4) == [0.5] * 4
+    batch = make("S218").value(groups(3))
+    assert not batch.advantages.any()
+
+
+def test_where_the_band_is_a_point_the_group_decides() -> None:
+    """Nearly all of the memory is one number: its quantiles are too, and an outlier shows within its group alone."""
+    values = [0.9] * 98 + [0.8, 0.95]
+    found = spread(values, [96, 4])
+    assert found[:96] == [0.5] * 96 and found[96:] == pytest.approx([2 / 3, 2 / 3, 0, 1])
+
+
+def test_it_follows_the_band_and_remembers_so_much() -> None:
+    part = RunningRange(Given([0.0, 1.0] * 2), memory=4)
+    assert part(groups(4)).values.tolist() == [0, 1, 0, 1]
+    part.inner["raw"] = Given([0.90, 0.92, 0.94, 0.96])
+    again = part(groups(4)).values.tolist()
+    assert again == pytest.approx(spread([0.90, 0.92, 0.94, 0.96])), "what was before is forgotten"
+    longer = RunningRange(Given([0.0, 1.0] * 2), memory=8)
+    longer(groups(4))
+    longer.inner["raw"] = Given([0.90, 0.92, 0.94, 0.96])
+    assert max(longer(groups(4)).values.tolist()) - min(longer(groups(4)).values.tolist()) < 1
+
+
+def test_memory_survives_a_checkpoint() -> None:
+    one, other = RunningRange(Given(SCORES)), RunningRange(Given([0.0, 0.5, 1.0, 2.0]))
+    other(groups(4))
+    one(groups(4))
+    other.load_state_dict(one.state_dict())
+    other.inner["raw"] = Given(SCORES)
+    assert torch.equal(one(groups(4)).values, other(groups(4)).values)
+    method = make("S218")
+    assert "running_range" not in method.state_dict() and any("seen" in str(s) for s in method.state_dict().values())
+
+
+def test_samples_without_a_score_are_not_remembered() -> None:
+    part = RunningRange(Given([*SCORES, 9.0, float("nan")], [True] * 4 + [False] * 2), low=0.0, high=1.0)
+    found = part(groups(6))
+    assert found.values[:4].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1]) and len(part.seen) == 4
+    assert found.valid is not None and found.valid.tolist() == [True] * 4 + [False] * 2
+    nothing = RunningRange(Given([1.0, 2.0], [False, False]))(groups(2))
+    assert nothing.values.tolist() == [0.5, 0.5]
+
+
+def test_what_cannot_be() -> None:
+    with pytest.raises(RunError, match=r"row 1 .task t. has the reward nan"):
+        spread([0.1, float("nan")])
+    for bad in ({"low": 0.9, "high": 0.1}, {"high": 1.5}, {"memory": 1}, {"epsilon": 0.0}):
+        with pytest.raises(UsageError, match="running_range"):
+            build("reward", {"name": "running_range", **bad})
+
+
+# The sum
+
+
+def test_terms_add_up(make_batch: Callable[..., Any]) -> None:
+    texts = [said("Left pleural effusion."), said("pleural effusion"), said("pneumonia"), "pleural effusion"]
+    found = rewards(make_batch, texts, low=0.0, high=1.0, form=0.5)
+    form, text, semantic = (found.terms[name].tolist() for name in ("form", "text", "semantic"))
+    assert form == [1, 1, 1, 0]
+    # BLEU-1 of two words of three: e^(1 - 3/2); F1 2 * 2 / 5.
+    assert text == pytest.approx([1, (np.exp(-0.5) + 0.8) / 2, 0, (np.exp(-0.5) + 0.8) / 2])
+    assert semantic[0] == 1 and semantic[2] == 0 and 0 < semantic[1] == semantic[3] < 1
+    sums = [0.5 * f + t + s for f, t, s in zip(form, text, semantic, strict=True)]
+    assert found.values.tolist() == pytest.approx(sums)
+
+
+def test_meaning_comes_from_the_model_that_is_given(make_batch: Callable[..., Any]) -> None:
+    angles = {"left pleural effusion": 0.0, "fluid at the left": 0.3, "a tumour": 0.5, "the heart": 0.45}
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        return [[np.cos(angles[t]), np.sin(angles[t])] for t in texts]
+
+    texts = [said(t) for t in ("fluid at the left", "the heart", "a tumour")]
+    found = rewards(make_batch, texts, embed=embed, low=0.0, high=1.0)
+    raw = np.cos([0.3, 0.45, 0.5])
+    assert found.terms["semantic/raw"].tolist() == pytest.approx(raw)
+    assert found.terms["semantic"].tolist() == pytest.approx((raw - raw[2]) / (raw[0] - raw[2]))
+    right = [True, False, False]
+    stretched = found.terms["semantic"].tolist()
+    assert discriminability(stretched, right) == pytest.approx(discriminability(raw.tolist(), right))
+    # The gap is a larger part of the sum: form and words are the same for all.
+    assert stretched[0] - stretched[1] > 10 * (raw[0] - raw[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "formed"),
+    [
+        (said("a"), 1),
+        (" <think>a\nb</think>\n<answer>c</answer>\n", 1),
+        ("<think></think><answer></answer>", 1),
+        ("<answer>c</answer>", 0),
+        (said("a") + "more", 0),
+        (said("a") + "<answer>b</answer>", 0),
+        ("<think>a<think>b</think></think><answer>c</answer>", 0),
+        ("", 0),
+    ],
+)
+def test_the_form(make_batch: Callable[..., Any], text: str, formed: int) -> None:
+    assert rewards(make_batch, [text]).terms["form"].tolist() == [formed]
+
+
+def test_wording() -> None:
+    assert wording("The heart", "heart!") == 1 and wording("heart", "lung") == 0
+    assert 0 < wording("left lung", "left heart") < 1
+
+
+def test_without_a_reference_or_a_verdict_there_is_no_reward(make_batch: Callable[..., Any]) -> None:
+    tasks = [GOLD, Task("e", "", ""), Task("n", "", None), GOLD]
+    batch = make_batch([1] * 4, passed=[False, False, True, None], texts=[said("x")] * 4, tasks=tasks)
+    assert make("S218").reward(batch).valid.tolist() == [True, False, False, False]
+    assert make("S218").reward(batch).values[0].isfinite()
+
+
+def test_several_references_count_by_the_nearest(make_batch: Callable[..., Any]) -> None:
+    task = Task("t", "", ["effusion", "fluid in the chest"])
+    assert rewards(make_batch, [said("fluid in the chest")], task).terms["text"].tolist() == [1]
+
+
+def test_discriminability_by_hand() -> None:
+    assert discriminability([1.0, 0.0, 0.5], [True, False, False]) == pytest.approx(0.75 / np.std([1, 0, 0.5]))
+    assert discriminability([1.0, 1.0], [True, False]) == 0
+    for bad in ([True, True], [False, False], [True]):
+        with pytest.raises(UsageError, match="discriminability"):
+            discriminability([1.0, 0.0], bad)
