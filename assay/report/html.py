@@ -16,10 +16,13 @@ from assay.report import format as show
 from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
 from assay.report.svg import Series, legend, line_chart, stacked_bar
+from assay.training.signs import TITLES
 
 NBSP = "\u00a0"
 PER_KIND = 2
 """Tasks shown for each kind of change (gained, lost, still wrong, still right)."""
+COLOURS = 6
+"""Lines of a chart."""
 EXTREMES = 3
 """Rollouts shown at either end of the reward."""
 
@@ -71,6 +74,8 @@ def render(run: Run) -> str:
             pairs=_pairs(start, end),
             start=start,
             end=end,
+            signs=run.signs,
+            titles=list(TITLES.values()),
             extremes=_extremes(run.rollouts),
             config=run.config,
             environment=_flat(run.environment),
@@ -164,6 +169,9 @@ def _tiles(run: Run, start: Evaluation | None, end: Evaluation | None) -> list[t
         warm = len(run.metrics["warmup"])
         note = f"after {show.count(warm)} warm-up steps" if warm else ""
         out.append(("RL steps", show.count(rows[-1]["step"]), note))
+    if run.signs:
+        seen = "; ".join(f"{s.title} after step {show.count(s.step)}" for s in run.signs)
+        out.append(("signs of a gamed reward", show.count(len(run.signs)), seen))
     times = [t for stage in run.metrics.values() for row in stage if math.isfinite(t := as_float(row.get("time")))]
     if times:
         per_step = [v for v in run.column("rl", "time/step")[1] if math.isfinite(v)]
@@ -189,17 +197,28 @@ def _charts(run: Run, stage: str) -> list[Chart]:
         terms = sorted(
             {k for row in run.metrics["rl"] for k in row if k.startswith("reward/")} - {"reward/mean", "reward/std"}
         )
+        agreement = lines(verdict_correlation="correlation", hollow_wins="wins without a better verdict")
         divergence = lines(**{"kl/ref": "to the reference", "kl/behaviour": "to the sampler"})
         wanted += [
             ("Reward", "mean over the step's samples; band: one standard deviation", _reward(run), {}),
             ("Pass rate", "training samples, and pass@1 of the evaluations with 95% intervals", _pass_rate(run), share),
-            ("Reward terms", "mean of each", lines(*terms[:6]), {}),
+            *(
+                (
+                    f"Reward terms{f', {i + 1} on' if i else ''}",
+                    "mean of each",
+                    lines(**{k: k.removeprefix("reward/") for k in terms[i : i + COLOURS]}),
+                    {},
+                )
+                for i in range(0, len(terms), COLOURS)
+            ),
             ("Response length", "tokens", lines(**{"length/mean": "mean", "length/max": "longest"}), {"floor": 0.0}),
             ("Entropy", "nats per token", lines("entropy"), {"floor": 0.0}),
             ("KL divergence", "nats per token", divergence, {}),
             ("Clipped tokens", "share", lines("clip_fraction"), share),
             ("Gradient norm", "before clipping", lines("grad_norm"), {"floor": 0.0}),
             ("Groups without variance", "share that teaches nothing", lines("groups/zero_variance"), share),
+            ("Repetition", "share of a response said before in it", lines("repetition"), share),
+            ("Reward and verdict", "over samples, and over rewards above their prompt's mean", agreement, {}),
             ("Truncated and abstained", "share of samples", lines("truncated", "abstained"), share),
         ]
     wanted += [

@@ -11,6 +11,7 @@ from typing import Any
 
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
+from assay.training.signs import TITLES
 
 RECENT_STEPS = 5
 """Training steps at the end of a run whose rollouts are looked at."""
@@ -19,7 +20,7 @@ STAGES = ("warmup", "rl")
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One training sample of a late step."""
+    """One stored training sample; ``terms`` are the ingredients of its reward by name."""
 
     step: int
     task_id: str
@@ -32,6 +33,22 @@ class Rollout:
     advantage: float | None
     length: int | None
     stop: str
+    terms: dict[str, float]
+
+
+COLUMNS = frozenset(Rollout.__dataclass_fields__) - {"terms"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A sign that the reward was gamed: what it is called, when it appeared, its numbers, rollouts that show it."""
+
+    title: str
+    step: int
+    since: int
+    text: str
+    numbers: dict[str, float]
+    examples: list[Rollout]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,7 @@ class Run:
         metrics: rows of ``metrics.jsonl`` per stage, one per step, sorted; of a step repeated after a resume, the last.
         evaluations: sorted by step, then as they happen: initial, before, at steps, after.
         rollouts: samples of the last :data:`RECENT_STEPS` steps.
+        signs: that the reward was gamed, in the order they appeared; ``None`` if nobody looked.
         notes: what is missing or could not be read, one sentence each.
     """
 
@@ -54,6 +72,7 @@ class Run:
     metrics: dict[str, list[dict[str, Any]]]
     evaluations: list[Evaluation]
     rollouts: list[Rollout]
+    signs: list[Sign] | None
     notes: list[str]
 
     def evaluation(self, label: str) -> Evaluation | None:
@@ -82,6 +101,7 @@ def read_run(path: Path) -> Run:
         metrics=_metrics(path / "metrics.jsonl", notes),
         evaluations=_evaluations(path / "evals", notes),
         rollouts=_rollouts(path / "rollouts", notes),
+        signs=_signs(path / "signs.json", notes),
         notes=notes,
     )
 
@@ -143,7 +163,6 @@ def _rollouts(folder: Path, notes: list[str]) -> list[Rollout]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    wanted = list(Rollout.__dataclass_fields__)
     rows: list[dict[str, Any]] = []
     # Files are named after their steps, so the newest come last and a long run need not be read from the start.
     for file in sorted(folder.glob("*.parquet"), key=_natural, reverse=True):
@@ -152,16 +171,41 @@ def _rollouts(folder: Path, notes: list[str]) -> list[Rollout]:
         except (OSError, pa.ArrowException) as error:
             notes.append(f"{file.parent.name}/{file.name} could not be read: {str(error).splitlines()[0]}.")
             continue
-        if missing := sorted(set(wanted) - set(table.column_names)):
+        if missing := sorted(COLUMNS - set(table.column_names)):
             notes.append(f"{file.parent.name}/{file.name} lacks {', '.join(missing)}.")
             continue
-        rows += table.select(wanted).to_pylist()
+        rows += table.to_pylist()
         if len({row["step"] for row in rows}) >= RECENT_STEPS:
             break
     if not rows:
         notes.append("There are no stored rollouts.")
     recent = sorted({row["step"] for row in rows})[-RECENT_STEPS:]
-    return [Rollout(**row) for row in rows if row["step"] in recent]
+    return [_rollout(row) for row in rows if row["step"] in recent]
+
+
+def _rollout(row: dict[str, Any]) -> Rollout:
+    terms = {k.removeprefix("reward/"): as_float(v) for k, v in row.items() if k.startswith("reward/")}
+    return Rollout(**{name: row[name] for name in COLUMNS}, terms=terms)
+
+
+def _signs(path: Path, notes: list[str]) -> list[Sign] | None:
+    if not path.is_file():
+        return None
+    try:
+        return [
+            Sign(
+                TITLES[s["kind"]],
+                s["step"],
+                s["since"],
+                s["text"],
+                s["numbers"],
+                [_rollout(row) for row in s["examples"]],
+            )
+            for s in json.loads(path.read_text(encoding="utf-8"))
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        notes.append(f"{path.name} could not be read: {type(error).__name__} {error}.")
+        return None
 
 
 def _natural(path: Path) -> list[Any]:

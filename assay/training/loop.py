@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from assay.training.signals import wants_reference
 from assay.training.step import learn, sample
 from assay.training.update import update
 from assay.training.warmup import demonstrations
+from assay.training.watch import Sign, Watch
 from assay.types import Task
 from assay.verify.base import Verifier
 
@@ -79,6 +81,7 @@ class Trainer:
     step: int = 0
     elapsed: float = 0.0
     reference: Policy | None = None
+    watch: Watch = field(default_factory=Watch, init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
     updates: int = field(default=0, init=False)
@@ -149,6 +152,8 @@ class Trainer:
         total, samples = self.config.train.steps, self.config.evaluate.samples
         self.load_reference()
         self.start_learners()
+        self.watch.start = self.folder.stored_evaluation("before", 0)
+        self.folder.save_signs(self.watch.signs)
         with self.reporter.progress("RL", total, self.step) as tick:
             while not self.reinforced(interrupt):
                 # A run that is extended beyond its end is measured again at the new one.
@@ -184,21 +189,23 @@ class Trainer:
         clock, settings = Clock(), self.config.train
         with self.saved_on_failure(), clock("step"):
             self.updates = 0
-            asks, models = self.curriculum.next(self.step), self.models
+            asks, models, rng = self.curriculum.next(self.step), self.models, self.random("rollout")
+            more = partial(self.curriculum.next, self.step)
             groups, batch = sample(
-                asks, self.rollout, self.engine, self.verifier, self.method, models, self.random("rollout"), clock
+                asks, self.rollout, self.engine, self.verifier, self.method, models, rng, clock, more=more
             )
             metrics = rollout_metrics(batch)
             if len(batch):
                 with clock("update"):
                     rng, parts = self.random("mini-batches"), settings.mini_batches
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
-            metrics |= getattr(self.rollout, "metrics", dict)()
+            metrics |= getattr(self.rollout, "metrics", dict)() | getattr(self.method.select, "metrics", dict)()
             self.curriculum.observe(groups)
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
             self.folder.save_rollouts(self.step, batch)
+        self.say(self.watch.step(self.step, batch, metrics))
         return metrics
 
     def rl_update(self, objective: Any, batch: Batch) -> dict[str, float]:
@@ -231,12 +238,20 @@ class Trainer:
         if evaluation is None:
             evaluation = self.evaluate(label, samples, interrupt)
             self.folder.save_evaluation(evaluation)
-        found = evaluation.pass_interval(1)
+        found, signs = evaluation.pass_interval(1), self.watch.evaluated(evaluation)
         if found is None:
             self.reporter.line(f"{label}: every verdict was an abstention")
             return None
         self.reporter.line(f"{label}: held-out pass@1 {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+        self.say(signs)
         return found.value
+
+    def say(self, signs: list[Sign]) -> None:
+        """Tell of new signs that the reward is gamed, and store them."""
+        for sign in signs:
+            self.reporter.line(sign.line)
+        if signs:
+            self.folder.save_signs(self.watch.signs)
 
     def evaluate(self, label: str, samples: int, interrupt: Interrupt) -> Evaluation:
         """Ask every held-out task ``samples`` times; the draws depend on the run's seed and the label alone.
@@ -375,7 +390,8 @@ class Trainer:
             with open(folder / "trainer.pt", "wb") as file:
                 learners = [x.state_dict() for x in self.method.learners] if self.started else None
                 optimizer = self.optimizer.state_dict()
-                torch.save({**self.cheap_state(), "optimizer": optimizer, "learners": learners}, file)
+                state = {"optimizer": optimizer, "learners": learners, "watch": self.watch.state_dict()}
+                torch.save({**self.cheap_state(), **state}, file)
 
         self.folder.save_checkpoint(self.stage, self.step, write)
 
@@ -406,6 +422,7 @@ class Trainer:
             for learner, saved in zip(self.method.learners, state["learners"], strict=True):
                 learner.load_state_dict(saved)
         self.load_cheap_state(state)
+        self.watch.load_state_dict(state["watch"])
         self.optimizer = self.new_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
         self.reporter.line(f"resumed {run} at {stage} step {step}")

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from assay.batch import Batch
-from assay.ops import group_count, group_std
+from assay.ops import group_count, group_mean, group_std, outcome
+
+NGRAM = 4
+"""Tokens in a row that count as said again."""
+FACTORS = np.random.default_rng(0).integers(1, 2**63, NGRAM).astype(np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def rollout_metrics(batch: Batch) -> dict[str, float]:
@@ -15,6 +22,10 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     the share of advantage groups whose rewards are all equal; ``entropy`` is the mean over sampled tokens, in nats, of
     the distribution each was drawn from; ``truncated``, ``abstained`` and ``unselected`` (a reward, but left out of the
     update) are shares of all samples. A step that was left without samples reports ``skipped`` 1.
+
+    What a gamed reward shows in: ``score/mean`` over samples with a verdict; ``repetition``, the mean share of a
+    response's 4-grams that it had before; ``verdict_correlation`` of rewards and scores; ``hollow_wins``, the share of
+    rewards above their prompt's mean whose score is not above its mean.
     """
     if not len(batch):
         return {"skipped": 1.0}
@@ -33,6 +44,9 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     }
     if passed:
         out["pass_rate"] = float(np.mean(passed))
+        out["score/mean"] = float(np.mean([v.score for v in batch.verdicts if v.passed is not None]))
+        out |= _agreement(batch)
+    out["repetition"] = float(np.mean([repetition(e.tokens[e.mask]) for e in batch.episodes]))
     entropies = [e.entropies for e in batch.episodes if e.entropies is not None]
     if entropies:
         out["entropy"] = float(np.concatenate(entropies).mean())
@@ -45,4 +59,42 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     if len(batch.reward_terms) > 1:
         for name, values in batch.reward_terms.items():
             out[f"reward/{name}"] = float(values[batch.valid].mean()) if len(rewards) else 0.0
+    return out
+
+
+def repetition(tokens: np.ndarray) -> float:
+    """Share of a response's runs of :data:`NGRAM` tokens ``(T,)`` that stand in it before; 0 if it has none."""
+    if len(tokens) < NGRAM:
+        return 0.0
+    runs = np.lib.stride_tricks.sliding_window_view(tokens.astype(np.uint64), NGRAM)
+    # Sums modulo 2^64: that two different runs share one is less likely than a fault of the memory.
+    return 1 - len(np.unique((runs * FACTORS).sum(-1, dtype=np.uint64))) / len(runs)
+
+
+def hollow(batch: Batch) -> tuple[Bool[Tensor, "N"], Bool[Tensor, "N"]]:
+    """Return which samples win, their reward above the mean of their prompt's, and which win without a better verdict.
+
+    Samples without a reward or a verdict neither win nor count.
+    """
+    known, scores, rewards = *_scored(batch), outcome(batch)
+    wins = known & (rewards > group_mean(rewards, batch.prompt_group, known) + 1e-6)
+    return wins, wins & (scores <= group_mean(scores, batch.prompt_group, known) + 1e-6)
+
+
+def _scored(batch: Batch) -> tuple[Bool[Tensor, "N"], Float[Tensor, "N"]]:
+    """Return which samples have a reward and a verdict, and the verdicts' scores."""
+    known = batch.valid & torch.tensor([v.passed is not None for v in batch.verdicts], dtype=torch.bool)
+    return known, torch.tensor([v.score for v in batch.verdicts], dtype=batch.rewards.dtype)
+
+
+def _agreement(batch: Batch) -> dict[str, float]:
+    """How rewards go with verdicts; a number that cannot be told is left out."""
+    out = {}
+    wins, without = hollow(batch)
+    if bool(wins.any()):
+        out["hollow_wins"] = float(without.sum() / wins.sum())
+    known, scores = _scored(batch)
+    both = torch.stack([outcome(batch), scores])[:, known].double()
+    if both.shape[1] > 1 and bool((both.std(-1) > 1e-8).all()):
+        out["verdict_correlation"] = float(torch.corrcoef(both)[0, 1])
     return out

@@ -4,6 +4,7 @@
 
     config.toml  environment.json  metrics.jsonl  tensorboard/
     rollouts/step-000012.parquet  evals/before.parquet  checkpoints/rl-000050/  reference/  report.html
+    signs.json
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -35,7 +37,9 @@ from assay.training.files import (
     write_folder,
     write_text,
 )
+from assay.training.rollout_table import rollout_columns
 from assay.training.tensorboard import EventFile
+from assay.training.watch import Sign
 
 STAGES = ("warmup", "rl")
 _CHECKPOINT = re.compile(r"(warmup|rl)-(\d+)")
@@ -157,26 +161,17 @@ class RunFolder:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        n = len(batch)
-        advantages = (batch.advantages.sum(-1) / batch.lengths.clamp(min=1)).tolist()
-        columns: dict[str, Any] = {
-            "step": [step] * n,
-            "task_id": [_storable(t.id) for t in batch.tasks],
-            "prompt": [_storable(t.question) for t in batch.tasks],
-            "response": [_storable(e.text) for e in batch.episodes],
-            "score": [v.score for v in batch.verdicts],
-            "passed": pa.array([v.passed for v in batch.verdicts], pa.bool_()),
-            "feedback": [_storable(v.feedback) for v in batch.verdicts],
-            "reward": [r if ok else None for r, ok in zip(batch.rewards.tolist(), batch.valid.tolist(), strict=True)],
-            "advantage": advantages,
-            "length": batch.lengths.tolist(),
-            "stop": [e.stop for e in batch.episodes],
-        }
-        columns |= {f"reward/{k}": v.tolist() for k, v in batch.reward_terms.items()}
+        columns: dict[str, Any] = rollout_columns(step, batch)
+        columns["passed"] = pa.array(columns["passed"], pa.bool_())
         with self.writing("rollouts"):
             folder = self.path / "rollouts"
             folder.mkdir(exist_ok=True)
             write_file(folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(pa.table(columns), p))
+
+    def save_signs(self, signs: Sequence[Sign]) -> None:
+        """Store the signs of a gamed reward that the run has shown, perhaps none."""
+        with self.writing("the signs of a gamed reward"):
+            write_text(self.path / "signs.json", json.dumps([asdict(sign) for sign in signs], indent=1))
 
     def evaluation(self, label: str) -> Path:
         """Where the evaluation called ``label`` is stored."""
@@ -328,8 +323,3 @@ def _evaluated_step(file: Path) -> float:
         return Evaluation.from_parquet(file).step
     except RunError:
         return float("inf")
-
-
-def _storable(text: str) -> str:
-    """Parquet strings are UTF-8; half a surrogate pair from a decoder is not."""
-    return text.encode("utf-8", "replace").decode("utf-8")

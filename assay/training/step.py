@@ -33,8 +33,14 @@ def sample(
     rng: np.random.Generator,
     clock: Clock = lambda _: nullcontext(),
     dtype: torch.dtype = torch.float32,
+    more: Callable[[], Sequence[Ask]] | None = None,
 ) -> tuple[list[Group], Batch]:
-    """Generate, verify and value: return the judged groups, and their batch with rewards, weights and advantages.
+    """Generate, verify and value: return the judged groups, and a batch with rewards, weights and advantages.
+
+    The batch is of all groups; but of a selection with ``rounds`` above 1, of those whose samples its ``keep(batch)``
+    does not leave out: further asks replace the others, for as many rounds in all, and what is kept beyond the number
+    of the first asks is dropped. Kept groups of several rounds are given their signals and rewards anew, together. If
+    none is kept the batch is that of the first round, of which the selection leaves out every sample.
 
     Args:
         asks: what to ask.
@@ -43,18 +49,48 @@ def sample(
         rng: every draw of the rollout comes from it.
         clock: told what is being timed.
         dtype: of the batch.
+        more: gives the asks of a further round; without it there is none.
     """
-    with clock("generate"):
-        groups = rollout.collect(asks, engine, rng)
-    with clock("verify"):
-        groups = judge_groups(verifier, groups)
-    batch = Batch.from_groups(groups, dtype)
+
+    def collect(asks: Sequence[Ask]) -> list[Group]:
+        with clock("generate"):
+            groups = rollout.collect(asks, engine, rng)
+        with clock("verify"):
+            return judge_groups(verifier, groups)
+
+    def rewarded(groups: list[Group]) -> Batch:
+        batch = Batch.from_groups(groups, dtype)
+        if len(batch):
+            with clock("signals"):
+                compute_signals(batch, method.needs, models)
+            with clock("value"):
+                method.worth(batch)
+        return batch
+
+    groups = collect(asks)
+    batch = rewarded(groups)
+    rounds = getattr(method.select, "rounds", 1) if more is not None else 1
+    if rounds > 1 and len(batch):
+        kept = _kept(method.select, groups, batch)
+        whole = len(kept) == len(groups)
+        while len(kept) < len(asks) and rounds > 1 and more is not None:
+            found, rounds = collect(more()), rounds - 1
+            groups = groups + found
+            kept += _kept(method.select, found, rewarded(found))
+        if kept and not whole:
+            batch = rewarded(kept[: len(asks)])
     if len(batch):
-        with clock("signals"):
-            compute_signals(batch, method.needs, models)
         with clock("value"):
-            method.value(batch)
+            method.compare(batch)
     return groups, batch
+
+
+def _kept(select: Any, groups: list[Group], batch: Batch) -> list[Group]:
+    """Return the groups of which a selection keeps a sample."""
+    if not len(batch):
+        return []
+    chosen = set(batch.prompt_group[select.keep(batch)].tolist())
+    return [group for i, group in enumerate(groups) if i in chosen]
 
 
 def learn(

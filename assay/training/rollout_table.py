@@ -1,0 +1,37 @@
+"""What is kept of a step's samples: the columns of the rollout store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.batch import Batch
+
+
+def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
+    """Return one list of N values per column; every term of the reward is ``reward/<its name>``.
+
+    ``reward`` and its terms are ``None`` where none could be told; ``advantage`` is the mean over learnable tokens.
+    """
+    n = len(batch)
+    columns: dict[str, list[Any]] = {
+        "step": [step] * n,
+        "task_id": [storable(t.id) for t in batch.tasks],
+        "prompt": [storable(t.question) for t in batch.tasks],
+        "response": [storable(e.text) for e in batch.episodes],
+        "score": [v.score for v in batch.verdicts],
+        "passed": [v.passed for v in batch.verdicts],
+        "feedback": [storable(v.feedback) for v in batch.verdicts],
+        "reward": [r if ok else None for r, ok in zip(batch.rewards.tolist(), batch.valid.tolist(), strict=True)],
+        "advantage": (batch.advantages.sum(-1) / batch.lengths.clamp(min=1)).tolist(),
+        "length": batch.lengths.tolist(),
+        "stop": [e.stop for e in batch.episodes],
+    }
+    for name, values in batch.reward_terms.items():
+        told = zip(values.tolist(), batch.valid.tolist(), strict=True)
+        columns[f"reward/{name}"] = [x if ok else None for x, ok in told]
+    return columns
+
+
+def storable(text: str) -> str:
+    """Parquet strings are UTF-8; half a surrogate pair from a decoder is not."""
+    return text.encode("utf-8", "replace").decode("utf-8")
