@@ -71,7 +71,8 @@ class MethodConfig(_Section):
     """Of the paper's method, as ``assay papers show`` lists them."""
     curriculum: Spec | None = None
     rollout: Spec | None = None
-    reward: Spec | None = None
+    reward: Spec | list[Spec] | None = None
+    """A part, a function as ``file.py:name``, or a list of these, each with a ``weight`` and ``as`` if wanted."""
     credit: Spec | None = None
     select: Spec | None = None
     objective: Spec | None = None

@@ -16,6 +16,7 @@ from assay.objectives.base import Objective
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import build, call
 from assay.rewards.base import RewardPart
+from assay.rewards.spec import reward_of
 from assay.rewards.verdict import VerdictReward
 from assay.select.base import Select
 from assay.select.everything import All
@@ -72,10 +73,18 @@ class Method:
 
     def value(self, batch: Batch) -> Batch:
         """Fill in rewards, weights and advantages of a judged batch, and its totals; changes and returns ``batch``."""
+        return self.compare(self.worth(batch))
+
+    def worth(self, batch: Batch) -> Batch:
+        """The first half of :meth:`value`: rewards."""
         reward = self.reward(batch)
         batch.rewards, batch.token_rewards, batch.reward_terms = reward.values, reward.tokens, reward.terms
         if reward.valid is not None:
             batch.valid = reward.valid
+        return batch
+
+    def compare(self, batch: Batch) -> Batch:
+        """The second half of :meth:`value`: weights, advantages and totals of a batch with rewards."""
         batch.weights = self.select(batch)
         batch.advantages = self.credit(batch)
         batch.totals = batch.count()
@@ -112,7 +121,7 @@ def make_method(name: str | Method = "grpo", options: Mapping[str, Any] | None =
     method = name if isinstance(name, Method) else _named(name, options or {})
     given = {seam: spec for seam, spec in parts.items() if spec is not None}
     for seam, spec in given.items():
-        if isinstance(spec, Mapping) and "name" not in spec:
+        if isinstance(spec, Mapping) and "name" not in spec and not (seam == "reward" and "function" in spec):
             spec = _adjusted(seam, getattr(method, seam), spec)  # noqa: PLW2901
         method = replace(method, **{seam: _made(seam, spec)})
     wanted = getattr(method.credit, "rollout", None)
@@ -129,12 +138,14 @@ def _made(seam: str, spec: Any) -> Any:
 
     options = {} if isinstance(spec, str) else {**spec} if isinstance(spec, Mapping) else None
     if options is not None:
-        name = spec if isinstance(spec, str) else options.pop("name")
+        name = spec if isinstance(spec, str) else options.pop("name", None)
         if isinstance(name, str) and re.fullmatch(r"[sS]\d{3}", name):
             row = papers.find(name)
             if row.factory is not None and seam not in row.seams:
                 raise UsageError(f"{row.id} ({row.name}) brings no {seam}; it changes {', '.join(row.seams)}")
             return getattr(papers.make(name, **options), seam)
+    if seam == "reward":
+        return reward_of(spec)
     return build(seam, spec) if seam in SEAMS else spec
 
 

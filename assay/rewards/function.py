@@ -6,10 +6,12 @@ import importlib.util
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from assay.batch import Batch, Reward
@@ -30,25 +32,42 @@ class FunctionReward:
 
     ``None`` for a sample means no reward could be told: the sample leaves the update.
 
+    A function of the second kind that raises is asked again about one row after the other, to find the one at fault.
+
     Args:
-        function: the function, or ``"path/to/file.py:name"``.
+        function: the function, or ``"path/to/file.py:name"``. Beside the file, modules in its folder can be imported.
 
     Raises:
         UsageError: the file or the function does not exist, or its parameters fit neither signature.
         RunError: the function raised, or returned NaN, no number, or the wrong number of values; says for which row.
+            Or it wants a column that the tasks do not have.
     """
 
     def __init__(self, function: Callable[..., Any] | str):
         self.function = load_function(function) if isinstance(function, str) else function
         self.name = getattr(self.function, "__name__", type(self.function).__name__)
-        parameters = inspect.signature(self.function).parameters
-        self.batched = "completions" in parameters
-        self.columns = None if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else frozenset(parameters)
-        if not self.batched and len(parameters) < 2:
+        self.batched, self.columns, self.wanted = self._signature()
+
+    def _signature(self) -> tuple[bool, frozenset[str] | None, list[str]]:
+        """Return whether it takes a batch, the columns it accepts (``None`` for any) and those it cannot do without."""
+        try:
+            signature = inspect.signature(self.function)
+        except (TypeError, ValueError):
+            raise UsageError(f"reward function {self.name}: its parameters cannot be told; wrap it in a def") from None
+        parameters = signature.parameters
+        if "completions" in parameters:
+            free = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+            named = {k: p for k, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+            needed = [k for k, p in named.items() if p.default is p.empty and k not in ("prompts", "completions")]
+            return True, None if free else frozenset(named), needed
+        try:
+            signature.bind(None, "")
+        except TypeError:
             raise UsageError(
-                f"reward function {self.name}{inspect.signature(self.function)} fits neither "
-                "reward(task, response) nor reward(prompts, completions, **columns)"
-            )
+                f"reward function {self.name}{signature} fits neither reward(task, response) nor "
+                "reward(prompts, completions, **columns)"
+            ) from None
+        return False, frozenset(), []
 
     def __call__(self, batch: Batch) -> Reward:
         values = self._batched(batch) if self.batched else self._one_by_one(batch)
@@ -80,18 +99,22 @@ class FunctionReward:
         }
         for key in dict.fromkeys(k for t in batch.tasks for k in t.meta):
             columns.setdefault(key, [t.meta.get(key) for t in batch.tasks])
+        if missing := [name for name in self.wanted if name not in columns]:
+            raise RunError(
+                f"reward function {self.name} wants the column {missing[0]!r}, which tasks do not have; they have "
+                f"{', '.join(columns)}"
+            )
+        columns |= {"prompts": prompts, "completions": completions}
         if self.columns is not None:
             columns = {k: v for k, v in columns.items() if k in self.columns}
-        if self.columns is None or "prompts" in self.columns:
-            columns["prompts"] = prompts
         try:
-            values = self.function(completions=completions, **columns)
+            values = self.function(**columns)
         except Exception as error:
-            raise RunError(f"reward function {self.name} raised {_line(error)}") from error
+            raise RunError(self._blame_batch(error, columns, batch)) from error
         if isinstance(values, torch.Tensor):
             values = values.tolist()
-        if not hasattr(values, "__len__") or len(values) != len(batch):
-            got = f"{len(values)} values" if hasattr(values, "__len__") else f"a {type(values).__name__}"
+        if not hasattr(values, "__len__") or isinstance(values, Mapping | Set | str) or len(values) != len(batch):
+            got = f"{len(values)} values" if isinstance(values, Sequence | np.ndarray) else f"a {type(values).__name__}"
             raise RunError(
                 f"reward function {self.name} returned {got} for {len(batch)} completions; return one number each"
             )
@@ -109,6 +132,17 @@ class FunctionReward:
             )
         return float(value)
 
+    def _blame_batch(self, error: Exception, columns: Mapping[str, list[Any]], batch: Batch) -> str:
+        """Blame the first row that the function raises for when it is asked about that row alone."""
+        for row in range(len(batch)):
+            try:
+                self.function(**{k: v[row : row + 1] for k, v in columns.items()})
+            except Exception as again:
+                return self._blame(again, row, batch)
+        return (
+            f"reward function {self.name} raised {_line(error)} for {len(batch)} completions together, for none alone"
+        )
+
     def _blame(self, error: Exception, row: int, batch: Batch) -> str:
         return (
             f"reward function {self.name} raised {_line(error)} for row {row} "
@@ -121,9 +155,14 @@ def load_function(reference: str) -> Callable[..., Any]:
     path, _, name = reference.rpartition(":")
     if not path or not Path(path).is_file():
         raise UsageError(f"reward function {reference!r}: no file {path or reference!r}; write path/to/file.py:name")
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    file = Path(path).resolve()
+    spec = importlib.util.spec_from_file_location(f"{file.stem} at {file.parent}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # As for a script: what lies beside the file can be imported. Dataclasses look their module up by its name.
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -6,18 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.batch import Batch, Reward
-from assay.registry import build
+from assay.errors import UsageError
+from assay.rewards.spec import reward_of
+
+TAKEN = frozenset({"mean", "std"})
 
 
 class Around:
     """A reward made from other rewards, by name. Their terms stay in the log, as ``name/term`` where there are many.
 
     Args:
-        members: reward parts (names, tables or parts already made).
+        members: what :func:`assay.rewards.spec.reward_of` takes, by name.
+
+    Raises:
+        UsageError: a name that the log uses for the reward as a whole.
     """
 
     def __init__(self, members: Mapping[str, Any]):
-        self.inner = {name: build("reward", spec) for name, spec in members.items()}
+        for name in TAKEN & set(members):
+            raise UsageError(f"a term of a reward cannot be called {name!r}, which is the log's name for their sum's")
+        self.inner = {name: reward_of(spec) for name, spec in members.items()}
 
     @property
     def members(self) -> list[Any]:

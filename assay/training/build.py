@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.registry import build
 from assay.rewards.base import RewardPart
-from assay.rewards.function import FunctionReward
+from assay.rewards.spec import reward_of
 from assay.tasks.base import TaskSource
 from assay.tasks.split import TrainStream, split
 from assay.training.console import Reporter
@@ -48,7 +47,8 @@ def build_trainer(
     overrides: Sequence[str] = (),
     tasks: TaskSource | Sequence[Task] | None = None,
     method: Method | None = None,
-    reward: RewardPart | Callable[..., Any] | None = None,
+    reward: RewardPart | Callable[..., Any] | Sequence[Any] | None = None,
+    kind: Callable[..., Trainer] = Trainer,
 ) -> Trainer:
     """Make every part of a run, check that they fit each other, then make (or open) the run's folder.
 
@@ -57,6 +57,7 @@ def build_trainer(
         resume: folder of a run to continue.
         overrides: changes to a resumed run's configuration.
         tasks, method, reward: objects in place of what the configuration names.
+        kind: makes the trainer of its parts.
 
     Raises:
         UsageError: anything that does not fit.
@@ -65,22 +66,28 @@ def build_trainer(
     if resume is None:
         config = _noted(config, given)
         check_free(Path(config.run.dir))
-        return _assemble(config, reporter, None, given)
+        return _assemble(config, reporter, None, given, kind)
     folder = RunFolder.resume(resume, overrides)
     try:
-        return _assemble(folder.config, reporter, folder, given)
+        return _assemble(folder.config, reporter, folder, given, kind)
     except BaseException:
         folder.close()
         raise
 
 
-def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, given: Mapping[str, Any]) -> Trainer:
+def _assemble(
+    config: RunConfig,
+    reporter: Reporter,
+    folder: RunFolder | None,
+    given: Mapping[str, Any],
+    kind: Callable[..., Trainer],
+) -> Trainer:
     _check_given(config, given)
     random = Randomness(config.seed)
     parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
     method = make_method(given["method"] or config.method.name, **parts)
     if given["reward"] is not None:
-        method = replace(method, reward=_reward_part(given["reward"]))
+        method = replace(method, reward=reward_of(given["reward"]))
     stream, eval_tasks = task_split(config, given["tasks"])
     verifier = make_verifier(config)
     settings = config.rollout
@@ -109,7 +116,7 @@ def _assemble(config: RunConfig, reporter: Reporter, folder: RunFolder | None, g
     policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
     check_fit(known, policy, warmup=config.warmup.steps > 0)
-    trainer = Trainer(
+    trainer = kind(
         config=config,
         folder=folder or RunFolder.create(config),
         policy=policy,
@@ -168,12 +175,6 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
             continue
         if warmup:
             demonstrations([task], policy)
-
-
-def _reward_part(reward: Any) -> RewardPart:
-    if not callable(reward):
-        raise UsageError(f"reward is a {type(reward).__name__}; give a function, a reward part or 'file.py:name'")
-    return reward if list(inspect.signature(reward).parameters) == ["batch"] else FunctionReward(reward)
 
 
 def _noted(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:

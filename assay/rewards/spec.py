@@ -1,0 +1,61 @@
+"""What a recipe or a caller may write where a reward is wanted."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.errors import UsageError
+from assay.registry import build
+from assay.rewards.base import RewardPart
+
+
+def reward_of(spec: Any) -> RewardPart:
+    """Return the reward that ``spec`` describes.
+
+    Args:
+        spec: a part's name, a table with ``name`` and options, ``"path/to/file.py:name"``, a table with ``function``
+            and no name, a function of the user's, a part already made, or a list of these: a weighted sum, see
+            :class:`assay.rewards.weighted.WeightedSum`.
+
+    Raises:
+        UsageError: none of these, or something does not fit.
+    """
+    from assay.rewards.function import FunctionReward
+    from assay.rewards.weighted import WeightedSum
+
+    if isinstance(spec, str) and is_file(spec):
+        return FunctionReward(spec)
+    if isinstance(spec, Mapping) and "name" not in spec and "function" in spec:
+        return build("reward", {"name": "function", **spec})
+    if isinstance(spec, str | Mapping):
+        return build("reward", spec)
+    if isinstance(spec, Sequence):
+        return WeightedSum(spec)
+    if not callable(spec):
+        raise UsageError(f"reward is a {type(spec).__name__}; give a function, a reward part or 'file.py:name'")
+    return spec if is_part(spec) else FunctionReward(spec)
+
+
+def is_file(spec: str) -> bool:
+    """Whether a text names a function in a file."""
+    return re.fullmatch(r".*\.py:\w*", spec, re.DOTALL) is not None
+
+
+def is_part(reward: Any) -> bool:
+    """Whether a callable is a reward part, whose only parameter is the batch."""
+    try:
+        return list(inspect.signature(reward).parameters) == ["batch"]
+    except (TypeError, ValueError):
+        return False
+
+
+def name_of(spec: Any) -> str:
+    """Return what the reward that ``spec`` describes is called in the log, unless it is given another name."""
+    if isinstance(spec, Mapping):
+        spec = spec.get("name", "function") if spec.get("name", "function") != "function" else spec.get("function", "")
+    if isinstance(spec, str):
+        return spec.rpartition(":")[2] if is_file(spec) else spec
+    return str(getattr(spec, "name", None) or getattr(spec, "__name__", None) or type(spec).__name__)
