@@ -7,7 +7,8 @@ import pytest
 import torch
 from tiny import KINDS, TOKENIZER, batch_of, episode, ids, tiny
 
-from assay.policies.causal_lm import CausalLM
+from assay.policies.causal_lm import CausalLM, WithoutAdapter
+from assay.policies.loading import LoraConfig
 from assay.policies.tabular import TabularPolicy, Tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -58,6 +59,47 @@ def test_gradients_are_those_of_the_separate_sequences() -> None:
         torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-4, rtol=1e-3, msg=name)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_are_those_of_the_separate_sequences(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    policy, model = CausalLM(tiny(kind), TOKENIZER), tiny(kind)
+    prompts = [ids(rng, 4), ids(rng, 7)]
+    batch = batch_of([episode(prompts[i % 2], ids(rng, n)) for i, n in enumerate((6, 0, 9))])
+    at = [[0, 3], [0], [9, 2, 5]]
+    what = [[ids(rng, int(n)) for n in rng.integers(0, 5, len(points))] for points in at]
+    found = policy.continuation_ranks(batch, at, what)
+    assert found.dtype == torch.int64
+    for i, (points, many) in enumerate(zip(at, what, strict=True)):
+        for k, (after, continuation) in enumerate(zip(points, many, strict=True)):
+            e = batch.episodes[i]
+            prefix = np.concatenate([e.prompt, e.tokens[:after]])
+            logits = model(torch.from_numpy(np.concatenate([prefix, continuation]))[None]).logits[0, len(prefix) - 1 :]
+            for j, token in enumerate(continuation.tolist()):
+                order = logits[j].argsort(descending=True).tolist()
+                # Neighbours may change places by a rounding error.
+                assert abs(int(found[i, k, j]) - order.index(token)) <= 1
+        assert not bool(found[i, len(points) :].any())
+    assert policy.continuation_ranks(batch, [[]] * 3, [[]] * 3).shape == (3, 0, 0)
+
+
+def test_under_adapters_the_reference_is_probed_without_them() -> None:
+    pytest.importorskip("peft", reason="low-rank adapters need PEFT")
+    rng = np.random.default_rng(4)
+    policy = CausalLM(tiny("llama"), TOKENIZER, lora=LoraConfig(rank=2))
+    batch = batch_of([episode(ids(rng, 4), ids(rng, 5))])
+    probe = (batch, [[1, 4]], [[ids(rng, 3), ids(rng, 2)]])
+    before, ranks = policy.continuations(*probe).detach(), policy.continuation_ranks(*probe)
+    for name, weight in policy.module.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight)
+    reference = WithoutAdapter(policy)
+    assert not torch.allclose(policy.continuations(*probe), before, atol=1e-2)
+    torch.testing.assert_close(reference.continuations(*probe), before)
+    assert torch.equal(reference.continuation_ranks(*probe), ranks)
+    draw = [reference.candidates(batch, 4, generator=torch.Generator().manual_seed(0)) for _ in range(2)]
+    assert torch.equal(*draw) and draw[0].shape == (1, 5, 4)
+
+
 def test_nothing_to_probe() -> None:
     policy = CausalLM(tiny("llama"), TOKENIZER)
     rng = np.random.default_rng(2)
@@ -76,3 +118,9 @@ def test_a_tree() -> None:
     assert found[0, 1].tolist() == pytest.approx([log_p[0, 0].item(), log_p[1, 2].item()])
     assert found[1, 0].tolist() == pytest.approx([log_p[2, 1].item(), log_p[3, 1].item()])
     assert not bool(found[1, 1].any())
+    ranks = policy.continuation_ranks(batch, [[1, 0], [1]], other)
+    every = [[np.array([k]) for k in range(2)], []]
+    # Of the two arms of the root, each has another rank.
+    assert sorted(policy.continuation_ranks(batch, [[0, 0], []], every)[0].flatten().tolist()) == [0, 1]
+    assert ranks[0, 0].tolist() == [int((log_p[1] > log_p[1, 0]).sum()), 0]
+    assert ranks[0, 1].tolist() == [int((log_p[0] > log_p[0, 0]).sum()), int((log_p[1] > log_p[1, 2]).sum())]

@@ -16,7 +16,16 @@ from assay.signals.base import Models, with_prompts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-NAMES = ["entropy", "self_certainty", "logit", "mean_logprob", "candidate_logprobs", "hidden", "hidden@0.5"]
+NAMES = [
+    "entropy",
+    "self_certainty",
+    "logit",
+    "mean_logprob",
+    "probability_gap",
+    "candidate_logprobs",
+    "hidden",
+    "hidden@0.5",
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +64,7 @@ def test_a_causal_model(policy: CausalLM) -> None:
             "self_certainty": here.logsumexp(-1) - here.mean(-1),
             "logit": here.gather(-1, tokens[:, None])[:, 0],
             "mean_logprob": rows.mean(-1),
+            "probability_gap": -here.softmax(-1).sort(descending=True).values[:, :2].diff()[:, 0],
             "candidate_logprobs": rows.gather(-1, batch.signals["candidates"][i, :t]),
             "hidden": states.hidden_states[-1][0, len(e.prompt) - 1 : -1],
             "hidden@0.5": states.hidden_states[1][0, len(e.prompt) - 1 : -1],
@@ -107,6 +117,7 @@ def test_a_tabular_policy() -> None:
             "self_certainty": logits.logsumexp(-1) - logits.mean(),
             "logit": logits[token],
             "mean_logprob": log_p.mean(),
+            "probability_gap": -logits.softmax(-1).sort(descending=True).values[:2].diff()[0],
             "entropy": -(log_p.exp() * log_p).sum(),
         }
         for name, value in expected.items():

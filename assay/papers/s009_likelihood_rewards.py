@@ -46,6 +46,10 @@ def likelihood_rewards(
         required: a response that does not open an answer has no likelihood and is worth 0; else it is reasoning
             throughout. Not with logarithms, for which 0 is the best there is.
 
+    Runs are compared by the reference's perplexity and by its likelihood with the reasoning summed out: on training
+    tasks the log has ``avg_logprob`` and ``log_mean_prob``, on others :func:`assay.evaluate.reference.reference_fit`
+    tells both.
+
     Source: "Likelihood-Based Reward Designs for General LLM Reasoning" (arXiv 2602.03979).
     """
     likelihood = ReferenceLikelihood("reasoning", open, close, closed, required)

@@ -18,12 +18,13 @@ def rlpr(
     open: str = "<answer>",
     close: str = "</answer>",
     tags: tuple[str, ...] = ("think", "answer"),
+    rounds: int = 10,
 ) -> Method:
     """GRPO with the mean probability of the reference's tokens in place of a verifier.
 
         s_i = mean_j pi(y*_j | x, z_i, y*_<j),  s_0 the same without z under the policy that RL began with
         R_i = 0.9 clip(s_i - s_0, 0, 1) + 0.1 f_i - 1[repetitive]
-        prompts with std_g R < beta e are left out, e an exponential mean over steps of the mean std
+        prompts with std_g R < beta e are replaced, e an exponential mean over steps of the mean std
 
     f_i: each tag exactly once and in order. The mean, unlike the product, is little moved by one token that the policy
     would have put differently. Advantages are GRPO's; what a response answers itself is learned from like the rest.
@@ -33,15 +34,15 @@ def rlpr(
             :class:`~assay.select.reward_std.RewardSpread`.
         form: weight of f.
         debias: subtract s_0.
+        rounds: of generation in a step, at most; 1 replaces no prompt. What is kept of them beyond a full step is
+            dropped; the paper's implementation puts it by.
         open, close, tags: of answers, and for f; see :class:`~assay.rewards.reference_gain.ReferenceGain`.
-
-    Prompts that are left out are not replaced within the step, as they are in the paper.
 
     Source: RLPR (arXiv 2506.18254) and its implementation, which clips at 0.2 and 0.27.
     """
     return Method(
         reward=ReferenceGain(open, close, tags, form, debias=debias),
-        select=RewardSpread(beta) if beta else All(),
+        select=RewardSpread(beta, rounds=rounds) if beta else All(),
     )
 
 

@@ -15,10 +15,18 @@ from assay.rewards.base import RewardPart
 from assay.rewards.intrinsic import Certainty, Frequency
 from assay.rewards.majority import MajorityVote
 from assay.rewards.vote import Equal
+from assay.signals.answer_tokens import AnswerTokens
 from assay.verify.extract import RULES, Fallback, Rule
 
 Intrinsic = Literal[
-    "majority", "frequency", "other_wordings", "self_certainty", "token_entropy", "trajectory_entropy", "probability"
+    "majority",
+    "frequency",
+    "other_wordings",
+    "self_certainty",
+    "token_entropy",
+    "trajectory_entropy",
+    "probability",
+    "disparity",
 ]
 
 
@@ -37,6 +45,7 @@ def urlvr(
         other_wordings:     as majority, the responses to the question's other wordings voting
         self_certainty:     mean_t KL(uniform || pi_t) + log V        token_entropy: -mean_t H(pi_t)
         trajectory_entropy: mean_t log pi(o_t)                        probability:   prod_t pi(o_t)
+        disparity:          mean over the answer's tokens of the gap between the two greatest probabilities
 
     All of them sharpen: with the majority's reward and a divergence of weight beta, a step to the optimum takes the
     chance p of the majority's answer to p e^(1/beta) / (p e^(1/beta) + 1 - p) (:func:`sharpened`), and so to 1, whether
@@ -46,11 +55,11 @@ def urlvr(
 
     Args:
         reward: see above.
-        equal, rules, fallback: of votes, see :class:`assay.rewards.vote.Ballot`.
+        equal, rules, fallback: of votes, see :class:`assay.rewards.vote.Ballot`; ``rules`` also say which tokens are
+            the answer's.
         kl_weight: of the divergence from the reference policy.
 
-    Source: "How Far Can Unsupervised RLVR Scale LLM Training?" (arXiv 2603.08660). Its probability disparity (the gap
-    of the two likeliest tokens of the answer) and its self-verification are not here.
+    Source: "How Far Can Unsupervised RLVR Scale LLM Training?" (arXiv 2603.08660). Its self-verification is not here.
     """
     part: RewardPart
     if reward == "frequency":
@@ -58,7 +67,7 @@ def urlvr(
     elif reward == "majority" or reward == "other_wordings":
         part = MajorityVote("own" if reward == "majority" else "others", rules, fallback, equal)
     else:
-        part = Certainty(reward)
+        part = Certainty(reward, AnswerTokens(rules))
     rollout = "paraphrased" if reward == "other_wordings" else "single_turn"
     return Method(reward=part, objective=ClippedSurrogate(kl_weight=kl_weight), rollout=rollout)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,8 +18,10 @@ from assay.papers import paper
 from assay.registry import part
 from assay.rewards.likelihood import first, told
 from assay.select.chain import Chain
+from assay.select.reference_rank import ReferenceRank
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.reasoning import ANSWER, Sections
+from assay.signals.reference_ranks import ReferenceRanks
 
 FULL = "reference_likelihood"
 BARE = "reference_likelihood_without"
@@ -33,6 +36,8 @@ def dro(
     length_weight: float = 0.1,
     length_slope: float = 1.0,
     drop: float = 0.25,
+    within: float = 100,
+    worst: float = 0.1,
     model: Literal["policy", "reference"] = "policy",
     open: str = "<answer>",
     close: str = "</answer>",
@@ -44,21 +49,29 @@ def dro(
 
     l0 is l without the reasoning, L the reference's tokens, |y_i| those of the response's own answer. In a long
     reference few tokens depend on what was thought; in the plain sum (``form="sum"``, w = 1 / L) all others add noise.
-    Truncated responses, and the share ``drop`` of the step's prompts with the least max_j sigma_j, are left out.
+    Left out are truncated responses; prompts of whose responses none has a mean rank of the ``worst`` share of the
+    reference's tokens ``within`` the likeliest of the vocabulary; and the share ``drop`` of the step's other prompts
+    with the least max_j sigma_j.
 
     Args:
         form, top, gamma, length_weight, length_slope, model, open, close: see :class:`ReflectionReward`.
-        drop: in [0, 1); see :class:`KeySpread`.
+        drop: in [0, 1); 0 keeps all; see :class:`KeySpread`.
+        within, worst: see :class:`~assay.select.reference_rank.ReferenceRank`; ``within`` = infinity keeps all, and
+            saves its pass.
 
-    Of the paper's filters of the data this has the one by spread, on every step's prompts; the one by the ranks of the
-    reference's tokens in the vocabulary is not part of it, nor a lagged scorer.
+    The paper filters its data with both before training and now and then in it; here both are on every step's prompts.
+    A lagged scorer is not part of it.
 
-    Source: Direct Reasoning Optimization (arXiv 2506.13351). Exact weights, the mixing weight and the slope of the
-    length are not given there; these are choices.
+    Source: Direct Reasoning Optimization (arXiv 2506.13351). Exact weights, the mixing weight, the slope of the length
+    and the numbers of the filters are not given there; these are choices.
     """
     reward = ReflectionReward(form, top, gamma, length_weight, length_slope, model, open, close)
     keep: list[Any] = ["overlong"]
-    return Method(reward=reward, select=Chain([*keep, KeySpread(drop, reward.likelihood)] if drop else keep))
+    if math.isfinite(within):
+        keep.append(ReferenceRank(within, worst, ReferenceRanks(reward.likelihood)))
+    if drop:
+        keep.append(KeySpread(drop, reward.likelihood))
+    return Method(reward=reward, select=Chain(keep))
 
 
 @part("reward", "reflection")
@@ -159,7 +172,7 @@ def repaired(p: Float[Tensor, "G L"], keys: Tensor, gamma: float) -> Float[Tenso
 @part("select", "key_spread")
 @dataclass(frozen=True, slots=True)
 class KeySpread:
-    """Weight 0 for the floor(drop B) of a step's B prompts whose max_j sigma_j is least, else 1.
+    """Weight 0 for the floor(drop B) of a step's B prompts left whose max_j sigma_j is least, else 1.
 
     sigma_j is the standard deviation over a prompt's responses of the log-probability of the reference's token j. A
     prompt with fewer than two likelihoods has spread 0; of equals the later ones go first.
@@ -186,7 +199,7 @@ class KeySpread:
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         logs = first(batch.signals[self.likelihood.name])
         counts = (~logs.isnan()).any(-1) & batch.valid
-        prompts = batch.prompt_group.unique()
+        prompts = batch.prompt_group[batch.weights != 0].unique()
         spread = []
         for group in prompts:
             rows = logs[(batch.prompt_group == group) & counts]

@@ -20,6 +20,7 @@ QUANTITIES = frozenset(
         "self_certainty",
         "logit",
         "mean_logprob",
+        "probability_gap",
         "candidate_logprobs",
         "continuation_logprobs",
         "hidden",
@@ -32,6 +33,7 @@ QUANTITIES = frozenset(
 - ``self_certainty`` ``(N, T)``: logsumexp(z) - mean_v z_v = KL(uniform || p) + log V, before temperature;
 - ``logit`` ``(N, T)``: z of the token itself, before temperature;
 - ``mean_logprob`` ``(N, T)``: mean over the vocabulary of log p, after temperature;
+- ``probability_gap`` ``(N, T)``: probability of the likeliest token less that of the second, before temperature;
 - ``candidate_logprobs`` ``(N, T, n)``: log p of the tokens in ``batch.signals["candidates"]`` ``(N, T, n)``, after
   temperature;
 - ``continuation_logprobs`` ``(N, K, A)``: log p of other texts after prefixes of the response, after temperature: of
@@ -95,6 +97,16 @@ class Policy(Protocol):
             at: for each response, after how many of its tokens each continuation begins; at most K.
             what: for each response, as many arrays of token ids, of at most A tokens.
             temperature: divides the logits.
+        """
+        ...
+
+    def continuation_ranks(
+        self, batch: Batch, at: Sequence[Sequence[int]], what: Sequence[Sequence[np.ndarray]]
+    ) -> Int[Tensor, "N K A"]:
+        """How many tokens are likelier than each token of the continuations: 0 for the likeliest, and after their ends.
+
+        Args:
+            batch, at, what: as in :meth:`continuations`.
         """
         ...
 

@@ -18,7 +18,7 @@ from assay.errors import UsageError
 from assay.policies import attention
 from assay.policies.base import QUANTITIES, Policy, PolicyOutput
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
-from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs
+from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs, token_ranks
 from assay.policies.norm import fuse_norms
 from assay.policies.probes import Probes, asked, padded
 from assay.policies.rotary import fuse_rotary
@@ -151,6 +151,21 @@ class CausalLM:
         temperature: float = 1.0,
     ) -> Float[Tensor, "N K A"]:
         """See :class:`assay.policies.base.Policy`. One pass, in which each prefix is computed once."""
+        hidden, targets, lengths = self._probed(batch, at, what)
+        return padded(token_logprobs(hidden, self.head, targets, temperature)[0], lengths)
+
+    @torch.no_grad()
+    def continuation_ranks(
+        self, batch: Batch, at: Sequence[Sequence[int]], what: Sequence[Sequence[np.ndarray]]
+    ) -> Int[Tensor, "N K A"]:
+        """See :class:`assay.policies.base.Policy`."""
+        hidden, targets, lengths = self._probed(batch, at, what)
+        return padded(token_ranks(hidden, self.head, targets), lengths)
+
+    def _probed(
+        self, batch: Batch, at: Sequence[Sequence[int]], what: Sequence[Sequence[np.ndarray]]
+    ) -> tuple[Float[Tensor, "S D"], Int[Tensor, "S"], Int[Tensor, "N K"]]:
+        """Return the states that predict the continuations' tokens, these tokens, and each continuation's length."""
         found = [[torch.from_numpy(c) for c in many] for many in what]
         prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
         # What stands after the last branch is seen by nobody.
@@ -160,13 +175,11 @@ class CausalLM:
         lengths = torch.zeros(len(found), max(map(len, found), default=0), dtype=torch.int64)
         for i, many in enumerate(found):
             lengths[i, : len(many)] = torch.tensor([len(c) for c in many], dtype=torch.int64)
-        if not int(lengths.sum()):
-            return torch.zeros(*lengths.shape, 0, device=self.device)
+        targets = torch.cat([torch.zeros(0, dtype=torch.int64), *(c for many in found for c in many)]).to(self.device)
+        if not len(targets):
+            return self.head.weight.new_zeros(0, self.width), targets, lengths
         layout = Probes([torch.from_numpy(p) for p in prompts], responses, prompt_of, at, found, self.device)
-        hidden = self.hidden(layout.tokens, layout)
-        targets = torch.cat([c for many in found for c in many]).to(self.device)
-        logprobs, _ = token_logprobs(hidden[layout.predictors], self.head, targets, temperature)
-        return padded(logprobs, lengths)
+        return self.hidden(layout.tokens, layout)[layout.predictors], targets, lengths
 
     @torch.no_grad()
     def candidates(
@@ -302,6 +315,24 @@ class WithoutAdapter:
         adapter: Any = self._policy.adapter
         with adapter.disable_adapter():
             return self._policy.forward(batch, live, temperature)
+
+    def continuations(self, *arguments: Any, **options: Any) -> Tensor:
+        """See :class:`assay.policies.base.Policy`."""
+        adapter: Any = self._policy.adapter
+        with adapter.disable_adapter():
+            return self._policy.continuations(*arguments, **options)
+
+    def continuation_ranks(self, *arguments: Any, **options: Any) -> Tensor:
+        """See :class:`assay.policies.base.Policy`."""
+        adapter: Any = self._policy.adapter
+        with adapter.disable_adapter():
+            return self._policy.continuation_ranks(*arguments, **options)
+
+    def candidates(self, *arguments: Any, **options: Any) -> Tensor:
+        """See :class:`assay.policies.base.Policy`."""
+        adapter: Any = self._policy.adapter
+        with adapter.disable_adapter():
+            return self._policy.candidates(*arguments, **options)
 
 
 def _idle_adapter(folder: Path) -> bool:

@@ -57,6 +57,20 @@ def token_logprobs(
     return logprobs, entropies if entropy else None
 
 
+@torch.no_grad()
+def token_ranks(
+    hidden: Float[Tensor, "S D"], head: Head, targets: Int[Tensor, "S"], chunk_bytes: int = CHUNK_BYTES
+) -> Int[Tensor, "S"]:
+    """Return how many tokens are likelier than each target: 0 for the likeliest. Holds ``chunk_bytes`` of logits."""
+    ranks = torch.empty(len(hidden), dtype=torch.int64, device=hidden.device)
+    size = max(1, chunk_bytes // (4 * head.weight.shape[0]))
+    for start in range(0, len(hidden), size):
+        rows = slice(start, start + size)
+        logits = head.logits(hidden[rows])
+        ranks[rows] = (logits > logits.gather(-1, targets[rows, None])).sum(-1)
+    return ranks
+
+
 class _TokenLogprobs(torch.autograd.Function):
     @staticmethod
     def forward(

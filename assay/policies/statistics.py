@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from assay.policies.logprobs import CHUNK_BYTES, Head
 
-STATISTICS = frozenset({"self_certainty", "logit", "mean_logprob", "candidate_logprobs"})
+STATISTICS = frozenset({"self_certainty", "logit", "mean_logprob", "probability_gap", "candidate_logprobs"})
 """The members of :data:`assay.policies.base.QUANTITIES` that are functions of one position's logits."""
 
 
@@ -42,6 +42,9 @@ def statistics(
                 out.append(z.logsumexp(-1) - z.mean(-1))
             elif name == "mean_logprob":
                 out.append(scaled.mean(-1) - scaled.logsumexp(-1))
+            elif name == "probability_gap":
+                top = (z.topk(2, -1).values - z.logsumexp(-1, keepdim=True)).exp()
+                out.append(top[:, 0] - top[:, 1])
             else:
                 assert candidate is not None
                 out.append(scaled.gather(-1, candidate) - scaled.logsumexp(-1, keepdim=True))

@@ -255,6 +255,9 @@ class TabularPolicy:
         if kind == "self_certainty":
             z = self.logits.masked_fill(~legal, -torch.inf)
             return (z.logsumexp(-1) - torch.where(legal, self.logits, 0).sum(-1) / children)[nodes]
+        if kind == "probability_gap":
+            p = self.log_policy().exp().sort(descending=True).values
+            return (p[:, 0] - p[:, 1:2].sum(-1))[nodes]
         if kind == "logit":
             return self.logits[nodes, tokens]
         if kind == "mean_logprob":
@@ -289,6 +292,22 @@ class TabularPolicy:
         Raises:
             UsageError: a continuation is no path of the tree.
         """
+        nodes, tokens, lengths = self._probed(batch, at, what)
+        return padded(self.log_policy(temperature)[nodes, tokens], lengths)
+
+    @torch.no_grad()
+    def continuation_ranks(
+        self, batch: Batch, at: Sequence[Sequence[int]], what: Sequence[Sequence[np.ndarray]]
+    ) -> Int[Tensor, "N K A"]:
+        """See :class:`assay.policies.base.Policy`."""
+        nodes, tokens, lengths = self._probed(batch, at, what)
+        log_p = self.log_policy()[nodes]
+        return padded((log_p > log_p.gather(-1, tokens[:, None])).sum(-1), lengths)
+
+    def _probed(
+        self, batch: Batch, at: Sequence[Sequence[int]], what: Sequence[Sequence[np.ndarray]]
+    ) -> tuple[Int[Tensor, "S"], Int[Tensor, "S"], Int[Tensor, "N K"]]:
+        """Return the nodes that the continuations' tokens leave, these tokens, and each continuation's length."""
         prompts = [
             np.concatenate([e.prompt, e.tokens[:after]])
             for e, points in zip(batch.episodes, at, strict=True)
@@ -299,13 +318,12 @@ class TabularPolicy:
         for i, many in enumerate(what):
             lengths[i, : len(many)] = torch.tensor([len(c) for c in many], dtype=torch.int64)
         if not rows:
-            return torch.zeros(*lengths.shape, 0, dtype=self.logits.dtype)
+            return lengths.new_zeros(0), lengths.new_zeros(0), lengths
         sizes = torch.tensor([len(c) for c in rows], dtype=torch.int64)
         tokens = pad(rows, int(sizes.max()), np.int64)
         nodes = self.tree.walk(tokens, sizes, self.starts(prompts))
         inside = torch.arange(tokens.shape[1]) < sizes[:, None]
-        device = self._device
-        return padded(self.log_policy(temperature)[nodes.to(device), tokens.to(device)][inside.to(device)], lengths)
+        return nodes[inside].to(self._device), tokens[inside].to(self._device), lengths
 
     def candidates(
         self, batch: Batch, n: int, temperature: float = 1.0, generator: torch.Generator | None = None

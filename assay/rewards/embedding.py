@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from assay.batch import Batch, Reward
-from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.rewards.judged import judged
+from assay.signals.embeddings import MINILM, Embed, sentence_model, unit_vectors
 from assay.types import Task
 from assay.verify.text import references
-
-Embed = Callable[[list[str]], Any]
 
 
 @part("reward", "embedding")
@@ -27,16 +24,16 @@ class EmbeddingSimilarity:
     without a reference that is a text has no reward.
 
     Args:
-        embed: takes a list of n texts and returns ``(n, d)`` numbers; or the name or folder of a model of
-            sentence-transformers. A vector of zeros is similar to nothing.
+        embed: takes a list of n texts and returns ``(n, d)`` numbers; or the name or folder of a model, see
+            :func:`assay.signals.embeddings.sentence_model`. A vector of zeros is similar to nothing.
 
     Raises:
-        UsageError: sentence-transformers is not installed.
+        UsageError: sentence-transformers is not installed, or has no such model.
         RunError: embeddings of another shape, or that are not finite.
     """
 
-    def __init__(self, embed: Embed | str):
-        self.embed: Embed = _model(embed) if isinstance(embed, str) else embed
+    def __init__(self, embed: Embed | str = MINILM):
+        self.embed: Embed = sentence_model(embed) if isinstance(embed, str) else embed
 
     def __call__(self, batch: Batch) -> Reward:
         values, valid = torch.zeros_like(batch.rewards), judged(batch)
@@ -53,14 +50,7 @@ class EmbeddingSimilarity:
 
     def vectors(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the embedding of each text, of length 1; each is embedded once."""
-        once = list(dict.fromkeys(texts))
-        if not once:
-            return {}
-        found = np.asarray(self.embed(once), dtype=np.float64)
-        if found.ndim != 2 or len(found) != len(once) or not np.isfinite(found).all():
-            raise RunError(f"reward 'embedding': embeddings of {len(once)} texts have shape {found.shape}, or NaN")
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        return dict(zip(once, found / np.where(norms > 0, norms, 1), strict=True))
+        return unit_vectors(self.embed, list(texts))
 
 
 def texts_of(task: Task) -> list[str]:
@@ -72,14 +62,3 @@ def answer_in(text: str) -> str:
     """Return what stands in the last ``<answer>...</answer>``, or else the whole text, without white space around."""
     found = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
     return (found[-1] if found else text).strip()
-
-
-def _model(name: str) -> Embed:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError:
-        raise UsageError(
-            "reward 'embedding' needs sentence-transformers for a model by name: pip install sentence-transformers"
-        ) from None
-    encode: Embed = SentenceTransformer(name).encode
-    return encode

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from assay.batch import Batch, Reward
@@ -34,6 +35,9 @@ class LikelihoodReward:
 
     Without a reference that is a text or a number, or where it does not fit into the model's context, no reward can be
     told; nor where a verifier abstained, though its verdict plays no part (verifier ``none`` is none).
+
+    Beside f the log has ``avg_logprob``, whatever f is, and ``log_mean_prob``, log mean_i exp(sum_j l_ij) over the
+    prompt's responses.
 
     Args:
         by: f.
@@ -67,6 +71,7 @@ class LikelihoodReward:
         if self.by != "avg_logprob":
             # What training runs are compared by whatever f is: the log-likelihood of the reference per token.
             terms["avg_logprob"] = mean_logprob(logs).nan_to_num(0).to(values.dtype)
+        terms["log_mean_prob"] = together(total_logprob(logs), batch.prompt_group).to(values.dtype)
         return Reward(torch.where(valid, values, 0), valid=valid, terms=terms)
 
 
@@ -87,6 +92,19 @@ def told(
     closed = torch.tensor([asks and likelihood.open not in e.text for e in batch.episodes], dtype=torch.bool)
     absent = closed & ~known
     return judged(batch) & referenced & (known | absent), absent
+
+
+def together(total: Float[Tensor, "N"], group: Int[Tensor, "N"]) -> Float[Tensor, "N"]:
+    """Return log mean_i exp(l_i) over the samples of each one's group that have an l; 0 where none has.
+
+    It estimates the log-likelihood of the reference with the reasoning summed out, from below.
+    """
+    out = torch.zeros_like(total)
+    for one in group.unique():
+        known = total[(group == one) & ~total.isnan()]
+        if len(known):
+            out[group == one] = known.logsumexp(0) - math.log(len(known))
+    return out
 
 
 def value(logs: Float[Tensor, "... L"], by: By) -> Float[Tensor, "..."]:

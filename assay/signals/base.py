@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,9 +47,7 @@ class Models:
         Raises:
             RunError: there is no such model in this run.
         """
-        policy: Policy | None = getattr(self, model)
-        if policy is None:
-            raise RunError(f"a signal reads the {model} policy, which this run does not keep; name it in 'models'")
+        policy = self._model(model)
         tables: dict[str, Tensor] = {}
         live = set(names) - {"logprobs"}
         for rows in policy.micro_batches(batch, self.token_budget):
@@ -82,21 +80,48 @@ class Models:
             model: ``policy`` or ``reference``.
             temperature: divides the logits; that of sampling if left out.
         """
-        policy: Policy | None = getattr(self, model)
+        heat = self.temperature if temperature is None else temperature
+        return self._probed(batch, at, what, lambda b, a, w: self._model(model).continuations(b, a, w, heat))
+
+    @torch.no_grad()
+    def continuation_ranks(
+        self,
+        batch: Batch,
+        at: Sequence[Sequence[int]],
+        what: Sequence[Sequence[np.ndarray]],
+        model: str = "policy",
+    ) -> Tensor:
+        """Return how many tokens are likelier than each of other texts after prefixes ``(N, K, A)``, NaN where none.
+
+        Args:
+            batch, at, what, model: as in :meth:`continuations`.
+        """
+        return self._probed(batch, at, what, self._model(model).continuation_ranks)
+
+    def _model(self, name: str) -> Policy:
+        policy: Policy | None = getattr(self, name)
         if policy is None:
-            raise RunError(f"a signal reads the {model} policy, which this run does not keep; name it in 'models'")
+            raise RunError(f"a signal reads the {name} policy, which this run does not keep; name it in 'models'")
+        return policy
+
+    def _probed(
+        self,
+        batch: Batch,
+        at: Sequence[Sequence[int]],
+        what: Sequence[Sequence[np.ndarray]],
+        probe: Callable[[Batch, list[Sequence[int]], list[Sequence[np.ndarray]]], Tensor],
+    ) -> Tensor:
+        """Gather what ``probe`` tells of micro-batches, ``(N, K, A)``, NaN where there is nothing."""
         width = max((len(c) for many in what for c in many), default=0)
         out = torch.full((len(batch), max(map(len, what), default=0), width), torch.nan, dtype=batch.logprobs.dtype)
         there = torch.zeros(out.shape, dtype=torch.bool)
         for i, many in enumerate(what):
             for k, tokens in enumerate(many):
                 there[i, k, : len(tokens)] = True
-        for rows in policy.micro_batches(batch, self.token_budget):
+        for rows in self.policy.micro_batches(batch, self.token_budget):
             chosen = rows.tolist()
             points, texts = [at[i] for i in chosen], [what[i] for i in chosen]
-            found = policy.continuations(
-                batch.rows(rows), points, texts, self.temperature if temperature is None else temperature
-            ).to(out)
+            found = probe(batch.rows(rows), points, texts).to(out)
             part = torch.full((len(chosen), *out.shape[1:]), torch.nan, dtype=out.dtype)
             part[:, : found.shape[1], : found.shape[2]] = found
             out[rows] = part

@@ -67,7 +67,11 @@ class ReferenceLikelihood:
 
     def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N K L"]:
         at, what, told = self.plan(batch, models)
-        found = models.continuations(batch, at, what, self.model, self.temperature)
+        return self.laid_out(models.continuations(batch, at, what, self.model, self.temperature), told)
+
+    @staticmethod
+    def laid_out(found: Float[Tensor, "N K A"], told: list[tuple[int, int]]) -> Float[Tensor, "N K L"]:
+        """Return of what was found of continuations the ranges that :meth:`plan` tells."""
         width = max((stop - start for start, stop in told), default=0)
         out = torch.full((*found.shape[:2], width), torch.nan, dtype=found.dtype)
         for i, (start, stop) in enumerate(told):

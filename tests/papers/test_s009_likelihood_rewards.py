@@ -13,10 +13,13 @@ from assay import papers
 from assay.batch import Batch
 from assay.credit.log_mean_exp import LogMeanExp
 from assay.credit.rloo import RLOO
+from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
 from assay.errors import UsageError
+from assay.evaluate.reference import reference_fit, summary
 from assay.objectives.reference import ReferenceGradient
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.likelihood import LikelihoodReward, slope, value
+from assay.rewards.likelihood import LikelihoodReward, slope, together, value
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.reasoning import Sections
@@ -220,3 +223,55 @@ def test_a_tree_whose_texts_are_paths() -> None:
     got = likelihood(batch, Models(policy))[:, 0, 0]
     nodes = [policy.tree.node([0]), policy.tree.node([2])]
     torch.testing.assert_close(got, policy.log_policy().detach()[nodes, 1])
+
+
+def test_perplexity_and_the_likelihood_with_the_reasoning_summed_out() -> None:
+    one, two = np.log([0.5, 0.5]), np.log([0.25, 0.5])
+    found = summary([[one, two, np.zeros(0)], [np.log([0.1])], [np.zeros(0)]])
+    # Two tasks; five tokens whose product is 0.5 * 0.5 * 0.25 * 0.5 * 0.1.
+    assert found.perplexity == pytest.approx(0.003125 ** (-1 / 5))
+    assert found.log_mean_prob.value == pytest.approx((math.log((0.25 + 0.125) / 2) + math.log(0.1)) / 2)
+    assert (found.tasks, found.samples) == (2, 3)
+    with pytest.raises(UsageError, match="no task's reference"):
+        summary([[np.zeros(0)]])
+
+
+def test_the_log_mean_prob_of_a_group() -> None:
+    total = torch.tensor([-0.6, -3.5, -1.0, -2.0, math.nan, math.nan]).double()
+    group = torch.tensor([0, 0, 0, 0, 0, 1])
+    found = together(total, group).tolist()
+    assert found == pytest.approx([-1.307276] * 5 + [0], abs=1e-6)
+
+
+def test_the_fit_of_a_policy_on_held_out_tasks() -> None:
+    policy = nano()
+    likelihood = ReferenceLikelihood("response")
+    tasks = [Task(str(i), "40+2=", reference) for i, reference in enumerate(("42", "7", None))]
+    options = {"samples": 3, "sampling": Sampling(4), "likelihood": likelihood}
+    found = reference_fit(tasks, HFEngine(policy), Models(policy), rng=np.random.default_rng(0), chunk=2, **options)
+    again = reference_fit(tasks, HFEngine(policy), Models(policy), rng=np.random.default_rng(0), chunk=1, **options)
+    assert found.perplexity == pytest.approx(again.perplexity, rel=1e-4)
+    assert found.log_mean_prob.value == pytest.approx(again.log_mean_prob.value, rel=1e-4)
+    assert (found.tasks, found.samples) == (2, 6)
+    # The same from each response alone.
+    rng = np.random.default_rng(0)
+    seeds = [int(rng.integers(0, 2**63 - 1)) for _ in tasks]
+    rows = []
+    for task, seed in zip(tasks[:2], seeds, strict=False):
+        (episodes,) = HFEngine(policy).generate([Request(task.prompt, 3, Sampling(4), seed)])
+        rows.append([])
+        for e in episodes:
+            opened = [
+                e.prompt,
+                e.tokens[: len(e.tokens) - (e.stop == "eos")],
+                policy.encode_response("<answer>", False),
+            ]
+            told = policy.encode_response(task.reference, False)
+            one = Episode(np.concatenate(opened), told, np.ones(len(told), dtype=bool), None, "", "stop")
+            batch = Batch.from_groups([Group(Ask(task, 1), (one,))], torch.float64)
+            rows[-1].append(policy.forward(batch).logprobs[0].detach().double().numpy())
+    expected = summary(rows)
+    assert found.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
+    assert found.log_mean_prob.value == pytest.approx(expected.log_mean_prob.value, rel=1e-4)
+    with pytest.raises(UsageError, match="reference_fit"):
+        reference_fit([], HFEngine(policy), Models(policy), rng=rng, **options)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from spelled import nano, responses
 
 from assay.errors import UsageError
 from assay.method import make_method
@@ -71,6 +72,25 @@ def test_the_probability_prefers_short_responses_and_the_mean_does_not(make_batc
     assert Certainty("trajectory_entropy")(batch).values.tolist() == pytest.approx([-0.2, -0.2])
 
 
+def test_the_disparity_is_of_the_answers_tokens_alone():
+    policy = nano()
+    texts = ["1+1<answer>42</answer>", "9", "<answer></answer>"]
+    part = make_method("grpo", reward={"name": "S023", "reward": "disparity"}).reward
+    batch = responses(policy, texts)
+    compute_signals(batch, part.needs, Models(policy))
+    found = part(batch)
+    vocabulary = [np.array([k]) for k in range(len(policy.tokenizer))]
+    after = [len(policy.encode_response(said, end=False)) for said in ("1+1<answer>", "1+1<answer>4")]
+    whole = responses(policy, texts[:1])
+    gaps = []
+    for place in after:
+        chances = policy.continuations(whole, [[place] * len(vocabulary)], [vocabulary])[0, :, 0].exp()
+        first, second, *_ = sorted(chances.tolist(), reverse=True)
+        gaps.append(first - second)
+    assert found.values.tolist() == pytest.approx([np.mean(gaps), 0, 0], abs=1e-5)
+    assert found.valid.all() and list(found.terms) == ["disparity"]
+
+
 def test_frequencies(make_batch):
     tasks = [Task("t", "?", "4")] * 5
     batch = make_batch(
@@ -82,7 +102,9 @@ def test_frequencies(make_batch):
     assert found.valid.tolist() == [True] * 4 + [False]
 
 
-@pytest.mark.parametrize("reward", ["majority", "frequency", "other_wordings", "self_certainty", "probability"])
+@pytest.mark.parametrize(
+    "reward", ["majority", "frequency", "other_wordings", "self_certainty", "probability", "disparity"]
+)
 def test_every_reward_by_name(reward):
     method = make_method("grpo", reward={"name": "S023", "reward": reward}).reward
     assert type(method).__name__ in {"MajorityVote", "Frequency", "Certainty"}

@@ -13,8 +13,10 @@ from assay import papers
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.papers.s104_dro import KeySpread, ReflectionReward, repaired
+from assay.select.reference_rank import ReferenceRank
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.reference_ranks import ReferenceRanks
 from assay.training.signals import compute_signals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -131,7 +133,61 @@ def test_the_filter_drops_prompts_that_reasoning_makes_no_difference_to(make_bat
     assert KeySpread(0.5)(batch)[::2].tolist() == [1, 1, 0, 0]
 
 
+def test_prompts_whose_reference_no_reasoning_brings_within_reach(make_batch) -> None:
+    batch = make_batch([1] * 8)
+    batch.prompt_group = torch.arange(4).repeat_interleave(2)
+    ranks = torch.full((8, 1, 4), torch.nan).double()
+    ranks[0, 0] = torch.tensor([0, 0, 9, 5])
+    ranks[1, 0] = torch.tensor([0, 0, 3, 1])
+    ranks[2, 0] = ranks[3, 0] = torch.tensor([0, 0, 7, 6])
+    ranks[4, 0, :1] = 50.0  # its sibling opened no answer
+    batch.signals["reference_ranks"] = ranks
+    # Of four tokens the worst half are two: 9 and 5 have ranks 10 and 6, whose mean is 8.
+    part = ReferenceRank(within=7, worst=0.5)
+    assert part.means(ranks[:, 0]).tolist() == pytest.approx([8, 3, 7.5, 7.5, 51] + [math.nan] * 3, nan_ok=True)
+    assert part(batch).tolist() == [1, 1, 0, 0, 0, 0, 1, 1]
+    assert ReferenceRank(within=8, worst=0.5)(batch).tolist() == [1, 1, 1, 1, 0, 0, 1, 1]
+    # A tenth of four is one token: the mean is the greatest rank.
+    assert ReferenceRank(worst=0.1).means(ranks[:1, 0]).tolist() == [10]
+    batch.signals["reference_ranks"] = ranks[:, :0, :0]
+    assert ReferenceRank()(batch).tolist() == [1] * 8
+
+
+def test_ranks_in_a_language_model() -> None:
+    policy = nano()
+    batch = responses(policy, ["1+1<answer>7</answer>", "9<answer>123</answer>", "12"], "402")
+    signal = ReferenceRanks()
+    compute_signals(batch, {signal, signal.likelihood}, Models(policy, policy, encode=policy.encode))
+    found, logs = batch.signals["reference_ranks"], batch.signals["reference_likelihood"]
+    assert found.shape == logs.shape and torch.equal(found.isnan(), logs.isnan())
+    # Each token alone: how many of the vocabulary are likelier in its place.
+    for i, thought in enumerate(("1+1", "9")):
+        for j, token in enumerate("402"):
+            others = [alone(policy, thought + "<answer>" + "402"[:j], c)[0] for c in "0123456789+=<>/answer think\n"]
+            mine = alone(policy, thought + "<answer>" + "402"[:j], token)[0]
+            above = sum(x > mine + 1e-6 for x in set(others))
+            # Special tokens, which are no text, may be likelier too.
+            assert above <= found[i, 0, j].item() <= above + len(policy.tokenizer.all_special_ids)
+    assert bool(found[2].isnan().all())
+
+
+def test_the_spread_is_ranked_among_the_prompts_that_are_left(make_batch) -> None:
+    batch = make_batch([1] * 6)
+    batch.prompt_group = torch.arange(3).repeat_interleave(2)
+    logs = torch.zeros(6, 1, 2).double()
+    logs[1::2, 0, 0] = torch.tensor([-0.1, -0.2, -0.3]).double()
+    batch.signals["reference_likelihood"] = logs
+    batch.weights[:2] = 0
+    # Of the two left, half is one: the one with the lesser spread.
+    assert KeySpread(0.5)(batch).tolist() == [0, 0, 0, 0, 1, 1]
+
+
 def test_options() -> None:
+    for bad in ({"within": 0}, {"worst": 0.0}, {"worst": 1.5}):
+        with pytest.raises(UsageError, match="reference_rank"):
+            ReferenceRank(**bad)
+    names = {n.name for n in papers.make("S104", within=math.inf).needs}
+    assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in papers.make("S104").needs}
     for bad in ({"top": 0.0}, {"gamma": 0.0}):
         with pytest.raises(UsageError, match="reflection"):
             ReflectionReward(**bad)
