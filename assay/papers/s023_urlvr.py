@@ -14,6 +14,7 @@ from assay.papers import paper
 from assay.rewards.base import RewardPart
 from assay.rewards.intrinsic import Certainty, Frequency
 from assay.rewards.majority import MajorityVote
+from assay.rewards.self_verdict import SelfVerdict
 from assay.rewards.vote import Equal
 from assay.signals.answer_tokens import AnswerTokens
 from assay.verify.extract import RULES, Fallback, Rule
@@ -27,6 +28,7 @@ Intrinsic = Literal[
     "trajectory_entropy",
     "probability",
     "disparity",
+    "self_verification",
 ]
 
 
@@ -46,6 +48,7 @@ def urlvr(
         self_certainty:     mean_t KL(uniform || pi_t) + log V        token_entropy: -mean_t H(pi_t)
         trajectory_entropy: mean_t log pi(o_t)                        probability:   prod_t pi(o_t)
         disparity:          mean over the answer's tokens of the gap between the two greatest probabilities
+        self_verification:  1[pi says yes rather than no when it is asked whether o_i is right]
 
     All of them sharpen: with the majority's reward and a divergence of weight beta, a step to the optimum takes the
     chance p of the majority's answer to p e^(1/beta) / (p e^(1/beta) + 1 - p) (:func:`sharpened`), and so to 1, whether
@@ -59,11 +62,13 @@ def urlvr(
             the answer's.
         kl_weight: of the divergence from the reference policy.
 
-    Source: "How Far Can Unsupervised RLVR Scale LLM Training?" (arXiv 2603.08660). Its self-verification is not here.
+    Source: "How Far Can Unsupervised RLVR Scale LLM Training?" (arXiv 2603.08660).
     """
     part: RewardPart
     if reward == "frequency":
         part = Frequency(rules, fallback, equal)
+    elif reward == "self_verification":
+        part = SelfVerdict()
     elif reward == "majority" or reward == "other_wordings":
         part = MajorityVote("own" if reward == "majority" else "others", rules, fallback, equal)
     else:

@@ -1,4 +1,4 @@
-"""How likely a user's next words are after a response."""
+"""How likely a user's next words are after a response, or the model's own when it is asked about it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class FollowUps:
             turn; its texts are then turns of the assistant.
         turn: see above.
         max_tokens: longest conversation, follow-up included; ``None`` for the scorer's context.
+        question: put to the scorer in a turn of its own after the response; the texts are then beginnings of its reply,
+            and the signal is called ``replies``.
 
     Raises:
         UsageError: no texts, an empty one, or a scorer that cannot be loaded.
@@ -53,6 +55,7 @@ class FollowUps:
     opening: str | None = None
     turn: str = "\n"
     max_tokens: int | None = 2048
+    question: str | None = None
 
     whole = True
 
@@ -63,7 +66,7 @@ class FollowUps:
 
     @property
     def name(self) -> str:
-        return "follow_ups"
+        return "follow_ups" if self.question is None else "replies"
 
     @property
     def models(self) -> frozenset[str]:
@@ -102,7 +105,8 @@ class FollowUps:
         if not hasattr(scorer, "tokenizer"):
             return np.concatenate([episode.prompt, episode.tokens])
         if not scorer.chat:
-            told = scorer.encode_response(episode.text + self.turn, end=False)
+            asked = "" if self.question is None else self.question + self.turn
+            told = scorer.encode_response(episode.text + self.turn + asked, end=False)
             ids = np.concatenate([scorer.encode(prompt), told])
             return ids if len(ids) <= room else None
         turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
@@ -121,8 +125,10 @@ class FollowUps:
         said: list[Message] = [
             *turns,
             {"role": "assistant", "content": response},
-            {"role": "user", "content": HERE},
+            {"role": "user", "content": HERE if self.question is None else self.question},
         ]
+        if self.question is not None:
+            said.append({"role": "assistant", "content": HERE})
         if self.opening is not None:
             swap = {"user": "assistant", "assistant": "user"}
             said = [{**m, "role": swap.get(m["role"], m["role"])} for m in said]
