@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assay.engines.base import Engine, Request, Sampling
-from assay.inference.base import Answer
+from assay.engines.base import Engine, Sampling
+from assay.inference.base import Answer, Budget
+from assay.inference.meter import Meter
 from assay.registry import part
 from assay.types import Task
 
@@ -15,7 +16,7 @@ from assay.types import Task
 @part("inference", "sample")
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first of ``samples`` responses is the answer: what a user gets who asks once, whatever the budget.
+    """One response is the answer: what a user gets who asks once, whatever the budget.
 
     Args:
         sampling: how tokens are drawn; temperature 0 is greedy decoding.
@@ -23,7 +24,10 @@ class Sample:
 
     sampling: Sampling = field(default_factory=Sampling)
 
-    def __call__(self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator) -> list[Answer]:
-        seeds = rng.integers(2**63, size=len(tasks))
-        asked = [Request(task.prompt, 1, self.sampling, int(seed)) for task, seed in zip(tasks, seeds, strict=True)]
-        return [Answer(e.text, (e,), len(e.tokens)) for (e,) in engine.generate(asked)]
+    once = True
+
+    def __call__(
+        self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
+    ) -> list[Answer]:
+        meter = Meter(tasks, engine, budget, rng, self.sampling)
+        return [meter.answer(i, e.text, (e,)) for i, (e,) in enumerate(meter.sample([1] * len(tasks)))]

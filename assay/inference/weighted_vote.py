@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from assay.batch import Batch
-from assay.engines.base import Engine, Request, Sampling
+from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
-from assay.inference.base import Answer
+from assay.inference.base import Answer, Budget
+from assay.inference.meter import Meter
 from assay.policies.base import Policy
 from assay.registry import part
 from assay.signals.last_token import finished
@@ -58,7 +59,7 @@ def last_token_scores(
 @part("inference", "last_token_vote")
 @dataclass(frozen=True, slots=True)
 class LastTokenVote:
-    """``samples`` responses; the answer with the largest sum of the responses' own verdicts on them.
+    """As many responses as the budget allows; the answer with the largest sum of the responses' own verdicts on them.
 
     The verdict costs one more token: the log-probability of a reserved token after the response, which objective
     ``S081`` trains. The options are those of training, see :class:`~assay.signals.last_token.LastToken`.
@@ -77,17 +78,20 @@ class LastTokenVote:
     scale: float = 0.1
     sampling: Sampling = field(default_factory=Sampling)
 
-    def __call__(self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator) -> list[Answer]:
+    def __call__(
+        self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
+    ) -> list[Answer]:
         policy = getattr(engine, "policy", None)
         if policy is None:
             raise UsageError("inference 'last_token_vote' reads the policy itself, which this engine does not give")
-        seeds = rng.integers(2**63, size=len(tasks))
-        asked = [Request(t.prompt, samples, self.sampling, int(seed)) for t, seed in zip(tasks, seeds, strict=True)]
-        groups = [Group(Ask(t, samples), tuple(e)) for t, e in zip(tasks, engine.generate(asked), strict=True)]
+        meter = Meter(tasks, engine, budget, rng, self.sampling)
+        # One more token for each verdict.
+        counts = [max(1, meter.may(i, None, self.sampling.max_tokens + 1)) for i in range(len(tasks))]
+        groups = [Group(Ask(t, len(e)), tuple(e)) for t, e in zip(tasks, meter.sample(counts), strict=True)]
         out = []
         scores = last_token_scores(policy, groups, self.token, self.scale, self.reference)
-        for group, mine in zip(groups, scores, strict=True):
+        for i, (group, mine) in enumerate(zip(groups, scores, strict=True)):
             chosen = weighted_vote([extract(e.text) for e in group.episodes], mine)
-            cost = sum(len(e.tokens) + 1 for e in group.episodes)
-            out.append(Answer(group.episodes[chosen].text, group.episodes, cost, {"scores": mine}))
+            meter.charge(i, len(group.episodes))
+            out.append(meter.answer(i, group.episodes[chosen].text, group.episodes, scores=mine))
         return out

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from assay.credit.brpo import BRPO, Variant
-from assay.engines.base import Engine, Request, Sampling
-from assay.errors import UsageError
-from assay.inference.base import Answer
 from assay.lab.claim import Claim, claims
 from assay.method import Method
 from assay.papers import paper
-from assay.registry import part
 from assay.rollout.anytime import Prior
-from assay.rollout.thinking import Judged, Marks
-from assay.types import Task
+from assay.rollout.thinking import Judged
 
 
 @paper("S002", "AnytimeReasoner (BRPO)", arxiv="2505.13438", seams=["rollout", "credit", "inference"])
@@ -59,66 +53,6 @@ def brpo(
     texts = {"end": end, "forced": forced, "header": header, "stop": stop, "judged": judged}
     cuts = {"budgets": budgets, "prior": prior, "summaries": summaries, "summary_tokens": summary_tokens}
     return Method(credit=BRPO(baseline), rollout={"name": "anytime", **cuts, **texts})
-
-
-@part("inference", "anytime")
-@dataclass(frozen=True, slots=True)
-class AnytimeAnswer:
-    """Thinks for at most ``budget`` tokens, then answers, by force if need be; one thought, whatever the samples.
-
-    Args:
-        sampling: how tokens are drawn.
-        budget: tokens of the thought; ``sampling.max_tokens`` if left out.
-        summary_tokens: longest answer.
-        end, forced, header, stop: see :class:`assay.rollout.thinking.Marks`.
-
-    Raises:
-        UsageError: ``budget`` or ``summary_tokens`` below 1.
-    """
-
-    sampling: Sampling
-    budget: int | None = None
-    summary_tokens: int = 128
-    end: str | None = None
-    forced: str | None = None
-    header: str | None = None
-    stop: bool = True
-
-    def __post_init__(self) -> None:
-        if (self.budget is not None and self.budget < 1) or self.summary_tokens < 1:
-            raise UsageError("inference 'anytime': budget and summary_tokens must be at least 1")
-
-    def __call__(self, tasks: list[Task], engine: Engine, samples: int, rng: np.random.Generator) -> list[Answer]:
-        marks = Marks.of(engine, self.end, self.forced, self.header, self.stop)
-        limit = self.budget or self.sampling.max_tokens
-        seeds = rng.integers(2**63, size=(len(tasks), 2))
-        thinking = marks.think(self.sampling, limit)
-        answering = replace(self.sampling, max_tokens=self.summary_tokens)
-        asked = [Request(t.prompt, 1, thinking, int(a)) for t, (a, _) in zip(tasks, seeds, strict=True)]
-        thoughts = [found[0] for found in engine.generate(asked)]
-        requests, open_ = [], []
-        for i, (task, thought) in enumerate(zip(tasks, thoughts, strict=True)):
-            tokens = thought.tokens.tolist()
-            size = marks.finished(tokens, engine)
-            if size is None and thought.stop in ("eos", "stop", "context", "error"):
-                continue  # it is its own answer, or has no room for one
-            prefix = (*tokens[:size], *marks.after(size is not None, engine))
-            requests.append(Request(task.prompt, 1, answering, int(seeds[i, 1]), prefix))
-            open_.append(i)
-        answers = dict(
-            zip(open_, zip(requests, engine.generate(requests) if requests else [], strict=True), strict=True)
-        )
-        out = []
-        for i, thought in enumerate(thoughts):
-            if i not in answers:
-                out.append(Answer(thought.text, (thought,), len(thought.tokens), {"forced": False}))
-                continue
-            request, [answer] = answers[i]
-            text = engine.decode([*request.prefix, *answer.tokens.tolist()])
-            kept = len(request.prefix) + len(answer.tokens)
-            forced = marks.finished(thought.tokens.tolist(), engine) is None
-            out.append(Answer(text, (thought, answer), kept, {"forced": forced}))
-        return out
 
 
 def anytime_accuracy(at: Sequence[float], prior: Sequence[float]) -> float:

@@ -20,9 +20,11 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
+from assay.inference.anytime import AnytimeAnswer
+from assay.inference.base import Budget
 from assay.lab.settings.anytime import Setting
 from assay.method import make_method
-from assay.papers.s002_brpo import AnytimeAnswer, anytime_accuracy
+from assay.papers.s002_brpo import anytime_accuracy
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import path_of
 from assay.registry import build
@@ -373,17 +375,23 @@ def test_without_marks_a_finished_response_is_its_own_answer() -> None:
 
 
 def test_answering_under_a_budget() -> None:
-    strategy = AnytimeAnswer(Sampling(12), budget=6, summary_tokens=4, end="#", forced="..#", header=">")
+    strategy = AnytimeAnswer(Sampling(12), thought_tokens=6, summary_tokens=4, end="#", forced="..#", header=">")
     tasks = [Task(str(i), "12+") for i in range(3)]
     thoughts = [("abcdef", "length"), ("abcd#", "stop"), ("abc", "eos")]
     found = strategy(tasks, Scripted(thoughts), 1, np.random.default_rng(0))
     assert [a.text for a in found] == ["abcdef..#>1", "abcd#>1", "abc"]
     assert [a.meta["forced"] for a in found] == [True, False, False]
-    assert [a.tokens for a in found] == [11, 7, 3]
-    real = AnytimeAnswer(Sampling(6), budget=4, summary_tokens=4)(
+    assert [a.tokens for a in found] == [7, 6, 3]  # what was generated, not the marks put in
+    real = AnytimeAnswer(Sampling(6), thought_tokens=4, summary_tokens=4)(
         [Task("t", "12+")], HFEngine(marked()), 1, np.random.default_rng(0)
     )
     assert real[0].tokens == sum(len(e.tokens) for e in real[0].episodes) > 0
+    [short] = AnytimeAnswer(Sampling(6), summary_tokens=4)(
+        [Task("t", "12+")], HFEngine(marked()), Budget(tokens=6), np.random.default_rng(0)
+    )
+    assert short.tokens <= 6
+    with pytest.raises(UsageError, match="no room for a thought"):
+        strategy(tasks, Scripted([]), Budget(tokens=4), np.random.default_rng(0))
 
 
 def test_options() -> None:

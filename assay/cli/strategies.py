@@ -1,0 +1,85 @@
+"""``assay eval --strategy``: accuracy against cost of strategies at test time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from assay.errors import RunError, UsageError
+from assay.evaluate.strategies import Comparison, compare_strategies
+
+
+def run(target: str, overrides: Sequence[str], strategy: str, budgets: str, quiet: bool = False) -> Comparison:
+    """Compare strategies on a target's held-out tasks.
+
+    Args:
+        target, overrides: see :func:`assay.evaluate.target.resolve`.
+        strategy: names, perhaps with options, separated by commas; see :mod:`assay.inference.named`.
+        budgets: separated by commas, see :meth:`assay.inference.base.Budget.of`.
+        quiet: show no progress.
+
+    Raises:
+        UsageError: the target, a strategy or a budget does not fit.
+    """
+    from assay.engines.base import Sampling
+    from assay.evaluate.target import resolve
+    from assay.inference.base import Budget
+    from assay.inference.named import make_strategies
+    from assay.training.build import make_verifier, task_split
+    from assay.training.console import Reporter
+    from assay.verify.pool import check_verifier
+
+    found = resolve(target, overrides)
+    config = found.config
+    rollout, measured = config.rollout, config.evaluate
+    sampling = Sampling(rollout.max_tokens, measured.temperature, measured.top_p, stop=tuple(rollout.stop))
+    # What cannot work is said before a model is loaded.
+    named = make_strategies(strategy, sampling=sampling)
+    spending = [Budget.of(b) for b in budgets.split(",") if b.strip()]
+    if not spending:
+        raise UsageError("--budgets names no budget; write e.g. 1,4,16,64 for responses or 512t,2048t for tokens")
+    _, tasks = task_split(config)
+    verifier = make_verifier(config)
+    check_verifier(verifier, tasks)
+    engine = found.open()
+    most = max((b.samples or 16) for b in spending)
+    chunk = max(1, rollout.max_rows // most)
+    runs = sum(1 if getattr(s, "once", False) else len(spending) for s in named.values())
+    with Reporter(quiet).progress("strategies", runs * -(-len(tasks) // chunk)) as tick:
+        return compare_strategies(
+            tasks,
+            engine,
+            verifier,
+            named,
+            spending,
+            seed=config.seed,
+            model=str(target),
+            chunk=chunk,
+            progress=lambda done, total: tick(done),
+        )
+
+
+def command(target: str, overrides: Sequence[str], strategy: str, budgets: str, out: Path | None, as_json: bool) -> int:
+    """Compare, print the table or the JSON, and write both and the page into the folder ``out`` if there is one."""
+    from assay.report.strategies import COLUMNS, table, write
+
+    if out is not None and out.suffix:
+        raise UsageError(f"with --strategy, --out is a folder for strategies.json and strategies.html, not {out}")
+    found = run(target, overrides, strategy, budgets, quiet=as_json)
+    if out is not None:
+        try:
+            paths = write(found, out)
+        except OSError as error:
+            raise RunError(f"could not write into {out}: {error.strerror or error}") from None
+    if as_json:
+        print(found.to_json())
+        return 0
+    rows = [COLUMNS, *table(found)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(COLUMNS))]
+    for row in rows:
+        # Names are on the left, numbers on the right of their columns.
+        cells = (c.ljust(w) if k in (0, 6) else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
+        print("  ".join(cells).rstrip())
+    if out is not None:
+        print("\n".join(map(str, paths)))
+    return 0

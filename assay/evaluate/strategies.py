@@ -1,0 +1,248 @@
+"""Accuracy against cost: strategies at test time on the same tasks, under the same budgets, side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.engines.base import Engine
+from assay.engines.remembering import Remembering
+from assay.errors import RunError, UsageError
+from assay.evaluate.intervals import Interval, mean_interval, paired_interval
+from assay.inference.base import Answer, Budget, Strategy
+from assay.types import Episode, Task
+from assay.verify.base import Verifier
+from assay.verify.episodes import judge_episodes
+
+SCHEMA = "assay/strategies/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a strategy made of one task.
+
+    Attributes:
+        task_id: the task.
+        passed: whether the answer is right; ``None`` where the verifier could not tell, or there was nothing to judge.
+        abstained: the strategy would not answer.
+        tokens, scoring, unscored: see :class:`~assay.inference.base.Answer`.
+    """
+
+    task_id: str
+    passed: bool | None
+    abstained: bool
+    tokens: int
+    scoring: int = 0
+    unscored: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is known what became of the task: an answer judged, or none given."""
+        return self.abstained or self.passed is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One strategy under one budget."""
+
+    strategy: str
+    budget: str
+    outcomes: tuple[Outcome, ...]
+
+    def values(self) -> dict[str, float]:
+        """Return 1 for a right answer and 0 for a wrong one or none, of each task that counts."""
+        return {o.task_id: float(o.passed is True) for o in self.outcomes if o.counts}
+
+    @property
+    def accuracy(self) -> Interval | None:
+        """Share of tasks answered right, abstentions of the strategy counting as not; 95% over tasks."""
+        values = list(self.values().values())
+        return mean_interval(values, bounds=(0, 1)) if values else None
+
+    @property
+    def tokens(self) -> Interval:
+        """Mean tokens per task, 95% over tasks."""
+        return mean_interval([float(o.tokens) for o in self.outcomes])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the point in numbers.
+
+        ``answered``: share of tasks with an answer; ``precision``: share of those answered right; ``honesty``: (right
+        - wrong) / tasks; ``scoring``: mean tokens of scoring; ``undecided``: tasks whose answer the verifier could not
+        judge, which are left out of everything but the tokens; ``unscored``: responses that a scorer could not score.
+        """
+        known = [o for o in self.outcomes if o.counts]
+        right = sum(o.passed is True for o in known)
+        answered = sum(not o.abstained for o in known)
+        accuracy = self.accuracy
+        return {
+            "strategy": self.strategy,
+            "budget": self.budget,
+            "tasks": len(known),
+            "accuracy": None if accuracy is None else asdict(accuracy),
+            "tokens": asdict(self.tokens),
+            "scoring": float(np.mean([o.scoring for o in self.outcomes])),
+            "answered": answered / len(known) if known else None,
+            "precision": right / answered if answered else None,
+            "honesty": (2 * right - answered) / len(known) if known else None,
+            "undecided": len(self.outcomes) - len(known),
+            "unscored": sum(o.unscored for o in self.outcomes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The points of several strategies on the same tasks, in the order of strategies and then of budgets.
+
+    Attributes:
+        model: what answered.
+        points: see above.
+    """
+
+    model: str
+    points: tuple[Point, ...]
+
+    @property
+    def strategies(self) -> list[str]:
+        return list(dict.fromkeys(p.strategy for p in self.points))
+
+    def difference(self, point: Point) -> Interval | None:
+        """Return how much better a point is than the first strategy under the same budget, 95%, paired by task.
+
+        ``None`` for the first strategy itself, and where no task counts for both.
+        """
+        if point.strategy == self.points[0].strategy:
+            return None
+        mine = [p for p in self.points if p.strategy == self.points[0].strategy]
+        base = next((p for p in mine if p.budget == point.budget), mine[0]).values()
+        here = point.values()
+        shared = [t for t in base if t in here]
+        if not shared:
+            return None
+        return paired_interval([base[t] for t in shared], [here[t] for t in shared], bounds=(-1, 1))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each point's numbers, and ``difference`` from the first strategy, with ``verdict``.
+
+        The verdict is ``better`` or ``worse`` where the interval leaves out zero, else ``not told apart``.
+        """
+        out = []
+        for point in self.points:
+            found = self.difference(point)
+            verdict = None
+            if found is not None:
+                verdict = "better" if found.low > 0 else "worse" if found.high < 0 else "not told apart"
+            out.append({**point.summary(), "difference": found and asdict(found), "verdict": verdict})
+        return out
+
+    def to_json(self) -> str:
+        """Return all of it, the outcome of every task included."""
+        rows = [
+            {**row, "outcomes": [asdict(o) for o in point.outcomes]}
+            for row, point in zip(self.rows(), self.points, strict=True)
+        ]
+        return json.dumps({"schema": SCHEMA, "model": self.model, "points": rows}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """Read what :meth:`to_json` wrote; raise RunError for anything else."""
+        try:
+            data = json.loads(text)
+            if data["schema"] != SCHEMA:
+                raise KeyError(data["schema"])
+            points = tuple(
+                Point(p["strategy"], p["budget"], tuple(Outcome(**o) for o in p["outcomes"])) for p in data["points"]
+            )
+            return cls(data["model"], points)
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"this is no comparison of strategies ({SCHEMA}): {error}") from None
+
+
+def compare_strategies(
+    tasks: Sequence[Task],
+    engine: Engine,
+    verifier: Verifier,
+    strategies: Mapping[str, Strategy],
+    budgets: Sequence[Budget | int | str],
+    *,
+    seed: int = 0,
+    model: str = "",
+    chunk: int = 16,
+    progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Answer every task by every strategy under every budget, judge the answers and count the tokens.
+
+    All strategies and budgets draw from generators of the same seed and share what they sample in common, so that they
+    are compared on the same luck. A strategy that has ``once = True`` does not depend on the budget and is run under
+    the first one alone.
+
+    Args:
+        tasks: with distinct ids.
+        engine: of the model that answers.
+        verifier: judges the final answers; it costs nothing here, since it is what is measured with.
+        strategies: by the name to be shown; the first is what the others are compared with.
+        budgets: see :meth:`~assay.inference.base.Budget.of`.
+        seed: of all draws.
+        model: its name, for people.
+        chunk: tasks at a time.
+        progress: called as ``progress(done, in all)``.
+
+    Raises:
+        UsageError: nothing to compare, or two tasks of the same id.
+        RunError: a strategy gave another number of answers than there were tasks.
+    """
+    spending = list(dict.fromkeys(Budget.of(b) for b in budgets))
+    if not tasks or not strategies or not spending or chunk < 1:
+        raise UsageError("a comparison of strategies needs at least one task, one strategy and one budget")
+    if len({t.id for t in tasks}) < len(tasks):
+        raise UsageError("two tasks have the same id; ids must be distinct")
+    plan = [
+        (name, budget)
+        for name, strategy in strategies.items()
+        for budget in (spending[:1] if getattr(strategy, "once", False) else spending)
+    ]
+    # The largest first: what a smaller budget samples is then a part of what is remembered.
+    order = sorted(plan, key=lambda job: (-(job[1].samples or 0), -(job[1].tokens or 0)))
+    outcomes: dict[tuple[str, Budget], list[Outcome]] = {job: [] for job in plan}
+    shared, done = Remembering(engine), 0
+    for start in range(0, len(tasks), chunk):
+        part = list(tasks[start : start + chunk])
+        for name, budget in order:
+            answers = strategies[name](part, shared, budget, np.random.default_rng([seed, start]))
+            if len(answers) != len(part):
+                raise RunError(f"strategy {name} gave {len(answers)} answers to {len(part)} tasks")
+            outcomes[name, budget] += _judge(part, answers, verifier)
+            done += 1
+            if progress is not None:
+                progress(done, len(plan) * -(-len(tasks) // chunk))
+        shared.forget()
+    points = tuple(Point(name, str(budget), tuple(outcomes[name, budget])) for name, budget in plan)
+    return Comparison(model, points)
+
+
+def _judge(tasks: Sequence[Task], answers: Sequence[Answer], verifier: Verifier) -> list[Outcome]:
+    """Return what became of each task."""
+    given = [(t, a) for t, a in zip(tasks, answers, strict=True) if a.text is not None]
+    verdicts = iter(judge_episodes(verifier, [(t, _final(a)) for t, a in given]))
+    return [
+        Outcome(
+            task.id,
+            None if answer.text is None else next(verdicts).passed,
+            answer.text is None,
+            answer.tokens,
+            answer.scoring,
+            int(answer.meta.get("unscored", 0)),
+        )
+        for task, answer in zip(tasks, answers, strict=True)
+    ]
+
+
+def _final(answer: Answer) -> Episode:
+    """Return the response that the answer is, or one made of its text."""
+    found = next((e for e in answer.episodes if e.text == answer.text), None)
+    none = np.zeros(0, dtype=np.int64)
+    return found or Episode(none, none, none.astype(bool), None, answer.text or "", "eos")

@@ -1,0 +1,224 @@
+"""S038: bins, utilities, the choice of what to go on with, a calibrated head, and sampling steered by it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay import papers
+from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import UsageError
+from assay.inference.adaptive import Adaptive
+from assay.inference.base import Budget, Strategy
+from assay.inference.joint import (
+    Bins,
+    ByJointHead,
+    JointHead,
+    choose,
+    expected_max,
+    start_states,
+    utility,
+)
+from assay.inference.joint_training import JointTraining
+from assay.inference.value_head import states, width
+from assay.lab.settings.detours import Setting
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Ask, Group, Task, Verdict
+from assay.verify.episodes import judge_groups
+
+P1 = np.array([[0.3, 0.1], [0.4, 0.2]])
+P2 = np.array([[0.1, 0.5], [0.1, 0.3]])
+VALUES, TOKENS = np.array([0.0, 1.0]), np.array([10.0, 100.0])
+
+
+def test_outcomes_are_numbered_by_reward_and_remaining_length() -> None:
+    assert Bins(2).of(0, 0) == 0
+    assert Bins(2).of(300, 1) == 9
+    assert Bins(7).of(300, 1.0) == 49
+    assert Bins(7).of(300, 0.6) == 33
+    assert Bins(7).of(40000, 0.95) == 55
+    assert Bins(2).of(255, 0) == 0 and Bins(2).of(256, 0) == 1
+    assert Bins(2, (0, 1, 2, 3)).tokens.tolist() == [0, 1, 2]
+    for bad in ((1, 2), (0,), (0, 5, 3)):
+        with pytest.raises(UsageError):
+            Bins(2, bad)
+
+
+def test_utilities_of_two_samples() -> None:
+    assert expected_max(VALUES, [P1.sum(1), P2.sum(1)]) == pytest.approx(0.76)
+    assert float(P1.sum(0) @ TOKENS + P2.sum(0) @ TOKENS) == pytest.approx(119)
+    assert expected_max(TOKENS, [P1.sum(0), P2.sum(0)]) == pytest.approx(87.4)
+    sets = ([P1], [P2], [P1, P2], [P1, P1])
+    for beta, exact in ((0.002, (0.526, 0.236, 0.5536, 0.7101)), (0.005, (0.415, -0.01, 0.244, 0.51525))):
+        assert [utility(s, VALUES, TOKENS, beta, 0.5) for s in sets] == pytest.approx(exact)
+
+
+@given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=1, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_expected_maximum_is_that_of_enumeration(rows: list[list[float]]) -> None:
+    marginals = [np.array(r) / sum(r) for r in rows]
+    values = np.array([0.0, 2.0, 5.0])
+    exact = sum(
+        float(np.prod([m[i] for m, i in zip(marginals, pick, strict=True)])) * max(values[i] for i in pick)
+        for pick in itertools.product(range(3), repeat=len(marginals))
+    )
+    assert expected_max(values, marginals) == pytest.approx(exact)
+
+
+BINS = Bins(2, (0, 20, 181))
+
+
+def test_without_a_price_samples_are_always_added_and_at_a_high_one_hardly() -> None:
+    assert choose([P1, P2], [], BINS, 0.0, 0.5, most=5, copies=5) == [0] * 5
+    assert choose([P1, P2], [], BINS, 0.0, 0.5, most=4, copies=2) == [0, 0, 1, 1]
+    assert choose([P1, P2], [], BINS, 1.0, 0.5, most=5, copies=5) == []
+    assert choose([P1, P2], [], BINS, 1.0, 0.5, most=5, copies=5, least=1) == [0]
+    # What is done counts: after a response that is surely right nothing is worth a token.
+    sure = np.array([[0.0, 0.0], [1.0, 0.0]])
+    assert choose([P1, P2], [sure], BINS, 1e-6, 0.5, most=5) == []
+
+
+@given(st.integers(0, 10**6), st.floats(1e-4, 2e-2), st.floats(0, 1))
+@settings(max_examples=40, deadline=None)
+def test_no_single_addition_or_removal_improves_what_was_chosen(seed: int, beta: float, a: float) -> None:
+    rng = np.random.default_rng(seed)
+    live = [rng.dirichlet(np.ones(4)).reshape(2, 2) for _ in range(4)]
+
+    def worth(chosen: list[int]) -> float:
+        return utility([live[i] for i in chosen], BINS.values, BINS.tokens, beta, a)
+
+    chosen = choose(live, [], BINS, beta, a, most=6, copies=2)
+    assert all(chosen.count(i) <= 2 for i in chosen)
+    for k in range(len(chosen)):
+        assert worth(chosen[:k] + chosen[k + 1 :]) <= worth(chosen) + 1e-9
+    assert worth(chosen) >= max(0.0, *(worth([i]) for i in range(4))) - 1e-9
+
+
+def sampled(policy: TabularPolicy, prompts: list[str], n: int, longest: int) -> list[Group]:
+    tasks = [Task(p, p) for p in prompts]
+    found = TabularEngine(policy).generate([Request(p, n, Sampling(longest), i) for i, p in enumerate(prompts)])
+    groups = [Group(Ask(t, n), tuple(e)) for t, e in zip(tasks, found, strict=True)]
+    return judge_groups(TabularVerifier(policy.tree), groups)
+
+
+def test_a_head_learns_how_often_each_outcome_follows() -> None:
+    """On a tree every node's table is what is counted: rewards and remaining lengths of the responses through it."""
+    tree = Tree.of([[1.0, [1.0, 0.0]], [0.0, [0.0, [1.0, 0.0]]]])
+    policy = TabularPolicy.random(tree, seed=2)
+    groups = sampled(policy, ["0", "1"], 300, 3)
+    bins = Bins(2, (0, 1, 2, 3, 4))
+    head = JointTraining(bins, stages=1, epochs=500, lr=0.2).fit(policy, groups)
+    for group in groups:
+        counted = np.zeros((2, 4))
+        for e, v in zip(group.episodes, group.verdicts, strict=True):
+            counted[int(v.passed is True), len(e.tokens)] += 1 / len(group.episodes)
+        start = group.episodes[0]
+        [table] = head.tables(policy, [type(start)(start.prompt, start.tokens[:0], start.mask[:0], None, "", "length")])
+        assert table == pytest.approx(counted, abs=0.01)
+        assert table.sum() == pytest.approx(1)
+        # At the end nothing remains, and the verdict is known.
+        [end] = head.tables(policy, [start])
+        assert end[int(group.verdicts[0].passed is True), 0] > 0.97
+
+
+def test_the_second_stage_learns_from_expected_rewards() -> None:
+    """With an end that does not tell right from wrong, the first head expects the rate; that is the second's label."""
+    torch.manual_seed(0)
+    policy = CausalLM.load(ModelConfig(source="nano", nano={"hidden": 16, "layers": 1, "heads": 2, "context": 32}), 0)
+    engine = HFEngine(policy)
+    [episodes] = engine.generate([Request("1+1=", 1, Sampling(4), 0)])
+    same = [type(episodes[0])(**{**{f: getattr(episodes[0], f) for f in episodes[0].__slots__}, "stop": "eos"})] * 4
+    group = Group(Ask(Task("t", "1+1="), 4), tuple(same), tuple([Verdict.right()] * 2 + [Verdict.wrong()] * 2))
+    bins = Bins(3, (0, 2, 9))
+    first = JointTraining(bins, stages=1, epochs=300).fit(policy, [group])
+    second = JointTraining(bins, stages=2, epochs=300).fit(policy, [group])
+    [a], [b] = first.tables(policy, same[:1]), second.tables(policy, same[:1])
+    assert a.sum(1) == pytest.approx([0.5, 0, 0.5], abs=0.03)
+    assert b.sum(1) == pytest.approx([0, 1, 0], abs=0.03)
+
+
+def test_what_is_not_known_to_have_ended_is_left_out(tmp_path: Path) -> None:
+    tree = Tree.uniform(2, 3, rewards=[1, 0] * 4)
+    policy = TabularPolicy(tree)
+    with pytest.raises(UsageError, match="nothing to learn"):
+        JointTraining().fit(policy, sampled(policy, [""], 5, 2))
+    head = JointTraining(Bins(2, (0, 1, 2, 3, 4)), 1, epochs=5).fit(policy, sampled(policy, [""], 20, 3))
+    head.save(tmp_path / "joint.safetensors")
+    again = JointHead.load(tmp_path / "joint.safetensors")
+    assert again.bins == head.bins and torch.equal(again.linear.weight, head.linear.weight)
+
+
+def test_the_state_after_the_prompt_is_where_the_first_token_comes_from() -> None:
+    torch.manual_seed(0)
+    policy = CausalLM.load(ModelConfig(source="nano", nano={"hidden": 16, "layers": 2, "heads": 2, "context": 32}), 0)
+    engine = HFEngine(policy)
+    [[e]] = engine.generate([Request("1+1=", 1, Sampling(3), 0)])
+    [start] = start_states(policy, [e])
+    with torch.no_grad():
+        logp = policy.head.logits(start, 1.0).log_softmax(-1)
+        after = policy.head.logits(states(policy, [e])[0][0], 1.0).log_softmax(-1)
+    assert float(logp[e.tokens[0]]) == pytest.approx(float(e.logprobs[0]), abs=1e-4)
+    if len(e.tokens) > 1:
+        assert float(after[e.tokens[1]]) == pytest.approx(float(e.logprobs[1]), abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[TabularPolicy, JointHead]:
+    setting = Setting(problems=3, solutions=60)
+    policy = setting.policy(0)
+    groups = sampled(policy, ["0", "1", "2"], 60, 11)
+    return policy, JointTraining(Bins(7, tuple(range(13))), epochs=60, lr=0.2).fit(policy, groups)
+
+
+def test_budgets_are_kept_and_the_answer_is_one_of_those_made(world: tuple[TabularPolicy, JointHead]) -> None:
+    policy, head = world
+    tasks = [Task(f"{i}/{k}", str(i)) for i in range(3) for k in range(4)]
+    for budget in (Budget(samples=1), Budget(samples=5), Budget(tokens=7), Budget(tokens=40), Budget(6, 60)):
+        for beta in (0.0, 0.01, 1.0):
+            strategy = Adaptive(head, Sampling(11), beta=beta, every=2)
+            for a in strategy(tasks, TabularEngine(policy), budget, np.random.default_rng(0)):
+                assert a.text and a.text in {e.text for e in a.episodes}
+                assert 1 <= a.tokens <= (budget.tokens or 10**6)
+                assert a.meta["begun"] <= (budget.samples or 10**6)
+                assert a.scoring == 0
+
+
+def test_a_higher_price_buys_fewer_tokens(world: tuple[TabularPolicy, JointHead]) -> None:
+    policy, head = world
+    tasks = [Task(f"{i}/{k}", str(i)) for i in range(3) for k in range(20)]
+    spent = []
+    for beta in (0.0, 0.01, 0.03, 1.0):
+        found = Adaptive(head, Sampling(11), beta=beta, every=1)(
+            tasks, TabularEngine(policy), 8, np.random.default_rng(0)
+        )
+        spent.append(np.mean([a.tokens for a in found]))
+    assert spent == sorted(spent, reverse=True) and spent[0] > 2 * spent[-1]
+
+
+def test_the_head_is_calibrated_on_new_responses(world: tuple[TabularPolicy, JointHead]) -> None:
+    """Mean expected reward after the prompt and the share that comes out right, for each problem."""
+    policy, head = world
+    fresh = sampled(policy, ["0", "1", "2"], 500, 11)
+    for group in fresh:
+        pairs = [(group.task, e) for e in group.episodes]
+        score = ByJointHead(head).score(pairs, TabularEngine(policy), np.random.default_rng(0))
+        right = np.mean([v.passed is True for v in group.verdicts])
+        assert abs(np.mean([s.value for s in score]) - right) < 0.12
+
+
+def test_the_paper_names_the_strategy(world: tuple[TabularPolicy, JointHead]) -> None:
+    made = papers.find("S038").factory(world[1], Sampling(3))  # type: ignore[misc]
+    assert isinstance(made, Strategy) and isinstance(made, Adaptive)
+    assert world[1].linear.weight.shape[1] == width(world[0])
+    with pytest.raises(UsageError):
+        Adaptive(world[1], beta=-1)

@@ -1,0 +1,232 @@
+"""S050: Flex@k, detection without a trace of the question, verification and refinement, and what all of it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from assay import papers
+from assay.batch import Batch
+from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
+from assay.inference.base import Budget, Strategy
+from assay.inference.flex import Flex, first_error, flex
+from assay.inference.meter import Meter
+from assay.inference.solve_detect_verify import PROBE, Detector, SolveDetectVerify, cut, hesitation
+from assay.lab.settings._words import Words
+from assay.papers.s050_flexive import index_reward, process_f1
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.rewards.segments import Steps
+from assay.types import Ask, Episode, Group, Task
+
+TASK = Task("t", "What is 2+2?")
+RNG = np.random.default_rng(0)
+
+
+class Scripted(Words):
+    """An engine whose responses are written down: what it would say to a prompt, from where the prefix leaves off."""
+
+    def __init__(self, *texts: str, replies: Sequence[str] = ()):
+        super().__init__()
+        self.texts, self.replies, self.asked = list(texts), list(replies), []  # type: tuple[Any, Any, list[Request]]
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.encode(text)
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = []
+        for r in requests:
+            self.asked.append(r)
+            begun, many = self.decode(r.prefix), []
+            for _ in range(r.n):
+                if begun.endswith(PROBE):
+                    rest = self.replies.pop(0)
+                else:
+                    whole = next((t for t in self.texts if begun and t.startswith(begun)), None)
+                    rest = self.texts.pop(0) if whole is None else whole[len(begun) :]
+                    if whole is None:
+                        self.texts.append(rest)
+                many.append(self.episode(r, [rest]))
+            out.append(many)
+        return out
+
+
+def test_flex_takes_what_enough_quick_votes_agree_on() -> None:
+    assert flex((3, 3, 3, 3, -1, 3, 3, 3), 0.75) == (3, 0.875)
+    assert flex((3, 3, -1, 5, -1, 3, 4, 3), 0.75) == (None, 0.5)
+    assert flex((3, 3, -1, 5, -1, 3, 4, 3), 0.0) == (3, 0.5)
+    assert flex((3,) * 8, 1.01) == (None, 1.0)
+    # A vote that cannot be read counts among the votes and agrees with none.
+    assert flex((2, 2, None, None), 0.75) == (None, 0.5)
+    assert flex((None, None), 0.0) == (None, 0.0)
+
+
+def test_an_index_is_read_from_the_last_box_and_must_be_one() -> None:
+    assert first_error(r"\boxed{1} no, \boxed{-1}", 3) == -1
+    assert first_error(r"\boxed{2}", 3) == 2
+    for bad in (r"\boxed{3}", r"\boxed{-2}", r"\boxed{two}", "2", ""):
+        assert first_error(bad, 3) is None
+
+
+def solution(engine: Any, text: str) -> Episode:
+    return engine.episode(Request("q", 1, Sampling(1000), 0), [text])
+
+
+def test_cost_is_that_of_the_quick_opinions_unless_they_disagree() -> None:
+    """E[cost] = k c_quick + P(a < tau) c_slow, here for the two cases, and what tau 0 and above 1 do."""
+    text, by = "one step\ntwo steps\n", Steps("newline")
+    quick, slow = r"ah \boxed{1}", r"well then let me think \boxed{0}"
+
+    def judged(votes: list[str], tau: float, k: int = 4) -> Any:
+        engine = Scripted(*votes)
+        flexible = Flex(engine, k, tau, by=by, skip="skip this")
+        [found] = flexible.judge([(TASK, solution(engine, text))], engine, RNG)
+        reads = len(engine.encode(flexible.prompt(TASK, ["one step", "two steps"])))
+        return found, found.tokens - reads - (2 if k else 0), engine
+
+    found, cost, engine = judged([quick] * 4, 0.75)
+    assert (found.index, found.slow, cost) == (1, False, 8)
+    # A quick opinion begins after the empty thought, a slow one does not.
+    assert engine.decode(engine.asked[0].prefix) == "skip this"
+    found, cost, engine = judged([quick, quick, r"ah \boxed{-1}", r"ah \boxed{0}", slow], 0.75)
+    assert (found.index, found.slow, found.agreement, cost) == (0, True, 0.5, 8 + 6)
+    assert engine.asked[1].prefix == ()
+    found, cost, _ = judged([quick, quick, r"ah \boxed{-1}", r"ah \boxed{0}"], 0.0)
+    assert (found.index, found.slow, cost) == (1, False, 8)
+    found, cost, _ = judged([*[quick] * 4, slow], 1.5)
+    assert (found.index, found.slow, cost) == (0, True, 14)
+    found, cost, _ = judged([slow], 1.5, k=0)
+    assert (found.index, found.slow, cost) == (0, True, 6)
+    # Nothing readable at all is no verdict, and never a wrong solution.
+    found, _, _ = judged(["eh"] * 4 + ["eh"], 0.75)
+    assert found.index is None
+    engine = Scripted(*["eh"] * 5)
+    [score] = Flex(engine, 4, by=by).score([(TASK, solution(engine, text))], engine, RNG)
+    assert score.value is None
+
+
+def test_hesitation_opens_a_sentence() -> None:
+    phrases = ("Wait", "Hmm")
+    assert hesitation("It is 4.\nWait, no", phrases) == 9
+    assert hesitation("It is 4. Wait, no", phrases) == 9
+    assert hesitation("I said Wait", phrases) is None
+    assert hesitation("It is 4.\nWaiting", phrases) is None
+    text = "It is 4.\nWait, no.\nHmm, so"
+    assert hesitation(text, phrases, 14) == 19
+    assert hesitation(text, phrases, 9) == 9
+
+
+def test_the_second_probe_stops_it_there_and_leaves_no_trace() -> None:
+    whole = "Let x be 2.\nWait, what was it.\nThen 2+2 is 4.\n#### 4\nWait, let me check all of it again at length."
+    engine = Scripted(whole, replies=["No", "Yes"])
+    strategy = SolveDetectVerify(lambda task, response: 1.0, Sampling(100), Detector())
+    [answer] = strategy([TASK], engine, 1, RNG)
+    assert answer.text == "Let x be 2.\nWait, what was it.\nThen 2+2 is 4.\n#### 4\n"
+    assert PROBE not in answer.text and answer.meta["stopped"] == 1
+    probe = len(engine.encode(PROBE))
+    # All tokens up to the second phrase were generated; the two questions and replies are scoring.
+    first, _, second = answer.text.partition("Wait,")
+    made = len(engine.encode(first + "Wait,")) + len(engine.encode(second + "Wait,"))
+    assert answer.scoring == 2 * (probe + 1)
+    assert answer.tokens == made + answer.scoring
+    # Where it says no each time, nothing is lost.
+    engine = Scripted(whole, replies=["No", "No"])
+    [answer] = strategy([TASK], engine, 1, RNG)
+    assert answer.text == whole and answer.meta["stopped"] == 0
+    # Without a detector it is not interrupted at all.
+    engine = Scripted(whole)
+    [answer] = SolveDetectVerify(lambda t, r: 1.0, Sampling(100), None)([TASK], engine, 1, RNG)
+    assert answer.text == whole and len(engine.asked) == 1
+
+
+def test_a_wrong_solution_is_made_anew_with_the_critique_in_sight() -> None:
+    engine = Scripted("#### 5", "#### 4")
+    critic = Scripted(*[r"2+2 is not 5 \boxed{0}"] * 4)
+    strategy = SolveDetectVerify(Flex(critic, 4, by=Steps("newline"), skip=""), Sampling(50), None)
+    [answer] = strategy([TASK], engine, 2, RNG)
+    assert answer.text == "#### 4" and answer.meta["scores"] == [0.0]
+    again = engine.asked[1].prompt
+    assert "Step 0 is wrong. 2+2 is not 5" in again and "#### 5" in again and TASK.prompt in again
+    # The second prompt is read: it is paid for.
+    assert answer.tokens - answer.scoring == 2 + 2 + len(engine.encode(again))
+    # A budget of one sample leaves the first solution, whatever is said of it.
+    [answer] = strategy([TASK], Scripted("#### 5", "#### 4"), 1, RNG)
+    assert answer.text == "#### 5"
+    # What the verifier cannot judge is accepted, not taken for wrong.
+    unsure = SolveDetectVerify(lambda t, r: None, Sampling(50), None)
+    [answer] = unsure([TASK], Scripted("#### 5", "#### 4"), 2, RNG)
+    assert answer.text == "#### 5" and answer.meta["unscored"] == 1
+
+
+@pytest.fixture(scope="module")
+def engine() -> HFEngine:
+    torch.manual_seed(0)
+    nano = {"hidden": 16, "layers": 2, "heads": 2, "context": 64, "alphabet": "0123456789+=\nWYN?"}
+    return HFEngine(CausalLM.load(ModelConfig(source="nano", nano=nano), 0))
+
+
+def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:
+    """Against a forward pass over the same text with each of the replies at its end."""
+    tasks = [Task("a", "1+2="), Task("b", "33+4=")]
+    detector = Detector(("W",), "\n?", "Y", "N")
+    begun = [many[0] for many in engine.generate([Request(t.prompt, 1, Sampling(8), i) for i, t in enumerate(tasks)])]
+    meter = Meter(tasks, engine, 4, RNG, Sampling(8))
+    found = detector.complete(meter, [0, 1], [t.prompt for t in tasks], begun)
+    for i, (task, e) in enumerate(zip(tasks, begun, strict=True)):
+        totals = []
+        for reply in ("Y", "N"):
+            tail = np.concatenate([engine.encode_response("\n?", False), engine.encode_response(reply, False)])
+            tokens = np.concatenate([e.tokens, tail])
+            row = Episode(engine.encode(task.prompt), tokens, np.ones(len(tokens), dtype=bool), None, "", "eos")
+            with torch.no_grad():
+                out = engine.policy.forward(Batch.from_groups([Group(Ask(task, 1), (row,))]))
+            totals.append(float(out.logprobs[0, -1]))
+        assert found[i] == (totals[0] > totals[1])
+        assert meter.scoring[i] == 4
+
+
+def test_it_runs_on_a_language_model_and_keeps_to_its_budget(engine: HFEngine) -> None:
+    detector = Detector(("W", "1"), "\n?", "Y", "N")
+    strategy = SolveDetectVerify(lambda t, r: 0.0, Sampling(12), detector, rounds=3, template="{draft}=")
+    tasks = [Task(str(i), f"{i}+2=") for i in range(6)]
+    for budget in (Budget(tokens=5), Budget(tokens=40), Budget(samples=3)):
+        answers = strategy(tasks, engine, budget, np.random.default_rng(1))
+        for a in answers:
+            assert a.text is not None
+            assert budget.tokens is None or a.tokens <= budget.tokens
+            assert budget.samples is None or len(a.episodes) <= budget.samples
+            for e in a.episodes:
+                assert engine.decode(e.tokens) == e.text and len(e.tokens) <= 12
+
+
+def test_a_response_is_cut_in_whole_tokens() -> None:
+    words = Scripted()
+    e = solution(words, "one two three")
+    assert cut(e, 5, words).text == "one "
+    assert cut(e, 8, words).text == "one two "
+    assert cut(e, 0, words).text == ""
+    assert cut(e, 13, words).text == e.text
+
+
+def test_processbench_and_the_reward_of_an_index() -> None:
+    predicted = [1] * 6 + [None] * 2 + [-1] * 2 + [-1] * 9 + [0]
+    truth = [1] * 10 + [-1] * 10
+    found = process_f1(predicted, truth)
+    assert found == pytest.approx({"wrong": 0.6, "right": 0.9, "f1": 0.72})
+    assert "f1" not in process_f1([1], [1])
+    task = Task("t", "q", reference=-1)
+    assert index_reward(task, r"\boxed{-1}") == pytest.approx(1.1)
+    assert index_reward(task, r"\boxed{2}") == pytest.approx(0.1)
+    assert index_reward(task, "none") == 0
+    short, long = (index_reward(task, "w " * n + r"\boxed{-1}", brief=0.2) for n in (1, 400))
+    assert short > long > 1.1
+
+
+def test_the_paper_names_the_strategy() -> None:
+    made = papers.find("S050").factory(Sampling(5), detect=False)  # type: ignore[misc]
+    assert isinstance(made, Strategy) and made.detector is None and made.scorer.tau == 0.75

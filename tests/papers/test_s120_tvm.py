@@ -1,0 +1,165 @@
+"""S120: labels by counting prefixes, the value model they make, and search by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay import papers
+from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import UsageError
+from assay.inference.base import Strategy
+from assay.inference.value_head import ByValueHead, ValueHead, states, width
+from assay.inference.value_training import ValueTraining, prefix_values
+from assay.lab.settings import load
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Ask, Group, Task, Verdict
+from assay.verify.episodes import judge_groups
+
+
+def test_labels_of_four_sequences() -> None:
+    """abc right, abd wrong, aef right, ghi wrong."""
+    rows = [np.array([ord(c) for c in word]) for word in ("abc", "abd", "aef", "ghi")]
+    found = prefix_values(rows, [True, False, True, False])
+    assert found[0] == pytest.approx([2 / 3, 1 / 2, 1])
+    assert found[1] == pytest.approx([2 / 3, 1 / 2, 0])
+    assert found[2] == pytest.approx([2 / 3, 1, 1])
+    assert found[3] == pytest.approx([0, 0, 0])
+    # One solution: its outcome everywhere.
+    assert prefix_values(rows[:1], [True])[0].tolist() == [1, 1, 1]
+    assert prefix_values([np.array([], dtype=np.int64)], [True])[0].tolist() == []
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=5), st.booleans()), min_size=1, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_labels_are_those_of_the_definition_and_means_of_their_continuations(
+    rows: list[tuple[list[int], bool]],
+) -> None:
+    tokens, right = [np.array(t) for t, _ in rows], [r for _, r in rows]
+    found = prefix_values(tokens, right)
+    for (mine, _), labels in zip(rows, found, strict=True):
+        for t in range(1, len(mine) + 1):
+            same = [(other, r) for other, r in rows if other[:t] == mine[:t]]
+            assert labels[t - 1] == pytest.approx(sum(r for _, r in same) / len(same))
+            # Law of total probability, with those that end here.
+            ends = [float(r) for other, r in same if len(other) == t]
+            later = [found[i][t] for i, (other, _) in enumerate(rows) if other[:t] == mine[:t] and len(other) > t]
+            assert labels[t - 1] == pytest.approx(np.mean([*ends, *later]))
+
+
+def test_labels_converge_to_the_values_of_the_tree() -> None:
+    """The mean error at depth one shrinks about as one over the square root of the number of solutions."""
+    tree = Tree.uniform(3, 3, rewards=[float(i % 4 == 0) for i in range(27)])
+    policy = TabularPolicy.random(tree, seed=1)
+    p = policy.leaf_logprobs().exp().detach().numpy().reshape(3, 9)
+    exact = (p * tree.rewards.numpy().reshape(3, 9)).sum(-1) / p.sum(-1)
+    engine, verifier = TabularEngine(policy), TabularVerifier(tree)
+    errors = []
+    for n in (25, 400):
+        gaps = []
+        for seed in range(30):
+            [episodes] = engine.generate([Request("", n, Sampling(3), seed)])
+            right = [verifier(Task("t", ""), e.text).passed is True for e in episodes]
+            for e, labels in zip(episodes, prefix_values([e.tokens for e in episodes], right), strict=True):
+                gaps.append(abs(labels[0] - exact[e.tokens[0]]))
+        errors.append(float(np.mean(gaps)))
+    assert 2.5 < errors[0] / errors[1] < 6.5
+
+
+def judged(policy: TabularPolicy, n: int, seed: int = 0) -> list[Group]:
+    [episodes] = TabularEngine(policy).generate([Request("", n, Sampling(9), seed)])
+    return judge_groups(TabularVerifier(policy.tree), [Group(Ask(Task("t", ""), n), tuple(episodes))])
+
+
+def test_a_head_on_a_tree_learns_the_labels_and_outcome_labels_have_the_same_gradient() -> None:
+    tree = Tree.uniform(2, 3, rewards=[1, 0, 0, 1, 1, 1, 0, 0])
+    policy = TabularPolicy.random(tree, seed=0)
+    groups = judged(policy, 60)
+    heads = [
+        ValueTraining(labels, epochs=400, lr=0.1).fit(policy, groups, np.random.default_rng(0))  # type: ignore[arg-type]
+        for labels in ("tokens", "outcome")
+    ]
+    episodes = groups[0].episodes
+    labels = prefix_values([e.tokens for e in episodes], [v.passed is True for v in groups[0].verdicts])
+    for h, expected in zip(states(policy, episodes), labels, strict=True):
+        assert heads[0](h).detach().numpy() == pytest.approx(expected, abs=0.05)
+    for a, b in zip(heads[0].parameters(), heads[1].parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-3)
+    bce = ValueTraining(loss="bce", epochs=200, lr=0.1).fit(policy, groups, np.random.default_rng(0))
+    first = states(policy, episodes[:1])[0]
+    assert bce(first).detach().numpy() == pytest.approx(labels[0], abs=0.05)
+
+
+def test_abstentions_are_left_out_and_nothing_to_learn_from_is_said() -> None:
+    policy = TabularPolicy(Tree.bandit(2, [1, 0]))
+    [group] = judged(policy, 4)
+    none = Group(group.ask, group.episodes, tuple(Verdict.abstain("x") for _ in group.episodes))
+    with pytest.raises(UsageError, match="nothing to learn"):
+        ValueTraining().fit(policy, [none], np.random.default_rng(0))
+    with pytest.raises(UsageError):
+        ValueTraining(lr=0)
+
+
+def test_a_value_model_of_its_own_learns_below_the_head_and_is_paid_for() -> None:
+    torch.manual_seed(0)
+    config = ModelConfig(source="nano", nano={"hidden": 16, "layers": 2, "heads": 2, "context": 64})
+    policy = CausalLM.load(config, 0)
+    engine, value = HFEngine(policy), policy.twin()
+    tasks = [Task(str(i), f"{i}+1=") for i in range(4)]
+    groups = []
+    for task, episodes in zip(
+        tasks, engine.generate([Request(t.prompt, 6, Sampling(5), 1) for t in tasks]), strict=True
+    ):
+        verdicts = tuple(Verdict.right() if len(e.text) % 2 else Verdict.wrong() for e in episodes)
+        groups.append(Group(Ask(task, 6), tuple(episodes), verdicts))
+    before = [p.clone() for p in value.module.parameters()]
+    head = ValueTraining(epochs=4, backbone_lr=1e-3).fit(value, groups, np.random.default_rng(0))
+    assert any(not torch.equal(a, b) for a, b in zip(before, value.module.parameters(), strict=True))
+    fixed = [p.clone() for p in policy.module.parameters()]
+    alone = ValueTraining(epochs=4).fit(policy, groups, np.random.default_rng(0))
+    assert all(torch.equal(a, b) for a, b in zip(fixed, policy.module.parameters(), strict=True))
+    e = groups[0].episodes[0]
+    pairs = [(tasks[0], e)]
+    own, other = ByValueHead(alone), ByValueHead(head, value)
+    assert own.score(pairs, engine, np.random.default_rng(0))[0].tokens == 0
+    assert other.score(pairs, engine, np.random.default_rng(0))[0].tokens == len(e.prompt) + len(e.tokens)
+    assert other.most(tasks[0], 5) == len(e.prompt) + 5
+
+
+def test_search_by_exact_values_does_what_it_should(tmp_path: Path) -> None:
+    """With the exact value of every node and leaf as the head, the beam finds a right leaf wherever it sampled one."""
+    tree = Tree.uniform(3, 3, rewards=[float(i == 13) for i in range(27)])
+    policy = TabularPolicy(tree)
+    head = ValueHead(width(policy))
+    with torch.no_grad():
+        head.linear.weight.fill_(-5)
+        for node in ([1], [1, 1]):
+            head.linear.weight[0, tree.node(node)] = 5
+        head.linear.weight[0, policy.width + 13] = 5
+    head.save(tmp_path / "head.safetensors")
+    strategy = papers.find("S120").factory(  # type: ignore[misc]
+        str(tmp_path / "head.safetensors"), Sampling(3), branch=12, stop=(), step=1
+    )
+    assert isinstance(strategy, Strategy)
+    answers = strategy([Task(str(i), "") for i in range(200)], TabularEngine(policy), 12, np.random.default_rng(0))
+    share = np.mean([a.text == "1/1/1" for a in answers])
+    assert abs(share - (1 - (2 / 3) ** 12) ** 3) < 0.06
+    assert {a.scoring for a in answers} == {0}
+
+
+def test_the_setting_runs(tmp_path: Path) -> None:
+    setting = load("guided", {"repeats": 10, "problems": 2, "solutions": 30})
+    values = {"labels": "tokens", "epochs": 30, "lr": 0.1}
+    found = setting.run({"name": "beam", "stop": (), "step": 1, "values": values}, 0, tmp_path)
+    plain = setting.run({"name": "majority", "ballot": {"equal": "exact"}}, 0, tmp_path)
+    assert found["tokens"] == plain["tokens"] == 16
+    assert found["single"] == plain["single"]

@@ -1,0 +1,166 @@
+"""S178: the weighted vote of critiques, abstention and honesty, and the verifier's own training data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay import papers
+from assay.engines.base import Request, Sampling
+from assay.evaluate.strategies import Outcome, Point
+from assay.inference.base import Strategy
+from assay.inference.judge import Judge
+from assay.inference.majority import Majority, WeightedMajority, elect, totals
+from assay.inference.scorers import Score
+from assay.lab.settings._words import Words
+from assay.papers.s178_mirror_critique import critique_tasks, critiques_with_hint
+from assay.rewards.vote import Ballot
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+RNG = np.random.default_rng(0)
+BOXED = Ballot(("boxed",), "none")
+
+
+class Given(Words):
+    """An engine that gives the same responses to every prompt, or the next ones of a list."""
+
+    def __init__(self, *texts: str):
+        super().__init__()
+        self.texts, self.asked = texts, []  # type: tuple[Any, list[Request]]
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.encode(text)
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        self.asked += requests
+        return [[self.episode(r, [self.texts[j % len(self.texts)]]) for j in range(r.n)] for r in requests]
+
+
+class Fixed:
+    """A scorer that looks values up."""
+
+    def __init__(self, values: dict[str, float | None]):
+        self.values = values
+
+    def score(self, pairs: Any, engine: Any, rng: Any) -> list[Score]:
+        return [Score(self.values[e.text], 1) for _, e in pairs]
+
+    def most(self, task: Task, length: int) -> int:
+        return 1
+
+
+def test_a_small_cluster_of_convincing_solutions_wins() -> None:
+    clusters = [0] * 9 + [1] * 5 + [2] * 2
+    weights = [0.1] * 9 + [0.6] * 5 + [0.9] * 2
+    found = totals(clusters, weights, 0.15)
+    assert found == pytest.approx({0: 2.25, 1: 3.75, 2: 2.10})
+    assert elect(found, "first", RNG) == 1
+    assert elect(totals(clusters, [1.0] * 16), "first", RNG) == 0
+    # All alike: the majority.
+    assert elect(totals(clusters, [0.4] * 16, 0.15), "first", RNG) == 0
+
+
+TEXTS = [rf"\boxed{{{a}}}" for a in "1112"]
+
+
+def test_the_strategy_weighs_abstains_and_leaves_out_what_has_no_answer_or_no_critique() -> None:
+    values: dict[str, float | None] = {TEXTS[0]: 0.2, TEXTS[3]: 0.95}
+
+    def run(values: dict[str, float | None], *texts: str, **options: Any) -> Any:
+        strategy = WeightedMajority(Fixed(values), Sampling(9), BOXED, bonus=0.15, **options)
+        [answer] = strategy([Task("t", "q")], Given(*texts), len(texts), RNG)
+        return answer
+
+    # 3 (.2 + .15) = 1.05 against .95 + .15 = 1.10.
+    assert run(values, *TEXTS).text == TEXTS[3]
+    assert run({**values, TEXTS[3]: 0.8}, *TEXTS).text == TEXTS[0]
+    assert run({**values, TEXTS[3]: 0.8}, *TEXTS, least=0.3).abstains
+    assert not run(values, *TEXTS, least=0.3).abstains
+    # No box, no vote; no readable critique, no vote.
+    assert run({**values, "nothing": 1.0}, *TEXTS, "nothing").text == TEXTS[3]
+    assert run({TEXTS[0]: None, TEXTS[3]: 0.1}, *TEXTS).text == TEXTS[3]
+    # Nothing could be judged: the majority, and the failure is counted.
+    nothing = run({TEXTS[0]: None, TEXTS[3]: None}, *TEXTS)
+    assert nothing.text == TEXTS[0] and nothing.meta["unscored"] == 4
+    assert nothing.scoring == 4
+
+
+def test_ties_are_drawn_by_lot() -> None:
+    drawn = [elect({0: 1.0, 1: 1.0, 2: 0.5}, "random", np.random.default_rng(i)) for i in range(400)]
+    assert set(drawn) == {0, 1}
+    assert abs(np.mean(drawn) - 0.5) < 0.1
+    assert elect({3: 1.0, 1: 1.0}, "first", RNG) == 1
+
+
+def test_honesty_is_right_minus_wrong() -> None:
+    rows = [Outcome(str(i), True, False, 1) for i in range(55)]
+    rows += [Outcome(str(i), False, False, 1) for i in range(55, 75)]
+    rows += [Outcome(str(i), None, True, 1) for i in range(75, 100)]
+    assert Point("s", "1", tuple(rows)).summary()["honesty"] == pytest.approx(0.35)
+
+
+def test_critiques_that_err_at_known_rates_beat_the_majority() -> None:
+    """Of tasks with P(correct) ~ Beta(1, 1.5): as simulated apart from this code, without the strategy's parts."""
+    rng = np.random.default_rng(3)
+    n, k, critiques = 300, 16, 16
+    solver_right = rng.random((n, k)) < rng.beta(1, 1.5, (n, 1))
+    wrong = rng.integers(1, 4, (n, k))
+    answers = np.where(solver_right, 0, wrong)
+    rate = np.where(solver_right, 0.7, 0.25)
+    v = rng.binomial(critiques, rate) / critiques
+    right = {"majority": 0, "weighted": 0}
+    for row, scores in zip(answers.tolist(), v.tolist(), strict=True):
+        right["majority"] += elect(totals(row, [1.0] * k), "random", rng) == 0
+        right["weighted"] += elect(totals(row, scores, 0.15), "random", rng) == 0
+    assert right["weighted"] > right["majority"] + 0.1 * n
+
+
+def group(name: str, texts: Sequence[str], right: Sequence[bool | None]) -> Group:
+    none = np.zeros(0, dtype=np.int64)
+    episodes = tuple(Episode(none, none, none.astype(bool), None, t, "eos") for t in texts)
+    verdicts = tuple(Verdict(float(bool(p)), p) for p in right)
+    return Group(Ask(Task(name, f"question {name}", "7"), len(texts)), episodes, verdicts)
+
+
+def test_the_verifier_learns_from_one_right_and_the_different_wrong_solutions_of_open_questions() -> None:
+    seven, eight, nine = (rf"so \boxed{{{a}}}" for a in (7, 8, 9))
+    groups = [
+        group("mixed", [seven, seven, eight, eight, nine, "?"], [True, True, False, False, False, None]),
+        group("easy", [seven, seven], [True, True]),
+        group("hopeless", [eight, nine], [False, False]),
+        group("other", [seven, eight], [True, False]),
+    ]
+    tasks = critique_tasks(groups, np.random.default_rng(0))
+    assert {t.id.partition("/")[0] for t in tasks} == {"mixed", "other"}
+    assert sorted(t.reference for t in tasks) == ["False", "False", "True", "True"]
+    assert len({t.id for t in tasks}) == 4
+    for t in tasks:
+        # What the verifier sees is question and solution; the reference answer is not among it.
+        assert t.meta["question"] in t.prompt and t.meta["response"] in t.prompt
+        assert (seven in t.prompt) == (t.reference == "True")
+    only = critique_tasks(groups, np.random.default_rng(0), most=0.45)
+    assert {t.id.partition("/")[0] for t in only} == {"mixed"}
+    assert critique_tasks(groups[1:3], RNG) == []
+
+
+def test_a_critique_is_kept_if_its_verdict_is_the_label_and_it_does_not_speak_of_the_hint() -> None:
+    groups = [group("a", [r"\boxed{7}", r"\boxed{8}"], [True, False])]
+    tasks = critique_tasks(groups, np.random.default_rng(0))
+    critic = Given(r"as the reference answer says \boxed{True}", r"it adds up \boxed{True}", r"it does \boxed{True}")
+    found = critiques_with_hint(tasks, critic, RNG, tries=3)
+    assert [t.solution for t in found] == [r"it adds up \boxed{True}"]
+    assert found[0].reference == "True"
+    # The critic is told the answer; the verifier's own prompt is not changed.
+    assert all("must not mention: 7" in r.prompt for r in critic.asked)
+    assert "must not mention" not in found[0].prompt
+
+
+def test_the_paper_names_the_strategy() -> None:
+    made = papers.find("S178").factory(Sampling(5))  # type: ignore[misc]
+    assert isinstance(made, Strategy) and isinstance(made, WeightedMajority)
+    assert (made.bonus, made.least, made.ties) == (0.15, 0.3, "random")
+    assert isinstance(made.scorer, Judge) and made.scorer.n == 16
+    assert isinstance(Majority(), Strategy)

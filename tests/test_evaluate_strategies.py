@@ -1,0 +1,172 @@
+"""Accuracy against cost: counting, pairing, sharing of samples, files and the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.engines.base import Request, Sampling
+from assay.engines.remembering import Remembering
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import RunError, UsageError
+from assay.evaluate.pass_at_k import wilson
+from assay.evaluate.strategies import Comparison, Outcome, Point, compare_strategies
+from assay.inference.base import Answer
+from assay.inference.named import make_strategies
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.report.cost_chart import log_ticks
+from assay.report.strategies import COLUMNS, render, table, write
+from assay.types import Task, Verdict
+
+TREE = Tree.uniform(3, 2, rewards=[0, 1, 0, 0, 0, 1, 1, 0, 0])
+POLICY = TabularPolicy.random(TREE, seed=3)
+TASKS = [Task(str(i), "", kind="tabular") for i in range(40)]
+VERIFIER = TabularVerifier(TREE)
+
+
+class Counted(TabularEngine):
+    sampled = 0
+
+    def generate(self, requests: Any) -> Any:
+        self.sampled += sum(r.n for r in requests)
+        return super().generate(requests)
+
+
+def compare(names: list[Any], budgets: list[Any], engine: Any = None, **options: Any) -> Comparison:
+    made = make_strategies(names, sampling=Sampling(2))
+    return compare_strategies(
+        TASKS, engine or TabularEngine(POLICY), options.pop("verifier", VERIFIER), made, budgets, **options
+    )
+
+
+def test_points_count_what_the_strategies_did() -> None:
+    found = compare([{"name": "sample"}, {"name": "best_of_n", "scorer": VERIFIER}], [1, 4], model="tabular")
+    assert [(p.strategy, p.budget) for p in found.points] == [("sample", "1"), ("best_of_n", "1"), ("best_of_n", "4")]
+    assert [p.tokens.value for p in found.points] == [2, 2, 8]
+    # Under the verifier, best of one is the sample itself, and best of four never worse: they share their samples.
+    one, best_one, best_four = (p.values() for p in found.points)
+    assert one == best_one
+    assert all(best_four[t] >= one[t] for t in one)
+    right = sum(one.values())
+    accuracy = found.points[0].accuracy
+    assert accuracy is not None
+    assert (accuracy.low, accuracy.high) == pytest.approx(wilson(right, 40))
+    rows = found.rows()
+    assert rows[0]["difference"] is None
+    assert rows[1]["verdict"] == "not told apart"
+    assert rows[2]["verdict"] == "better"
+    assert rows[2]["difference"]["value"] == pytest.approx(np.mean([best_four[t] - one[t] for t in one]))
+
+
+def test_what_strategies_have_in_common_is_sampled_once() -> None:
+    engine = Counted(POLICY)
+    compare(["sample", "majority", "best_of_n", "weighted_majority"], [1, 4, 16], engine)
+    assert engine.sampled == 16 * len(TASKS)
+
+
+def test_the_result_does_not_depend_on_which_strategies_are_compared() -> None:
+    alone = compare(["majority"], [4]).points[0]
+    among = compare(["best_of_n", "majority"], [1, 4, 16])
+    assert next(p for p in among.points if (p.strategy, p.budget) == ("majority", "4")) == alone
+
+
+def test_remembered_responses_are_the_first_of_a_longer_request() -> None:
+    engine = Remembering(Counted(POLICY))
+    eight, two = (Request("", n, Sampling(2), 5) for n in (8, 2))
+    [many], [few] = engine.generate([eight]), engine.generate([two])
+    assert few == many[:2]
+    assert [e.text for e in TabularEngine(POLICY).generate([two])[0]] == [e.text for e in few]
+    other = engine.generate([Request("", 2, Sampling(2), 6), Request("0", 1, Sampling(2), 5)])
+    assert len(other[1][0].tokens) == 1
+    assert engine.sampled == 8 + 3
+
+
+def test_abstentions_are_neither_right_nor_wrong_and_failed_verdicts_leave() -> None:
+    outcomes = [Outcome(str(i), True, False, 10, 4) for i in range(55)]
+    outcomes += [Outcome(str(55 + i), False, False, 10, 4) for i in range(20)]
+    outcomes += [Outcome(str(75 + i), None, True, 20, 4, 1) for i in range(25)]
+    outcomes += [Outcome(str(100 + i), None, False, 50, 4) for i in range(3)]
+    row = Point("s", "1", tuple(outcomes)).summary()
+    assert row["tasks"] == 100
+    assert row["accuracy"]["value"] == 0.55
+    assert row["honesty"] == pytest.approx(0.35)
+    assert row["precision"] == pytest.approx(55 / 75)
+    assert row["answered"] == 0.75
+    assert (row["undecided"], row["unscored"], row["scoring"]) == (3, 25, 4)
+    assert row["tokens"]["value"] == pytest.approx((75 * 10 + 25 * 20 + 3 * 50) / 103)
+
+
+def test_a_verifier_that_abstains_everywhere_leaves_no_accuracy() -> None:
+    found = compare(["sample"], [1], verifier=lambda task, response: Verdict.abstain("down"))
+    assert found.rows()[0]["accuracy"] is None
+    assert "could not judge" in render(found)
+
+
+def test_json_and_page(tmp_path: Path) -> None:
+    odd = {"name": "majority", "least": 0.9}
+    found = compare([{"name": "sample"}, odd, {"name": "self_consistency"}], ["4t", 4], model="<b>m & m</b>")
+    assert Comparison.from_json(found.to_json()) == found
+    paths = write(found, tmp_path / "out")
+    assert json.loads(paths[0].read_text())["schema"] == "assay/strategies/1"
+    page = paths[1].read_text()
+    assert page == render(found)
+    assert "<b>m" not in page and "&lt;b&gt;m &amp; m" in page
+    for outside in ("<script", "http://", "https://", "src="):
+        assert outside not in page
+    assert page.count("<polyline") == 2
+    assert all(len(row) == len(COLUMNS) for row in table(found))
+    with pytest.raises(RunError):
+        Comparison.from_json('{"schema": "other"}')
+
+
+def test_refusals() -> None:
+    with pytest.raises(UsageError):
+        compare([], [1])
+    with pytest.raises(UsageError):
+        compare(["sample"], [])
+    with pytest.raises(UsageError, match="same id"):
+        compare_strategies([TASKS[0]] * 2, TabularEngine(POLICY), VERIFIER, make_strategies("sample"), [1])
+
+    def few(tasks: Any, engine: Any, budget: Any, rng: Any) -> list[Answer]:
+        return []
+
+    with pytest.raises(RunError, match="0 answers"):
+        compare_strategies(TASKS, TabularEngine(POLICY), VERIFIER, {"few": few}, [1])
+
+
+def test_ticks_of_a_logarithmic_axis() -> None:
+    assert log_ticks(3, 300) == [5, 10, 20, 50, 100, 200]
+    assert log_ticks(1, 1e6) == [10.0**k for k in range(7)]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from assay.cli.strategies import command
+
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        """
+[model]
+source = "nano"
+nano = {hidden = 16, layers = 1, heads = 2, context = 64, alphabet = "0123456789+=\\n"}
+[tasks]
+eval_size = 4
+source = {name = "arithmetic", digits = 1}
+[rollout]
+max_tokens = 6
+"""
+    )
+    names = "sample,majority,beam(step=2),mcts,refine(template='{draft}{question}'),best_of_n(scorer=verifier)"
+    assert command(str(recipe), (), names, "1,3", tmp_path / "out", False) == 0
+    printed = capsys.readouterr().out
+    assert "best_of_n(scorer=verifier)" in printed
+    found = Comparison.from_json((tmp_path / "out" / "strategies.json").read_text())
+    assert len(found.points) == 11 and all(len(p.outcomes) == 4 for p in found.points)
+    assert command(str(recipe), (), "greedy", "8t", None, True) == 0
+    assert Comparison.from_json(capsys.readouterr().out).points[0].tokens.value <= 8
+    for strategy, budgets, out in (("sample", "", None), ("sampel", "1", None), ("sample", "1", tmp_path / "x.html")):
+        with pytest.raises(UsageError):
+            command(str(recipe), (), strategy, budgets, out, False)
