@@ -184,6 +184,7 @@ def reduced(scores: Sequence[float], how: Reduce) -> float:
 
 def scorers() -> dict[str, Callable[..., Any]]:
     """Return the scorers that a name stands for."""
+    from assay.inference.answer_confidence import AnswerConfidence
     from assay.inference.flex import Flex
     from assay.inference.joint import ByJointHead
     from assay.inference.judge import Judge
@@ -193,6 +194,7 @@ def scorers() -> dict[str, Callable[..., Any]]:
         "verifier": ByVerifier,
         "function": ByFunction,
         "confidence": Confidence,
+        "answer_confidence": AnswerConfidence,
         "steps": BySteps,
         "judge": Judge,
         "flex": Flex,
