@@ -375,7 +375,8 @@ def test_the_question_says_which_unit_form_and_option():
     assert judge("B", boxed("(B) 14"), options).passed is False
     assert judge("12", boxed("B"), options).passed is True
     assert judge("12", boxed("C"), options).passed is False
-    assert judge("3.14", boxed("3.14159"), "Round to two decimal places.").passed is True
+    assert judge("3.14", boxed("3.14159"), "Round to two decimal places.").passed is False
+    assert judge("3.14", boxed("3.14159"), "Estimate the ratio approximately.").passed is True
     assert judge("\\sqrt2", boxed("1.41421356"), "Give the exact value.").passed is False
 
 

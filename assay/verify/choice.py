@@ -16,6 +16,7 @@ from assay.verify.compare import normalise
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, Fallback, Rule, extract
 from assay.verify.math.context import context_of
+from assay.verify.math.offered import left_open
 from assay.verify.math.verifier import Math
 
 MAX_CHARS = 4000
@@ -82,6 +83,9 @@ class Choice:
         if reading.complaint:
             return Verdict.wrong(reading.complaint)
         if reading.chosen == wanted:
+            after = response[max(response.rfind(answer), 0) + len(answer) :][:2000]
+            if not several and (left_open(after) or choice_text.announced(after, labelled, wanted)):
+                return Verdict.wrong("another option is offered beside it")
             return Verdict.right()
         feedback = f"chose {_show(reading.chosen)}, expected {_show(wanted)}"
         if several and self.partial:

@@ -156,3 +156,26 @@ def listing(response: str, options: Mapping[str, str]) -> bool:
     entries = [_ENTRY.match(line) for line in lines[-2:]]
     labels = [entry[1].upper() for entry in entries if entry is not None]
     return len(set(labels)) == 2 and all(label in options for label in labels)
+
+
+_ANNOUNCED = re.compile(r"^[^:\n]{2,70}(?::|=|—|–)\s*(?P<choice>\S[^\n]{0,120})$")
+_ASIDE = re.compile(
+    r"\b(?:wrong|incorrect|not|never|mistake|eliminat\w*|rul\w* out|exclud\w*|distractor|trap|because|why|note|"
+    r"check\w*|confidence|tempting|reason\w*)\b|n't\b",
+    re.IGNORECASE,
+)
+
+
+def announced(after: str, options: Mapping[str, str], chosen: frozenset[str]) -> bool:
+    """Say whether a line after an answer announces another option: ``Final answer (alternative): A``."""
+    for line in after.split("\n")[:12]:
+        found = _ANNOUNCED.match(plain(line))
+        if found is None or _ASIDE.search(line):
+            continue
+        said = bare(found["choice"], options) or named(found["choice"], options)
+        labelled = LABELLED.match(found["choice"])
+        if not said and labelled is not None and (label := known(labelled[1], options)) is not None:
+            said = frozenset([label])
+        if said and said.isdisjoint(chosen):
+            return True
+    return False

@@ -15,7 +15,8 @@ _FIRST = r"(?:that|if|whether|to (?:say|think|claim|believe|assume|answer|conclu
 LEAD = re.compile(
     rf"(?:\b(?:not (?:quite |at all )?(?:true|right|correct|the case|possible|clear|known|certain|sure|so|proven|said|"
     rf"settled)|untrue|false|wrong|mistaken|incorrect|an? (?:mistake|error|lie|myth|trap|fallacy)|absurd|tempt\w*|"
-    rf"rumou?red|alleged|claimed|believed|thought|said|reported|guess(?:ed)?|bet|den(?:y|ies|ied)|doubt\w*|refus\w+|"
+    rf"rumou?red|alleged|claimed|believed|thought|said|reported|guess(?:ed)?|bet|den(?:y|ies|ied)|(?<!no "
+    rf")doubt\w*|refus\w+|"
     rf"pretend\w*|imagine|suppos\w+|assum\w+|hop(?:e|ed|ing)|wish|fear|wonder\w*|tells? (?:you|me|us)|says?|swears?|"
     rf"tempting|exclud\w+|rul\w+ out|refuted?|nobody (?:could|can|would) \w+|no one (?:could|can|would) \w+|"
     rf"what if|if only)(?: (?:me|us|you|here|first|now))?[,:]?(?: {_FIRST})?|"

@@ -35,6 +35,7 @@ class Context:
     text: the question in plain spelling, without blanks; ``question`` is it as it stands.
     converted: a quantity is to be converted to the unit asked for, so that no other unit will do.
     digits: significant digits a rounded answer needs.
+    form: the form that the question asks for counts.
     """
 
     asked: Unit | None = None
@@ -57,6 +58,7 @@ class Context:
     question: str = field(default="", hash=False, compare=False)
     converted: bool = False
     digits: int = 6
+    form: bool = True
 
 
 _OPTION = re.compile(
@@ -116,7 +118,7 @@ _ROMAN = re.compile(
 _UNEVALUATED = re.compile(
     r"\bany (?:\w+ )?form\b|\bexact (?:form|expression)|\bas an? (?:product|power|factorial|binomial|expression)|"
     r"(?:product|quotient) of (?:powers|factorials|primes|numbers|factors)|\bunsimplified|\bunevaluated|"
-    r"prime factori[sz]|"
+    r"prime factori[sz]|into (?:\w+ )?(?:prime factors|primes)|"
     r"(?:not|n't) (?:need to )?(?:be )?(?:simplif|evaluat|multipl|comput)",
     re.I,
 )
@@ -164,7 +166,7 @@ def _says(low: str, question: str, pattern: re.Pattern[str], *words: str) -> boo
 @functools.lru_cache(2048)
 def _context(question: str, digits: int, form: bool) -> Context:
     if not question.strip():
-        return Context(digits=digits)
+        return Context(digits=digits, form=form)
     low = question.casefold()
     asked = None
     for match in _ASKED.finditer(question):
@@ -236,4 +238,5 @@ def _context(question: str, digits: int, form: bool) -> Context:
         question,
         converted,
         digits,
+        form,
     )

@@ -36,13 +36,19 @@ _CORRECTION = re.compile(
     r"espera|corrección|attends|moment|nein|" + CORRECTED,
     re.IGNORECASE,
 )
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|correct(?:ion|ing|ed)|mistake\w*|error|wrong|incorrect|oops|sorry|hold on|instead|replaced?|redo\w*)\b|"
+    + CORRECTED,
+    re.IGNORECASE,
+)
+"""What tells that an earlier marked answer is no part of the final one."""
 _DENIED = re.compile(
     r"\W*(?:\w{2,12}ly |in fact |of course )?(?:not|never|neither|no longer|anything but|"
     r"anything other|other than|n't|different from|unequal|不是|不|nicht|pas|no es)\b",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(
-    r"\b(?:whether|if|unless|cannot|can't|couldn't|doubt\w*|assum\w*|suppos\w*|claim\w*|wonder\w*|"
+    r"\b(?:whether|if|unless|cannot|can't|couldn't|(?<!no )(?<!without )doubt\w*|assum\w*|suppos\w*|claim\w*|wonder\w*|"
     r"unsure|not sure|wrong(?:ly)?|false(?:ly)?|"
     r"unlikely|possible|candidate|disagree|deny|denies)\b[^.,;:\n]{0,40}$",
     re.IGNORECASE,
@@ -211,7 +217,8 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
             re.IGNORECASE,
         ):
             return Missing("the marked answer is denied or doubted")
-    several = tuple(dict.fromkeys(marked)) if len(set(marked)) > 1 else ()
+    taken_back = bool(different) and _TAKEN_BACK.search(between) is not None
+    several = tuple(dict.fromkeys(marked)) if len(set(marked)) > 1 and not taken_back else ()
     return Final(content, rule != "phrase", several, after[:2000], lead="" if rule == "hashes" else _lead(text, span))
 
 

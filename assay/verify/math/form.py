@@ -55,7 +55,7 @@ def _copied(reference: str, answer: str, decimal: bool, ctx: Context) -> bool:
     if len(flat) < 3 or flat not in ctx.text:
         return False
     # A fraction that is to be written as a decimal is no answer either.
-    if _GIVEN.fullmatch(flat) is not None and not (decimal and _WRITTEN_FRACTION.fullmatch(flat) is not None):
+    if _GIVEN.fullmatch(flat.strip("()")) and not (decimal and _WRITTEN_FRACTION.fullmatch(flat)):
         return False
     return flat != _flat(reference)
 

@@ -9,7 +9,7 @@ from assay.verify.math.context import Context
 from assay.verify.math.evaluate import approximate, precise
 from assay.verify.math.identity import equal
 from assay.verify.math.nodes import Node, add, mentions, mul, variables
-from assay.verify.math.question_units import expected
+from assay.verify.math.question_units import expected, rated
 from assay.verify.math.units import UNITS, Unit, nouns
 from assay.verify.math.values import Scalar
 
@@ -51,10 +51,11 @@ def _without_unit(ref: Scalar, ans: Scalar, ctx: Context) -> bool:
         return (unit.factor, unit.offset) == (asked.factor, asked.offset) and _numbers(ref, ans, ctx)
     if ans.tight and not variables(ref.node) and asked is None:
         return False
-    if unit.known and asked is not None and unit.dimension != asked.dimension and unit.dimension != (("deg", 1),):
+    angle = unit.dimension == _DEGREE and asked is not None and asked.dimension in (_TEMPERATURE, ())
+    if unit.known and asked is not None and unit.dimension != asked.dimension and not angle:
         # "How many minutes" answered in kilometres; a price is not what "how many days" asks for.
         if dict(unit.dimension).keys() & dict(asked.dimension).keys():
-            return _numbers(ref, ans, ctx)
+            return rated(ctx.question) and _numbers(ref, ans, ctx)
         return ans.loose and _numbers(ref, ans, ctx)
     if unit.known and asked is not None and unit.dimension == asked.dimension and unit.factor != asked.factor:
         return _numbers(ref, Scalar(mul([ans.node, unit.factor / asked.factor])), ctx)

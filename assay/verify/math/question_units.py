@@ -24,6 +24,7 @@ _VOLUME = re.compile(
 _COUNT = re.compile(
     r"\bhow many (?:(?:more|fewer|different|other|whole|full|total|of the|of these) )?(?P<noun>[a-z]{3,15})\b", re.I
 )
+_RATE = re.compile(r"\b(?:per|each|every|an? (?:second|minute|hour|day|week|month|year))\b|/", re.I)
 _MONEY = frozenset(UNITS[name].dimension for name in CURRENCY.values())
 _POUND, _STERLING = UNITS["pound"], UNITS["gbp"]
 
@@ -67,15 +68,16 @@ def expected(unit: Unit, question: str) -> Fraction | None:
         and not any(u.dimension == _POUND.dimension for u in units)
     ):
         unit = _STERLING  # beside prices a pound is money
-    if _AREA.search(question) and unit.dimension == (("m", 1),):
-        return None
-    if _VOLUME.search(question) and unit.dimension in ((("m", 1),), (("m", 2),)):
+    power = dict(unit.dimension)["m"] if dict(unit.dimension).keys() == {"m"} else 0
+    if (power not in (0, 2) and _AREA.search(question)) or (power not in (0, 3) and _VOLUME.search(question)):
         return None
     money = unit.dimension in _MONEY
     if money and (count := _COUNT.search(question)) is not None:
         noun = lookup(count["noun"])
         if noun is None or noun.dimension not in _MONEY:
             return None
+    if _of_another_kind(unit, question):
+        return None
     if not units or unit in units:
         return Fraction(1)
     if unit == _POUND and _STERLING in units:
@@ -90,6 +92,20 @@ def expected(unit: Unit, question: str) -> Fraction | None:
     if money:
         return None if any(u.dimension in _MONEY for u in units) else Fraction(1)
     return Fraction(1)
+
+
+def rated(question: str) -> bool:
+    """Say whether a question speaks of something per something else."""
+    return _RATE.search(question[:4000]) is not None
+
+
+def _of_another_kind(unit: Unit, question: str) -> bool:
+    """Say whether the question asks "how many" of a unit that measures something else: centimetres, not cm²."""
+    count = _COUNT.search(question)
+    noun = lookup(count["noun"]) if count is not None and not rated(question) else None
+    if noun is None or not noun.known or noun in (_POUND, _STERLING) or unit in (_POUND, _STERLING):
+        return False
+    return noun.dimension != unit.dimension and "K" not in dict(unit.dimension) and dict(noun.dimension).keys() != {"$"}
 
 
 def _derived(unit: Unit, units: frozenset[Unit]) -> set[Fraction]:

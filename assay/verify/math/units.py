@@ -35,6 +35,7 @@ m^2: hectare 10000 ha | acre 316160658/78125
 m^3: liter 1/1000 l litre L | ml 1/1000000 mL milliliter millilitre cc | cl 1/100000 cL centiliter centilitre
 m^3: dl 1/10000 dL deciliter decilitre | gallon 473176473/125000000000 gal | quart 473176473/500000000000 qt
 m^3: pint 473176473/1000000000000 pt | cup 473176473/2000000000000 | kl 1 kL kiloliter
+m^3: tablespoon 473176473/32000000000000 tbsp tablespoonful | teaspoon 473176473/96000000000000 tsp teaspoonful
 g: g 1 gram gramme gm | mg 1/1000 milligram | kg 1000 kilogram kilo kgs | tonne 1000000 t | µg 1/1000000 microgram
 g: lb 45359237/100000 lbs pound | oz 45359237/1600000 ounce | ton 1000000
 s: s 1 sec second secs | ms 1/1000 millisecond | min 60 minute mins | h 3600 hr hour hrs | day 86400 d | week 604800 wk

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.errors import UsageError
@@ -15,10 +16,14 @@ from assay.verify.exact import shorten
 from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
 from assay.verify.math.context import Context, context_of
+from assay.verify.math.contradicted import contradicted, unit_beside
+from assay.verify.math.demanded import transforms, undemanded
 from assay.verify.math.dressing import undress
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final, Missing, locate
+from assay.verify.math.governed import negated, softened
 from assay.verify.math.latex import plain
+from assay.verify.math.offered import offered, repeated
 from assay.verify.math.pieces import pieces, same_pieces, spoken_pieces
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.sentence import hedged, readable
@@ -93,14 +98,15 @@ class Math:
         if not final.marker and _echoes(response, task):
             return Verdict.wrong("it repeats the question")
         failure = ""
+        named = final.framed and any(map(str.isalpha, final.after[:40]))
+        behind = unit_beside("", final.text, final.after) if named else None
         for reference in accepted:
             passed = self._judge(reference, final, context)
+            if passed is False and behind is not None:
+                passed = self._judge(reference, replace(final, text=f"{final.text} {behind}"), context)
             if passed is True:
-                if (
-                    reason := uncommitted(final, reference, functools.partial(_agrees, reference, context))
-                ) is not None:
-                    return Verdict.wrong(reason)
-                return Verdict.right()
+                reason = _refused(task.question, reference, final, context, response)
+                return Verdict.right() if reason is None else Verdict.wrong(reason)
             if isinstance(passed, str):
                 failure = passed
         if failure:
@@ -111,7 +117,12 @@ class Math:
 
     def _judge(self, reference: str, final: Final, context: Context) -> bool | str:
         """Compare one reference; a text is the reason why it could not be done."""
-        if final.marked and _is_list(reference) and matches(reference, ", ".join(final.marked), context):
+        if (
+            final.marked
+            and _is_list(reference)
+            and pieces(reference) is None
+            and matches(reference, ", ".join(final.marked), context)
+        ):
             return True
         text = final.text
         wanted, found = pieces(reference), pieces(text)
@@ -185,6 +196,44 @@ def _final_of(text: str) -> str:
 
 def _is_list(reference: str) -> bool:
     return any(isinstance(value, Items) and len(value.items) > 1 for value in read(reference))
+
+
+def _refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
+    """Say why an answer of the right value is none all the same, ``None`` if it is one."""
+    agrees = functools.partial(_agrees, reference, context)
+    if (reason := uncommitted(final, reference, agrees)) is not None:
+        return reason
+    if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
+        if (reason := _spoken_against(question, reference, final, response, agrees)) is not None:
+            return reason
+    elif repeated(response, final.after, reference, agrees):
+        return "another answer is offered beside it"
+    if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
+        strictly = replace(context, approximate=False, exact=True)
+        return undemanded(question, reference, final.text, functools.partial(_agrees, reference, strictly))
+    return None
+
+
+_PLAIN = re.compile(
+    r"\W*(?:(?:so|thus|hence|therefore),? )?(?:(?:the|our|my) )?(?:(?:final|correct) )?(?:answer|result)?(?: is)?\W*\|"
+    r"(?:[-+0-9.,/ {}$]|\\d?frac)*\|[\s$.*)\]\\}]{0,200}",
+    re.IGNORECASE,
+)
+"""A number with nothing said around it."""
+
+
+def _spoken_against(
+    question: str, reference: str, final: Final, response: str, agrees: Callable[[str], bool]
+) -> str | None:
+    line = final.after.partition("\n")[0][:200]
+    said = f"{final.text} {line}"
+    if negated(final.lead, said, final.marker, reference, agrees):
+        return "the answer is denied"
+    if softened(final.lead, said, question, reference, agrees):
+        return "the answer is a guess"
+    if offered(response, said, final.after, reference, agrees):
+        return "another answer is offered beside it"
+    return contradicted(question, reference, final.lead, final.text, final.after, agrees)
 
 
 def _agrees(reference: str, context: Context, text: str) -> bool:

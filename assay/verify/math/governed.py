@@ -1,0 +1,135 @@
+"""Whether a negation governs the clause that holds the answer: "There is no way that it is 5", "I never got P = 0.4".
+
+A negation inside the subject ("the number of ways with no two alike is 5") denies nothing. What counts stands at the
+beginning of the clause, or belongs to a verb whose subject is the writer or a pronoun.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+BREAK = re.compile(
+    r"[,;:.!?]\s|\n|\s[–—-]\s|\b(?:so|therefore|thus|hence|(?<!thing )but|then|because|since|however|"
+    r"consequently|yet|rather)\b",
+    re.IGNORECASE,
+)
+_START = re.compile(
+    r"^\W*(?:(?:and|or|well|still|indeed|in fact|clearly|surely) )?(?:there(?:'s| is| are| was) (?:no(?!t a "
+    r"doubt)\b(?! (?:doubt|"
+    r"other|need|more))|hardly|little|nothing)|(?:by|at|in|under|on|for) no\b|(?:in|on) (?:none|neither)|"
+    r"never\b|none\b|nobody\b|no one\b|"
+    r"nothing\b|neither\b|no(?:t|where)\b(?! only)|no (?!doubt|matter|more|wonder|solution|need|question)\w+|"
+    r"far (?:be it )?from|"
+    r"contrary to|against (?:the|all)|(?:every|any)(?:thing|body|one)? (?:other )?(?:value |number |answer "
+    r")?(?:but|except|besides|other than)\b|"
+    r"all (?:\w+ )?(?:but|except)\b|hardly\b|scarcely\b|rarely\b|seldom\b|little (?:suggests|speaks))",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:i|we|you|one|they|it|this|that|which|he|she|nobody|p|x|answer|result|value|work|calculation|computations?|"
+    r"evidence|equation|nothing)\b(?: \w+)?(?: \w+)? ?(?:n't|\bnot\b(?! (?:only|surprising|hard|difficult))|"
+    r"\bnever\b|\bcannot\b|"
+    r"\bno longer\b|\bhardly\b|\bscarcely\b|\bin no way\b|\bby no means\b)|\b(?:is|are|was|do|does|did|would|"
+    r"could|can|has|have|had|"
+    r"should|must|wo|ca)n't\b",
+    re.IGNORECASE,
+)
+_SUBORDINATE = re.compile(
+    r"^\W*(?:if|when|while|although|though|as|because|since|given|whether or not|once|where)\b", re.IGNORECASE
+)
+_DENIES = re.compile(
+    r"\b(?:den(?:y|ies|ied)|refuse[sd]?|reject(?:s|ed)?|disput(?:e|es|ed)|doubt(?:s|ed)?|disbelieve|contest(?:s|ed)?|"
+    r"retract(?:s|ed)?|lacks?|untrue|disproved?|refuted?|contradicts?|anything (?:but|except)|everything "
+    r"(?:but|except)|"
+    r"other than|except(?: for)?|unequal|unrelated|differs? from|distinct from)\b(?:[^,.;:]{0,60})$",
+    re.IGNORECASE,
+)
+_AFTERWARDS = re.compile(
+    r"^[\s$)*\]}]*(?:(?:fails|collapses|breaks down|falls (?:apart|through)|cannot|can't|does(?: not|n't)|"
+    r"did(?: not|n't)|"
+    r"won't|isn't|is (?:not|never|out of the question|wide of the mark|off|far from)|leads? (?:us )?astray|"
+    r"would be (?:wrong|"
+    r"false|a mistake|too))\b)(?! (?:depend|matter|change|need|require|include|count|exceed|only))",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"\b(?:without (?:loss|a doubt|doubt)|no doubt|not only|no other|nothing (?:else|more|but|other)|none "
+    r"other|need not|"
+    r"(?:do|does)(?: not|n't) (?:need|matter|depend|change|forget|affect|have to)|not to forget|why not|no "
+    r"more than)\b",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"\b(?:told|tells|says|said|claims?|claimed|heard|read|writes|wrote)(?: (?:me|us|you))?(?: that)?(?: "
+    r"(?:it|the \w+) (?:is|was))?$",
+    re.IGNORECASE,
+)
+_COUNTERFACTUAL = re.compile(
+    r"^\W*(?:if\b.*\b(?:were|had|would)\b|had (?:he|she|it|they|we|i|you|the)\b)", re.IGNORECASE
+)
+_LABEL = re.compile(
+    r"\b(?:option|question|page|chapter|step|line|equation|item|problem|exercise|section|figure|table|row|"
+    r"column)\s*[(\[#]?$",
+    re.IGNORECASE,
+)
+"""What makes a number a label."""
+_NEIGHBOUR = re.compile(r"\b(?:number|integer|value|one) (?:\w+ )?(?:before|after|below|above|next to)$", re.IGNORECASE)
+_SOFT = re.compile(
+    r"\b(?:guess\w*|probably|estimates?|(?:lower|upper) bound|if forced|citation needed|no answer|unsure|"
+    r"uncertain)\b|[0-9]-ish\b",
+    re.IGNORECASE,
+)
+_WEAKENED = re.compile(r"^[\s$)*\]}]*(?:(?:\w+ )?(?:plus|minus|times) [a-z]|[,–—-]+\s?no[.!\s]*$)", re.IGNORECASE)
+_VALUE = re.compile(r"\$([^$\n]{1,200})\$|\\\((.{1,200}?)\\\)|((?:[A-Za-z](?:\(\w+\))? ?= ?)?-?[0-9][0-9.,/]*)")
+
+
+def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable[[str], bool]) -> bool:
+    """Say whether the clause with the answer is denied.
+
+    Args:
+        lead: what stands before the marked answer in its sentence.
+        said: the answer, or the sentence that states it, and the rest of its line.
+        marker: whether a phrase or a box marks the answer.
+        reference: what the answer is compared with.
+        agrees: whether a text is the reference.
+    """
+    if not re.search(r"[0-9\\]", reference) or re.search(r"\bno\b|\bnot\b|\\neq?\b|≠", reference):
+        return False
+    before, behind = around(said, agrees)
+    start = f"{lead} {before}".strip()
+    clause = BREAK.split(start)[-1].strip()
+    if _OTHERS.search(clause.rstrip(" :$*\"'")) or _COUNTERFACTUAL.match(start):
+        return True
+    if _NEIGHBOUR.search(clause) or (not marker and _LABEL.search(clause)):
+        return True
+    if clause and _HARMLESS.search(clause) is None:
+        if _START.match(clause) or _DENIES.search(clause):
+            return True
+        if _SUBORDINATE.match(clause) is None and _VERB.search(clause):
+            return True
+    return _AFTERWARDS.match(behind) is not None or _WEAKENED.match(behind) is not None
+
+
+def softened(lead: str, said: str, question: str, reference: str, agrees: Callable[[str], bool]) -> bool:
+    """Say whether the clause with the answer calls it a guess, an estimate or a bound, and the question none."""
+    if _SOFT.search(f"{lead} {said}") is None:
+        return False
+    before, behind = around(said, agrees)
+    if not before and not behind:
+        behind = said
+    found = _SOFT.search(f"{BREAK.split(f'{lead} {before}')[-1]} 0{behind}")
+    if found is None:
+        return False
+    word = found.group().casefold()[:6]
+    return word not in question.casefold() and word not in reference.casefold()
+
+
+def around(said: str, agrees: Callable[[str], bool]) -> tuple[str, str]:
+    """What stands before and after the last right value of a sentence."""
+    last = None
+    for match in _VALUE.finditer(said[:600]):
+        value = next(group for group in match.groups() if group is not None)
+        if agrees(value.rstrip(".,")):
+            last = match
+    return ("", "") if last is None else (said[: last.start()], said[last.end() :])
