@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,20 +55,18 @@ def table(scores: ArrayLike) -> Scores:
     return x
 
 
-def resampled(x: Scores, resamples: int, rng: np.random.Generator, tasks: bool = False) -> Sequence[Scores]:
+def resampled(x: Scores, resamples: int, rng: np.random.Generator, tasks: bool = False) -> Iterator[Scores]:
     """Yield blocks ``(b, runs, tasks)`` of resamples: runs drawn with replacement within each task, by itself.
 
     With ``tasks`` the tasks are drawn with replacement too.
     """
     runs, many = x.shape
     size = max(1, BLOCK // x.size)
-    blocks = []
     for start in range(0, resamples, size):
         b = min(size, resamples - start)
         columns = rng.integers(many, size=(b, 1, many)) if tasks else np.arange(many)[None, None]
         rows = rng.integers(runs, size=(b, runs, many))
-        blocks.append(x[rows, columns])
-    return blocks
+        yield x[rows, columns]
 
 
 def interval(
@@ -155,8 +153,7 @@ def probability_of_improvement(
     found = []
     for start in range(0, resamples, size):
         b = min(size, resamples - start)
-        [a] = resampled(x, b, rng) if b * x.size <= BLOCK else [np.concatenate(resampled(x, b, rng))]
-        [c] = resampled(y, b, rng) if b * y.size <= BLOCK else [np.concatenate(resampled(y, b, rng))]
+        a, c = (np.concatenate(list(resampled(z, b, rng))) for z in (x, y))
         found.append(chance(a, c))
     low, high = np.quantile(np.concatenate(found), [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(chance(x, y)), float(low), float(high))

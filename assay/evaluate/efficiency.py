@@ -1,0 +1,69 @@
+"""Learning curves of several runs on several tasks, with an interval at every checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay.evaluate.aggregate import AGGREGATES, BLOCK, Aggregate, table
+from assay.evaluate.intervals import Interval
+
+
+def efficiency_curve(
+    scores: ArrayLike,
+    aggregate: Aggregate | str = "iqm",
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> list[Interval]:
+    """An aggregate at each checkpoint with its stratified bootstrap interval (percentiles, pointwise).
+
+    A run is resampled whole: the same runs of a task are drawn for all checkpoints of a resample, so that what two
+    checkpoints have in common stays in it, and the interval at a checkpoint is that of
+    :func:`assay.evaluate.aggregate.interval` there.
+
+    Source: Deep Reinforcement Learning at the Edge of the Statistical Precipice (arXiv 2108.13264), section 4.
+
+    Args:
+        scores: ``(runs, tasks, checkpoints)``; ``(runs, checkpoints)`` is one task.
+        aggregate: a name of :data:`~assay.evaluate.aggregate.AGGREGATES`, or a function.
+        confidence: coverage at each checkpoint.
+        resamples: of the bootstrap.
+        seed: of the resampling.
+
+    Raises:
+        ValueError: another shape, no scores, or scores that are not finite.
+    """
+    x = np.asarray(scores, dtype=np.float64)
+    x = x[:, None, :] if x.ndim == 2 else x
+    if x.ndim != 3 or not x.size:
+        raise ValueError(f"a curve is of runs x tasks x checkpoints, not of shape {x.shape}")
+    runs, tasks, checkpoints = x.shape
+    table(x.reshape(runs, -1))
+    function = AGGREGATES[aggregate] if isinstance(aggregate, str) else aggregate
+    rng, size = np.random.default_rng(seed), max(1, BLOCK // (runs * tasks))
+    found: list[list[np.ndarray]] = [[] for _ in range(checkpoints)]
+    for start in range(0, resamples, size):
+        rows = rng.integers(runs, size=(min(size, resamples - start), runs, tasks))
+        for k in range(checkpoints):
+            found[k].append(function(x[rows, np.arange(tasks), k]))
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    out = []
+    for k, values in enumerate(found):
+        low, high = np.quantile(np.concatenate(values), ends)
+        out.append(Interval(float(function(x[:, :, k])), float(low), float(high)))
+    return out
+
+
+def first_reached(curve: Sequence[Interval], steps: Sequence[float], target: float) -> float | None:
+    """Return the step of the first checkpoint whose whole interval is at ``target`` or above; ``None`` if none is.
+
+    Raises:
+        ValueError: not one step for each checkpoint.
+    """
+    if len(curve) != len(steps):
+        raise ValueError(f"{len(steps)} steps for {len(curve)} checkpoints; give one for each")
+    return next((float(s) for s, point in zip(steps, curve, strict=True) if point.low >= target), None)

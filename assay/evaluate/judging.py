@@ -1,0 +1,124 @@
+"""How good a model is as a judge of solutions, its own among them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.evaluate.intervals import Interval
+from assay.evaluate.pass_at_k import wilson
+
+
+def first_error_f1(said: Sequence[int | None], truth: Sequence[int]) -> dict[str, float]:
+    """Return how well a judge finds first errors: F1 = 2 a1 a2 / (a1 + a2).
+
+    ``error`` is a1, the share of wrong solutions whose first wrong step it names exactly; ``correct`` a2, the share of
+    right ones it finds no error in; ``f1`` is 0 if both are. What there are no solutions for is left out, and ``f1``
+    with it. A reply that names no step is a miss; replies that never came are to be left out beforehand.
+
+    Source: ProcessBench (arXiv 2412.06559), equation of its F1.
+
+    Args:
+        said: index of the first wrong step, -1 for none, ``None`` for a reply that names neither.
+        truth: index, or -1.
+
+    Raises:
+        ValueError: not as many of both.
+    """
+    pairs = list(zip(said, truth, strict=True))
+    out = {}
+    for name, wrong in (("error", True), ("correct", False)):
+        mine = [s == t for s, t in pairs if (t != -1) is wrong]
+        if mine:
+            out[name] = sum(mine) / len(mine)
+    if len(out) == 2:
+        both = out["error"] + out["correct"]
+        out["f1"] = 2 * out["error"] * out["correct"] / both if both else 0.0
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Of ``judged`` solutions ``accepted`` were called right, and ``share`` is how many of those were (Wilson, 95%).
+
+    ``share`` is ``None`` where nothing was accepted.
+    """
+
+    judged: int
+    accepted: int
+    right: int
+    share: Interval | None
+
+
+def precision_of_verdicts(
+    scores: Sequence[float | None],
+    right: Sequence[bool],
+    groups: Sequence[Hashable] | None = None,
+    threshold: float = 0.5,
+) -> dict[Hashable, Precision]:
+    """Return by group, such as the difficulty, how far a positive verdict can be believed.
+
+    Args:
+        scores: of each solution; above ``threshold`` it is accepted. ``None`` where there is no verdict; left out.
+        right: whether it is.
+        groups: of each solution; one group ``all`` if left out.
+        threshold: see above.
+
+    Raises:
+        ValueError: lengths that differ.
+    """
+    names = ["all"] * len(scores) if groups is None else list(groups)
+    rows = [(g, s, r) for g, s, r in zip(names, scores, right, strict=True) if s is not None]
+    out: dict[Hashable, Precision] = {}
+    for group in dict.fromkeys(g for g, *_ in rows):
+        mine = [(s, r) for g, s, r in rows if g == group]
+        taken = [r for s, r in mine if s > threshold]
+        share = Interval(sum(taken) / len(taken), *wilson(sum(taken), len(taken))) if taken else None
+        out[group] = Precision(len(mine), len(taken), sum(taken), share)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """Whether solving and judging go together.
+
+    Attributes:
+        table: counts, rows solved and not solved, columns judged right and judged wrong.
+        expected: counts if they were independent.
+        chi2, p: Pearson's statistic without continuity correction, one degree of freedom, and its p-value.
+        exact: Fisher's p-value, to be preferred where an expected count is below 5.
+        odds: odds ratio; infinite or NaN where a cell is empty.
+    """
+
+    table: tuple[tuple[int, int], tuple[int, int]]
+    expected: tuple[tuple[float, float], tuple[float, float]]
+    chi2: float
+    p: float
+    exact: float
+    odds: float
+
+
+def independence(solved: Sequence[bool], judged: Sequence[bool]) -> Independence:
+    """Test whether a model judges solutions of those problems better that it solves itself.
+
+    Args:
+        solved: for each problem, whether the model solves it.
+        judged: whether it judges a solution of it rightly.
+
+    Raises:
+        ValueError: lengths that differ, or a margin of zero, with which there is nothing to test.
+    """
+    pairs = list(zip(map(bool, solved), map(bool, judged), strict=True))
+    table = np.array([[pairs.count((a, b)) for b in (True, False)] for a in (True, False)])
+    if 0 in table.sum(0) or 0 in table.sum(1):
+        raise ValueError(f"independence cannot be tested where everything, or nothing, is solved or judged: {table}")
+    from scipy import stats
+
+    chi2, p, _, expected = stats.chi2_contingency(table, correction=False)
+    exact = float(stats.fisher_exact(table).pvalue)
+    (a, b), (c, d) = table.tolist()
+    odds = a * d / (b * c) if b * c else float("inf") if a * d else float("nan")
+    (e, f), (g, h) = expected.tolist()
+    return Independence(((a, b), (c, d)), ((e, f), (g, h)), float(chi2), float(p), exact, odds)

@@ -1,0 +1,85 @@
+"""S192: no part without its tags, no tag without a part, and the page is that of the parts as they are."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from assay import papers, registry
+from assay.method import make_method
+from assay.registry import PACKAGES, names
+from assay.taxonomy import ANY, BESIDES, FEEDBACK, OPTIMISER, REWARD, SAID, Tags, page, rows, tags, undecided
+
+DOCS = Path(__file__).parents[2] / "docs" / "taxonomy.md"
+PARTS = rows()
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert DOCS.read_text() == page(), "run: python -m assay.taxonomy > docs/taxonomy.md"
+
+
+def test_every_registered_part_has_its_tags() -> None:
+    assert [(s, n) for s, n, _ in PARTS] == [(s, n) for s in PACKAGES for n in names(s)]
+    assert not undecided(PARTS), "add a row to SAID in assay/taxonomy.py"
+    known = {"reward": REWARD, "feedback": FEEDBACK, "optimiser": (*OPTIMISER, *BESIDES)}
+    for seam, name, mine in PARTS:
+        for kind, words in known.items():
+            found = getattr(mine, kind)
+            assert found == (ANY,) or set(found) <= set(words), f"{seam} {name}: {found}"
+            assert found and len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("reward", REWARD), ("feedback", FEEDBACK), ("optimiser", OPTIMISER)])
+def test_every_tag_of_the_survey_has_a_part(kind: str, words: tuple[str, ...]) -> None:
+    for word in words:
+        assert any(word in getattr(mine, kind) for *_, mine in PARTS), word
+
+
+def test_what_is_said_is_said_of_parts_that_exist() -> None:
+    there = {(seam, name) for seam, name, _ in PARTS}
+    assert not set(SAID) - there, "assay/taxonomy.py speaks of parts that are gone"
+
+
+def test_tags_that_anybody_would_give() -> None:
+    assert tags("reward", "verdict") == Tags(("rule",), ("verifiable", "scalar"))
+    assert tags("reward", "process").reward == ("process",) and tags("reward", "confidence").reward == ("AI",)
+    assert tags("verify", "sql").reward == ("rule",) and tags("verify", "all_of") == Tags()
+    assert tags("credit", "gae").optimiser == ("PPO", "actor-critic") and tags("credit", "rloo").optimiser == ("GRPO",)
+    assert tags("objective", "dpo") == Tags(("human", "AI"), ("pairwise",), ("DPO",))
+    assert tags("objective", "clip").optimiser[0] == "PPO"
+
+
+def test_a_new_part_without_a_tag_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(strength: float = 1.0) -> None: ...
+
+    monkeypatch.setitem(registry._PARTS["objective"], "unheard_of", made)
+    found = [("objective", "unheard_of", tags("objective", "unheard_of"))]
+    assert undecided(found) == ["objective unheard_of: optimiser"]
+    assert inspect.signature(made).parameters
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"credit": "gae", "objective": "clip"},
+        {"credit": "gae", "objective": "reinforce"},
+        {"objective": "soft_q"},
+        {"reward": "preference_model", "credit": "gae", "objective": "clip"},
+        {"rollout": "recorded", "select": "pairs", "objective": "dpo"},
+        {"rollout": "single_turn", "select": "pairs", "objective": "dpo"},
+        {"reward": "verdict", "credit": "grpo", "objective": "clip"},
+    ],
+)
+def test_the_recipes_fit_together(parts: dict[str, str]) -> None:
+    # The reward model is a folder of weights.
+    assert make_method(**{k: v for k, v in parts.items() if v != "preference_model"}).objective is not None
+    for seam, name in parts.items():
+        assert f"{seam} `{name}`" in page()
+
+
+def test_the_row_is_the_taxonomy() -> None:
+    row = papers.find("S192")
+    assert row.factory is not None and row.seams == ()
+    assert row.factory() == {(seam, name): mine for seam, name, mine in PARTS}
