@@ -72,7 +72,8 @@ def about(row: PaperRow) -> dict[str, Any]:
     made, found = claims_made().get(row.id, ()), results().get(row.id, [])
     out["claim"] = made[0].text if made else ""
     said = {r["setting"]: f"{r['verdict']} in {r['setting']}: {r['measure']} {_effect(r)}" for r in found}
-    out["lab"] = "; ".join(said.get(c.setting, f"not run in {c.setting}: `assay lab {row.id}`") for c in made)
+    todo = {c.setting: f"not run in {c.setting}: `assay lab {row.id} --setting {c.setting}`" for c in made}
+    out["lab"] = "; ".join((todo | said)[c.setting] for c in made)
     return out
 
 
