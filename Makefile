@@ -24,7 +24,7 @@ peers: $(PEERS)/done
 
 $(PEERS)/done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
-	grep -v antlr4 constraints.txt > $(PEERS)/constraints.txt
+	grep -vE 'antlr4|pandas' constraints.txt > $(PEERS)/constraints.txt
 	$(PEERS)/bin/pip install --quiet torch==2.13.0
 	$(PEERS)/bin/pip install --quiet --constraint $(PEERS)/constraints.txt --editable ".[peers]" pytest hypothesis beartype
 	$(PEERS)/bin/pip install --quiet --no-deps verl==0.9.1
@@ -57,6 +57,7 @@ bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/sandbox_throughput.py
 	$(BIN)/python benchmarks/humaneval.py
 	$(BIN)/python benchmarks/method_overhead.py
+	$(BIN)/python benchmarks/pass_at_k.py
 
 # A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
 real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf

@@ -33,7 +33,7 @@ def train(
     model: str | Mapping[str, Any] | None = None,
     tasks: str | Mapping[str, Any] | TaskSource | Sequence[Task] | None = None,
     method: str | Mapping[str, Any] | Method | None = None,
-    reward: Callable[..., Any] | str | None = None,
+    reward: Callable[..., Any] | str | Mapping[str, Any] | Sequence[Any] | None = None,
     overrides: Sequence[str] = (),
     resume: str | Path | None = None,
     quiet: bool = False,
@@ -47,7 +47,8 @@ def train(
         tasks: a source's name or table, a ``[tasks]`` table, a source, or a list of tasks.
         method: ``grpo``, a paper's id, a ``[method]`` table, or a :class:`~assay.method.Method`.
         reward: ``reward(task, response) -> float``, TRL's ``reward(prompts, completions, **columns) -> list[float]``, a
-            reward part, or ``"file.py:name"``; in place of the verdict's score.
+            reward part or its name or table, ``"file.py:name"``, or a list of these, tables with a ``weight``; in place
+            of the verdict's score.
         overrides: ``a.b.c=value`` each.
         resume: folder of a run to continue.
         quiet: print nothing.
@@ -59,8 +60,8 @@ def train(
     """
     source = tasks if isinstance(tasks, str | Mapping) else None
     name = method if isinstance(method, str | Mapping) else None
-    file = reward if isinstance(reward, str) else None
-    if resume is not None and (sections or any(v is not None for v in (recipe, model, source, name, file))):
+    plain = reward if isinstance(reward, str | Mapping | list | tuple) and _is_plain(reward) else None
+    if resume is not None and (sections or any(v is not None for v in (recipe, model, source, name, plain))):
         raise UsageError(
             "a resumed run keeps its recipe; beside resume, give overrides, and the tasks, method or reward that were "
             "Python objects"
@@ -82,8 +83,8 @@ def train(
         data["tasks"] = {**table(data, "tasks"), **(source if whole else {"source": source})}  # type: ignore[dict-item]
     if method is not None:
         data["method"] = name or {}
-    if file is not None:
-        data["method"] = {**table(data, "method"), "reward": {"name": "function", "function": file}}
+    if plain is not None:
+        data["method"] = {**table(data, "method"), "reward": plain}
     trainer = build_trainer(
         load_config(data, () if resume is not None else overrides),
         Reporter(quiet),
@@ -91,7 +92,7 @@ def train(
         overrides=overrides,
         tasks=tasks if _is_object(tasks) else None,  # type: ignore[arg-type]
         method=method if _is_object(method) else None,  # type: ignore[arg-type]
-        reward=reward if _is_object(reward) else None,  # type: ignore[arg-type]
+        reward=None if plain is not None else reward,  # type: ignore[arg-type]
     )
     run = trainer.folder
     try:
@@ -120,64 +121,58 @@ def _is_object(value: Any) -> bool:
     return value is not None and not isinstance(value, str | Mapping)
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether an argument is text, numbers, tables and lists alone, which a recipe can hold."""
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    return isinstance(value, str | int | float) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
+
+
 def evaluate(
     target: str | Path,
     *,
     overrides: Sequence[str] = (),
-    samples: int = 4,
+    samples: int | None = None,
     quiet: bool = False,
+    out: str | Path | None = None,
+    scorer: Any = None,
+    chain: Any = None,
+    equal: str = "same",
+    verifier: str | Mapping[str, Any] | None = None,
+    fields: Mapping[str, str] | None = None,
+    reference: str | None = None,
+    threshold: float | None = None,
+    by: Sequence[str] = (),
+    workers: int | None = None,
 ) -> Evaluation:
-    """Measure a model on held-out tasks.
+    """Measure a model on held-out tasks, or samples that are there already.
 
     Args:
-        target: a run folder (its last checkpoint, its tasks), a recipe (its model, its tasks), or a model's name.
+        target: a run folder (its last checkpoint, its tasks), a recipe (its model, its tasks), a model's name,
+            ``openai:MODEL@http://host/v1``; a file of samples (JSONL, JSON, CSV, Parquet); or the folder or Parquet
+            file of an evaluation.
         overrides: changes to the configuration, ``a.b.c=value`` each.
-        samples: responses per task.
+        samples: responses per task; ``evaluate.samples`` of the configuration unless given.
         quiet: show no progress.
+        out: folder that keeps every sample as it comes; an evaluation that was stopped goes on where it was.
+        scorer: gives each response a confidence; the model's own unless given, ``"none"`` for no confidence.
+        chain: a scorer of the reasoning, for CoT-pass@k.
+        equal: when two answers are one: ``same``, ``exact`` or ``verifier``.
+        verifier: judges in place of the one that each task's kind names; a file that does not say what is right needs
+            one.
+        fields, reference, threshold: of a file of samples, see :class:`assay.evaluate.foreign.Reader`.
+        by: fields of the tasks' meta to keep of a file of samples.
+        workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this process.
 
     Raises:
         UsageError: the target is none of these, or something does not fit.
+        RunError: something failed on the way; what was stored is kept.
     """
-    from assay.engines.base import Sampling
-    from assay.engines.hf import HFEngine
-    from assay.evaluate.evaluation import evaluate as measure
-    from assay.policies.causal_lm import CausalLM
-    from assay.training.build import make_verifier, task_split
-    from assay.training.randomness import Randomness
-    from assay.training.run_folder import last_checkpoint
-    from assay.verify.pool import check_verifier
+    from assay.evaluate.run import run
+    from assay.evaluate.source import Options
 
-    path, step, weights = Path(target), 0, None
-    if (path / "config.toml").is_file():
-        config = load_config(path / "config.toml", overrides)
-        _stage, step, folder = last_checkpoint(path)
-        weights = folder / "policy"
-    elif path.suffix == ".toml":
-        config = load_config(path, overrides)
-    else:
-        config = load_config({"model": {"source": str(target)}}, overrides)
-    random = Randomness(config.seed)
-    _stream, tasks = task_split(config)
-    verifier = make_verifier(config)
-    check_verifier(verifier, tasks)
-    policy = CausalLM.load(config.model, config.seed)
-    if weights is not None:
-        policy.load_weights(weights)
-    with Reporter(quiet).progress("evaluate", len(tasks)) as tick:
-        return measure(
-            tasks,
-            HFEngine(policy, config.rollout.max_rows),
-            verifier,
-            samples=samples,
-            sampling=Sampling(
-                config.rollout.max_tokens,
-                config.evaluate.temperature,
-                config.evaluate.top_p,
-                stop=tuple(config.rollout.stop),
-            ),
-            rng=random.fresh("evaluate/command"),
-            label="evaluation",
-            step=step,
-            chunk=max(1, config.rollout.max_rows // max(1, samples)),
-            progress=lambda done, total: tick(done),
-        )
+    options = Options(
+        samples, scorer, chain, equal, verifier, dict(fields or {}), reference, threshold, tuple(by), workers
+    )
+    found, about = run(str(target), overrides, options, None if out is None else Path(out), Reporter(quiet))
+    return Evaluation("evaluation", int(about["step"]), tuple(found))

@@ -155,19 +155,6 @@ def test_aggregates_by_hand() -> None:
     assert (same.value, same.low, same.high) == (1, 1, 1)
 
 
-def test_aggregates_are_rliables() -> None:
-    """The peer's own functions on the same table; its intervals within the noise of resampling."""
-    metrics = pytest.importorskip("rliable.metrics")
-    library = pytest.importorskip("rliable.library")
-    scores = np.random.default_rng(0).gamma(2, 0.3, (8, 12))
-    assert float(aggregate.iqm(scores)) == pytest.approx(metrics.aggregate_iqm(scores))
-    assert float(aggregate.optimality_gap(scores)) == pytest.approx(metrics.aggregate_optimality_gap(scores))
-    assert float(aggregate.median(scores)) == pytest.approx(metrics.aggregate_median(scores))
-    _, found = library.get_interval_estimates({"x": scores}, lambda x: np.array([metrics.aggregate_iqm(x)]), reps=2000)
-    ours = aggregate.interval(scores, "iqm", resamples=2000)
-    assert (ours.low, ours.high) == pytest.approx(found["x"][:, 0], abs=0.02)
-
-
 def test_the_interval_covers_the_mean() -> None:
     """500 tables of 10 runs x 5 tasks: the percentile bootstrap of ten runs covers in 88 to 97 %."""
     rng, covered = np.random.default_rng(0), 0

@@ -3,55 +3,166 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import tyro
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Overrides, Unprotected, protect
 from assay.errors import RunError, UsageError
 
+Extra = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FIELD ...")]
+
 
 def evaluate(
     target: Annotated[str, Positional],
     overrides: Overrides = (),
-    samples: int = 4,
+    samples: int | None = None,
     out: Path | None = None,
+    metrics: str = "main",
+    by: str | None = None,
+    scorer: str | None = None,
+    chain: str | None = None,
+    equal: str = "same",
+    verifier: str | None = None,
+    reference: str | None = None,
+    fields: Extra = (),
+    threshold: float | None = None,
+    workers: int | None = None,
+    strategy: str | None = None,
+    budgets: str = "1,4,16",
     as_json: AsJson = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
-    """Measure a run, a recipe's model, or any model on held-out tasks: pass@k with 95% intervals.
+    """Measure a model on held-out tasks, or samples that are there already: pass@k and more, with 95% intervals.
+
+    assay eval runs/gsm8k --samples 16 --out evals/gsm8k
+
+    assay eval evals/gsm8k --metrics all
+
+    assay eval samples.jsonl --verifier math --reference answer
 
     Args:
-        target: a run folder, a recipe, or a model (hub id, folder, GGUF file).
-        overrides: changes to its configuration, e.g. tasks.source=countdown tasks.eval_size=200.
-        samples: responses per task.
-        out: store every response and verdict in this Parquet file.
-        as_json: print the metrics as JSON.
+        target: a run folder, a recipe, a model (hub id, folder, GGUF file, openai:MODEL@http://host/v1), a file of
+            samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a finished one is measured again, a stopped
+            one goes on.
+        overrides: changes to a model's configuration, e.g. tasks.source=countdown tasks.eval_size=200.
+        samples: responses per task; evaluate.samples of the configuration unless given.
+        out: folder to keep the evaluation in: samples as they come, and results. A name that ends in .parquet gets the
+            samples alone, at the end.
+        metrics: what to print: main, all, or names of groups or metrics, with commas between them. JSON has them all.
+        by: fields of the tasks' meta to split the accuracy by, with commas between them; those called category,
+            difficulty and the like unless given.
+        scorer: gives each response a confidence, for best-of-n and calibration: confidence (the model's own), judge,
+            none, path/to/file.py:function.
+        chain: a scorer of the reasoning, for CoT-pass@k.
+        equal: when two answers are one vote: same (text or number), exact, or verifier.
+        verifier: judges in place of the one of each task's kind; a file of samples without verdicts needs one.
+        reference: of a file of samples: the field with the reference, or a file of tasks that have them.
+        fields: of a file of samples: what its fields are called, e.g. task=problem response=output.text passed=ok.
+        threshold: of a file of samples: scores from here on are right.
+        workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this one.
+        strategy: compare strategies at test time instead, accuracy against tokens: names separated by commas, perhaps
+            with options, e.g. "sample,majority,best_of_n(scorer=confidence)". out is then a folder for JSON and a page.
+        budgets: of these, for each task: responses, 1,4,16, or tokens, 512t,2048t.
+        as_json: print the results as JSON.
     """
-    from assay.api import evaluate as run
+    protect(unsafe_no_sandbox)
+    if strategy is not None:
+        from assay.cli.strategies import command
+
+        return command(target, overrides, strategy, budgets, out, as_json)
+    from assay.evaluate.evaluation import Evaluation
+    from assay.evaluate.folder import is_folder
+    from assay.evaluate.results import results
+    from assay.evaluate.run import run
+    from assay.evaluate.source import Options
     from assay.training.console import Reporter
 
-    protect(unsafe_no_sandbox)
-    evaluation = run(target, overrides=overrides, samples=samples, quiet=as_json)
-    if out is not None:
+    single = out is not None and out.suffix == ".parquet"
+    names = () if by is None else tuple(name for name in by.split(",") if name)
+    options = Options(
+        *(samples, scorer, chain, equal, verifier, _mapping(fields), reference, threshold, names, workers)
+    )
+    found, about = run(target, overrides, options, None if single else out, Reporter(as_json))
+    if single:
+        assert out is not None
         try:
-            evaluation.to_parquet(out)
+            Evaluation("evaluation", int(about["step"]), tuple(found)).to_parquet(out)
         except OSError as error:
             raise RunError(f"could not write {out}: {error.strerror or error}") from None
-    metrics = evaluation.metrics()
+    document = results(found, about, names or None)
+    folder = Path(target).expanduser() if is_folder(Path(target).expanduser()) else None if single else out
+    written = [] if folder is None else _write(document, about, folder)
     if as_json:
-        print(json.dumps(metrics))
-        return 0
-    from rich.table import Table
-
-    table = Table("metric", "value", "95% interval")
-    for key, value in metrics.items():
-        if not key.endswith(("/low", "/high", "/tasks")):
-            low, high = metrics.get(f"{key}/low"), metrics.get(f"{key}/high")
-            table.add_row(key, f"{value:.4g}", "" if low is None else f"{low:.3f} to {high:.3f}")
-    Reporter().console.print(table)
+        print(json.dumps(document))
+    else:
+        _print(document, metrics)
+        unjudged = [s for s in found if s.passed is None]
+        if unjudged:
+            reason = " ".join(unjudged[0].feedback.split())[:300]
+            print(
+                f"{len(unjudged)} of {len(found)} samples could not be judged"
+                + (f"; the first: {reason}" if reason else "")
+            )
+        print("".join(f"{path}\n" for path in written), end="")
     return 0
+
+
+def _mapping(fields: Sequence[str]) -> dict[str, str]:
+    for item in fields:
+        if "=" not in item:
+            raise UsageError(f"--fields {item!r} is not of the form role=NAME, e.g. response=output")
+    return {role: name for role, _, name in (item.partition("=") for item in fields)}
+
+
+def _write(document: Mapping[str, Any], about: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write both documents into the folder of an evaluation."""
+    from assay.evaluate.results import lm_eval
+    from assay.training.files import write_text
+
+    name, content = lm_eval(document, about["finished"])
+    try:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        for path, data in ((folder / "results.json", document), (folder / name, content)):
+            write_text(path, json.dumps(data, indent=1, allow_nan=False))
+    except OSError as error:
+        raise RunError(f"could not write into {folder}: {error.strerror or error}") from None
+    return [folder / "results.json"]
+
+
+def _print(document: Mapping[str, Any], metrics: str) -> None:
+    """Print the chosen metrics in groups."""
+    from assay.evaluate.results import chosen, to_measures
+
+    every = to_measures(document)
+    shown = chosen(every, metrics)
+    counts = (f"{document[what]} {what[: -1 if document[what] == 1 else None]}" for what in ("tasks", "samples"))
+    print(f"{document['model']}: {', '.join(counts)}")
+    rows: list[tuple[str, str, str, str]] = []
+    group = ""
+    for m in shown:
+        if m.group != group:
+            group = m.group
+            rows.append((group, "", "", ""))
+        name = m.name.rpartition("/")[0].partition("=")[2] if group.startswith("by ") else m.name
+        between = "" if m.low is None or m.high is None else f"{_number(m.low)} to {_number(m.high)}"
+        rows.append((f"  {name}", _number(m.value), between, "" if m.tasks == document["tasks"] else f"{m.tasks}"))
+    if not rows:
+        return
+    table = [("", "value", "95% interval", "tasks" if any(r[3] for r in rows) else ""), *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(4)]
+    for name, value, between, tasks in table:
+        line = f"{name:<{widths[0]}}  {value:>{widths[1]}}  {between:<{widths[2]}}  {tasks:>{widths[3]}}"
+        print(line.rstrip())
+    if metrics == "main" and len(shown) < len(every):
+        print(f"{len(every) - len(shown)} more: --metrics all, or --json")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 
 def report(run: Annotated[Path, Positional]) -> int:

@@ -5,13 +5,18 @@ All are unbiased: the expectation over the k-subsets of the n samples there are,
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.evaluate.pass_at_k import pass_at_k
+
+EXACT = 64
+"""Most samples whose vote is worked out exactly."""
 
 
 def pass_hat_k(total: ArrayLike, correct: ArrayLike, k: int) -> NDArray[np.float64]:
@@ -84,9 +89,8 @@ def best_of_k(scores: ArrayLike, right: ArrayLike, k: int) -> float:
     values, inverse = np.unique(s, return_inverse=True)
     sizes = np.bincount(inverse)
     means = np.bincount(inverse, weights=r) / sizes
-    up_to = np.cumsum(sizes)
     # P(best is at most block b) = C(up_to, k) / C(n, k).
-    at_most = np.array([_share(int(m), n, k) for m in up_to])
+    at_most = _shares(n, k)[np.cumsum(sizes)]
     return float((np.diff(at_most, prepend=0.0) * means[: len(values)]).sum())
 
 
@@ -100,9 +104,9 @@ def majority_at_k(
 ) -> float:
     """Probability that the most frequent answer of ``k`` samples is right; ties are drawn among evenly.
 
-    Exact by enumeration while the ways to draw counts of the distinct answers are few; by ``draws`` random subsets
-    otherwise, and with ``weights``. Samples without an answer (``None``) take part in the draw and vote for nothing; if
-    nobody votes the result is wrong.
+    Exact for up to :data:`EXACT` samples that all count the same, in time polynomial in their number; by ``draws``
+    random subsets for more, and with ``weights``. Samples without an answer (``None``) take part in the draw and vote
+    for nothing; if nobody votes the result is wrong.
 
     Args:
         answers: of one task's samples, equal where they count as the same.
@@ -122,56 +126,73 @@ def majority_at_k(
         if answer is not None:
             kinds.setdefault(answer, len(kinds))
     code = np.array([kinds[a] if a is not None else -1 for a in answers])
-    truth = np.array([bool(right[list(code).index(j)]) for j in range(len(kinds))], dtype=np.float64)
     if not kinds:
         return 0.0
+    firsts = np.unique(code, return_index=True)[1][-len(kinds) :]
+    truth = np.array([bool(right[i]) for i in firsts], dtype=np.float64)
     counts = np.bincount(code[code >= 0], minlength=len(kinds))
-    if weights is None and _ways([*counts.tolist(), n - int(counts.sum())], k) <= 20_000:
-        return _exact_majority([*counts.tolist()], n - int(counts.sum()), k, truth)
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights is None and n <= EXACT:
+        return _exact_majority(tuple(sorted(zip(counts.tolist(), truth.tolist(), strict=True))), n, k)
     rng = np.random.default_rng(seed)
-    won = 0.0
+    if weights is None:
+        silent = n - int(counts.sum())
+        drawn = rng.multivariate_hypergeometric([*counts, silent], k, size=draws if k < n else 1)[:, :-1]
+        return float(np.mean([_winner(votes, truth) for votes in drawn]))
+    w = np.asarray(weights, dtype=np.float64)
+    won = []
     for _ in range(draws if k < n else 1):
         chosen = rng.permutation(n)[:k]
-        votes = np.bincount(
-            code[chosen][code[chosen] >= 0], weights=w[chosen][code[chosen] >= 0], minlength=len(kinds)
-        ).astype(np.float64)
-        won += _winner(votes, truth, bool((code[chosen] >= 0).any()))
-    return won / (draws if k < n else 1)
+        chosen = chosen[code[chosen] >= 0]
+        won.append(_winner(np.bincount(code[chosen], weights=w[chosen], minlength=len(kinds)), truth))
+    return float(np.mean(won))
 
 
-def _winner(votes: NDArray[np.float64], truth: NDArray[np.float64], any_vote: bool) -> float:
-    top = votes >= votes.max() - 1e-12
-    return float(truth[top].mean()) if any_vote and votes.max() > 0 else 0.0
+def _winner(votes: NDArray[Any], truth: NDArray[np.float64]) -> float:
+    most = votes.max()
+    return float(truth[votes >= most - 1e-12].mean()) if most > 0 else 0.0
 
 
-def _ways(counts: Sequence[int], k: int) -> int:
-    """In how many ways k can be made of so many of each kind."""
-    ways = np.zeros(k + 1)
-    ways[0] = 1
-    for c in counts:
-        ways = np.array([ways[max(0, j - c) : j + 1].sum() for j in range(k + 1)])
-    return int(min(ways[k], 1e9))
+@functools.lru_cache(maxsize=4096)
+def _exact_majority(kinds: tuple[tuple[int, float], ...], n: int, k: int) -> float:
+    """Sum over right answers and the votes m they win with.
 
-
-def _exact_majority(counts: Sequence[int], silent: int, k: int, truth: NDArray[np.float64]) -> float:
+    With u marking a tie, the k-subsets in which answer a has m votes and no other more are counted by
+    C(n_a, m) x^m prod_{b != a} (sum_{c < m} C(n_b, c) x^c + u C(n_b, m) x^m) (1 + x)^silent, and a win shared by t + 1
+    answers counts 1 / (t + 1) = int_0^1 u^t du, which Gauss and Legendre's rule integrates exactly. An answer given
+    fewer than m times cannot tie: all such answers are the one factor (1 + x)^(their number).
+    """
+    sizes = [size for size, _ in kinds]
     total = 0.0
-    # How many the kinds from i on, and those without an answer, can still give.
-    room = [sum(counts[i:]) + silent for i in range(len(counts) + 1)]
+    for m in range(1, k + 1):
+        rivals = [size for size in sizes if size >= m]
+        for mine, right in kinds:
+            if mine < m or not right:
+                continue
+            others = list(rivals)
+            others.remove(mine)
+            # At most so many others can have m votes as well.
+            nodes, weights = np.polynomial.legendre.leggauss(min(len(others), k // m) // 2 + 1)
+            u, left = (nodes + 1) / 2, k - m
+            ways = np.tile(_binomials(n - mine - sum(others), left), (len(u), 1))
+            for size in others:
+                tied = _binomials(size, min(m, left))
+                grown = np.zeros_like(ways)
+                for c, many in enumerate(tied):
+                    grown[:, c:] += (u[:, None] if c == m else 1.0) * many * ways[:, : left + 1 - c]
+                ways = grown
+            total += right * math.comb(mine, m) * float(weights @ ways[:, left]) / 2
+    return total / math.comb(n, k)
 
-    def go(i: int, left: int, drawn: tuple[int, ...], ways: int) -> None:
-        nonlocal total
-        if i == len(counts):
-            votes = np.array(drawn, dtype=np.float64)
-            total += ways * math.comb(silent, left) * _winner(votes, truth, bool(votes.any()))
-            return
-        for j in range(max(0, left - room[i + 1]), min(counts[i], left) + 1):
-            go(i + 1, left - j, (*drawn, j), ways * math.comb(counts[i], j))
 
-    go(0, k, (), 1)
-    return total / math.comb(sum(counts) + silent, k)
+def _binomials(n: int, most: int) -> NDArray[np.float64]:
+    """C(n, 0), ..., C(n, most)."""
+    return np.array([float(math.comb(n, j)) for j in range(most + 1)])
 
 
-def _share(m: int, n: int, k: int) -> float:
-    """C(m, k) / C(n, k)."""
-    return float(math.comb(m, k) / math.comb(n, k)) if m >= k else 0.0
+@functools.lru_cache(maxsize=256)
+def _shares(n: int, k: int) -> NDArray[np.float64]:
+    """C(m, k) / C(n, k) for m = 0..n, by C(m - 1, k) = C(m, k) (m - k) / m."""
+    m = np.arange(n, k, -1, dtype=np.float64)
+    out = np.zeros(n + 1)
+    out[k:] = np.concatenate([[1.0], np.cumprod((m - k) / m)])[::-1]
+    return out

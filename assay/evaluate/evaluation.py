@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,42 +13,14 @@ from numpy.typing import NDArray
 from assay.errors import RunError, UsageError
 from assay.evaluate.intervals import Interval, mean_interval, paired_interval
 from assay.evaluate.pass_at_k import pass_at_k
-from assay.types import Task
+from assay.evaluate.sample import TRUNCATED, Sample, by_task, read_samples, write_samples
+from assay.types import Episode, Task
 from assay.verify.episodes import judge_episodes
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from assay.engines.base import Engine, Sampling
+    from assay.engines.base import Engine, Request, Sampling
+    from assay.evaluate.detail import Detail
     from assay.verify.base import Verifier
-
-TRUNCATED = ("length", "context")
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One judged response.
-
-    Attributes:
-        task_id, prompt: the task and its question as plain text.
-        response: the text.
-        score: degree of correctness in [0, 1]; 0 and without meaning where the verifier abstained.
-        passed: right, wrong, or ``None`` where the verifier abstained.
-        feedback: the verdict's feedback, or the reason of the abstention.
-        length: tokens the policy made.
-        stop: why the response ended; ``length`` and ``context`` mean truncated.
-        reward: what it was worth, where a reward was computed.
-    """
-
-    task_id: str
-    prompt: str
-    response: str
-    score: float
-    passed: bool | None
-    feedback: str
-    length: int
-    stop: str
-    reward: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +39,7 @@ class Evaluation:
 
     def by_task(self) -> dict[str, list[Sample]]:
         """Samples of each task."""
-        groups: dict[str, list[Sample]] = {}
-        for sample in self.samples:
-            groups.setdefault(sample.task_id, []).append(sample)
-        return groups
+        return by_task(self.samples)
 
     @property
     def k(self) -> int:
@@ -120,41 +88,13 @@ class Evaluation:
 
     def to_parquet(self, path: Path) -> None:
         """Write one row per sample; the file appears whole or not at all."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        columns = {f.name: [_storable(getattr(s, f.name)) for s in self.samples] for f in fields(Sample)}
-        n = len(self.samples)
-        table = pa.table({"label": [self.label] * n, "step": [self.step] * n, **columns}, schema=_schema())
-        table = table.replace_schema_metadata({"label": self.label, "step": str(self.step)})
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with partial.open("wb") as file:
-                pq.write_table(table, file, compression="zstd")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_samples(path, self.samples, self.label, self.step)
 
     @classmethod
     def from_parquet(cls, path: Path) -> Evaluation:
         """Read what :meth:`to_parquet` wrote; raise RunError if the file is missing, damaged or something else."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            table = pq.ParquetFile(path).read()
-        except (OSError, pa.ArrowException) as error:
-            raise RunError(f"cannot read the evaluation {path}: {str(error).splitlines()[0]}") from None
-        wanted = [f.name for f in fields(Sample)]
-        missing = sorted(set(wanted) - set(table.column_names))
-        metadata = table.schema.metadata or {}
-        if missing or b"label" not in metadata or b"step" not in metadata:
-            raise RunError(f"{path} is not an evaluation: it lacks {', '.join(missing) or 'its label and step'}")
-        rows = table.select(wanted).to_pylist()
-        return cls(metadata[b"label"].decode(), int(metadata[b"step"]), tuple(Sample(**row) for row in rows))
+        samples, label, step = read_samples(path)
+        return cls(label, step, tuple(samples))
 
     def _counts(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
         """Tasks, judged samples and right samples of each."""
@@ -233,8 +173,19 @@ def evaluate(
         UsageError: no tasks, two tasks of the same id, ``samples < 1`` or ``chunk < 1``.
         RunError: the engine gave another number of responses than it was asked for.
     """
-    from assay.engines.base import Request
+    check_tasks(tasks, samples, chunk)
+    asked = requests(tasks, samples, sampling, rng)
+    rows: list[Sample] = []
+    for start in range(0, len(tasks), chunk):
+        part = slice(start, start + chunk)
+        rows += sample_tasks(tasks[part], asked[part], engine, verifier)
+        if progress is not None:
+            progress(min(start + chunk, len(tasks)), len(tasks))
+    return Evaluation(label, step, tuple(rows))
 
+
+def check_tasks(tasks: Sequence[Task], samples: int, chunk: int) -> None:
+    """Raise UsageError for no tasks, two of the same id, or numbers below 1."""
     seen: set[str] = set()
     for task in tasks:
         if task.id in seen:
@@ -245,54 +196,50 @@ def evaluate(
             f"an evaluation needs at least one task, one sample per task and one task per chunk;"
             f" got {len(tasks)}, {samples} and {chunk}"
         )
+
+
+def requests(tasks: Sequence[Task], samples: int, sampling: Sampling, rng: np.random.Generator) -> list[Request]:
+    """Return one request per task, each with a seed of its own."""
+    from assay.engines.base import Request
+
     seeds = rng.integers(0, 2**63 - 1, size=len(tasks)).tolist()
-    requests = [Request(t.prompt, samples, sampling, seed) for t, seed in zip(tasks, seeds, strict=True)]
-    rows: list[Sample] = []
-    for start in range(0, len(tasks), chunk):
-        part = tasks[start : start + chunk]
-        answers = engine.generate(requests[start : start + chunk])
-        if [len(a) for a in answers] != [samples] * len(part):
-            raise RunError(f"the engine was asked for {samples} responses to each of {len(part)} tasks and gave others")
-        pairs = [(task, episode) for task, episodes in zip(part, answers, strict=True) for episode in episodes]
-        for (task, episode), verdict in zip(pairs, judge_episodes(verifier, pairs), strict=True):
-            rows.append(
-                Sample(
-                    task_id=task.id,
-                    prompt=task.question,
-                    response=episode.text,
-                    score=float(verdict.score),
-                    passed=verdict.passed,
-                    feedback=verdict.feedback,
-                    length=int(np.count_nonzero(episode.mask)),
-                    stop=episode.stop,
-                )
-            )
-        if progress is not None:
-            progress(start + len(part), len(tasks))
-    return Evaluation(label, step, tuple(rows))
+    return [Request(t.prompt, samples, sampling, seed) for t, seed in zip(tasks, seeds, strict=True)]
 
 
-def _storable(value: Any) -> Any:
-    """Parquet holds UTF-8: a lone surrogate, which JSON can smuggle into a prompt, becomes a question mark."""
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+def sample_tasks(
+    tasks: Sequence[Task],
+    asked: Sequence[Request],
+    engine: Engine,
+    verifier: Verifier,
+    detail: Detail | None = None,
+    rng: np.random.Generator | None = None,
+) -> list[Sample]:
+    """Answer and judge some tasks; ``detail``, with its ``rng``, adds what it finds out of every response.
+
+    Raises:
+        RunError: the engine gave another number of responses than it was asked for.
+    """
+    answers = engine.generate(asked)
+    if [len(a) for a in answers] != [r.n for r in asked]:
+        raise RunError(f"the engine was asked for {asked[0].n} responses to each of {len(tasks)} tasks and gave others")
+    pairs = [(task, episode) for task, episodes in zip(tasks, answers, strict=True) for episode in episodes]
+    rows = [
+        Sample(
+            task_id=task.id,
+            prompt=task.question,
+            response=episode.text,
+            score=float(verdict.score),
+            passed=verdict.passed,
+            feedback=_failure(episode) or verdict.feedback,
+            length=int(np.count_nonzero(episode.mask)),
+            stop=episode.stop,
+        )
+        for (task, episode), verdict in zip(pairs, judge_episodes(verifier, pairs), strict=True)
+    ]
+    return rows if detail is None else detail.add(pairs, rows, engine, rng or np.random.default_rng(0))
 
 
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    text, whole, real = pa.string(), pa.int64(), pa.float64()
-    return pa.schema(
-        {
-            "label": text,
-            "step": whole,
-            "task_id": text,
-            "prompt": text,
-            "response": text,
-            "score": real,
-            "passed": pa.bool_(),
-            "feedback": text,
-            "length": whole,
-            "stop": text,
-            "reward": real,
-        }
-    )
+def _failure(episode: Episode) -> str:
+    """Why a response could not be had, where the engine says so; empty for one that could."""
+    reason = episode.meta.get("error") if episode.stop == "error" else None
+    return f"generation failed: {' '.join(str(reason).split())}" if reason else ""

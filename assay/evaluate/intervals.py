@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from assay.evaluate.pass_at_k import wilson
 
+MANY = 5_000
+"""Tasks from which on the mean is as good as normal, and the bootstrap would only take long."""
 BATCH = 1 << 22
 """Most numbers held at once while resampling (32 MiB), whatever the number of tasks."""
 
@@ -40,6 +43,7 @@ def mean_interval(
     width would claim certainty from any number of tasks. Where the range of a value is known (``bounds``) two cases
     are therefore answered exactly instead: values that are all 0 or 1 are a proportion (Wilson), and equal values v
     leave room for a share p of unseen tasks, p being Wilson's upper end for 0 of n: ``[v - p (v - a), v + p (b - v)]``.
+    From :data:`MANY` values on the interval is the normal one.
 
     Args:
         values: ``(tasks,)``, one number per task.
@@ -66,6 +70,10 @@ def mean_interval(
             return Interval(mean, mean, mean)
         unseen = wilson(0, x.size, confidence)[1]
         return Interval(mean, mean - unseen * (mean - bounds[0]), mean + unseen * (bounds[1] - mean))
+    if x.size >= MANY:
+        half = NormalDist().inv_cdf(0.5 + confidence / 2) * float(x.std(ddof=1)) / x.size**0.5
+        low, high = bounds or (-np.inf, np.inf)
+        return Interval(mean, max(mean - half, low), min(mean + half, high))
     from scipy import stats
 
     found = stats.bootstrap(
@@ -104,3 +112,38 @@ def paired_interval(
     if first.shape != second.shape:
         raise ValueError(f"a paired difference needs the same tasks, got {first.size} before and {second.size} after")
     return mean_interval(second - first, bounds=bounds, confidence=confidence, resamples=resamples, seed=seed)
+
+
+def ratio_interval(
+    numerators: ArrayLike,
+    denominators: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Ratio of two totals over tasks, such as the mean of all samples, robust to samples of a task being alike.
+
+    R = sum_g y_g / sum_g x_g, variance = G / (G - 1) sum_g (y_g - R x_g)^2 / (sum_g x_g)^2 over G tasks, Student's t
+    with G - 1 degrees. With y_g the sum of a task's samples and x_g their number it is Liang and Zeger's (1986) for a
+    mean. One task alone, and tasks that all have the same ratio, are answered as by :func:`mean_interval`.
+
+    Args:
+        numerators, denominators: ``(tasks,)``; denominators at least 0, not all 0.
+        bounds: of a task's ratio, where known.
+
+    Raises:
+        ValueError: lengths that differ, no tasks, or denominators that are negative or all 0.
+    """
+    y, x = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    if y.shape != x.shape or y.ndim != 1 or not x.size or (x < 0).any() or not x.sum() > 0:
+        raise ValueError(f"a ratio of totals needs two rows of the same tasks, got shapes {y.shape} and {x.shape}")
+    ratio, tasks = float(y.sum() / x.sum()), x.size
+    left = y - ratio * x
+    if np.abs(left).max() <= 1e-12 * max(1.0, float(np.abs(y).max())):
+        return mean_interval(np.full(tasks, ratio), bounds=bounds, confidence=confidence)
+    from scipy import stats
+
+    error = float(np.sqrt(tasks / (tasks - 1) * (left**2).sum())) / float(x.sum())
+    half = float(stats.t.ppf(0.5 + confidence / 2, tasks - 1)) * error
+    low, high = bounds or (-np.inf, np.inf)
+    return Interval(ratio, max(ratio - half, low), min(ratio + half, high))

@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.evaluate.intervals import Interval
+from assay.evaluate.intervals import Interval, ratio_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,7 @@ def clustered_interval(values: Sequence[ArrayLike], confidence: float = 0.95) ->
     rows = [np.asarray(v, dtype=np.float64).ravel() for v in values]
     if len(rows) < 2 or not all(len(r) for r in rows):
         raise ValueError("an interval over clusters needs two or more tasks, each with samples")
-    from scipy import stats
-
-    every = np.concatenate(rows)
-    centre, groups = float(every.mean()), len(rows)
-    square = sum(float((r - centre).sum()) ** 2 for r in rows)
-    error = math.sqrt(groups / (groups - 1) * square) / len(every)
-    half = float(stats.t.ppf(0.5 + confidence / 2, groups - 1)) * error
-    return Interval(centre, centre - half, centre + half)
+    return ratio_interval([r.sum() for r in rows], [len(r) for r in rows], confidence=confidence)
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:

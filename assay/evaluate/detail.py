@@ -1,0 +1,121 @@
+"""What is stored of a response beside its verdict: its answer, its likelihood, a scorer's and a chain judge's word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.errors import UsageError
+from assay.types import Episode, Task, Verdict
+
+if TYPE_CHECKING:
+    from assay.engines.base import Engine
+    from assay.evaluate.sample import Sample
+    from assay.inference.scorers import Scorer
+
+EQUAL = ("same", "exact", "verifier")
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is found out of every response.
+
+    Args:
+        equal: when two answers of a task are one: ``same`` text or number, ``exact`` text, or by the task's own
+            ``verifier``, given one as the reference.
+        scorer: gives the confidence of a response; nothing where it is ``None``.
+        chain: a scorer of the reasoning; a response is sound where it gives more than one half.
+
+    Raises:
+        UsageError: no such ``equal``.
+    """
+
+    equal: str = "same"
+    scorer: Scorer | None = None
+    chain: Scorer | None = None
+
+    def __post_init__(self) -> None:
+        check_equal(self.equal)
+
+    def add(
+        self, pairs: Sequence[tuple[Task, Episode]], samples: Sequence[Sample], engine: Engine, rng: np.random.Generator
+    ) -> list[Sample]:
+        """Return the samples, one for each pair, with what there is to know of them."""
+        many = len(pairs)
+        confidence: list[float | None] = [None] * many
+        sound: list[bool | None] = [None] * many
+        if self.scorer is not None:
+            confidence = [s.value for s in self.scorer.score(pairs, engine, rng)]
+        if self.chain is not None:
+            sound = [None if s.value is None else s.value > 0.5 for s in self.chain.score(pairs, engine, rng)]
+        answers: list[str | None] = [None] * many
+        rows: dict[str, list[int]] = {}
+        for i, (task, _) in enumerate(pairs):
+            rows.setdefault(task.id, []).append(i)
+        for mine in rows.values():
+            found = final_answers(pairs[mine[0]][0], [pairs[i][1].text for i in mine], self.equal)
+            for i, answer in zip(mine, found, strict=True):
+                answers[i] = answer
+        return [
+            replace(
+                sample,
+                answer=answers[i],
+                confidence=confidence[i],
+                logprob=_mean(episode.logprobs, episode.mask),
+                entropy=_mean(episode.entropies, episode.mask),
+                sound=sound[i],
+                meta=plain_meta(task.meta),
+            )
+            for i, (sample, (task, episode)) in enumerate(zip(samples, pairs, strict=True))
+        ]
+
+
+def check_equal(equal: str) -> None:
+    """Raise UsageError unless ``equal`` names a way for answers to be the same."""
+    from assay.errors import nearest
+
+    if equal not in EQUAL:
+        raise UsageError(f"answers are one by {', '.join(EQUAL)}, not by {equal!r}{nearest(equal, EQUAL)}")
+
+
+def final_answers(task: Task, responses: Sequence[str], equal: str = "same") -> list[str | None]:
+    """Return the final answer of each response to a task, in the words of the first one that says the same."""
+    from assay.rewards.vote import vote
+    from assay.verify.compare import same
+    from assay.verify.extract import RULES, extract
+    from assay.verify.kind import KindVerifier
+
+    said = [extract(text, RULES, "line") or None for text in responses]
+    # Each text once: a thousand responses mostly give a few answers.
+    texts = list(dict.fromkeys(a for a in said if a))
+    first = {a: responses[said.index(a)] for a in texts}
+    verify = KindVerifier()
+
+    def agree(a: int, b: int) -> bool:
+        if equal == "exact":
+            return False
+        if equal == "same":
+            return same(texts[b], texts[a])
+        verdict: Verdict = verify(replace(task, reference=texts[a]), first[texts[b]])
+        return verdict.passed is True
+
+    clusters = vote(texts, agree).clusters
+    named = {c: texts[clusters.index(c)] for c in set(clusters)}
+    label = {text: named[c] for text, c in zip(texts, clusters, strict=True)}
+    return [label[a] if a else None for a in said]
+
+
+def plain_meta(meta: Any) -> str:
+    """Return the numbers, texts and truth values of a task's meta as a JSON object."""
+    return json.dumps({str(k): v for k, v in dict(meta).items() if isinstance(v, str | int | float | bool)})
+
+
+def _mean(values: np.ndarray | None, mask: np.ndarray) -> float | None:
+    if values is None or not mask.any():
+        return None
+    mean = float(values[mask].astype(np.float64).mean())
+    return mean if np.isfinite(mean) else None

@@ -1,0 +1,114 @@
+"""Samples drawn from a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from assay.errors import RunError, UsageError
+from assay.evaluate.detail import Detail
+from assay.evaluate.evaluation import check_tasks, requests, sample_tasks
+from assay.evaluate.sample import Sample
+from assay.evaluate.source import FILES, Options
+
+
+class ModelSource:
+    """Samples of a model on the held-out tasks of its configuration. See :class:`Source`.
+
+    How many tasks are answered together follows from the configuration alone, so that an evaluation that goes on makes
+    the very parts that it would have made.
+    """
+
+    def __init__(self, target: str, overrides: Sequence[str], options: Options):
+        from assay.engines.base import Sampling
+        from assay.evaluate.target import resolve, tasks_mark
+        from assay.inference.scorers import as_scorer
+        from assay.training.build import make_verifier, task_split
+        from assay.training.randomness import Randomness
+        from assay.verify.pool import check_verifier
+
+        for name in ("fields", "reference", "threshold", "workers"):
+            if getattr(options, name) not in (None, {}):
+                raise UsageError(f"--{name} is for a file of samples, and {target!r} is not one of {', '.join(FILES)}")
+        extra = [] if options.verifier is None else [f"tasks.verify={_toml(options.verifier)}"]
+        self.target = resolve(target, [*overrides, *extra])
+        config = self.target.config
+        samples = config.evaluate.samples if options.samples is None else options.samples
+        _, self.asked = task_split(config)
+        rollout = config.rollout
+        sampling = Sampling(
+            rollout.max_tokens, config.evaluate.temperature, config.evaluate.top_p, stop=tuple(rollout.stop)
+        )
+        # A twentieth of the tasks at most is lost when it is stopped.
+        self.chunk = max(1, min(rollout.max_rows // max(1, samples), max(8, -(-len(self.asked) // 20))))
+        check_tasks(self.asked, samples, self.chunk)
+        scorer = options.scorer or "confidence"
+        self.detail = Detail(
+            options.equal,
+            None if scorer == "none" else as_scorer(scorer),
+            None if options.chain is None else as_scorer(options.chain),
+        )
+        self.verifier = make_verifier(config)
+        check_verifier(self.verifier, self.asked)
+        self.seed = config.seed
+        self.requests = requests(self.asked, samples, sampling, Randomness(config.seed).fresh("evaluate/command"))
+        self.about = {
+            "target": target,
+            "overrides": list(overrides),
+            "options": options.plain(),
+            "step": self.target.step,
+            "tasks": len(self.asked),
+            "parts": -(-len(self.asked) // self.chunk),
+            "settings": {
+                "model": config.model.model_dump(mode="json"),
+                "weights": self.target.weights,
+                "step": self.target.step,
+                "tasks": {"source": config.tasks.source, "mark": tasks_mark(self.asked), "verify": config.tasks.verify},
+                "samples": samples,
+                "sampling": asdict(sampling),
+                "seed": config.seed,
+                "scorer": scorer,
+                "chain": options.chain,
+                "equal": options.equal,
+                "chunk": self.chunk,
+            },
+        }
+        self.engine: Any = None
+
+    def start(self) -> None:
+        self.engine = self.target.open()
+
+    def _slice(self, part: int) -> slice:
+        return slice(part * self.chunk, (part + 1) * self.chunk)
+
+    def tasks(self, part: int) -> int:
+        return len(self.asked[self._slice(part)])
+
+    def make(self, part: int) -> list[Sample]:
+        here = self._slice(part)
+        rng = np.random.default_rng([self.seed, part])
+        samples = sample_tasks(self.asked[here], self.requests[here], self.engine, self.verifier, self.detail, rng)
+        if all(s.stop == "error" for s in samples):
+            # Not stored, so that they are asked again.
+            raise RunError(
+                f"{self.target.name} gave no response to any of {len(samples)} requests: {samples[0].feedback}"
+            )
+        return samples
+
+    def close(self) -> None:
+        for thing in (self.verifier, self.engine):
+            close = getattr(thing, "close", None)
+            if callable(close):
+                close()
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)

@@ -1,0 +1,143 @@
+"""``assay eval``: sample a model or read samples, in parts that are stored as they come, and go on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import UsageError
+from assay.evaluate.folder import EvaluationFolder, check_free, is_folder, now
+from assay.evaluate.sample import Sample, is_samples, read_samples
+from assay.evaluate.source import FILES, Options, Source
+
+if TYPE_CHECKING:
+    from assay.training.console import Reporter
+
+
+def run(
+    target: str, overrides: Sequence[str], options: Options, out: Path | None, reporter: Reporter
+) -> tuple[list[Sample], dict[str, Any]]:
+    """Evaluate, or go on with an evaluation; return its samples and what they are of.
+
+    Args:
+        target: of :func:`assay.evaluate.target.resolve`; a file of samples; or an evaluation's folder or file.
+        overrides: changes to a model's configuration.
+        options: see there.
+        out: folder to keep the evaluation in.
+        reporter: shows progress.
+
+    Raises:
+        UsageError: something does not fit; nothing was sampled.
+        RunError: something failed on the way; what was stored is kept.
+    """
+    path = Path(target).expanduser()
+    if is_folder(path):
+        return _reopened(path, overrides, options, out, reporter)
+    if path.suffix == ".parquet" and path.is_file() and is_samples(path):
+        _nothing_else(target, overrides, options, out)
+        samples, label, step = read_samples(path)
+        tasks = len({s.task_id for s in samples})
+        return samples, {"target": target, "step": step, "settings": {"label": label}, "tasks": tasks}
+    source = _source(target, overrides, options)
+    return _filled(source, out, reporter)
+
+
+def _reopened(
+    path: Path, overrides: Sequence[str], options: Options, out: Path | None, reporter: Reporter
+) -> tuple[list[Sample], dict[str, Any]]:
+    _nothing_else(str(path), overrides, options, out)
+    folder = EvaluationFolder.open(path)
+    if not folder.missing:
+        folder.finish()
+        return folder.samples(), folder.about
+    about = folder.about
+    source = _source(about["target"], about["overrides"], Options(**about["options"] | {"workers": options.workers}))
+    return _filled(source, path, reporter)
+
+
+def _nothing_else(target: str, overrides: Sequence[str], options: Options, out: Path | None) -> None:
+    """Refuse what would change samples that are there."""
+    given = [f"--{k}" for k, v in asdict(options).items() if v != asdict(Options())[k] and k not in ("by", "workers")]
+    given += [*overrides, *([] if out is None else ["--out"])]
+    if given:
+        raise UsageError(f"{target} is an evaluation, whose samples are what they are; leave out {' '.join(given)}")
+
+
+def _source(target: str, overrides: Sequence[str], options: Options) -> Source:
+    from assay.evaluate.file_source import FileSource
+    from assay.evaluate.model_source import ModelSource
+
+    path = Path(target).expanduser()
+    if path.suffix not in FILES:
+        return ModelSource(target, overrides, options)
+    if not path.is_file():
+        raise UsageError(f"no file {target}" if not path.is_dir() else f"{target} is a folder; name a file in it")
+    if overrides:
+        raise UsageError(f"{overrides[0]!r} would change a model's configuration, and {target} is a file of samples")
+    return FileSource(target, options)
+
+
+def _filled(source: Source, out: Path | None, reporter: Reporter) -> tuple[list[Sample], dict[str, Any]]:
+    """Make all parts that are not stored yet."""
+    try:
+        if out is None:
+            source.start()
+            return _sampled(source, reporter), {**source.about, "finished": now()}
+        if is_folder(out):
+            folder = EvaluationFolder.create(out, source.about)
+            if folder.missing:
+                source.start()
+        else:
+            # What cannot be loaded leaves no folder behind.
+            check_free(out)
+            source.start()
+            folder = EvaluationFolder.create(out, source.about)
+        _stored(source, folder, reporter)
+        return folder.samples(), folder.about
+    finally:
+        source.close()
+
+
+def _sampled(source: Source, reporter: Reporter) -> list[Sample]:
+    """Return the samples of all parts."""
+    out: list[Sample] = []
+    with reporter.progress("evaluate", int(source.about["tasks"])) as tick:
+        told = _teller(source, tick, 0)
+        for part in range(int(source.about["parts"])):
+            samples = source.make(part)
+            out += samples
+            told(part, samples)
+    return out
+
+
+def _stored(source: Source, folder: EvaluationFolder, reporter: Reporter) -> None:
+    """Make and store the parts that are missing; an interrupt says how to go on."""
+    tasks = int(source.about["tasks"])
+
+    def there() -> int:
+        return tasks - sum(map(source.tasks, folder.missing))
+
+    if there():
+        reporter.line(f"{there()} of {tasks} tasks are in {folder.path} already")
+    try:
+        with folder.locked(), reporter.progress("evaluate", tasks, there()) as tick:
+            folder.fill(source.make, _teller(source, tick, there()))
+    except KeyboardInterrupt:
+        reporter.line(f"stopped with {there()} of {tasks} tasks stored; go on with: assay eval {folder.path}")
+        raise
+
+
+def _teller(source: Source, tick: Callable[..., None], done: int) -> Callable[[int, list[Sample]], None]:
+    """Return what is told of each part, and shows how far it is."""
+    right = judged = 0
+
+    def told(part: int, samples: list[Sample]) -> None:
+        nonlocal done, right, judged
+        done += source.tasks(part)
+        right += sum(s.passed is True for s in samples)
+        judged += sum(s.passed is not None for s in samples)
+        tick(done, f"pass@1 {right / judged:.3f}" if judged else "")
+
+    return told

@@ -1,0 +1,71 @@
+"""Where an evaluation's samples come from, some tasks at a time, and what may be asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from assay.evaluate.detail import check_equal
+from assay.evaluate.sample import Sample
+
+FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+"""Suffixes of files of samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be asked for beside the target.
+
+    Attributes:
+        samples: responses per task of a model; the configuration's unless given.
+        scorer: gives the confidence of each response, see :func:`assay.inference.scorers.as_scorer`; for a file of
+            samples none unless given, else ``confidence``, the model's own.
+        chain: a scorer of the reasoning, for CoT-pass@k.
+        equal: when two answers are one, see :class:`~assay.evaluate.detail.Detail`.
+        verifier: judges, in place of the one each task's kind names; a file of samples is judged only with it.
+        fields, reference, threshold, by: of a file of samples, see :class:`~assay.evaluate.foreign.Reader`.
+        workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this process.
+    """
+
+    samples: int | None = None
+    scorer: Any = None
+    chain: Any = None
+    equal: str = "same"
+    verifier: Any = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    reference: str | None = None
+    threshold: float | None = None
+    by: tuple[str, ...] = ()
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        check_equal(self.equal)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the options as JSON holds them; an object of Python's in its own words."""
+        return dict(json.loads(json.dumps(asdict(self), default=repr)))
+
+
+class Source(Protocol):
+    """Where samples come from, some tasks at a time.
+
+    Attributes:
+        about: what :meth:`~assay.evaluate.folder.EvaluationFolder.create` needs.
+        unit: what progress counts.
+    """
+
+    about: dict[str, Any]
+
+    def start(self) -> None:
+        """Load what is needed to make samples."""
+        ...
+
+    def make(self, part: int) -> list[Sample]: ...
+
+    def tasks(self, part: int) -> int:
+        """Number of tasks of a part."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,146 @@
+"""What is to be evaluated, from what a person writes: a run, a recipe, a model, or an endpoint that serves one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from assay.config import RunConfig
+    from assay.engines.base import Engine
+
+ENDPOINT = re.compile(r"openai:(?P<model>[^@]+)@(?P<url>https?://[^\s?]+)(\?(?P<options>\S*))?")
+
+HELD = ("config.toml", "evaluation.json", "config.json")
+"""Files that make a folder a run, an evaluation or a saved model."""
+
+PEEK = 1 << 16
+"""Bytes at both ends of a file that its mark is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model to evaluate and how.
+
+    Attributes:
+        name: as it was written.
+        config: tasks, sampling and everything else; its ``model.source`` is the name where there is no recipe.
+        step: RL steps the weights have had, 0 where that is not known.
+        weights: what tells these weights from others of the same name.
+        open: loads the model.
+    """
+
+    name: str
+    config: RunConfig
+    step: int
+    weights: str
+    open: Callable[[], Engine]
+
+
+def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
+    """Find out what ``target`` is, without loading it.
+
+    - a run folder: its last whole checkpoint, its configuration;
+    - a recipe, ``*.toml``: its model;
+    - ``openai:MODEL@http://host/v1``: a model behind an endpoint that speaks OpenAI's protocol, with the engine's
+      options after a question mark, ``?api=completions&concurrency=8``;
+    - anything else: a model as ``model.source`` takes it, with the default configuration.
+
+    Args:
+        target: see above.
+        overrides: changes to the configuration, ``a.b.c=value`` each.
+
+    Raises:
+        UsageError: it is none of these, or something in it does not fit.
+    """
+    from assay.config import load_config
+
+    path = Path(target).expanduser()
+    if target.startswith("openai:"):
+        return _endpoint(target, overrides)
+    if (path / "config.toml").is_file():
+        from assay.training.run_folder import last_checkpoint
+
+        config = load_config(path / "config.toml", overrides)
+        stage, step, folder = last_checkpoint(path)
+        weights = folder / "policy"
+        return Target(
+            target, config, step if stage == "rl" else 0, _mark(weights), lambda: _local(config, weights=weights)
+        )
+    if path.suffix == ".toml":
+        config = load_config(path, overrides)
+    else:
+        if path.is_dir() and not (path / "config.json").is_file():
+            raise UsageError(
+                f"folder {target} holds neither a run (config.toml), an evaluation (evaluation.json) nor a saved model "
+                "(config.json)"
+            )
+        _check_neighbours(path, target)
+        config = load_config({"model": {"source": target}}, overrides)
+    return Target(target, config, 0, _mark(Path(config.model.source).expanduser()), lambda: _local(config))
+
+
+def _check_neighbours(path: Path, target: str) -> None:
+    """Refuse what is not there beside runs, evaluations and models that are: it is a mistyped path, not a hub id."""
+    if path.exists() or not path.parent.name or not path.parent.is_dir():
+        return
+    known = [p.name for p in path.parent.iterdir() if any((p / n).is_file() for n in HELD)]
+    if known:
+        raise UsageError(f"no folder {target}{nearest(path.name, known)}")
+
+
+def _endpoint(target: str, overrides: Sequence[str]) -> Target:
+    from assay.config import apply_override, load_config
+    from assay.registry import build, names
+
+    match = ENDPOINT.fullmatch(target)
+    if match is None:
+        raise UsageError(f"an endpoint is written openai:MODEL@http://host:port/v1, not {target!r}")
+    if "openai" not in names("engine"):
+        raise UsageError("this version of assay has no engine 'openai' to ask an endpoint with")
+    config = load_config({"model": {"source": target}}, overrides)
+    table: dict[str, Any] = {"name": "openai", "model": match["model"], "base_url": match["url"].rstrip("/")}
+    for option in (match["options"] or "").split("&"):
+        if option:
+            apply_override(table, option)
+    return Target(target, config, 0, "", lambda: build("engine", table))
+
+
+def _local(config: RunConfig, weights: Path | None = None) -> Engine:
+    from assay.engines.hf import HFEngine
+    from assay.policies.causal_lm import CausalLM
+
+    policy = CausalLM.load(config.model, config.seed)
+    if weights is not None:
+        policy.load_weights(weights)
+    return HFEngine(policy, config.rollout.max_rows)
+
+
+def _mark(path: Path) -> str:
+    """A short digest of a model's files by name, size and both ends; empty for what is no file or folder here."""
+    if not path.exists():
+        return ""
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    digest = hashlib.blake2b(digest_size=8)
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f"{file.name} {size}\n".encode())
+        with file.open("rb") as data:
+            digest.update(data.read(PEEK))
+            data.seek(max(0, size - PEEK))
+            digest.update(data.read(PEEK))
+    return digest.hexdigest()
+
+
+def tasks_mark(tasks: Sequence[Any]) -> str:
+    """A short digest of what is asked: ids, prompts, references and kinds."""
+    digest = hashlib.blake2b(digest_size=8)
+    for task in tasks:
+        digest.update(repr((task.id, task.prompt, task.reference, task.kind)).encode("utf-8", "replace"))
+    return digest.hexdigest()
