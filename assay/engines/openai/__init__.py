@@ -1,0 +1,1 @@
+"""The engine that asks a server speaking OpenAI's protocol, one concern a file."""

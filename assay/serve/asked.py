@@ -1,0 +1,213 @@
+"""What a client asks, read and checked."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assay.errors import nearest
+
+LARGEST = 1 << 24
+"""Responses times their longest length, in one request: as many random numbers are drawn for it."""
+
+IGNORED = {"metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "service_tier", "store", "user"}
+"""Fields that change nothing of a response."""
+
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "audio": (),
+    "best_of": (1,),
+    "echo": (False,),
+    "frequency_penalty": (0,),
+    "function_call": ("none", "auto"),
+    "functions": ([],),
+    "logit_bias": ({},),
+    "min_p": (0,),
+    "modalities": (["text"],),
+    "presence_penalty": (0,),
+    "reasoning_effort": (),
+    "repetition_penalty": (1,),
+    "response_format": ({"type": "text"},),
+    "suffix": ("",),
+    "tool_choice": ("none", "auto"),
+    "tools": ([],),
+    "top_logprobs": (0,),
+}
+"""Fields that are known and not served, and the values at which they ask for nothing."""
+
+
+class Refusal(Exception):
+    """A request is refused: status, message, and the field it is about."""
+
+    def __init__(self, message: str, field: str | None = None, status: int = 400, code: str | None = None):
+        super().__init__(message)
+        self.field, self.status, self.code = field, status, code
+
+    def plain(self) -> dict[str, Any]:
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        return {"error": {"message": str(self), "type": kind, "param": self.field, "code": self.code}}
+
+
+class StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    include_usage: bool = False
+
+
+class Common(BaseModel):
+    """Fields of both kinds of request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: str
+    n: int = Field(1, ge=1, le=4096)
+    temperature: float = Field(1.0, ge=0, le=100)
+    top_p: float = Field(1.0, gt=0, le=1)
+    top_k: int = Field(0, ge=-1)
+    max_tokens: int | None = Field(None, ge=1)
+    stop: str | list[str] = []
+    seed: int | None = None
+    stream: bool = False
+    stream_options: StreamOptions = StreamOptions()
+    return_token_ids: bool = False
+    include_stop_str_in_output: bool = False
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+
+
+class Completion(Common):
+    prompt: str | list[int] | list[str] | list[list[int]]
+    logprobs: int = Field(-1, ge=0, le=1)
+    """Given at all, the log-probabilities of the sampled tokens are told."""
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: str
+    text: str = ""
+
+
+class Said(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    role: str
+    content: str | list[Part] = ""
+
+
+class Chat(Common):
+    messages: list[Said] = Field(min_length=1)
+    logprobs: bool = False
+    max_completion_tokens: int | None = Field(None, ge=1)
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A checked request.
+
+    Attributes:
+        prompts: each a text, token ids, or chat messages.
+        begun: the beginning of the response that is to be continued.
+        seed: of the first prompt; the i-th has the i-th number from it.
+    """
+
+    chat: bool
+    fields: Common
+    prompts: list[Any]
+    begun: str
+    max_tokens: int
+    logprobs: bool
+    seed: int
+
+
+def read(content: Any, chat: bool, served: str, longest: int) -> Asked:
+    """Check a request's body.
+
+    Args:
+        content: the parsed JSON.
+        chat: whether it is a chat completion.
+        served: name of the model.
+        longest: ``max_tokens`` of a chat that does not say.
+
+    Raises:
+        Refusal: something in it is wrong or not served.
+    """
+    if not isinstance(content, Mapping):
+        raise Refusal("the body must be a JSON object")
+    given = {k: v for k, v in content.items() if v is not None and k not in IGNORED}
+    for name in [name for name in NEUTRAL if name in given]:
+        if given.pop(name) not in NEUTRAL[name]:
+            raise Refusal(f"{name} is not served here; leave it out", name)
+    kind: type[Common] = Chat if chat else Completion
+    for name in given:
+        if name not in kind.model_fields:
+            raise Refusal(f"unknown field {name!r}{nearest(str(name), kind.model_fields)}", str(name))
+    try:
+        fields = kind.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise Refusal(f"{where}: {first['msg']}", str(first["loc"][0]) if first["loc"] else None) from None
+    if fields.model != served:
+        raise Refusal(
+            f"the model {fields.model!r} does not exist; this server has {served!r}", "model", 404, "model_not_found"
+        )
+    if any(not text for text in fields.stops):
+        raise Refusal("stop: a stop string must not be empty", "stop")
+    prompts, begun, limit, logprobs = _chat(fields) if isinstance(fields, Chat) else _plain(fields)
+    limit = limit or longest
+    if fields.n * limit * len(prompts) > LARGEST:
+        raise Refusal(f"n times max_tokens must not exceed {LARGEST}", "max_tokens")
+    seed = secrets.randbits(62) if fields.seed is None else fields.seed & (2**63 - 1)
+    return Asked(chat, fields, prompts, begun, limit, logprobs, seed)
+
+
+def _plain(fields: Common) -> tuple[list[Any], str, int | None, bool]:
+    assert isinstance(fields, Completion)
+    prompt: Any = fields.prompt
+    many = isinstance(prompt, list) and (not prompt or not isinstance(prompt[0], int))
+    prompts = prompt if many else [prompt]
+    if not prompts or any(not isinstance(p, str) and not p for p in prompts):
+        raise Refusal("prompt: an empty list of prompts or of tokens", "prompt")
+    for text in prompts:
+        _whole(text, "prompt")
+    return prompts, "", fields.max_tokens or 16, fields.logprobs >= 0
+
+
+def _chat(fields: Chat) -> tuple[list[Any], str, int | None, bool]:
+    messages = []
+    for said in fields.messages:
+        content = said.content
+        if not isinstance(content, str):
+            if other := next((part.type for part in content if part.type != "text"), None):
+                raise Refusal(f"messages: content of type {other!r} is not served here, only text", "messages")
+            content = "".join(part.text for part in content)
+        _whole(content, "messages")
+        messages.append({"role": "system" if said.role == "developer" else said.role, "content": content})
+    begun = ""
+    if fields.continue_final_message:
+        if messages[-1]["role"] != "assistant" or len(messages) < 2:
+            raise Refusal("continue_final_message: the last message must be the assistant's, after another", "messages")
+        begun = messages.pop()["content"]
+    elif not fields.add_generation_prompt:
+        raise Refusal(
+            "add_generation_prompt = false is served with continue_final_message alone", "add_generation_prompt"
+        )
+    limit = fields.max_completion_tokens or fields.max_tokens
+    return [tuple(messages)], begun, limit, fields.logprobs
+
+
+def _whole(text: Any, field: str) -> None:
+    """Refuse text with half a character in it, which JSON can spell and no tokenizer takes."""
+    try:
+        if isinstance(text, str):
+            text.encode()
+    except UnicodeEncodeError:
+        raise Refusal(f"{field}: half of a surrogate pair is no character", field) from None
