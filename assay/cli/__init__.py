@@ -9,9 +9,12 @@ from collections.abc import Callable
 import tyro
 
 from assay.cli.audit import audit
+from assay.cli.compare import compare
+from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
 from assay.cli.lab import lab
 from assay.cli.papers import papers_list, papers_show
+from assay.cli.serve import serve
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
 from assay.cli.verify import verify
@@ -29,7 +32,9 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"assay {__version__}")
         return
     top: Commands = {"train": train, "quickstart": quickstart, "eval": evaluate, "report": report}
-    app = _app({**top, "verify": verify, "audit": audit, "lab": lab})
+    app = _app(
+        {**top, "verify": verify, "audit": audit, "compare": compare, "diagnose": diagnose, "lab": lab, "serve": serve}
+    )
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     app.command(_app(tasks), name="tasks", help="Browse tasks.")

@@ -1,0 +1,164 @@
+"""One run of a comparison, in a process of its own that ends when its parent does.
+
+Its folder holds ``job.json``; the run is in ``run/`` and, once it has ended, what came of it in ``result.json``; what
+is printed goes to ``log.txt``.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from assay.errors import AssayError
+from assay.training.files import missing_files, write_text
+
+OUTPUT = {"report": False, "tensorboard": False, "rollouts_every": 10**9, "checkpoint_every": 25}
+INTERRUPTED = 3
+"""Exit code of a run that was asked to stop; it goes on when its job is started again."""
+
+
+def child(folder: Path, threads: int) -> None:
+    """What the process does: run the job, and exit with 0 once there is a result, be it that the run failed."""
+    # In a session of its own, so that Ctrl-C reaches the parent alone, which asks its children to stop.
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with open(folder / "log.txt", "ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import torch
+
+    torch.set_num_threads(threads)
+    sys.exit(main(folder))
+
+
+def main(folder: Path) -> int:
+    """Run the job in a folder; return the exit code."""
+    from assay.cli.common import protect
+
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    protect(job["unprotected"])
+    begun = time.monotonic()
+    try:
+        found = run(job, folder / "run")
+    except AssayError as error:
+        found = {"status": "failed", "error": str(error)}
+    except Exception as error:
+        traceback.print_exc()
+        found = {"status": "failed", "error": f"{type(error).__name__}: {error}".splitlines()[0]}
+    if found is None:
+        return INTERRUPTED
+    write_text(folder / "result.json", json.dumps({**found, "seconds": round(time.monotonic() - begun, 1)}, indent=1))
+    return 0
+
+
+def run(job: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
+    """Make a warm start, or train from one until the budget is spent; return what is to be kept of it.
+
+    Args:
+        job: ``recipe``, and for a run ``budget`` (``unit``, ``amount``), ``points`` and ``start``, the folder of a warm
+            start or ``None``; ``keep`` says whether its last checkpoint is kept.
+        folder: of the run; one that was interrupted goes on.
+    """
+    from assay.compare.budget import Budget, BudgetedTrainer
+    from assay.config import load_config
+    from assay.training.build import build_trainer
+    from assay.training.console import Reporter
+    from assay.training.loop import Trainer
+    from assay.training.run_folder import checkpoints
+
+    recipe = {**job["recipe"], "run": {**OUTPUT, "dir": str(folder)}}
+    begun = any(not missing_files(p) for p in checkpoints(folder))
+    if not begun:
+        shutil.rmtree(folder, ignore_errors=True)
+    kind: Any = Trainer
+    if job["budget"] is not None:
+        kind = partial(BudgetedTrainer, budget=Budget(**job["budget"]), points=job["points"])
+    trainer = build_trainer(load_config(recipe), Reporter(quiet=True), resume=folder if begun else None, kind=kind)
+    try:
+        if job.get("start") is not None and not begun:
+            _begin_from(trainer, Path(job["start"]))
+        interrupt = trainer.run(resume=begun)
+    finally:
+        trainer.folder.close()
+    if interrupt.requested is not None:
+        return None
+    if job["budget"] is None:
+        return {"status": "finished", "steps": trainer.step}
+    found = _measured(trainer)
+    for path in checkpoints(folder)[: -1 if job["keep"] else None]:
+        shutil.rmtree(path)
+    return found
+
+
+def _begin_from(trainer: Any, start: Path) -> None:
+    """Give a run the weights of a warm start, and its place in the stream of tasks."""
+    import torch
+
+    from assay.training.run_folder import last_checkpoint
+
+    path = last_checkpoint(start / "run")[2]
+    trainer.policy.load_weights(path / "policy")
+    state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
+    trainer.stream.load_state_dict(state["stream"])
+
+
+def _measured(trainer: Any) -> dict[str, Any]:
+    """What a finished run says: its learning curve, its score by both measures, pass@k, and what it has spent."""
+    import numpy as np
+
+    from assay.errors import RunError
+    from assay.evaluate.evaluation import Evaluation, ladder
+
+    folder, unit = trainer.folder, trainer.meter.budget.unit
+    spent = {0: {"rollouts": 0, "tokens": 0}}
+    rows = [row for row in folder.metrics() if row["stage"] == "rl"]
+    for row in rows:
+        spent[row["step"]] = {u: int(row[f"spent/{u}"]) for u in ("rollouts", "tokens")}
+    curve = []
+    for file in sorted((folder.path / "evals").glob("*.parquet")):
+        evaluation = Evaluation.from_parquet(file)
+        passed = evaluation.pass_interval(1)
+        if passed is None:
+            raise RunError(f"evaluation {evaluation.label}: every verdict was an abstention")
+        if evaluation.label == "after":
+            after, final = evaluation, passed.value
+        else:
+            curve.append({"step": evaluation.step, **spent[evaluation.step], "pass@1": passed.value})
+    # A step beyond the budget was given up, so the last one may have been measured twice: the larger sample counts.
+    curve = [p for p in sorted(curve, key=lambda p: p["step"]) if p["step"] != after.step]
+    curve.append({"step": after.step, **spent[after.step], "pass@1": final})
+    x, y = [p[unit] for p in curve], [p["pass@1"] for p in curve]
+    ends = np.linspace(0, trainer.amount, 1001)
+    judged = sum(s.passed is not None for s in after.samples)
+    return {
+        "status": "finished",
+        "final": final,
+        "area": float(np.interp(ends, x, y).mean()),
+        "pass_at": {k: float(np.mean(list(v.values()))) for k in ladder(after.k) if (v := after.pass_at(k))},
+        "judged": judged,
+        "abstained": 1 - judged / len(after.samples),
+        "curve": curve,
+        "training": float(np.mean([row["pass_rate"] for row in rows if "pass_rate" in row] or [0.0])),
+        "steps": trainer.step,
+        **trainer.meter.count,
+    }
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of the parent, then end at once: what is written is whole."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(INTERRUPTED)
