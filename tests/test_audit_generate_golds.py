@@ -147,5 +147,5 @@ def test_no_response_stands_with_both_labels(name: str) -> None:
 
 def test_the_families_are_there() -> None:
     known = families()
-    assert len(known) == 142
+    assert len(known) == 151
     assert {"retracted", "simplest_radical", "areas", "option_text", "languages", "matrix_layouts"} <= set(known)

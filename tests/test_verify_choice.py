@@ -97,3 +97,32 @@ def test_a_megabyte_is_judged_in_bounded_time(piece):
     start = time.process_time()
     judge("A", piece * (1_000_000 // len(piece)), fallback="whole")
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize(
+    ("response", "passed"),
+    [
+        ("答案不是 $\\mathrm{B}$。", False),
+        ("Antwort: entweder $A$ oder B.", False),
+        ("La respuesta no es B.", False),
+        ("Primero pensé en A, pero me equivoqué. La respuesta correcta es (B).", True),
+        ("Antwort: B", True),
+        ("答案是 B。", True),
+    ],
+)
+def test_what_is_said_of_a_choice_in_other_languages(response: str, passed: bool) -> None:
+    task = Task("t", "Which is sodium?\n(A) S\n(B) Na\n(C) So", "B", "choice")
+    assert build("verify", "choice")(task, response).passed is passed
+
+
+def test_a_reference_may_be_a_label_with_its_text() -> None:
+    options = {"A": "S", "B": "Na"}
+    assert (
+        build("verify", "choice")(Task("t", "?", {"answer": "(B) Na", "options": options}, "choice"), "B").passed
+        is True
+    )
+    # A label with another option's text refers to nothing.
+    assert (
+        build("verify", "choice")(Task("t", "?", {"answer": "(A) Na", "options": options}, "choice"), "A").passed
+        is None
+    )

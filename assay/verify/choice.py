@@ -15,8 +15,11 @@ from assay.verify import choice_text
 from assay.verify.compare import normalise
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, Fallback, Rule, extract
+from assay.verify.math.conclusion import announced, parted
 from assay.verify.math.context import context_of
+from assay.verify.math.dressing import undress
 from assay.verify.math.offered import left_open
+from assay.verify.math.unmarked import FENCE
 from assay.verify.math.verifier import Math
 
 MAX_CHARS = 4000
@@ -72,7 +75,12 @@ class Choice:
             return _words(self.rules)(replace(task, reference=reference), response)
         if not wanted:
             return Verdict.abstain(f"task {task.id}: reference {shorten(str(reference))!r} is none of the options")
+        response = undress(response)
+        if "```" in response:
+            response = FENCE.sub("", response).rstrip()
         answer = extract(response, self.rules, self.fallback)
+        if self.fallback == "line" and extract(response, self.rules, "none") is None:
+            response, answer = self._concluded(response, task.question)
         if answer is None or not answer.strip():
             return Verdict.wrong("no final answer found")
         if not several and extract(response, self.rules, "none") is None and choice_text.listing(response, labelled):
@@ -86,11 +94,25 @@ class Choice:
             after = response[max(response.rfind(answer), 0) + len(answer) :][:2000]
             if not several and (left_open(after) or choice_text.announced(after, labelled, wanted)):
                 return Verdict.wrong("another option is offered beside it")
+            if choice_text.taken_back(response, answer, wanted, labelled):
+                return Verdict.wrong("the answer is taken back")
+            if choice_text.hesitates(response, answer, labelled):
+                return Verdict.wrong("the answer is denied or left open")
             return Verdict.right()
         feedback = f"chose {_show(reading.chosen)}, expected {_show(wanted)}"
         if several and self.partial:
             return Verdict(len(reading.chosen & wanted) / len(reading.chosen | wanted), False, {}, feedback)
         return Verdict.wrong(feedback)
+
+    def _concluded(self, response: str, question: str) -> tuple[str, str | None]:
+        """The response up to its last sentence with any content, and the answer that this one announces."""
+        kept, after = parted(response, question)
+        if after:
+            kept = undress(kept)
+        answer = extract(kept, self.rules, self.fallback)
+        if extract(kept, self.rules, "none") is None and (said := announced(kept)) is not None:
+            answer = said[0]
+        return f"{kept}{after}", answer
 
     def _read(self, answer: str, options: Mapping[str, str], several: bool) -> _Reading:
         text = choice_text.plain(answer[-MAX_CHARS:])
@@ -185,8 +207,13 @@ def _wanted(reference: Any, options: Mapping[str, str]) -> tuple[frozenset[str],
 
 
 def _label_of(text: str, options: Mapping[str, str]) -> str | None:
-    bare = choice_text.bare(choice_text.plain(text), options) or choice_text.named(choice_text.plain(text), options)
-    return next(iter(bare)) if len(bare) == 1 else None
+    said = choice_text.plain(text)
+    found = choice_text.bare(said, options) or choice_text.named(said, options)
+    if not found and (both := choice_text.LABELLED.match(said)) is not None:  # "(A) Na"
+        key = choice_text.known(both[1], options)
+        found = choice_text.named(both[2], options) if key is not None else frozenset()
+        found = found if found == {key} else frozenset()
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _show(labels: Any) -> str:

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping
 
 from assay.verify.compare import normalise, same
+from assay.verify.math.foreign_doubt import retracted, unsure
+from assay.verify.math.withdrawal import HARD
 
 _WRAPPED = re.compile(r"\\(?:text|mathrm|mathbf|textbf|boxed|rm|bf|textit)\s?\{([^{}]*)\}")
 _SPACES = re.compile(r"\\[,;:! ]|[`*$_~\"“”‘’\[\]{}<>]|\\[()\[\]]")
@@ -179,3 +181,34 @@ def announced(after: str, options: Mapping[str, str], chosen: frozenset[str]) ->
         if said and said.isdisjoint(chosen):
             return True
     return False
+
+
+def taken_back(response: str, answer: str, chosen: frozenset[str], options: Mapping[str, str]) -> bool:
+    """Say whether what follows the last mention of a chosen option takes the answer back or declines to give one."""
+    stated = response.rfind(answer) + len(answer) if bare(plain(answer), options) else -1
+    names = [*chosen, *(options[key].strip() for key in chosen if options.get(key, "").strip())]
+    last = max(
+        (m.end() for name in names for m in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", response)), default=-1
+    )
+    last = max(last, stated)
+    if last < 0:
+        return False
+    after = response[last : last + 2000]
+    return HARD.search(after) is not None or retracted(after)
+
+
+_ENDS = re.compile(r"[.!?](?=\s)|[。！？\n]|:(?=\s*\n)")
+
+
+def hesitates(response: str, answer: str, options: Mapping[str, str]) -> bool:
+    """Say whether the sentence with the answer, in another language than English, does not plainly state it."""
+    place = response.rfind(answer)
+    if place < 0:
+        return False
+    before = _ENDS.split(response[max(place - 300, 0) : place])[-1]
+    behind = _ENDS.split(response[place + len(answer) : place + len(answer) + 300])[0]
+    said = f"{before} {answer} {behind}"
+    for value in options.values():
+        if value.strip():
+            said = said.replace(value, " ")
+    return unsure(said)

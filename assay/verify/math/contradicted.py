@@ -158,10 +158,16 @@ def _asking(question: str) -> str:
     return " ".join(_ASKS.findall(question[-4000:])[-2:])
 
 
+_DIRECTION = re.compile("|".join(side.pattern for pair in _OPPOSITES for side in pair), re.IGNORECASE)
+"""A first look: any word of :data:`_OPPOSITES`."""
+
+
 def other_direction(question: str, reference: str, said: str) -> bool:
     """Say whether the sentence with the answer speaks of the opposite of what the question asks for."""
     said = _CONTRAST.sub("", said)
     if not re.search(r"[A-Za-z]{2}", said) or len(said) > 300:
+        return False
+    if _DIRECTION.search(said) is None:
         return False
     asked = _asking(question)
     if not asked:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
+from assay.verify.math.angles import same_angles
 from assay.verify.math.context import Context
 from assay.verify.math.form import in_form
 from assay.verify.math.forms import in_base
@@ -14,6 +15,7 @@ from assay.verify.math.latex import plain
 from assay.verify.math.measured import same_measured
 from assay.verify.math.nodes import PI, mentions, substituted, variables
 from assay.verify.math.read import read
+from assay.verify.math.recast import recast
 from assay.verify.math.restated import restated
 from assay.verify.math.same import same
 from assay.verify.math.values import (
@@ -41,7 +43,11 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
     """Say whether any reading of ``answer`` is any reading of ``reference``, both the text of a final answer alone."""
     if reference == answer or _reads_as(reference, answer, ctx):
         return True
-    return restated(answer, ctx, functools.partial(_reads_as, reference))
+    return (
+        restated(answer, ctx, functools.partial(_reads_as, reference))
+        or recast(reference, answer, ctx, _reads_as)
+        or same_angles(reference, answer)
+    )
 
 
 def _reads_as(reference: str, answer: str, ctx: Context) -> bool:

@@ -65,7 +65,9 @@ _EXAMPLE = re.compile(
     r"\b(?:example|e\.g\.|for instance|similar|sample|template|format(?:ted)?|such as|textbook|trial|look(?:s|"
     r"ing)? like|"
     r"in the form|(?:another|other|previous|earlier|different) (?:task|problem|question|exercise)|"
-    r"(?:first|initial|my) (?:attempt|try|guess|estimate))\b",
+    r"(?:first|initial|my) (?:attempt|try|guess|estimate)|draft|(?:intermediate|auxiliary) (?:step|result|value)|"
+    r"(?:along|on) the way|"
+    r"zwischen(?:schritt|ergebnis)|half the \w+|first the \w+)\b",
     re.IGNORECASE,
 )
 """What stands before a box that shows a format, a trial, or the answer of another task."""
@@ -192,7 +194,7 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         and not DENIAL.search(text[max(s.begin - 24, 0) : s.begin])
         and not ATTRIBUTED.search(lead := _lead(text, s))
         and not led_against(lead)
-        and not (r != "phrase" and _EXAMPLE.search(lead) and not _EXAMPLE.search(_lead(text, span)))
+        and not (r != "phrase" and _EXAMPLE.search(lead) and not _EXAMPLE.search(_lead(text, span, s.over)))
     ]
     if different:
         between = text[different[-1][0].over : span.begin]
@@ -227,9 +229,9 @@ def _no_solution(content: str) -> bool:
     return read(content)[:1] == (RealSet(()),)
 
 
-def _lead(text: str, span: Span) -> str:
-    """What stands before a marker in the same sentence."""
-    return _LEAD_ENDS.split(text[max(span.begin - 160, 0) : span.begin])[-1].strip(" $*([\\")
+def _lead(text: str, span: Span, start: int = 0) -> str:
+    """What stands before a marker in the same sentence, from ``start`` on."""
+    return _LEAD_ENDS.split(text[max(span.begin - 160, start) : span.begin])[-1].strip(" $*([\\")
 
 
 _LEAD_ENDS = re.compile(r"[.!?。！？](?=\s)|\n\s*\n|[。！？]")

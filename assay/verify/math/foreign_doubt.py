@@ -127,6 +127,12 @@ def doubted(lead: str, said: str, reference: str) -> bool:
     return not (_OR.fullmatch(found.group()) and _SEVERAL.search(reference))
 
 
+def unsure(sentence: str) -> bool:
+    """Say whether a foreign sentence holds a word of doubt, denial or choice, or tells what somebody else says."""
+    bare = _FORMULA.sub(" ", sentence)
+    return foreign(sentence) and (_DOUBT.search(bare) is not None or _HEARSAY.search(bare) is not None)
+
+
 def retracted(after: str) -> bool:
     """Say whether one of the foreign sentences after an answer admits a mistake."""
     found = _WRONG.search(after)

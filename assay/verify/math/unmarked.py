@@ -13,7 +13,8 @@ from assay.verify.math.values import Text
 @dataclass(frozen=True, slots=True)
 class Final:
     """A final answer: its text, whether a marker framed exactly it (``framed``) or it is a sentence around it, the
-    texts of all different marked answers, what follows, and what comes before in the same sentence."""
+    texts of all different marked answers, what follows, what comes before in the same sentence, and whether it is a
+    formula that stands by itself."""
 
     text: str
     framed: bool
@@ -21,6 +22,7 @@ class Final:
     after: str = ""
     marker: bool = True
     lead: str = ""
+    display: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ _CLOSER = re.compile(
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z0-9])|(?<=[。！？])|\n+")
-_FENCE = re.compile(r"^[ \t]*```[a-z]{0,12}[ \t]*$", re.MULTILINE)
+FENCE = re.compile(r"^[ \t]*```[a-z]{0,12}[ \t]*$", re.MULTILINE)
 _CODE = re.compile(
     r"^\s*(?:def|return|import|print|exec|eval|while|for|if|let|var|const)\b.*[(:;=]|\breturn\s|print\(|"
     r"exec\(|;\s*$|==|\blambda\b"
@@ -85,7 +87,7 @@ def unmarked(text: str) -> Final | Missing:
     # GSM8K's calculator notes, "9*2=$<<9*2=18>>18".
     text = _CALCULATOR.sub("", text).rstrip() if "<<" in text else text.rstrip()
     if "```" in text:
-        text = _FENCE.sub("", text).rstrip()
+        text = FENCE.sub("", text).rstrip()
     if _UNCLOSED_THINK.search(text) and not re.search(r"</think(?:ing)?>", text):
         return Missing("the thinking does not end")
     if not text.strip():
@@ -94,7 +96,7 @@ def unmarked(text: str) -> Final | Missing:
     tail = re.sub(r"([A-Za-z] [0-9]{1,20})!+$", r"\1", text[-4000:])
     display = _DISPLAY.search(tail) or (_MATRIX.search(tail) if "\\end{" in tail[-40:] else None)
     if display is not None:
-        return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False)
+        return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False, display=True)
     if _REFUSAL.search(tail[-500:]) and (refused := _refused(tail[-500:])):
         return refused
     lines = tail.rpartition("\n")[2].strip()

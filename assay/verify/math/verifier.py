@@ -15,6 +15,7 @@ from assay.types import Task, Verdict
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
+from assay.verify.math.conclusion import concluded
 from assay.verify.math.context import Context, context_of
 from assay.verify.math.contradicted import contradicted, unit_beside
 from assay.verify.math.demanded import transforms, undemanded
@@ -94,6 +95,18 @@ class Math:
         final = locate(response, self.rules, self.strict)
         if isinstance(final, Missing):
             return Verdict.wrong(final.reason)
+        verdict = self._verdict(task, accepted, final, response)
+        if (
+            verdict.passed is False
+            and not final.marker
+            and (found := concluded(response, task.question, self.rules, self.strict)) is not None
+        ):
+            final, response = found
+            second = self._verdict(task, accepted, final, response)
+            return second if second.passed is not False else verdict
+        return verdict
+
+    def _verdict(self, task: Task, accepted: tuple[str, ...], final: Final, response: str) -> Verdict:
         context = context_of(task.question, self.digits, self.form)
         if not final.marker and _echoes(response, task):
             return Verdict.wrong("it repeats the question")
@@ -200,7 +213,8 @@ def _is_list(reference: str) -> bool:
 
 def _refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
     """Say why an answer of the right value is none all the same, ``None`` if it is one."""
-    agrees = functools.partial(_agrees, reference, context)
+    # The same few texts are asked about again and again, the answer itself most of all; it was found to be right.
+    agrees = functools.cache(functools.partial(_agrees, reference, context, final.text))
     if (reason := uncommitted(final, reference, agrees)) is not None:
         return reason
     if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
@@ -210,7 +224,7 @@ def _refused(question: str, reference: str, final: Final, context: Context, resp
         return "another answer is offered beside it"
     if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
         strictly = replace(context, approximate=False, exact=True)
-        return undemanded(question, reference, final.text, functools.partial(_agrees, reference, strictly))
+        return undemanded(question, reference, final.text, functools.partial(_agrees, reference, strictly, ""))
     return None
 
 
@@ -236,8 +250,14 @@ def _spoken_against(
     return contradicted(question, reference, final.lead, final.text, final.after, agrees)
 
 
-def _agrees(reference: str, context: Context, text: str) -> bool:
+def _agrees(reference: str, context: Context, right: str, text: str) -> bool:
+    """Say whether a text is the reference; ``right`` is one that is known to be, if it is a number."""
+    if text == right and _NUMBER.fullmatch(text):
+        return True
     return matches(reference, text, context)
+
+
+_NUMBER = re.compile(r"-?[0-9][0-9.,/]*")
 
 
 def _echoes(response: str, task: Task) -> bool:
