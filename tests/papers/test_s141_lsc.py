@@ -35,7 +35,7 @@ def test_by_hand(make_batch: Callable[..., Any]) -> None:
     assert got.values.tolist() == pytest.approx([-3.048587, -1.313262, -0.313262, -0.006715], abs=1e-6)
     assert set(got.terms) == {"a", "a/centred"}
     x = torch.tensor(r, dtype=torch.float64, requires_grad=True)
-    part = CentredRewards({"a": lambda b: Reward(x)}, {"a": 1.0})
+    part = CentredRewards({"a": lambda batch: Reward(x)}, {"a": 1.0})
     (slopes,) = torch.autograd.grad(part(batch).values.sum(), x)
     assert slopes.tolist() == pytest.approx([0.952574, 0.731059, 0.268941, 0.006693], abs=1e-6)
 

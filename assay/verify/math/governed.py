@@ -84,6 +84,14 @@ _WEAKENED = re.compile(r"^[\s$)*\]}]*(?:(?:\w+ )?(?:plus|minus|times) [a-z]|[,â€
 _VALUE = re.compile(r"\$([^$\n]{1,200})\$|\\\((.{1,200}?)\\\)|((?:[A-Za-z](?:\(\w+\))? ?= ?)?-?[0-9][0-9.,/]*)")
 
 
+_ANNOUNCING = re.compile(
+    r"\W*(?:(?:so|thus|hence|therefore|and|we|get|have|find|obtain|the|our|my|final|correct|answer|result|value|is|are|"
+    r"equals?|to|of|that|which|gives?|this|it|[a-z])\b\W*)*",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2,}")
+
+
 def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable[[str], bool]) -> bool:
     """Say whether the clause with the answer is denied.
 
@@ -96,6 +104,8 @@ def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable
     """
     if not re.search(r"[0-9\\]", reference) or re.search(r"\bno\b|\bnot\b|\\neq?\b|â‰ ", reference):
         return False
+    if _ANNOUNCING.fullmatch(lead) and _WORD.search(said) is None:
+        return False  # nothing is said that could deny
     before, behind = around(said, agrees)
     start = f"{lead} {before}".strip()
     clause = BREAK.split(start)[-1].strip()
