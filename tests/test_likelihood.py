@@ -109,3 +109,28 @@ def test_it_is_not_cut_to_the_length_of_responses(policy: CausalLM) -> None:
     made.whole = frozenset({"probes"})
     short = made.rows(torch.tensor([0]))
     assert (short.signals["probes"].shape[1], short.signals["tokens"].shape[1]) == (width, 2)
+
+
+def test_another_model_reads_the_texts_in_tokens_of_its_own(policy: CausalLM) -> None:
+    torch.manual_seed(1)
+    nano = NANO | {"alphabet": "\n >=<+/rewsna9876543210", "hidden": 24}
+    judge = CausalLM.load(ModelConfig(source="nano", nano=nano), 1)
+    for parameter in judge.module.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    made = batch(policy, ["4+2\n\n6=6<answer>6</answer>", "42", "1<answer>7"])
+    found = ReferenceLikelihood(after="steps", steps=Steps("blank_line"), model=judge)(made, Models(policy))
+    assert found.shape == (3, 3, 2) and bool(found[1].isnan().all()) and bool(found[2, 2].isnan().all())
+    for i, prefixes in ((0, ["", "4+2\n\n", "4+2\n\n6=6"]), (2, ["", "1"])):
+        for row, prefix in zip(found[i], prefixes, strict=False):
+            np.testing.assert_allclose(row, alone(judge, prefix, "42"), atol=1e-5)
+    # What one model has no room for is left out, whatever the other has.
+    torch.manual_seed(1)
+    short = CausalLM.load(ModelConfig(source="nano", nano=NANO | {"context": 20}), 1)
+    kept = ReferenceLikelihood(model=short)(made, Models(policy))
+    assert bool(kept[0].isnan().all()) and bool(kept[2].isfinite().all())
+
+
+def test_the_same_weights_say_the_same_elsewhere(policy: CausalLM) -> None:
+    made = batch(policy, ["4+2\n<answer>6</answer>", "1<answer>0</answer>2<answer>42"])
+    here, there = (ReferenceLikelihood(model=m)(made, Models(policy)) for m in ("policy", policy))
+    torch.testing.assert_close(here, there, atol=1e-5, rtol=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,10 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.policies.base import Policy
 from assay.registry import part
 from assay.signals.base import Models
 from assay.signals.likelihood import encoder
+from assay.signals.scorer import loaded
 from assay.types import Episode, Message, Prompt
 
 HERE = "\u2981 follow-up \u2981"
@@ -62,7 +62,7 @@ class FollowUps:
     def __post_init__(self) -> None:
         if not self.texts or not all(text.strip() for text in self.texts):
             raise UsageError("signal 'follow_ups': give one or more texts, none of them blank")
-        object.__setattr__(self, "scorer", loaded(self.scorer))
+        object.__setattr__(self, "scorer", loaded(self.scorer, "follow_ups"))
 
     @property
     def name(self) -> str:
@@ -150,18 +150,3 @@ def rendered(messages: Sequence[Message], tokenizer: Any) -> str:
         return str(tokenizer.apply_chat_template(list(messages), tokenize=False))
     except TemplateError as error:
         raise UsageError(f"signal 'follow_ups': the scorer's chat template refuses a conversation: {error}") from error
-
-
-def loaded(scorer: Any) -> Any:
-    """Return a scorer as :class:`FollowUps` keeps it: a name of this run's models, or a frozen policy."""
-    if scorer in ("policy", "reference") or isinstance(scorer, Policy):
-        return scorer
-    if not isinstance(scorer, str | Mapping):
-        raise UsageError(f"signal 'follow_ups': a scorer is a name, a table or a policy, not {type(scorer).__name__}")
-    from assay.policies.causal_lm import CausalLM
-    from assay.policies.loading import ModelConfig
-
-    config = ModelConfig(source=scorer) if isinstance(scorer, str) else ModelConfig(**scorer)
-    policy = CausalLM.load(config)
-    policy.module.requires_grad_(False).eval()
-    return policy

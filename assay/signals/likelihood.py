@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from assay.registry import part
 from assay.rewards.entropy_steps import EntropySteps
 from assay.rewards.segments import Steps, decoder, token_ends
 from assay.signals.base import Models
+from assay.signals.scorer import loaded
 from assay.types import Episode, Task
 
 After = Literal["reasoning", "nothing", "response", "steps", "tokens"]
@@ -43,7 +44,8 @@ class ReferenceLikelihood:
         required: see ``open``.
         every: tokens between probes.
         steps: how steps are cut.
-        model: ``policy``, as it stands before the update, or ``reference``.
+        model: ``policy``, as it stands before the update; ``reference``; or another model, see
+            :func:`assay.signals.scorer.loaded`, which reads the texts of prompt and prefix in tokens of its own.
         temperature: divides the logits; that of sampling if ``None``.
         name: of the signal.
     """
@@ -55,19 +57,52 @@ class ReferenceLikelihood:
     required: bool = True
     every: int = 16
     steps: Steps | EntropySteps = field(default_factory=Steps)
-    model: Literal["policy", "reference"] = "policy"
+    model: Any = "policy"
     temperature: float | None = None
     name: str = "reference_likelihood"
 
     whole = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", loaded(self.model, self.name))
+
     @property
     def models(self) -> frozenset[str]:
-        return frozenset({self.model})
+        return frozenset({self.model} if isinstance(self.model, str) else ())
 
     def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N K L"]:
+        if not isinstance(self.model, str):
+            return self._elsewhere(batch, models)
         at, what, told = self.plan(batch, models)
         return self.laid_out(models.continuations(batch, at, what, self.model, self.temperature), told)
+
+    def _elsewhere(self, batch: Batch, models: Models) -> Float[Tensor, "N K L"]:
+        """As another model tells it, to which prompt and prefix are one text."""
+        there, decode = replace(models, policy=self.model), decoder(models)
+        at, what, told = self.plan(batch, models, encoder(there))
+        encode, context = encoder(there), getattr(self.model, "context", None)
+        nothing, none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+        places, heads = [], []
+        for i, points in enumerate(at):
+            for k, point in enumerate(points):
+                said = encode(decode(batch.episodes[i].tokens[:point].tolist()))
+                head = np.concatenate([self.model.encode(batch.tasks[i].prompt), said])
+                if context is None or len(head) + len(what[i][k]) <= context:
+                    places.append((i, k))
+                    heads.append(head)
+        size = max(map(len, at), default=0), max((len(w) for row in what for w in row), default=0)
+        out = torch.full((len(batch), *size), torch.nan, dtype=batch.logprobs.dtype)
+        if places:
+            asked = batch.rows(torch.tensor([i for i, _ in places]))
+            asked.episodes = [
+                replace(e, prompt=head, tokens=nothing, mask=none, spans=())
+                for e, head in zip(asked.episodes, heads, strict=True)
+            ]
+            texts = [[what[i][k]] for i, k in places]
+            found = there.continuations(asked, [[0]] * len(places), texts, "policy", self.temperature)
+            for (i, k), row in zip(places, found, strict=True):
+                out[i, k, : row.shape[-1]] = row[0].to(out.dtype)
+        return self.laid_out(out, told)
 
     @staticmethod
     def laid_out(found: Float[Tensor, "N K A"], told: list[tuple[int, int]]) -> Float[Tensor, "N K L"]:
@@ -79,14 +114,19 @@ class ReferenceLikelihood:
         return out
 
     def plan(
-        self, batch: Batch, models: Models
+        self, batch: Batch, models: Models, other: Callable[[str], np.ndarray] | None = None
     ) -> tuple[list[list[int]], list[list[np.ndarray]], list[tuple[int, int]]]:
-        """Return after how many tokens to probe, with which tokens, and the range of them that is told."""
+        """Return after how many tokens to probe, with which tokens, and the range of them that is told.
+
+        Args:
+            batch, models: as for the call.
+            other: how another model writes a text; whether it has room is then left open.
+        """
         policy: Any = models.policy
         at, what, told = [], [], []
-        context = getattr(policy, "context", None)
+        context = getattr(policy, "context", None) if other is None else None
         texts: dict[str, np.ndarray] = {}
-        encode = encoder(models)
+        encode = other or encoder(models)
 
         def ids(text: str) -> np.ndarray:
             if text not in texts:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
+from assay.errors import UsageError
 from assay.registry import part
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
@@ -23,12 +24,19 @@ class ReferenceRanks:
     Args:
         likelihood: where y* stands, and under which model.
         name: of the signal.
+
+    Raises:
+        UsageError: the likelihood is told by a model that is not this run's.
     """
 
     likelihood: ReferenceLikelihood = field(default_factory=ReferenceLikelihood)
     name: str = "reference_ranks"
 
     whole = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.likelihood.model, str):
+            raise UsageError("signal 'reference_ranks': ranks are told by this run's policy or reference")
 
     @property
     def models(self) -> frozenset[str]:
