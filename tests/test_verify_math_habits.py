@@ -6,13 +6,10 @@ Every row is a question, its reference, spellings of that very value, and answer
 from __future__ import annotations
 
 import pytest
-
-from assay.registry import build
-from assay.types import Task
+from math_rows import accepted, right, wrong
 
 pytest.importorskip("math_verify", reason="assay[math] is not installed")
 
-MATH = build("verify", "math")
 ROWS: list[tuple[str, str, list[str], list[str]]] = [
     (
         "How many trees?",
@@ -589,25 +586,13 @@ ROWS: list[tuple[str, str, list[str], list[str]]] = [
     ),
     ("abs max", "\\text{min } -4, \\text{ max } 4", ["min -4, max 4"], ["min 4, max -4"]),
 ]
-RIGHT = [(question, reference, answer) for question, reference, answers, _ in ROWS for answer in answers]
-WRONG = [(question, reference, answer) for question, reference, _, answers in ROWS for answer in answers]
 
 
-def accepted(question: str, reference: str, answer: str) -> bool:
-    if "\\" in answer and "$" not in answer:
-        responses = [f"The answer is ${answer}$.", f"So \\boxed{{{answer}}}"]
-    else:
-        responses = [f"We compute it carefully.\n\nAnswer: {answer}"]
-    verdicts = {MATH(Task("t", question, reference, "math"), response).passed for response in responses}
-    assert len(verdicts) == 1, f"the marker decides about {answer!r}"
-    return verdicts == {True}
-
-
-@pytest.mark.parametrize(("question", "reference", "answer"), RIGHT)
+@pytest.mark.parametrize(("question", "reference", "answer"), right(ROWS))
 def test_the_same_value(question: str, reference: str, answer: str) -> None:
     assert accepted(question, reference, answer)
 
 
-@pytest.mark.parametrize(("question", "reference", "answer"), WRONG)
+@pytest.mark.parametrize(("question", "reference", "answer"), wrong(ROWS))
 def test_another_value(question: str, reference: str, answer: str) -> None:
     assert not accepted(question, reference, answer)

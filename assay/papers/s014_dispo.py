@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -92,44 +92,34 @@ class FourWayClip(PolicyLoss):
         return "token, constant", f"weight in {right} where A > 0, {wrong} where A < 0, gradient kept"
 
 
+CLAIM = Claim(
+    paper="S014",
+    text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped surrogate.",
+    setting="tree",
+    arms={
+        "dispo": {"name": "S014"},
+        "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
+        "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
+    },
+    better="dispo",
+    baseline="clip",
+    measure="area",
+    options={
+        "tasks": 4,
+        "right": 8,
+        "prompts": 8,
+        "steps": 40,
+        "epochs": 4,
+        "false_positive": 0.1,
+        "false_negative": 0.1,
+    },
+    sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
+)
 claims(
-    Claim(
-        paper="S014",
-        text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped "
-        "surrogate.",
-        setting="tree",
-        arms={
-            "dispo": {"name": "S014"},
-            "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
-            "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
-        },
-        better="dispo",
-        baseline="clip",
-        measure="area",
-        options={
-            "tasks": 4,
-            "right": 8,
-            "prompts": 8,
-            "steps": 40,
-            "epochs": 4,
-            "false_positive": 0.1,
-            "false_negative": 0.1,
-        },
-        sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
-    ),
-    Claim(
-        paper="S014",
-        text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped "
-        "surrogate.",
+    CLAIM,
+    replace(
+        CLAIM,
         setting="unseen",
-        arms={
-            "dispo": {"name": "S014"},
-            "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
-            "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
-        },
-        better="dispo",
-        baseline="clip",
-        measure="area",
         options={"epochs": 4, "steps": 50, "false_positive": 0.1, "false_negative": 0.1},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -96,27 +96,17 @@ class RewardsAsLabels:
         return {"ratio": "sequence, mean log-ratio", "clip": "none", "aggregation": "group mean", "KL": "none"}
 
 
+CLAIM = Claim(
+    paper="S024",
+    text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
+    setting="tree",
+    arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
+    better="real",
+    baseline="grpo",
+    measure="final",
+    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+    sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+)
 claims(
-    Claim(
-        paper="S024",
-        text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
-        setting="tree",
-        arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
-        better="real",
-        baseline="grpo",
-        measure="final",
-        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
-        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
-    ),
-    Claim(
-        paper="S024",
-        text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
-        setting="unseen",
-        arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
-        better="real",
-        baseline="grpo",
-        measure="final",
-        options={"epochs": 4, "steps": 50},
-        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
-    ),
+    CLAIM, replace(CLAIM, setting="unseen", options={"epochs": 4, "steps": 50}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)})
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -120,27 +120,23 @@ class ImplicitActorCritic:
         return {"ratio": ratio, "clip": "none", "aggregation": "response mean", "KL": "none"}
 
 
+CLAIM = Claim(
+    paper="S053",
+    text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
+    "than GRPO.",
+    setting="tree",
+    arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
+    better="pacs",
+    baseline="grpo",
+    measure="pass@64",
+    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+    sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+)
 claims(
-    Claim(
-        paper="S053",
-        text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
-        "than GRPO.",
-        setting="tree",
-        arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
-        better="pacs",
-        baseline="grpo",
-        measure="pass@64",
-        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
-        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
-    ),
-    Claim(
-        paper="S053",
-        text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
-        "than GRPO.",
+    CLAIM,
+    replace(
+        CLAIM,
         setting="unseen",
-        arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
-        better="pacs",
-        baseline="grpo",
         measure="pass@8",
         options={"epochs": 4, "steps": 50},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},

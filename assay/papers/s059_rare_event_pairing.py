@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -116,34 +116,18 @@ class PairWeighted:
         return broadcast(u * values, batch)
 
 
-claims(
-    Claim(
-        paper="S059",
-        text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
-        "seldom failed than if both are solved half of the time.",
-        setting="arithmetic",
-        arms={
-            "pair": {"name": "S059"},
-            "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
-        },
-        better="pair",
-        baseline="variance",
-        measure="after",
-        sweep={"lr": (1e-4, 3e-4)},
-    ),
-    Claim(
-        paper="S059",
-        text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
-        "seldom failed than if both are solved half of the time.",
-        setting="unseen",
-        arms={
-            "pair": {"name": "S059"},
-            "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
-        },
-        better="pair",
-        baseline="variance",
-        measure="after",
-        options={"smoothing": 0.1},
-        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
-    ),
+CLAIM = Claim(
+    paper="S059",
+    text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
+    "seldom failed than if both are solved half of the time.",
+    setting="arithmetic",
+    arms={
+        "pair": {"name": "S059"},
+        "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
+    },
+    better="pair",
+    baseline="variance",
+    measure="after",
+    sweep={"lr": (1e-4, 3e-4)},
 )
+claims(CLAIM, replace(CLAIM, setting="unseen", options={"smoothing": 0.1}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}))

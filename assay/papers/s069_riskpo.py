@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -195,26 +195,22 @@ def _std(x: Float[Tensor, "G"]) -> Float[Tensor, ""]:
     return torch.where(found > FLAT, found, torch.ones_like(found))
 
 
+CLAIM = Claim(
+    paper="S069",
+    text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
+    setting="tree",
+    arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
+    better="riskpo",
+    baseline="grpo",
+    measure="final",
+    options={"tasks": 10, "right": 2, "prompts": 10, "group": 10, "steps": 60, "optimizer": "adam"},
+    sweep={"lr": (0.03, 0.1, 0.3, 1.0, 3.0)},
+)
 claims(
-    Claim(
-        paper="S069",
-        text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
-        setting="tree",
-        arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
-        better="riskpo",
-        baseline="grpo",
-        measure="final",
-        options={"tasks": 10, "right": 2, "prompts": 10, "group": 10, "steps": 60, "optimizer": "adam"},
-        sweep={"lr": (0.03, 0.1, 0.3, 1.0, 3.0)},
-    ),
-    Claim(
-        paper="S069",
-        text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
+    CLAIM,
+    replace(
+        CLAIM,
         setting="unseen",
-        arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
-        better="riskpo",
-        baseline="grpo",
-        measure="final",
         options={"prompts": 10, "group": 10, "steps": 60},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -99,26 +99,15 @@ def unit_range(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tens
     return (x - least) / (most - least)
 
 
-claims(
-    Claim(
-        paper="S078",
-        text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
-        setting="tree",
-        arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
-        better="ucas",
-        baseline="grpo",
-        measure="final",
-        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
-        sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
-    ),
-    Claim(
-        paper="S078",
-        text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
-        setting="unseen",
-        arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
-        better="ucas",
-        baseline="grpo",
-        measure="final",
-        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
-    ),
+CLAIM = Claim(
+    paper="S078",
+    text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
+    setting="tree",
+    arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
+    better="ucas",
+    baseline="grpo",
+    measure="final",
+    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
+    sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
 )
+claims(CLAIM, replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -100,33 +100,31 @@ def following(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tenso
     return torch.zeros_like(x).scatter(1, order, torch.where(packed, shifted, 0))
 
 
+CLAIM = Claim(
+    paper="S095",
+    text="At the same learning rate, the policy of the random policy's values keeps more of the right answers "
+    "within reach than GRPO.",
+    setting="tree",
+    arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
+    better="rover",
+    baseline="grpo",
+    measure="covered",
+    options={
+        "tasks": 4,
+        "right": 16,
+        "prompts": 8,
+        "steps": 150,
+        "mini_batches": 4,
+        "optimizer": "adam",
+        "lr": 0.03,
+    },
+)
 claims(
-    Claim(
-        paper="S095",
-        text="At the same learning rate, the policy of the random policy's values keeps more of the right answers "
-        "within reach than GRPO.",
-        setting="tree",
-        arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
-        better="rover",
-        baseline="grpo",
-        measure="covered",
-        options={
-            "tasks": 4,
-            "right": 16,
-            "prompts": 8,
-            "steps": 150,
-            "mini_batches": 4,
-            "optimizer": "adam",
-            "lr": 0.03,
-        },
-    ),
-    Claim(
-        paper="S095",
+    CLAIM,
+    replace(
+        CLAIM,
         text="The policy of the random policy's values solves more problems in many attempts than GRPO.",
         setting="unseen",
-        arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
-        better="rover",
-        baseline="grpo",
         measure="pass@8",
         options={"mini_batches": 4},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -236,42 +236,30 @@ def seed_of(text: str, attempt: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{attempt}:{text}".encode(), digest_size=7).digest())
 
 
+CLAIM = Claim(
+    paper="S205",
+    text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
+    "outliers learn faster than REINFORCE++.",
+    setting="tree",
+    arms={
+        "stable": {"name": "S205", "reward": "verdict"},
+        "reinforce++": {
+            "name": "grpo",
+            "credit": "reinforce++",
+            "objective": {"name": "clip", "aggregation": "sequence_mean"},
+        },
+    },
+    better="stable",
+    baseline="reinforce++",
+    measure="area",
+    options={"tasks": 8, "depth": 3, "right": 32, "prompts": 64, "group": 1, "steps": 60, "epochs": 4},
+    sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+)
 claims(
-    Claim(
-        paper="S205",
-        text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
-        "outliers learn faster than REINFORCE++.",
-        setting="tree",
-        arms={
-            "stable": {"name": "S205", "reward": "verdict"},
-            "reinforce++": {
-                "name": "grpo",
-                "credit": "reinforce++",
-                "objective": {"name": "clip", "aggregation": "sequence_mean"},
-            },
-        },
-        better="stable",
-        baseline="reinforce++",
-        measure="area",
-        options={"tasks": 8, "depth": 3, "right": 32, "prompts": 64, "group": 1, "steps": 60, "epochs": 4},
-        sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
-    ),
-    Claim(
-        paper="S205",
-        text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
-        "outliers learn faster than REINFORCE++.",
+    CLAIM,
+    replace(
+        CLAIM,
         setting="unseen",
-        arms={
-            "stable": {"name": "S205", "reward": "verdict"},
-            "reinforce++": {
-                "name": "grpo",
-                "credit": "reinforce++",
-                "objective": {"name": "clip", "aggregation": "sequence_mean"},
-            },
-        },
-        better="stable",
-        baseline="reinforce++",
-        measure="area",
         options={"prompts": 64, "group": 1, "epochs": 4, "steps": 60},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),
