@@ -15,7 +15,7 @@ from assay.policies.loading import ModelConfig
 Spec = str | dict[str, Any]
 """A part: its name, or a table with ``name`` and options."""
 
-NAMED_BY = {"method": "name", "model": "source", "tasks": "source"}
+NAMED_BY = {"method": "name", "model": "source", "tasks": "source", "engine": "name"}
 """Sections that a name can stand for, and the key it is the value of: ``model = "nano"``."""
 
 
@@ -97,6 +97,41 @@ class RolloutConfig(_Section):
     """Responses decoded together."""
 
 
+class EngineConfig(_Section):
+    """Who generates during training."""
+
+    name: str = "hf"
+    """``hf`` decodes with the very weights being trained; another engine is given them after every update."""
+    options: dict[str, Any] = {}
+    """Of the engine."""
+    check_every: int = Field(10, ge=0)
+    """RL steps between comparisons of an engine's log-probabilities with the policy's; 0 compares at the start only."""
+    mismatch: float = Field(1e-3, ge=0)
+    """KL divergence, in nats per token, of the policy from the engine above which ``correction`` is switched on."""
+    correction: Literal["none", "token_truncate", "token_mask"] = "token_truncate"
+    """What is then done about it: importance weights that are truncated, or tokens left out."""
+
+
+class OverlapConfig(_Section):
+    """What runs beside what."""
+
+    staleness: int = Field(0, ge=0)
+    """Updates that the weights which wrote a batch may be behind those that learn from it; 0 is strictly on-policy."""
+
+
+class ScaleConfig(_Section):
+    """How many processes share the work; all zero and one is this process alone."""
+
+    nodes: int = Field(1, ge=1)
+    """Machines."""
+    trainers: int = Field(1, ge=1)
+    """Processes that the policy, its gradient and its optimiser are sharded over."""
+    engines: int = Field(0, ge=0)
+    """Processes that generate; 0 generates where the policy is trained."""
+    verifiers: int = Field(0, ge=0)
+    """Processes that judge, on any machine; 0 judges where ``tasks.verify_workers`` says."""
+
+
 class TrainConfig(_Section):
     """The RL stage."""
 
@@ -153,6 +188,9 @@ class RunConfig(_Section):
     warmup: WarmupConfig = WarmupConfig()
     method: MethodConfig = MethodConfig()
     rollout: RolloutConfig = RolloutConfig()
+    engine: EngineConfig = EngineConfig()
+    overlap: OverlapConfig = OverlapConfig()
+    scale: ScaleConfig = ScaleConfig()
     train: TrainConfig = TrainConfig()
     evaluate: EvalConfig = EvalConfig()
     run: OutputConfig = OutputConfig()

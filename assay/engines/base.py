@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from assay.engines.trie import Trie
+from assay.errors import UsageError
+from assay.registry import build, find
 from assay.types import Episode, Prompt
+
+if TYPE_CHECKING:
+    from assay.policies.base import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +83,35 @@ class Engine(Protocol):
         temperature), so that they equal the trainer's.
         """
         ...
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """An engine that generates with a copy of the weights of a policy that is being trained."""
+
+    def follow(self, policy: Policy) -> None:
+        """Take over the policy's weights as they are now; what is generated from here on is theirs."""
+        ...
+
+    def close(self) -> None:
+        """End what the engine has started."""
+        ...
+
+
+def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engine:
+    """Return the engine that generates for a policy in training.
+
+    Args:
+        policy: what is trained.
+        spec: an engine's name, or a table with ``name`` and options.
+        max_rows: responses decoded together, for an engine that takes that.
+
+    Raises:
+        UsageError: no such engine, or one that cannot generate with a policy's weights.
+    """
+    name = spec if isinstance(spec, str) else spec["name"]
+    if "policy" not in signature(find("engine", name)).parameters:
+        raise UsageError(
+            f"engine {name} has weights of its own and cannot follow a policy in training; take hf or vllm"
+        )
+    return build("engine", spec, policy=policy, max_rows=max_rows)

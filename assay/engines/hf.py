@@ -256,20 +256,25 @@ class HFEngine:
 
 
 @part("engine", "hf")
-def hf_engine(model: str | dict[str, Any], max_rows: int = 256, seed: int = 0) -> HFEngine:
-    """Return an engine over a model of its own, frozen: a judge, a teacher.
+def hf_engine(
+    model: str | dict[str, Any] | None = None, max_rows: int = 256, seed: int = 0, policy: CausalLM | None = None
+) -> HFEngine:
+    """Return an engine over a policy, or over a model of its own, frozen: a judge, a teacher.
 
     Args:
         model: a recipe's ``[model]`` table, or its ``source`` alone.
         max_rows: responses decoded together.
         seed: of the weights, where they are made here.
+        policy: what is trained, in place of a model.
 
     Raises:
-        UsageError: a key or a value that a ``[model]`` table has not.
+        UsageError: a key or a value that a ``[model]`` table has not; neither a model nor a policy.
     """
     from assay.config import load_config
 
-    config = load_config({"model": model}).model
-    policy = CausalLM.load(config, seed)
-    policy.module.requires_grad_(False).eval()
+    if policy is None:
+        if model is None:
+            raise UsageError('engine hf needs a model: {name = "hf", model = ...}')
+        policy = CausalLM.load(load_config({"model": model}).model, seed)
+        policy.module.requires_grad_(False).eval()
     return HFEngine(policy, max_rows)

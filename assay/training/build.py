@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import RunConfig
-from assay.engines.base import Sampling
-from assay.engines.hf import HFEngine
+from assay.engines.base import Sampling, engine_of
 from assay.errors import UsageError
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
@@ -116,11 +115,12 @@ def _assemble(
     policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
     check_fit(known, policy, warmup=config.warmup.steps > 0)
+    engine = engine_of(policy, {"name": config.engine.name, **config.engine.options}, settings.max_rows)
     trainer = kind(
         config=config,
         folder=folder or RunFolder.create(config),
         policy=policy,
-        engine=HFEngine(policy, settings.max_rows),
+        engine=engine,
         stream=stream,
         eval_tasks=eval_tasks,
         verifier=verifier,

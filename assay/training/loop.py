@@ -16,7 +16,7 @@ import torch
 from assay.batch import Batch
 from assay.config import RunConfig
 from assay.curriculum.base import Curriculum
-from assay.engines.base import Engine, Sampling
+from assay.engines.base import Engine, Follower, Sampling
 from assay.errors import RunError, UsageError
 from assay.evaluate.evaluation import Evaluation, evaluate
 from assay.method import Method
@@ -61,7 +61,8 @@ class Trainer:
     """One run: a policy, how it is asked, judged and improved, and where that is written down.
 
     ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
-    ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready.
+    ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
+    ``behind`` that the weights have changed since the engine was given them.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
@@ -86,6 +87,7 @@ class Trainer:
     untouched: bool = field(default=True, init=False)
     updates: int = field(default=0, init=False)
     started: bool = field(default=False, init=False)
+    behind: bool = field(default=True, init=False)
     _start: float = field(default_factory=time.perf_counter, init=False)
 
     def run(self, resume: bool = False) -> Interrupt:
@@ -114,6 +116,9 @@ class Trainer:
                     f"the device ran out of memory after {self.stage} step {self.step}; start a run with a lower "
                     "train.token_budget or rollout.max_rows"
                 ) from error
+            finally:
+                if isinstance(self.engine, Follower):
+                    self.engine.close()
         return interrupt
 
     # Stages
@@ -189,6 +194,7 @@ class Trainer:
         clock, settings = Clock(), self.config.train
         with self.saved_on_failure(), clock("step"):
             self.updates = 0
+            self.sync()
             asks, models, rng = self.curriculum.next(self.step), self.models, self.random("rollout")
             more = partial(self.curriculum.next, self.step)
             groups, batch = sample(
@@ -218,8 +224,15 @@ class Trainer:
 
     # Pieces of a step
 
+    def sync(self) -> None:
+        """Give the engine the policy's weights, if it has a copy that is behind them."""
+        if self.behind and isinstance(self.engine, Follower):
+            self.engine.follow(self.policy)
+        self.behind = False
+
     def apply(self, objective: Any, batch: Batch) -> tuple[dict[str, float], int]:
         """One optimiser step of the current stage."""
+        self.behind = True
         return update(
             self.policy,
             objective,
@@ -260,6 +273,7 @@ class Trainer:
             Stopped: asked to stop; what was measured so far is dropped.
         """
         settings, rollout = self.config.evaluate, self.config.rollout
+        self.sync()
 
         def progress(done: int, total: int) -> None:
             tick(done)
@@ -416,6 +430,7 @@ class Trainer:
         self.folder.forget_after(stage, step)
         state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
         self.policy.load_weights(path / "policy")
+        self.behind = True
         if state.get("learners") is not None:
             self.load_reference()
             self.start_learners()
