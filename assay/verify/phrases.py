@@ -39,7 +39,8 @@ _OPENERS = (
     r"(?:الجواب|الإجابة|النتيجة|الناتج|الحل)(?: النهائية?| الصحيحة?)?\s?(?:هو|هي|[:：])|उत्तर\s?[:：]|उत्तर(?=\s)|"
     r"परिणाम\s?[:：]|คำตอบ(?:สุดท้าย)?\s?(?:คือ|[:：])",
 )
-_PHRASE = re.compile("|".join((_ENGLISH, *_ENGLISH_RESULT)), re.IGNORECASE)
+_LOW_PHRASE = re.compile("|".join((_ENGLISH, *_ENGLISH_RESULT)))  # of a text in lower case: much faster
+_PHRASE = re.compile(_LOW_PHRASE.pattern, re.IGNORECASE)
 _PHRASE_ANY = re.compile("|".join((_ENGLISH, *_ENGLISH_RESULT, *_OPENERS)), re.IGNORECASE)
 # Some part of every opener above: where none of them occurs, none has to be looked for. Underscores are blanks.
 _MARKS = tuple(
@@ -96,6 +97,7 @@ _MARKS = tuple(
         "คำตอบ",
     ]
 )
+_ASCII_MARKS = tuple(filter(str.isascii, _MARKS))
 # Emphasis that ends after "**Answer:**", and words such as "also" in "Das Ergebnis ist also 5".
 _LEAD_IN = re.compile(
     r"(?:[*_]{1,3}(?=\s))?\s*(?:(?:also|somit|daher|demnach|damit|folglich|donc|alors|entonces|pues|por tanto|"
@@ -124,21 +126,19 @@ MAX_SENTENCE = 4000
 
 def phrases(text: str) -> list[Span]:
     """The rest of the sentence after each phrase that announces an answer."""
-    low = text.casefold()
+    ascii_only = text.isascii()
+    low = text.lower() if ascii_only else text.casefold()
     # Looking for fifty words is ten times faster than one pattern that looks for any of them.
-    foreign = any(mark in low for mark in _MARKS)
-    if (
-        not foreign
-        and "answer" not in low
-        and "result" not in low
-        and "final value" not in low
-        and "conclusion" not in low
-    ):
+    foreign = any(map(low.__contains__, _ASCII_MARKS if ascii_only else _MARKS))
+    if not foreign and not any(map(low.__contains__, ("answer", "result", "final value", "conclusion"))):
         return []
-    pattern = _PHRASE_ANY if foreign else _PHRASE
+    if foreign:
+        matches = _PHRASE_ANY.finditer(text)
+    else:
+        matches = _LOW_PHRASE.finditer(low) if ascii_only else _PHRASE.finditer(text)
     found: list[Span] = []
     done = 0
-    for match in pattern.finditer(text):
+    for match in matches:
         lead = _LEAD_IN.match(text, match.end())
         start = lead.end() if lead is not None else match.end()
         if start < done and _MATH.match(text, start) is None:

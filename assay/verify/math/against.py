@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.foreign_doubt import foreign
 
 _FIRST = r"(?:that|if|whether|to (?:say|think|claim|believe|assume|answer|conclude)(?: that)?)"
-LEAD = re.compile(
+LEAD = Caseless(
     rf"(?:\b(?:not (?:quite |at all )?(?:true|right|correct|the case|possible|clear|known|certain|sure|so|proven|said|"
     rf"settled)|untrue|false|wrong|mistaken|incorrect|an? (?:mistake|error|lie|myth|trap|fallacy)|absurd|tempt\w*|"
     rf"rumou?red|alleged|claimed|believed|thought|said|reported|guess(?:ed)?|bet|den(?:y|ies|ied)|(?<!no "
@@ -27,8 +28,7 @@ LEAD = re.compile(
     r"first|old|"
     r"naive)"
     r")\b[^,.]{0,40},?))[\s\"'“:]*(?:\b(?:the|my|our|its|this|an?)\b)?\s*(?:(?:final|right|correct|"
-    r"actual)\b)?[\s\"'“$*]*$",
-    re.IGNORECASE,
+    r"actual)\b)?[\s\"'“$*]*$"
 )
 """What denies, doubts, supposes or ascribes to others what the answer is, at the end of what stands before it."""
 _KIND = re.compile(
@@ -40,7 +40,7 @@ _KIND = re.compile(
 )
 
 
-INSIDE = re.compile(
+INSIDE = Caseless(
     r"\b(?:apart from|aside from|vicinity|unverified|unchecked|ballpark|placeholder|(?:is|are|seems?) (?:also "
     r")?possible|[0-9]+ ?% (?:sure|"
     r"confiden\w+|certain\w*|likely)|mark \S+ as|the key|save for|besides|slightly|somewhat|nearly|almost|not "
@@ -62,8 +62,7 @@ INSIDE = re.compile(
     r"something|or so|unless|opposite|exclude|no wait|make that|scratch that|or rather|corrected|fixed|"
     r"expected)\b|[\"”’»“]\s*[,;—–-]?\s*(?:\w+\s){0,3}?(?:said|says|wrote|writes|"
     r"claim(?:s|ed)|shout(?:s|ed)|answer(?:s|ed)|repl(?:ies|ied)|told|heard|reads?)\b|±\s?(?:something|some|a|"
-    r"\?)|[❌✗✘🚫⛔👎❎☒¬]|->",
-    re.IGNORECASE,
+    r"\?)|[❌✗✘🚫⛔👎❎☒¬]|->"
 )
 """What speaks against an answer, or puts it beside another, in the very sentence that states it."""
 
@@ -97,12 +96,11 @@ _DENIED_GOOD = (
     r"add up|the (?:answer|solution|value|result|case|end|one)|an answer|what (?:is|was|the)|this one|"
     r"possible|make sense|final)"
 )
-_DIRECT = re.compile(
+_DIRECT = Caseless(
     rf"\b(?:{_BAD}|{_DENIED_GOOD}|(?:has|have|had|needs?|ought) to (?:go|be (?:changed|replaced|fixed|redone))|must go|"
     rf"made (?:that|this|it|one|the|up)[\w ]{{0,20}} up|to put something|(?:for|to|of) (?:another|a different) "
     rf"(?:question|problem|task)|ran out of|strike|scratch|scrap|undo|take back|or so (?:it|one)|"
-    rf"broken|cheat\w*|hack\w*|copied)\b",
-    re.IGNORECASE,
+    rf"broken|cheat\w*|hack\w*|copied)\b"
 )
 """What speaks against an answer in the sentence after it."""
 _NAMED = re.compile(
@@ -188,7 +186,7 @@ def spoken_against(after: str, agrees: Callable[[str], bool]) -> bool:
 
 # --- another value in its place ---------------------------------------------------------------------------------------
 
-_REPLACED = re.compile(
+_REPLACED = Caseless(
     r"(?:\b(?:make (?:that|it)|no,? wait|wait,|or rather|i mean|i meant|erratum|errata|corrigendum|corrected|"
     r"correction|"
     r"edit(?:ed)?|updated?|amended|revised|revision|fixed|fix|changed? to|should (?:be|read|have been)|read|"
@@ -196,8 +194,7 @@ _REPLACED = re.compile(
     r"(?:it|that|this)(?:'s| is)(?: actually| really| rather| in fact)?|(?:it )?comes? (?:out )?to|(?:value|"
     r"answer|result) is|"
     r"is really|is actually|is in fact|really|better|now|instead|sorry|oops|apologies|no)\b|->|→|⟶|"
-    r"⇒)[^.!?\n$0-9]{0,60}?[\s:*(]*$",
-    re.IGNORECASE,
+    r"⇒)[^.!?\n$0-9]{0,60}?[\s:*(]*$"
 )
 _CORRECTS = re.compile(
     r"\b(?:make (?:that|it)|no,? wait|or rather|i mean|i meant|erratum|errata|corrigendum|correct(?:ed|ion)|"

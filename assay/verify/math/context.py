@@ -70,7 +70,7 @@ _ASKED = re.compile(
     r"cubic )?[A-Za-z]{2,14}(?: per [a-z]{1,10}|/[a-z]{1,4}| squared| cubed)?)(?:\b|$)",
     re.I,
 )
-_CONVERTS = re.compile(r"[Cc]onvert|[Cc]hange|[Tt]urn|[Tt]ransform|[Ee]xpress|[Ww]rite|[Gg]ive")
+_CONVERTS = ("convert", "change", "turn", "transform", "express", "write", "give")
 _CONVERTED = re.compile(
     r"\b(?:convert|change|turn|transform|express|rewrite|write|give)\b(?:[^.?!]|\.(?=[0-9])){0,80}?\b(?:to|"
     r"into|in|as)\s+((?:square |cubic )?"
@@ -82,28 +82,23 @@ _MONEY = ((("$", 1),), (("€", 1),), (("£", 1),), (("₹", 1),))
 _APPROXIMATE = re.compile(
     r"approximat|round|nearest|decimal place|significant (?:figure|digit)|estimate|\\approx|≈|"
     r"to \w+ decimals|correct to",
-    re.I,
 )
 _EXACT = re.compile(
     r"\bexact(?:ly)?\b|in terms of (?:\$?\\?pi|π)|(?:as an? |in )(?:common |reduced |"
     r"simplified )?(?:fraction|surd|radical)|(?:repeating|recurring|periodic) decimal|no decimals?|not (?:a )?decimal",
-    re.I,
 )
 _SIMPLEST = re.compile(
     r"simplest (?:radical )?form|lowest terms|reduced (?:fraction|form)|fully (?:simplif|reduc)|"
     r"irreducible|\bsimplif|simplest",
-    re.I,
 )
 _FACTORED = re.compile(
     r"^\W*(?:completely |fully )?factor(?:ise|ize)?\b|\bfactor(?:ise|ize)?\b.{0,40}(?:completely|"
     r"fully|expression|polynomial)",
-    re.I,
 )
-_EXPANDED = re.compile(r"\bexpand(?:ed)?\b|multiply out", re.I)
+_EXPANDED = re.compile(r"\bexpand(?:ed)?\b|multiply out")
 _ORDERED = re.compile(
     r"\border\b|\bsort|arrange|sequence|ascending|descending|respectively|decrypt|permutation|"
     r"increasing|decreasing|next .{0,20}terms?|rank",
-    re.I,
 )
 
 
@@ -113,22 +108,20 @@ _ROMAN = re.compile(
     r"roman (?:numerals?|number|notation|form)\b|"
     r"\broman (?:numerals?|number|representation) (?:for|of|that represents|representing|representation|"
     r"equivalent|form) ",
-    re.I,
 )
 _UNEVALUATED = re.compile(
     r"\bany (?:\w+ )?form\b|\bexact (?:form|expression)|\bas an? (?:product|power|factorial|binomial|expression)|"
     r"(?:product|quotient) of (?:powers|factorials|primes|numbers|factors)|\bunsimplified|\bunevaluated|"
     r"prime factori[sz]|into (?:\w+ )?(?:prime factors|primes)|"
     r"(?:not|n't) (?:need to )?(?:be )?(?:simplif|evaluat|multipl|comput)",
-    re.I,
 )
 
 
-_CHANCE = re.compile(r"\bprobabilit|\bchances?\b|\blikelihood\b|\bhow likely\b", re.I)
+_CHANCE = re.compile(r"\bprobabilit|\bchances?\b|\blikelihood\b|\bhow likely\b")
 _INTERVAL = re.compile(
-    r"inequalit|\binterval|\bdomain\b|\brange\b|[≤≥<>]|\\(?:le|ge|leq|geq|lt|gt|leqslant|geqslant)(?![a-z])", re.I
+    r"inequalit|\binterval|\bdomain\b|\brange\b|[≤≥<>]|\\(?:le|ge|leq|geq|lt|gt|leqslant|geqslant)(?![a-z])"
 )
-_EQUATION = re.compile(r"\b(?:real|integer|complex|all|the) (?:solutions?|roots?|zeros?)\b|\bsolve\b|\bequation", re.I)
+_EQUATION = re.compile(r"\b(?:real|integer|complex|all|the) (?:solutions?|roots?|zeros?)\b|\bsolve\b|\bequation")
 
 
 def context_of(question: str, digits: int = 6, form: bool = True) -> Context:
@@ -158,11 +151,11 @@ def _base(question: str) -> int:
     return found
 
 
-def _says(low: str, question: str, pattern: re.Pattern[str], *words: str) -> bool:
+def _says(low: str, pattern: re.Pattern[str], *words: str) -> bool:
     """Search for a pattern every match of which holds one of ``words``; looking for words is much faster."""
     for word in words:  # a loop, since a generator costs more than what it does
         if word in low:
-            return pattern.search(question) is not None
+            return pattern.search(low) is not None
     return False
 
 
@@ -177,7 +170,7 @@ def _context(question: str, digits: int, form: bool) -> Context:
         if unit is not None and unit.known and (match[0][:2].lower() != "in" or len(match[1]) > 2):
             asked = unit
     converted = False
-    if _CONVERTS.search(question):
+    if any(map(low.__contains__, _CONVERTS)):
         for match in _CONVERTED.finditer(question):
             unit = read_unit(match[1]) or lookup(match[1])
             if unit is not None and unit.known and len(match[1]) > 1:
@@ -193,19 +186,18 @@ def _context(question: str, digits: int, form: bool) -> Context:
     return Context(
         asked,
         options,
-        _APPROXIMATE.search(question) is not None,
-        _says(low, question, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal"),
-        re.search(r"percent|%|per cent", question, re.I) is not None,
-        _says(low, question, _CHANCE, "probab", "chance", "likel"),
-        _INTERVAL.search(question) is not None,
-        _EQUATION.search(question) is not None,
+        _says(low, _APPROXIMATE, "approx", "round", "nearest", "decimal", "signif", "estimate", "≈", "correct"),
+        _says(low, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal"),
+        "%" in low or "percent" in low or "per cent" in low,
+        _says(low, _CHANCE, "probab", "chance", "likel"),
+        _says(low, _INTERVAL, "inequalit", "interval", "domain", "range", "≤", "≥", "<", ">", "\\l", "\\g"),
+        _says(low, _EQUATION, "solution", "root", "zero", "solve", "equation"),
         _base(question) if any(word in low for word in ("base", "bin", "oct", "hex")) else 0,
-        form and _says(low, question, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible"),
-        form and _says(low, question, _FACTORED, "factor"),
-        form and _says(low, question, _EXPANDED, "expand", "multiply"),
+        form and _says(low, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible"),
+        form and _says(low, _FACTORED, "factor"),
+        form and _says(low, _EXPANDED, "expand", "multiply"),
         _says(
             low,
-            question,
             _ORDERED,
             "order",
             "sort",
@@ -220,10 +212,9 @@ def _context(question: str, digits: int, form: bool) -> Context:
             "rank",
         ),
         "roman" in low,
-        form and _says(low, question, _ROMAN, "roman"),
+        form and _says(low, _ROMAN, "roman"),
         _says(
             low,
-            question,
             _UNEVALUATED,
             "form",
             "product",

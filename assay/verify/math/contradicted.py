@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.governed import BREAK, around
 from assay.verify.math.latex import plain
 from assay.verify.math.read import read
@@ -158,7 +159,7 @@ def _asking(question: str) -> str:
     return " ".join(_ASKS.findall(question[-4000:])[-2:])
 
 
-_DIRECTION = re.compile("|".join(side.pattern for pair in _OPPOSITES for side in pair), re.IGNORECASE)
+_DIRECTION = Caseless("|".join(side.pattern for pair in _OPPOSITES for side in pair))
 """A first look: any word of :data:`_OPPOSITES`."""
 
 

@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
+from assay.verify.caseless import Caseless
 from assay.verify.extract import SPANS, Span, finder, open_tag
 from assay.verify.math.against import led_against
 from assay.verify.math.context import Context
@@ -25,7 +26,7 @@ MAX_RESPONSE = 100_000
 """Characters at the end of a response that are searched for the final answer."""
 
 
-_CORRECTION = re.compile(
+_CORRECTION = Caseless(
     r"\b(?:wait|actually|correct(?:ion|ing|ed)?|mistake|error|instead|rather|recheck|re-check|hmm|sorry|oops|"
     r"scratch|redo|"
     r"make that|re-?evaluat\w+|re-?calculat\w+|re-?consider\w*|double[- ]check\w*|wrong|incorrect|not right|"
@@ -33,13 +34,11 @@ _CORRECTION = re.compile(
     r"in conclusion|to conclude|therefore|thus|hence|in total|altogether|combin\w+|revis\w+|i meant?|on second thought|"
     r"all together|overall|substitut\w+|reflection|change my|changed my|revise|redone|redoing|"
     r"after check\w*|however|but |so the (?:final )?answer|now (?:we|that))\b|等等|不对|更正|所以|因此|最终|"
-    r"espera|corrección|attends|moment|nein|" + CORRECTED,
-    re.IGNORECASE,
+    r"espera|corrección|attends|moment|nein|" + CORRECTED
 )
-_TAKEN_BACK = re.compile(
+_TAKEN_BACK = Caseless(
     r"\b(?:wait|correct(?:ion|ing|ed)|mistake\w*|error|wrong|incorrect|oops|sorry|hold on|instead|replaced?|redo\w*)\b|"
-    + CORRECTED,
-    re.IGNORECASE,
+    + CORRECTED
 )
 """What tells that an earlier marked answer is no part of the final one."""
 _DENIED = re.compile(

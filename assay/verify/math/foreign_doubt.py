@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from assay.verify.caseless import Caseless
+
 _ENGLISH = re.compile(
     r"\b(?:the|is|are|was|and|that|this|it|its|of|to|we|with|for|answer|final|so|therefore|hence|thus|result|because|"
     r"since|which|but|not|or|value|total|in|on|at|by|be|have|has|there|you|your|my|if|let|hope|thank|step|check|note|"
@@ -64,8 +66,8 @@ _SCRIPT_DOUBTS = (
     r"ليس|غير|إلا|\bأو\b|ربما|خطأ|أخطأ|عذر|नहीं|(?<!\w)या(?!\w)|शायद|सिवाय|गलत|ग़लत|क्षमा|نیست|(?<!\w)یا(?!\w)|شاید|"
     r"ไม่|หรือ|อาจ|ผิด|(?<!\w)לא(?!\w)|(?<!\w)או(?!\w)|אולי|না|হয়তো"
 )
-_HEARSAY = re.compile(f"{_WORDS_OTHERS}|{_SCRIPT_OTHERS}", re.IGNORECASE)
-_DOUBT = re.compile(f"{_WORDS_DOUBTS}|{_SCRIPT_DOUBTS}|{_WORDS_OTHERS}|{_SCRIPT_OTHERS}", re.IGNORECASE)
+_HEARSAY = Caseless(f"{_WORDS_OTHERS}|{_SCRIPT_OTHERS}")
+_DOUBT = Caseless(f"{_WORDS_DOUBTS}|{_SCRIPT_DOUBTS}|{_WORDS_OTHERS}|{_SCRIPT_OTHERS}")
 _OR = re.compile(
     r"o|u|ou|oppure|oder|of|eller|или|або|чи|lub|albo|nebo|sau|veya|ya|hoặc|hay|atau|tai|vagy|ή|或|または|"
     r"あるいは|또는|혹은|أو|या"
@@ -79,7 +81,7 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;:，；、：]\s?")
-_WRONG = re.compile(
+_WRONG = Caseless(
     r"\b(?:perdón|equivoq?u?\w+|corrijo|corregid\w+|errata|pardon|erreurs?|tromp[ée]\w*|rectif\w+|"
     r"entschuldig\w+|falsch\w*|"
     r"fehler|irrtum|quatsch|unsinn|verrechnet|vertan|stimmen|scus\w+|sbagli\w+|errore|erro|errei|errad\w+|desculp\w+|"
@@ -90,8 +92,7 @@ _WRONG = re.compile(
     r"desacuerdo|d'accord|de acuerdo|d'accordo|einverstanden|unsicher|dudo|doute|zweif\w+|dubit\w+|duvid\w+)\b|"
     r"抱歉|算错|错了|有错|更正|应该是|應該是|すみません|ミス|間違|正しくは|訂正|죄송|실수|올바른 값|정정|잘못|"
     r"عذر|أخطأ|خطأ|"
-    r"الصحيح هو|क्षमा|गलत|ग़लत|सही मान|ببخشید|اشتباه|ขอโทษ|ผิด|סליחה|טעיתי|טעות",
-    re.IGNORECASE,
+    r"الصحيح هو|क्षमा|गलत|ग़लत|सही मान|ببخشید|اشتباه|ขอโทษ|ผิด|סליחה|טעיתי|טעות"
 )
 _PROBED = re.compile(
     r"\b(?:kein\w*|keinerlei|ohne|ningún|sin|aucun\w*|sans|nessun\w*|senza|nenhum\w*|sem|без|bez|geen|zonder|yok)\b",

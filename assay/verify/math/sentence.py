@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.values import Items, Scalar, Text
 
@@ -24,7 +25,7 @@ _CLAUSE = re.compile(
     r"per|each|every)\b)|\s+(?=\()|,?\s+(?:因为|porque|car|weil|denn|потому)",
     re.IGNORECASE,
 )
-HEDGE = re.compile(
+HEDGE = Caseless(
     r"\b(?:not|never|neither|nor|or|either|maybe|perhaps|possibly|could be|might be|may be|between|"
     r"at least|at most|anything but|anything except|(?<!none )other than|except|apart from|aside from|save "
     r"for|ill-posed|no answer|only one of|no circumstances|contradiction|vicinity|would (?:only "
@@ -42,8 +43,7 @@ HEDGE = re.compile(
     r"true)\b|\bgrader\b|"
     r"\bno (?:es|son|hay|puede)\b|\bnão\b|\bnon (?:è|sono|può)\b|\bn'est\b|\bniet\b|\binte\b|\bnie jest\b|değil|"
     r"ليس|नहीं|아닙|아니|ではな|ません|"
-    r"不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!=",
-    re.IGNORECASE,
+    r"不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!="
 )
 _COPULA = re.compile(
     r"(?:\b(?:is|are|was|were|equals|be|becomes|has|have|had|gets|makes|made|earns?|costs?|needs?|"

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.values import Text
 
@@ -125,7 +126,7 @@ def unmarked(text: str) -> Final | Missing:
     return Final(last, False, marker=False)
 
 
-_REFUSAL = re.compile(
+_REFUSAL = Caseless(
     r"\bunable to (?:determine|answer|solve|give|find)|\b(?:i|we) (?:must |have to |would rather |shall "
     r")?(?:decline|refuse|abstain)|"
     r"\b(?:can ?not|can't) (?:be (?:determined|answered|solved|given|known|decided)|answer|determine|solve|"
@@ -134,8 +135,7 @@ _REFUSAL = re.compile(
     r"\b(?:not enough|insufficient) (?:information|data)|\bill[- ]posed|\b(?:i|we) (?:do not|don't) know\b|"
     r"\bi give up\b|"
     r"\bno sé\b|\bje ne sais pas|\bich weiß (?:es )?nicht|\bne peut pas être|\bno se puede|\bkann nicht|lässt "
-    r"sich nicht|不知道|无法|無法|わかりません|解けま|풀 수 없|모르",
-    re.IGNORECASE,
+    r"sich nicht|不知道|无法|無法|わかりません|解けま|풀 수 없|모르"
 )
 _AFTER_ALL = re.compile(
     r"\b(?:but|however|yet|still|nevertheless|after all|though|fortunately|nonetheless|pero|mais|aber|doch|"

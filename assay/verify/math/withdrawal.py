@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import re
+from assay.verify.caseless import Caseless
 
 _THIS = (
     r"(?:this|that|it|the above|(?:the|my|this|that) (?:(?:boxed|final|above|previous|first|given|last|"
@@ -139,7 +139,6 @@ _FOREIGN = (
     r"خطأ|غير صحيح|أسحب|أتراجع|تجاهل|لا يوجد حل|"
     r"ليس|गलत|ग़लत|वापस ले|नज़रअंदाज़|कोई हल नहीं|सही नहीं",
 )
-HARD = re.compile(
-    "|".join([*(p if p.startswith("(?:^") else rf"\b(?:{p})" for p in _ENGLISH), *_FOREIGN]), re.IGNORECASE
-)
-WITHDRAWN = re.compile(rf"(?:{HARD.pattern})|\b(?:{'|'.join(_SOFT)})", re.IGNORECASE)
+_ANYWHERE = "|".join(p if p.startswith("(?:^") else rf"\b(?:{p})" for p in _ENGLISH)
+HARD = Caseless("|".join((_ANYWHERE, *_FOREIGN)))
+WITHDRAWN = Caseless("|".join((_ANYWHERE, *_FOREIGN, rf"\b(?:{'|'.join(_SOFT)})")))
