@@ -126,3 +126,38 @@ def test_a_reference_may_be_a_label_with_its_text() -> None:
         build("verify", "choice")(Task("t", "?", {"answer": "(A) Na", "options": options}, "choice"), "A").passed
         is None
     )
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "the second option", "The second one.", "la segunda", "选B", "正解はBです。", "답은 B입니다", "Paris です。",
+        "A: wrong\nB: right\nC: wrong\nD: wrong",
+        "| City | Right? |\n|---|---|\n| A | ✗ |\n| B | ✓ |\n| C | ✗ |\n| D | ✗ |",
+        "I was torn between A and B, but I settle on B.",
+    ],
+)  # fmt: skip
+def test_spoken_of(response):
+    assert judge("B", response).passed is True
+    assert judge("C", response).passed is False
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Paris is not in this country.", "B is the distractor.", "I would give this question a grade of B.",
+        "A: wrong\nB: wrong\nC: right\nD: wrong", "A: right\nB: right\nC: wrong", "the third option",
+        "I can't give advice such as B (Paris).", "I am torn between A and B.",
+    ],
+)  # fmt: skip
+def test_not_spoken_for(response):
+    assert judge("B", response).passed is False
+
+
+def test_a_surname_or_a_number_in_words_is_its_option():
+    authors = ["Friedrich Schiller", "Johann Wolfgang von Goethe", "Thomas Mann"]
+    for response in ("Goethe", "J. W. von Goethe"):
+        assert judge("B", response, authors).passed is True
+    assert judge("B", "Mann", authors).passed is False
+    assert judge("B", "Wolfgang", authors).passed is False
+    assert judge("C", "seven", ["5", "6", "7"]).passed is True

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify import choice_text
+from assay.verify import choice_spoken, choice_text
 from assay.verify.compare import normalise
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, Fallback, Rule, extract
@@ -19,7 +19,7 @@ from assay.verify.math.conclusion import announced, parted
 from assay.verify.math.context import context_of
 from assay.verify.math.dressing import undress
 from assay.verify.math.offered import left_open
-from assay.verify.math.unmarked import FENCE
+from assay.verify.math.unmarked import FENCE, declined
 from assay.verify.math.verifier import Math
 
 MAX_CHARS = 4000
@@ -83,9 +83,13 @@ class Choice:
             response, answer = self._concluded(response, task.question)
         if answer is None or not answer.strip():
             return Verdict.wrong("no final answer found")
-        if not several and extract(response, self.rules, "none") is None and choice_text.listing(response, labelled):
+        marked = extract(response, self.rules, "none") is not None
+        verdicts = None if several or marked else choice_spoken.judged(response, labelled)
+        if not several and not marked and verdicts is None and choice_text.listing(response, labelled):
             return Verdict.wrong("lists several options")
-        reading = self._read(answer, labelled, several)
+        if not marked and declined(response):
+            return Verdict.wrong("it declines to answer")
+        reading = self._read(answer, labelled, several) if verdicts is None else _Reading(frozenset([verdicts]))
         if (clash := self._followed(answer, response, labelled)) is not None:
             return Verdict.wrong(f"{answer} with the text of {clash}")
         if reading.complaint:
@@ -125,6 +129,9 @@ class Choice:
             return _Reading(bare)
         if self.content and (named := choice_text.named(text, options)):
             return _Reading(named)
+        for spoken in (choice_spoken.position, choice_spoken.unspaced, choice_spoken.by_name):
+            if self.content and (label := spoken(text, options)) is not None:
+                return _Reading(frozenset([label]))
         if self.index is not None and re.fullmatch(r"[0-9]{1,3}", text):
             at = int(text) - self.index
             if 0 <= at < len(options):

@@ -74,14 +74,15 @@ def listed(text: str, options: Mapping[str, str]) -> frozenset[str]:
 
 _NEGATED = re.compile(
     r"(?:\bnot|n't|\bnor|\bnever|\brather than|\bexcept|\bbut|\bbesides|\bexclud\w*|\beliminat\w*|\brul\w* out|"
-    r"\binstead of)"
+    r"\binstead of|\bgrade of|\bmark of|\bscore of|\brating of|\bvitamin)"
     r"(?:\s(?:be|the|an?|answers?|options?|choices?|either))*\s?\(?$",
     re.IGNORECASE,
 )
 _REFUTED = re.compile(
     r"\)?\s?(?:is|are|was|would be|cannot be|can't be|isn't|is not)?\s?"
     r"(?:\b(?:not|n't)\b|"
-    r"(?:in(?:correct|valid)|wrong|false|ruled out|eliminated)\b|(?<=n't)|(?<=cannot be)|(?<=is not))",
+    r"(?:in(?:correct|valid)|wrong|false|ruled out|eliminated|(?:the|an?) (?:\w+ )?(?:distractor|trap|decoy|wrong))\b|"
+    r"(?<=n't)|(?<=cannot be)|(?<=is not))",
     re.IGNORECASE,
 )
 
@@ -120,10 +121,15 @@ _SETTLED = re.compile(
 def settled(text: str, kept: set[str]) -> str | None:
     """Return the label that the last sentence calls the correct one, where earlier ones discuss others."""
     sentence = re.split(r"(?<=[.!?])\s", text)[-1]
-    found = [m[1] for m in _SETTLED.finditer(sentence)]
+    found = [m[1] for m in _SETTLED.finditer(sentence)] or [m[1] for m in _SETTLES.finditer(sentence)][-1:]
     return found[0] if len(found) == 1 and found[0] in kept and not HEDGE.search(sentence) else None
 
 
+_SETTLES = re.compile(
+    r"(?:,\s(?:so|hence|therefore|thus|leaving)(?: only)?|\bsettle (?:on|for)|\bgo(?:ing)? (?:with|for)|"
+    r"\bi (?:choose|pick)|^(?:it|this) must be)\s\(?([A-Z])\)?(?=\W*$|,? because\b|,? since\b)",
+    re.IGNORECASE,
+)
 _VERB = re.compile(r"\s(?:is|was|because|since|and|or|as|must|seems|would|but|not|isn't|are|fits|matches)\b")
 
 
@@ -141,7 +147,11 @@ def contained(text: str, options: Mapping[str, str]) -> frozenset[str]:
             continue
         pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
         matches = list(pattern.finditer(text))
-        if any(not _NEGATED.search(text[max(0, m.start() - 40) : m.start()]) for m in matches):
+        if any(
+            not _NEGATED.search(text[max(0, m.start() - 40) : m.start()])
+            and not _REFUTED.match(text[m.end() : m.end() + 40])
+            for m in matches
+        ):
             found.add(key)
         text = pattern.sub(" ", text)
     return frozenset(found)

@@ -55,6 +55,7 @@ _POLITE = re.compile(
     r"(?:please )?(?:let me know|feel free|happy|glad)\b[^.!?]{0,80}|the check is left as an? [a-z ]{4,24}|"
     r"(?:\(?i )?(?:have )?(?:double-?|re-?)?check(?:ed)? (?:this|it|everything|twice|again|by)\b[^.!?]{0,60}|"
     r"\(?(?:checked|verified) (?:twice|again)|so (?:we are|i am|we're|i'm) done|(?:that|this) is all|"
+    r"i(?:'m| am) (?:about |around |roughly )?(?:9[0-9]|100)\s?% (?:sure|certain|confident)|"
     r"(?:and )?(?:we are|that'?s) all done|验算无误|檢驗無誤|die probe stimmt|q\.? ?e\.? ?d\.?",
     re.IGNORECASE,
 )
@@ -186,9 +187,35 @@ def announced(text: str) -> tuple[str, str] | None:
     return None
 
 
+_CHECK = re.compile(
+    r"(?:^|(?<=[.!。])\s{0,3}|\n)[*_(\s]{0,4}(?:quick |sanity |double[- ])?(?:check|verification|verify(?:ing)?|"
+    r"proof|probe|vérification|"
+    r"comprobación|verificación|verifica|verificação|проверка|検算|验算|檢驗|检验|controle|kontroll?|doğrulama|sprawdzenie)\b"
+    r"[^.\n:：]{0,24}[:：—–]",
+    re.IGNORECASE,
+)
+_FAILED = re.compile(
+    r"≠|\\neq?\b|!=|[?？✗✘❌]|\b(?:not?|n't|never|wrong|incorrect|fail\w*|but|however|error|mistake|instead|oops|"
+    r"wait|so [a-z] =|"
+    r"nicht|falsch|aber|pas|faux|mais|pero|non|ma|не|но|неверно)\b|n't\b|不|错|ない",
+    re.IGNORECASE,
+)
+
+
+def _checked(text: str) -> int | None:
+    """Where a check of the answer begins that ends the text and goes well, ``None`` if there is none."""
+    start = max(len(text) - 1000, 0)
+    match = next(_CHECK.finditer(text, start), None)
+    if match is None or not text[: match.start()].strip() or _FAILED.search(text, match.end()):
+        return None
+    return match.start()
+
+
 def concluded(response: str, question: str, rules: Sequence[str], strict: bool) -> tuple[Final, str] | None:
     """The answer that the last sentence with any content announces, with the response that ends in it."""
     kept, after = parted(response, question)
+    if (check := _checked(kept)) is not None:
+        kept, after = kept[:check].rstrip(), kept[check:] + after
     if after:
         kept = undress(kept)
         final = locate(kept, rules, strict)
@@ -201,5 +228,8 @@ def concluded(response: str, question: str, rules: Sequence[str], strict: bool) 
     said = announced(kept)
     if said is None:
         line = kept.rstrip().rpartition("\n")[2].strip(" *_") if after else ""
+        if check is not None and line:
+            line = _SENTENCES.split(line)[-1].strip()
+            return Final(line, False, after=after, marker=False), kept
         return (Final(line, False, after=after, marker=False), kept) if line and readable(line) else None
     return Final(said[0], False, after=after, marker=False, lead=said[1]), kept

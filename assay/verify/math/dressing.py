@@ -10,9 +10,16 @@ import unicodedata
 # What no reader sees beside HTML's comments: Markdown's, and whole lines of LaTeX's.
 _UNSEEN_LINE = re.compile(r"^\[//\]: ?# .*$|^[ \t]*%.*$", re.MULTILINE)
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(del|s|strike)>[^<]{0,300}</\1>", re.IGNORECASE)
-_HTML = re.compile(r"</?(?:p|b|i|u|em|strong|ins|mark|span|div|code|center|big|h[1-6])>|<br ?/?>", re.IGNORECASE)
+_HTML = re.compile(
+    r"</?(?:p|b|i|u|em|strong|ins|mark|span|div|code|center|big|h[1-6]|html|body|section|article|ul|ol|li|"
+    r"result|final|final[_-]?answer|solution|output|response)>|<br ?/?>",
+    re.IGNORECASE,
+)
+_LOWERED = re.compile(r"<(sub|sup)>([^<>]{1,20})</\1>", re.IGNORECASE)
 _FRAME = re.compile(r"\\(?:underline|displaystyle|textstyle|[lL]arge|LARGE|[hH]uge|bf|bfseries)(?![A-Za-z])")
-_FBOX = re.compile(r"\\fbox\s?(?=\{)")
+_FBOX = re.compile(r"\\(?:fbox|framebox)\s?(?=\{)")
+_ONE_TOKEN = re.compile(r"(\\boxed)\s?([0-9A-Za-z])(?![0-9A-Za-z])")
+"""TeX takes one token where no brace follows."""
 _ROW = re.compile(
     r"^[ \t]*\|[ \t*_]*(?:final )?(?:answer|result)[ \t*_]*\|[ \t]*([^|\n]{1,500}?)[ \t]*\|[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -53,9 +60,16 @@ _PICTURES = re.compile(
 )
 """Tombstones and friendly pictures; crosses and signs of refusal are none."""
 _LEADING = re.compile(r"^[ \t]*(?:[➡👉🎯✅☑✔🏁🔹▶►→⇒⟹∴]\ufe0f?[ \t]*)+(?=\S)", re.MULTILINE)
-_PRICE_END = re.compile(r"(?<=[0-9])/-(?=\W|$)")
+_PRICE_END = re.compile(r"(?<=[0-9])(?:/|\.)[-–](?=\s|$)")
 _FENCE = re.compile(r"\s*```\s*$")
 KEYS = ("final_answer", "answer")
+_CORRECTED = re.compile(r"correct|valid|retract|withdraw|actual|revised|true_answer", re.IGNORECASE)
+_TABLE = re.compile(
+    r"(?:^|\n)[ \t]*\|(?P<head>[^\n]*)\|[ \t]*\n[ \t]*\|[ \t:|-]+\|(?P<rows>(?:[ \t]*\n[ \t]*\|[^\n]*\|)+)\s*$"
+)
+_TOTAL = re.compile(
+    r"(?:final )?(?:answer|result)|(?:grand )?total|sum|solution|ergebnis|resultado|résultat|итого|合计|答案", re.I
+)
 MAX_OBJECT = 4000
 
 
@@ -73,10 +87,11 @@ def undress(response: str) -> str:
         text = _UNSEEN_LINE.sub("", text)
     if "~~" in text or "<" in text:
         text = _HTML.sub("", _STRUCK.sub("", text))
+        text = _LOWERED.sub(lambda m: ("_" if m[1].lower() == "sub" else "^") + f"{{{m[2]}}}", text)
     if "\\" in text:
-        text = _FBOX.sub(r"\\boxed", _FRAME.sub("", text))
+        text = _ONE_TOKEN.sub(r"\1{\2}", _FBOX.sub(r"\\boxed", _FRAME.sub("", text)))
     if "|" in text:
-        text = _ROW.sub(r"Final answer: \1", text)
+        text = _table_end(_ROW.sub(r"Final answer: \1", text))
     if not text.isascii():
         text = _LEADING.sub("", text.translate(_digits()))
     text = _without_end(text)
@@ -94,7 +109,7 @@ def undress(response: str) -> str:
         text = _RESULT.sub(lambda m: "Answer: " + _bullet(text, m[1] or ""), text)
     if "#" in text:
         text = _HEADING.sub("Answer: ", text)
-    if "/-" in text:
+    if "/-" in text or ".-" in text or ".–" in text:
         text = _PRICE_END.sub("", text)
     return _from_json(text)
 
@@ -113,6 +128,21 @@ def _without_end(text: str) -> str:
             text = text[: -len(line)]
         else:
             return text
+
+
+def _table_end(text: str) -> str:
+    """Announce the cell of a final table that is its answer: under "total" or "answer", or the only bold one."""
+    table = _TABLE.search(text[-MAX_OBJECT:])
+    if table is None:
+        return text
+    head = [cell.strip(" \t*_") for cell in table["head"].split("|")]
+    last = [cell.strip() for cell in table["rows"].strip().split("\n")[-1].strip().strip("|").split("|")]
+    named = [k for k, cell in enumerate(head) if _TOTAL.fullmatch(cell)]
+    bold = [k for k, cell in enumerate(last) if cell.startswith("**") and cell.endswith("**")]
+    chosen = named if len(named) == 1 else bold
+    if len(chosen) != 1 or len(last) != len(head) or len(last) < 2:
+        return text
+    return f"{text.rstrip()}\nAnswer: {last[chosen[0]].strip('*')}"
 
 
 def _bullet(text: str, mark: str) -> str:
@@ -146,6 +176,10 @@ def _from_json(text: str) -> str:
         except (ValueError, RecursionError):
             continue
         answers = [found[key] for key in KEYS if key in found]
+        if any(
+            _CORRECTED.search(key) and (value is False or isinstance(value, str | int)) for key, value in found.items()
+        ):
+            answers = [""]  # the object itself says that its answer is wrong, or what it is corrected to
         if len(answers) != 1 or isinstance(answers[0], dict | bool) or answers[0] is None:
             return text
         answer = answers[0] if isinstance(answers[0], str) else json.dumps(answers[0], ensure_ascii=False)

@@ -43,7 +43,7 @@ _TAKEN_BACK = Caseless(
 """What tells that an earlier marked answer is no part of the final one."""
 _DENIED = re.compile(
     r"\W*(?:\w{2,12}ly |in fact |of course )?(?:not|never|neither|no longer|anything but|"
-    r"anything other|other than|n't|different from|unequal|不是|不|nicht|pas|no es)\b",
+    r"anything other|other than|n't|different from|unequal|不是|不|nicht|pas|no es|לא|אינ\w{1,3})\b",
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(

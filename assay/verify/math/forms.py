@@ -12,14 +12,14 @@ from assay.verify.math.words import CHINESE_NUMERAL, NUMBER_WORDS, chinese, numb
 _TRUE = frozenset(
     (
         "yes true verdadero sí si vrai oui wahr ja да правда истина vero sì verdadeiro sim 是 对 對 真 はい 예 네 참 "
-        "نعم हाँ evet doğru tak prawda"
+        "نعم हाँ evet doğru tak prawda верно 正确 正確 正しい richtig"
     ).split()
 )
 _FALSE = frozenset(
     (
         "no false falso faux non falsch nein нет ложь não 否 不 不是 错 錯 假 いいえ 아니요 거짓 لا नहीं hayır yanlış "
         "nie "
-        "fałsz"
+        "fałsz неверно неправда 错误 錯誤 不正确 不正確 正しくない"
     ).split()
 )
 

@@ -30,7 +30,7 @@ MAX_LENGTH = 4000
 """Characters of the longest answer that is read; a longer one can only equal the reference as text."""
 
 _BULLET = re.compile(r"\s*(?:[-*•+–]|[0-9]{1,2}[.)])[ \t]+")
-_EDGES = " \n\t.,;:*`~_"
+_EDGES = " \n\t.,;:*`~_「」『』"
 _EXCLAMATION = re.compile(r"(?<=[^\W\d_]{2})!+$|(?<=\s)!+$")
 _LEAD = re.compile(
     r"(?:(?:is|are|equals?|equal to|be|would be|it is|it's|they are|there are|exactly|approximately|"

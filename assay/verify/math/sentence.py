@@ -48,7 +48,9 @@ HEDGE = Caseless(
 _COPULA = re.compile(
     r"(?:\b(?:is|are|was|were|equals|be|becomes|has|have|had|gets|makes|made|earns?|costs?|needs?|"
     r"takes?|sells|pays|spends?|saves?|total of|gives|to|at(?= [0-9])|es|est|ist|sind|son|"
-    r"sono|é|è)\b|[=≈]|:(?![0-9])|是|为|有|は|равен|равно|составляет)\s*",
+    r"sono|é|è|são|font|fait|vaut|valent|vale|valen|tiene|tienen|jest|będzie|är|har|blir|hat|haben|ergibt|macht|là|"
+    r"adalah|ada|είναι|έχει|uguale a|equivale a|fa|fanno|dá|geeft|будет|имеет|это|є|має|je|má)\b|"
+    r"[=≈]|:(?![0-9])|是|为|有|は|равен|равно|составляет)\s*",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(

@@ -78,6 +78,40 @@ def in_digits(text: str) -> str:
     return _RUN.sub(written, _ARTICLE_RUN.sub("one ", text))
 
 
+_ARTICLES = frozenset(
+    ("a", "an", "un", "une", "uno", "una", "ein", "eine", "eins", "um", "uma", "een", "en", "et", "один", "одна",
+     "одно", "jeden", "o", "i", "one", "once", "six")
+)  # fmt: skip
+"""Number words that are articles, or another word, as often as a number."""
+
+
+def number_in_digits(text: str) -> str | None:
+    """Return ``text`` with its one number word of any language in digits, ``None`` if it has none or several."""
+    words = list(_WORDS.finditer(text))
+    found: list[tuple[int, int, str]] = []
+    place = 0
+    while place < len(words):
+        for last in range(min(place + 5, len(words)), place, -1):
+            start, end = words[place].start(), words[last - 1].end()
+            said = text[start:end]
+            if last == place + 1 and said.casefold() in _ARTICLES:
+                continue
+            value = number_words(said)
+            if value is not None:
+                found.append((start, end, str(value)))
+                place = last
+                break
+        else:
+            place += 1
+    if len(found) != 1:
+        return None
+    start, end, digits = found[0]
+    return f"{text[:start]}{digits}{text[end:]}"
+
+
+_WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
 def spoken(text: str) -> str | None:
     """Return the formula that ``text`` says in words, ``None`` if it holds other words or says none."""
     if len(text) > MAX_SPOKEN:

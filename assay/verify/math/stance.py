@@ -88,6 +88,14 @@ _DENIED_VALUE = re.compile(
     r"(?:\b(?:cannot be|can't be|is not|isn't|must not be|not equal to|is different from)\s|≠|\\neq?(?![a-z])|!=)"
     r"\s*\$?(-?[0-9][0-9.,/]*)(?![^\W_])"
 )
+_NARROWED = re.compile(
+    r"\b(?:keep|retain|take|choose|accept|leav(?:es|ing)|left with|gives) only\s+"
+    r"\$?((?:[A-Za-z]\s?=\s?)?-?[0-9][0-9./]*)\$?|"
+    r"\bonly\s+\$?((?:[A-Za-z]\s?=\s?)?-?[0-9][0-9./]*)\$?\s"
+    r"(?:is (?:valid|possible|admissible|acceptable|allowed|left|a solution)|remains|works|survives|counts)\b",
+    re.IGNORECASE,
+)
+"""What leaves one of several answers."""
 _RESTATED = re.compile(
     r"\b(?:that is|i\.e\.|in other words|or rather|i mean),?\s+\$?(-?[0-9][0-9.,/]*)\$?\W*$", re.IGNORECASE
 )
@@ -169,6 +177,9 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     denied = any(agrees(match[1].rstrip(".,")) for match in _DENIED_VALUE.finditer(after))
     if denied and not _DENIED_VALUE.search(reference):
         return "the answer is denied"
+    narrowed = _NARROWED.search(f"{said} {after[:300]}")
+    if narrowed is not None and not agrees(next(filter(None, narrowed.groups())).rstrip(".,")):
+        return "it goes on to another answer"
     restated = _RESTATED.search(said)
     if restated is not None and not agrees(restated[1].rstrip(".,")):
         return "it goes on to another answer"
@@ -216,6 +227,8 @@ def _withdrawn(text: str, agrees: Callable[[str], bool]) -> str | None:
 def _withdrawn_inside(said: str, reference: str, agrees: Callable[[str], bool]) -> str | None:
     """``<answer>5. No, this is wrong.</answer>``"""
     match = HARD.search(said) if _WORD.search(said) else None
-    if match is None or match.start() < 1 or match.group().casefold() in reference.casefold() or agrees(said):
+    if match is None or match.start() < 1 or match.group().casefold() in reference.casefold():
+        return None
+    if agrees("no solution") or agrees(said[match.start() :]):
         return None
     return _withdrawn(said[match.start() :], agrees)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from assay.verify.caseless import Caseless
 from assay.verify.math.read import MAX_LENGTH, read
+from assay.verify.math.units import lookup
 from assay.verify.math.values import Text
 
 
@@ -48,6 +49,11 @@ _CLOSER = re.compile(
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z0-9])|(?<=[。！？])|\n+")
 FENCE = re.compile(r"^[ \t]*```[a-z]{0,12}[ \t]*$", re.MULTILINE)
+_PROGRAM = re.compile(
+    r"```(?:python|py|js|javascript|ts|c|cpp|c\+\+|java|go|rust|lean|sql|bash|sh|ruby|r|matlab|julia)\b"
+    r"(?:(?!```)[\s\S]){0,4000}(?:```)?\s*\Z",
+    re.IGNORECASE,
+)
 _CODE = re.compile(
     r"^\s*(?:def|return|import|print|exec|eval|while|for|if|let|var|const)\b.*[(:;=]|\breturn\s|print\(|"
     r"exec\(|;\s*$|==|\blambda\b"
@@ -76,6 +82,7 @@ _DISPLAY = re.compile(
     r")[\s.]*$",
     re.DOTALL,
 )
+_UNIT_BEHIND = re.compile(r"(?:\$\$|\\\])\s{0,4}([A-Za-z]{1,14})\.?\s*\Z")
 _MATRIX = re.compile(
     r"((?:-?\s?(?:\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\(?-?[0-9]{1,9}(?:/[0-9]{1,9})?\)?)\s?(?:\\cdot|"
     r"\\times|\*)?\s?)?"
@@ -88,6 +95,8 @@ def unmarked(text: str) -> Final | Missing:
     # GSM8K's calculator notes, "9*2=$<<9*2=18>>18".
     text = _CALCULATOR.sub("", text).rstrip() if "<<" in text else text.rstrip()
     if "```" in text:
+        if _PROGRAM.search(text) is not None:
+            return Missing("it ends in code")
         text = FENCE.sub("", text).rstrip()
     if _UNCLOSED_THINK.search(text) and not re.search(r"</think(?:ing)?>", text):
         return Missing("the thinking does not end")
@@ -96,10 +105,16 @@ def unmarked(text: str) -> Final | Missing:
     # "So the number is 5!" is no factorial.
     tail = re.sub(r"([A-Za-z] [0-9]{1,20})!+$", r"\1", text[-4000:])
     display = _DISPLAY.search(tail) or (_MATRIX.search(tail) if "\\end{" in tail[-40:] else None)
+    if display is None and (unit := _UNIT_BEHIND.search(tail)) is not None and lookup(unit[1]) is not None:
+        display = _DISPLAY.search(tail[: unit.start(1)])  # "$$t = 2$$ hours."
     if display is not None:
         return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False, display=True)
+    if _GREETING.match(tail) is not None and not any(map(str.isdigit, tail)):
+        return Missing("it greets")
     if _REFUSAL.search(tail[-500:]) and (refused := _refused(tail[-500:])):
         return refused
+    if (block := _ITEMS.search(tail)) is not None and whole(block.group()):
+        return Final(block.group().strip(), False, marker=False)
     lines = tail.rpartition("\n")[2].strip()
     if (meant := contrasted(lines)) is not None:
         return Final(meant, False, marker=False)
@@ -126,11 +141,16 @@ def unmarked(text: str) -> Final | Missing:
     return Final(last, False, marker=False)
 
 
+_ITEMS = re.compile(
+    r"(?:\A|(?<=:\n)|(?<=:\n\n))(?:[ \t]{0,4}(?:[-*•]|[0-9]{1,2}[.)])[ \t]+\S[^\n]{0,60}\n){1,40}"
+    r"[ \t]{0,4}(?:[-*•]|[0-9]{1,2}[.)])[ \t]+\S[^\n]{0,60}\s*\Z"
+)
+"""A list with bullets or numbers that is the whole text, or follows a colon."""
 _REFUSAL = Caseless(
     r"\bunable to (?:determine|answer|solve|give|find)|\b(?:i|we) (?:must |have to |would rather |shall "
     r")?(?:decline|refuse|abstain)|"
-    r"\b(?:can ?not|can't) (?:be (?:determined|answered|solved|given|known|decided)|answer|determine|solve|"
-    r"give an answer)|"
+    r"\b(?:can ?not|can't) (?:be (?:determined|answered|solved|given|known|decided)|answer|determine|solve|confirm|"
+    r"(?:give|provide|offer|make) (?:you )?(?:an? |any )?(?:\w+ )?(?:answer|diagnosis|advice|opinion))|"
     r"\bno (?:answer can|such answer|answer is possible)|\bthere is no (?:right |correct |single |definite )?answer|"
     r"\b(?:not enough|insufficient) (?:information|data)|\bill[- ]posed|\b(?:i|we) (?:do not|don't) know\b|"
     r"\bi give up\b|"
@@ -142,6 +162,18 @@ _AFTER_ALL = re.compile(
     r"jedoch|но|但|可是|しかし|하지만)\b|但|不过",
     re.IGNORECASE,
 )
+
+
+_GREETING = re.compile(
+    r"\W*(?:hello|hi|hey|welcome|greetings)\b[!,. ]+(?:there|i'?m|i am|i'd|how|thanks?|nice|let|what|please|today|"
+    r"my name)\b",
+    re.IGNORECASE,
+)
+
+
+def declined(text: str) -> bool:
+    """Say whether a response declines to answer and does not go on with a "but"."""
+    return _REFUSAL.search(text[-500:]) is not None and _refused(text[-500:]) is not None
 
 
 def _refused(tail: str) -> Missing | None:
@@ -184,15 +216,20 @@ def _stated(line: str) -> Final | None:
 def contrasted(text: str) -> str | None:
     """Return ``541`` of ``not 540 but 541`` and of ``isn't 540; it is 541``, ``None`` if it says nothing like it."""
     match = _CONTRASTED.fullmatch(text.strip()) if _NEGATIVE.search(text) else None
-    return match[1] if match is not None and whole(match[1]) else None
+    meant = None if match is None else match[1] or match[2]
+    return meant if meant is not None and whole(meant) else None
 
 
-_NEGATIVE = re.compile(r"not|n't|nicht|no es|pas\b|non è|não|не\b|nie|inte|değil|不|并非")
+_NEGATIVE = re.compile(r"no|n't|nicht|pas\b|não|не\b|nie|inte|ikke|不|并非|なく|아니라", re.IGNORECASE)
 _CONTRASTED = re.compile(
-    r"[^.;]{0,60}?(?:\b(?:not|\w+n't|nicht|no es|n'est pas|pas|non è|não é|не|nie|niet|inte)\b|不是|"
+    r"[^.;]{0,60}?(?:\b(?:not|\w+n't|nicht|no (?:es|son)|no|n'est pas|pas|non (?:è|sono)|"
+    r"não (?:é|são)|não|не|nie|niet|inte|ikke)\b|不是|"
     r"并非)\s?(?:\$[^$]{1,80}\$|[^\s,;，]{1,40})(?:,? but(?: rather)?|[;,] (?:rather|it(?:'s| is)|but it is)|"
-    r",? (?:sondern|sino|mais|bensì|ma|mas|а|ale|lecz|maar|utan)|"
-    r"[，,]\s?而是)\s?(\$[^$]{1,80}\$|[^\s,;]{1,40}?)[.!。]?",
+    r",? (?:sondern|sino(?: (?:es|son))?|mais|bensì|ma|mas|а|ale|lecz|maar|utan|men)|"
+    r"[;,] (?:c'est|ce sont|(?:es|das) (?:ist|sind)|è|sono|é|são|es|son|это|det är)|"
+    r"[，,]\s?而?是)\s?(\$[^$]{1,80}\$|[^\s,;]{1,40}?(?:\s[^\W\d_]{2,12})?)[.!。]?|"
+    r"[^.;。]{0,40}?[^\s,、]{1,30}(?:ではなく|じゃなくて?|이 아니라|가 아니라)[、,\s]?([^\s,、]{1,30}?)"
+    r"(?:です|입니다|だ)?[.!。]?",
     re.IGNORECASE,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from assay.types import Task, Verdict
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
+from assay.verify.math.chain import unchained
 from assay.verify.math.conclusion import concluded
 from assay.verify.math.context import Context, context_of
 from assay.verify.math.contradicted import contradicted, unit_beside
@@ -30,7 +32,7 @@ from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.sentence import hedged, readable
 from assay.verify.math.stance import uncommitted
 from assay.verify.math.values import Choice, Items, Residue, Sign, Text, Truth
-from assay.verify.math.within import another_option, in_sentence, pending
+from assay.verify.math.within import another_option, in_sentence, pending, says_first
 
 WORKERS = Workers("assay.verify.math.symbolic")
 _HEAVY = re.compile(
@@ -108,8 +110,10 @@ class Math:
 
     def _verdict(self, task: Task, accepted: tuple[str, ...], final: Final, response: str) -> Verdict:
         context = context_of(task.question, self.digits, self.form)
-        if not final.marker and _echoes(response, task):
+        if not final.marker and (_echoes(response, task) or _copies(final.text, task.question, accepted)):
             return Verdict.wrong("it repeats the question")
+        if not final.marker and (said := says_first(response)) is not None and said in read(accepted[0])[:1]:
+            final = replace(final, text=response.strip())  # "False. A counterexample is 2."
         failure = ""
         named = final.framed and any(map(str.isalpha, final.after[:40]))
         behind = unit_beside("", final.text, final.after) if named else None
@@ -137,7 +141,7 @@ class Math:
             and matches(reference, ", ".join(final.marked), context)
         ):
             return True
-        text = final.text
+        text = final.text if (listed := unchained(final.text, context)) is None else listed
         wanted, found = pieces(reference), pieces(text)
         if wanted is not None:
             found = spoken_pieces(text) if found is None else found
@@ -274,6 +278,28 @@ def _echoes(response: str, task: Task) -> bool:
         return True
     sentences = re.split(r"(?<=[.!?])\s+", asked)
     return any(len(s.split()) >= 5 and s.rstrip(" .?!") in last for s in sentences)
+
+
+def _copies(text: str, question: str, accepted: tuple[str, ...]) -> bool:
+    """Say whether an unmarked answer is a formula of the question, written alike, and no reference is."""
+    if len(text) > 200 or len(question) > 20_000 or _OPERATOR.search(text) is None:
+        return False
+    said = _signature(text)
+    return (
+        len(said) >= 6
+        and said in _signature(question)
+        and not any(_signature(reference).endswith(said) for reference in accepted)
+    )
+
+
+_OPERATOR = re.compile(r"[-+*/^·×÷√²³⁴⁵⁶⁷⁸⁹]|\\(?:[dt]?frac|cdot|times|sqrt)")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+
+
+def _signature(text: str) -> str:
+    """The letters, digits and signs of a formula, without commands, brackets and blanks."""
+    bare = unicodedata.normalize("NFKC", _COMMAND.sub(" ", text)).replace("−", "-")
+    return "".join(c for c in bare if c.isalnum() or c in "+-=")
 
 
 __all__ = ["Math", "plain", "references"]

@@ -78,6 +78,8 @@ _ENGLISH = (
     r"unable to|insufficient information|not enough (?:information|data)|(?:answer|result|problem|question|it|"
     r"value|solution) (?:is|be|remains) (?:unsolvable|unknown|undetermined|ill[- ]posed|"
     r"unclear|undecided)",
+    r"(?:it|this|that|the (?:check|verification|proof|test)) fail(?:s|ed)\b",
+    r"(?:so|hence|thus|therefore),? (?:there (?:is|exists) )?no (?:\w+ ){1,2}exists?\b",
     r"the (?:problem|equation|question|exercise|task|system) (?:actually |really |in fact )?(?:has|have|admits) no\b",
     r"(?:^|[.!?;:]\s+)(?:\W*(?:actually|so|in fact|no|hence|therefore|but|however|i think|"
     r"i say),? )?(?:that )?there (?:is|are) no "

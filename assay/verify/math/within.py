@@ -12,7 +12,7 @@ from assay.verify.math.final import Final
 from assay.verify.math.forms import truth, words_of
 from assay.verify.math.read import read
 from assay.verify.math.sentence import candidates, hedged, last_result, readable
-from assay.verify.math.spoken import in_digits
+from assay.verify.math.spoken import in_digits, number_in_digits
 from assay.verify.math.values import Choice, Items, RealSet, Relation, Scalar, Sign, Text, Truth
 
 
@@ -71,6 +71,8 @@ def _value(reference: str, several: bool, final: Final, context: Context) -> boo
         written = in_digits(text)
         if len(re.findall("[0-9]+", written)) == 1:
             return _value(reference, several, replace(final, text=written), context)
+    if len(text) <= 200 and not any(map(str.isdigit, text)) and (digits := number_in_digits(text)) is not None:
+        return _value(reference, several, replace(final, text=digits), context)
     if hedged(text) and not several:
         # Doubts in front of "... = 12 eggs" are not about the 12.
         result = None if final.marker else last_result(text)
@@ -103,11 +105,24 @@ def _truth(kind: Truth, text: str) -> bool:
     if said != {kind.value} or _JUDGING.search(text) or _OFFERED.search(text):
         return False
     if truth(words[0]) is not None:
-        return True
+        return _EMPTY_HANDED.match(text) is None
     ending = _IS.search(text)
     return ending is not None and truth(ending[1]) == kind and not re.search(r"\bnot\b|n't\b", text)
 
 
+_FIRST_WORD = re.compile(r"\W{0,4}([^\W\d_]{2,12})[*_]{0,2}(?:[.,;!。，]|\s?[–—]|\s-\s)")
+
+
+def says_first(response: str) -> Truth | None:
+    """Return the truth value that a short response begins with: ``False. A counterexample is 2.``"""
+    word = _FIRST_WORD.match(response) if len(response) <= 400 else None
+    return None if word is None else truth(word[1])
+
+
+_EMPTY_HANDED = re.compile(
+    r"\W*no (?:idea|clue|answer|comment|problem|way|guess|thanks|thank|worries|solution|information|one|time|reply)\b",
+    re.IGNORECASE,
+)
 _OFFERED = re.compile(
     r"\b(?:or|either|maybe|perhaps|possibly|alternatively|not sure|unsure|could|might)\b", re.IGNORECASE
 )
