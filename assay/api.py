@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from assay.config import RunConfig, load_config, table
 from assay.errors import UsageError
@@ -144,6 +144,9 @@ def evaluate(
     threshold: float | None = None,
     by: Sequence[str] = (),
     workers: int | None = None,
+    chain_votes: int = 3,
+    chain_rule: Literal["any", "majority", "all"] = "majority",
+    chain_every: bool = False,
 ) -> Evaluation:
     """Measure a model on held-out tasks, or samples that are there already.
 
@@ -156,7 +159,9 @@ def evaluate(
         quiet: show no progress.
         out: folder that keeps every sample as it comes; an evaluation that was stopped goes on where it was.
         scorer: gives each response a confidence; the model's own unless given, ``"none"`` for no confidence.
-        chain: a scorer of the reasoning, for CoT-pass@k.
+        chain: judges the reasoning, for CoT-pass@k: ``"judge"``, ``openai:MODEL@URL`` or a scorer.
+        chain_votes, chain_rule: opinions of that judge about each chain, and how many of them must call it sound.
+        chain_every: ask it about responses with a wrong answer too.
         equal: when two answers are one: ``same``, ``exact`` or ``verifier``.
         verifier: judges in place of the one that each task's kind names; a file that does not say what is right needs
             one.
@@ -172,7 +177,8 @@ def evaluate(
     from assay.evaluate.source import Options
 
     options = Options(
-        samples, scorer, chain, equal, verifier, dict(fields or {}), reference, threshold, tuple(by), workers
-    )
+        samples, scorer, chain, equal, verifier, dict(fields or {}), reference, threshold, tuple(by), workers,
+        chain_votes, chain_rule, chain_every,
+    )  # fmt: skip
     found, about = run(str(target), overrides, options, None if out is None else Path(out), Reporter(quiet))
     return Evaluation("evaluation", int(about["step"]), tuple(found))

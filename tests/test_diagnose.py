@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +25,14 @@ from assay.errors import UsageError
 from assay.evaluate.ablation import Aid, aided, aided_rates, aids
 from assay.evaluate.answers import answers_of
 from assay.evaluate.change_spectrum import change_spectrum
-from assay.evaluate.checkpoints import diagnose_names, target_of
+from assay.evaluate.checkpoints import diagnose_names
 from assay.evaluate.diagnosis import diagnose
 from assay.evaluate.evaluation import Evaluation, evaluate
 from assay.evaluate.folder import EvaluationFolder
 from assay.evaluate.paired import change, paired_samples
 from assay.evaluate.readings import Kept, read_models
 from assay.evaluate.sample import Sample
+from assay.evaluate.target import resolve
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.report.diagnosis import rows, table
@@ -362,6 +364,27 @@ def test_two_checkpoints_from_one_command(trained: Path, tmp_path: Path, capsys:
         assert again[key] == record[key]
 
 
+def test_a_checkpoint_is_a_model_of_its_own(trained: Path, tmp_path: Path) -> None:
+    first, *_, last = sorted((trained / "checkpoints").iterdir())
+    early, late, whole = resolve(str(first)), resolve(str(last)), resolve(str(trained))
+    assert (whole.folder, whole.step, whole.weights) == (late.folder, late.step, late.weights)
+    assert early.weights != late.weights and early.trained and not resolve("nano").trained
+    stage, _, step = first.name.partition("-")
+    assert early.step == (int(step) if stage == "rl" else 0)
+    assert early.config.tasks == whole.config.tasks
+    here, there = (dict(t.load().model.state_dict()) for t in (early, late))
+    assert any(not torch.equal(here[name], there[name]) for name in here)
+    copy = Path(shutil.copytree(first, tmp_path / "mine"))
+    assert resolve(str(copy)).weights == early.weights and resolve(str(copy)).step == 0
+    # What the checkpoint says of its files is held against what there is.
+    [*_, missing] = sorted(p for p in (copy / "policy").iterdir() if p.suffix == ".safetensors")
+    missing.unlink()
+    with pytest.raises(UsageError, match="not whole"):
+        resolve(str(copy))
+    with pytest.raises(UsageError, match="is an endpoint"):
+        resolve("openai:m@http://localhost:1/v1").load()
+
+
 def test_what_cannot_be_compared_is_said(trained: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     evaluation("x", {"t": [True]}).to_parquet(path)
@@ -378,7 +401,7 @@ def test_what_cannot_be_compared_is_said(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--tasks"):
         diagnose_names("nano", "nano")
     with pytest.raises(UsageError, match="recipe"):
-        target_of("quickstart.toml")
+        diagnose_names("quickstart.toml", "nano")
     with pytest.raises(UsageError, match="samples of 1 or more"):
         diagnose_names(str(trained), str(trained), samples=0)
 

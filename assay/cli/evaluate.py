@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -25,6 +25,9 @@ def evaluate(
     by: str | None = None,
     scorer: str | None = None,
     chain: str | None = None,
+    chain_votes: int = 3,
+    chain_rule: Literal["any", "majority", "all"] = "majority",
+    chain_every: bool = False,
     equal: str = "same",
     verifier: str | None = None,
     reference: str | None = None,
@@ -45,9 +48,9 @@ def evaluate(
     assay eval samples.jsonl --verifier math --reference answer
 
     Args:
-        target: a run folder, a recipe, a model (hub id, folder, GGUF file, openai:MODEL@http://host/v1), a file of
-            samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a finished one is measured again, a stopped
-            one goes on.
+        target: a run folder, a checkpoint in one, a recipe, a model (hub id, folder, GGUF file,
+            openai:MODEL@http://host/v1), a file of samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a
+            finished one is measured again, a stopped one goes on.
         overrides: changes to a model's configuration, e.g. tasks.source=countdown tasks.eval_size=200.
         samples: responses per task; evaluate.samples of the configuration unless given.
         out: folder to keep the evaluation in: samples as they come, and results. A name that ends in .parquet gets the
@@ -57,7 +60,12 @@ def evaluate(
             difficulty and the like unless given.
         scorer: gives each response a confidence, for best-of-n and calibration: confidence (the model's own), judge,
             none, path/to/file.py:function.
-        chain: a scorer of the reasoning, for CoT-pass@k.
+        chain: who judges the reasoning, for CoT-pass@k: judge (the model itself), openai:MODEL@http://host/v1, or a
+            scorer as above, which calls it right with more than one half.
+        chain_votes: opinions of the judge about each chain of a right answer.
+        chain_rule: how they are settled; pass@k by each rule is measured beside it. An opinion that cannot be read is
+            an abstention and does not count.
+        chain_every: have the chains of wrong answers judged too.
         equal: when two answers are one vote: same (text or number), exact, or verifier.
         verifier: judges in place of the one of each task's kind; a file of samples without verdicts needs one.
         reference: of a file of samples: the field with the reference, or a file of tasks that have them.
@@ -74,6 +82,7 @@ def evaluate(
         from assay.cli.strategies import command
 
         return command(target, overrides, strategy, budgets, out, as_json)
+    from assay.engines.openai.costs import Usage
     from assay.evaluate.evaluation import Evaluation
     from assay.evaluate.folder import is_folder
     from assay.evaluate.results import results
@@ -84,7 +93,8 @@ def evaluate(
     single = out is not None and out.suffix == ".parquet"
     names = () if by is None else tuple(name for name in by.split(",") if name)
     options = Options(
-        *(samples, scorer, chain, equal, verifier, _mapping(fields), reference, threshold, names, workers)
+        *(samples, scorer, chain, equal, verifier, _mapping(fields), reference, threshold, names, workers),
+        *(chain_votes, chain_rule, chain_every),
     )
     found, about = run(target, overrides, options, None if single else out, Reporter(as_json))
     if single:
@@ -107,6 +117,8 @@ def evaluate(
                 f"{len(unjudged)} of {len(found)} samples could not be judged"
                 + (f"; the first: {reason}" if reason else "")
             )
+        for part, usage in document.get("usage", {}).items():
+            print(f"{part}: {Usage(**usage)}")
         print("".join(f"{path}\n" for path in written), end="")
     return 0
 

@@ -76,7 +76,7 @@ def figures(record: Mapping[str, Any]) -> list[Figure]:
         Figure(
             "profile",
             "Performance profile",
-            "Share of runs with a score above each value, with its pointwise 95% bootstrap interval." + left,
+            "Share of runs with a score above each value, with its pointwise 95% interval." + left,
             _drawn(lines(record["profile"], 100), "score above, %"),
             key,
         ),

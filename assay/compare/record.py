@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.compare.statistics import LEVEL, Decision, decide
+from assay.compare.statistics import BOUNDS, LEVEL, Decision, decide
 from assay.errors import RunError
-from assay.evaluate.aggregate import interval, profile
+from assay.evaluate.aggregate import interval
+from assay.evaluate.profiles import profile
 
 SCHEMA = "assay.compare/1"
 THRESHOLDS = [i / 100 for i in range(101)]
@@ -110,7 +111,8 @@ def _curves(plan: Mapping[str, Any], unit: str, spent: Mapping[str, Sequence[Run
     out: dict[str, Any] = {"x": ends.tolist()}
     for method in spent:
         found = [
-            interval(scores(method, lambda r, x=x: _at(r["curve"], unit, x)), "iqm", resamples=RESAMPLES) for x in ends
+            interval(scores(method, lambda r, x=x: _at(r["curve"], unit, x)), "iqm", resamples=RESAMPLES, bounds=BOUNDS)
+            for x in ends
         ]
         out[method] = {key: [getattr(i, key) for i in found] for key in ("value", "low", "high")}
     return out
@@ -125,7 +127,7 @@ def _profile(final: Mapping[str, Scores]) -> dict[str, Any]:
     """The share of runs with a score above each threshold."""
     out: dict[str, Any] = {"x": THRESHOLDS}
     for method, x in final.items():
-        value, low, high = profile(x, THRESHOLDS, resamples=RESAMPLES)
+        value, low, high = profile(x, THRESHOLDS)
         out[method] = {"value": value.tolist(), "low": low.tolist(), "high": high.tolist()}
     return out
 
@@ -138,7 +140,7 @@ def _pass_at(spent: Mapping[str, Sequence[Run]], methods: Sequence[str], scores:
     for method in methods:
         found = [
             interval(scores(method, lambda r, k=k: {int(i): v for i, v in r["pass_at"].items()}[k]), "iqm",
-                     resamples=RESAMPLES)
+                     resamples=RESAMPLES, bounds=BOUNDS)
             for k in sorted(ks)
         ]  # fmt: skip
         out[method] = {key: [getattr(i, key) for i in found] for key in ("value", "low", "high")}

@@ -6,9 +6,8 @@ The rule. Two methods are told apart iff both of these say so:
    methods, at 5%;
 2. the 95% bootstrap intervals of their interquartile means, which the table shows, do not overlap.
 
-A method wins iff it is told apart from every other one, and is better than it. Bootstrap intervals from a handful of
-seeds are too narrow, so that the second rule alone would call winners too often; the first keeps the rate at which any
-pair of equal methods is told apart at 5% or less.
+A method wins iff it is told apart from every other one, and is better than it. The second rule knows nothing of how
+many pairs there are; the first keeps the rate at which any pair of equal methods is told apart at 5% or less.
 """
 
 from __future__ import annotations
@@ -22,13 +21,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.evaluate.aggregate import interval, probability_of_improvement
+from assay.evaluate.aggregate import interval
 from assay.evaluate.intervals import Interval
 from assay.evaluate.power import Spread, holm, needed
+from assay.evaluate.profiles import probability_of_improvement
 from assay.lab.paired import Effect, paired_effect
 
 Scores = NDArray[np.float64]
 LEVEL, POWER, MOST_SEEDS = 0.05, 0.8, 1000
+BOUNDS = (0.0, 1.0)
+"""Of a score: it is a share of right responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +97,15 @@ def decide(scores: Mapping[str, Scores], step: float = 0.0, resamples: int = 10_
     """Compare methods by the rule at the top of this module.
 
     Args:
-        scores: per method ``(seeds, tasks)``, in the same order of seeds and tasks; two or more methods and seeds.
+        scores: per method ``(seeds, tasks)`` of scores in [0, 1], in the same order of seeds and tasks; two or more
+            methods and seeds.
         step: distance of neighbouring scores, see :func:`paired_test`.
         resamples: of the bootstrap.
 
     Raises:
         UsageError: fewer than two seeds.
     """
-    iqm = {m: interval(x, "iqm", resamples=resamples, seed=i) for i, (m, x) in enumerate(scores.items())}
+    iqm = {m: interval(x, "iqm", resamples=resamples, bounds=BOUNDS, seed=i) for i, (m, x) in enumerate(scores.items())}
     names = list(itertools.combinations(scores, 2))
     tests = [paired_test(scores[a].mean(1), scores[b].mean(1), step) for a, b in names]
     adjusted = holm([p for _, p in tests]).tolist()
@@ -113,7 +116,7 @@ def decide(scores: Mapping[str, Scores], step: float = 0.0, resamples: int = 10_
         # The mean and the interquartile mean may disagree on who is ahead; then nobody is.
         agree = (iqm[a].value - iqm[b].value) * effect.value > 0
         told = q < LEVEL and not overlap and agree
-        chance = probability_of_improvement(scores[a], scores[b], resamples=min(resamples, 2000))
+        chance = probability_of_improvement(scores[a], scores[b])
         verdict: Literal["better", "worse", "not told apart"] = "not told apart"
         if told:
             verdict = "better" if effect.value > 0 else "worse"

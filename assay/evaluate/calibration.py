@@ -36,9 +36,14 @@ def expected_calibration_error(
         order = np.argsort(p, kind="stable")
         parts = [part for part in np.array_split(order, bins) if len(part)]
     else:
-        which = np.clip(np.ceil(p * bins).astype(int) - 1, 0, bins - 1)
+        which = bin_of(p, bins)
         parts = [np.flatnonzero(which == b) for b in np.unique(which)]
     return float(sum(len(part) / len(p) * abs(y[part].mean() - p[part].mean()) for part in parts))
+
+
+def bin_of(confidence: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """Return the number of the bin of equal width, (low, high], that each confidence in [0, 1] is in."""
+    return np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
 def brier(confidence: ArrayLike, right: ArrayLike) -> float:

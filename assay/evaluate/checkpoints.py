@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.evaluate.diagnosis import Diagnosis, diagnose
 from assay.evaluate.evaluation import Evaluation
+from assay.evaluate.target import Target, resolve
 
 if TYPE_CHECKING:
     from assay.config import RunConfig
@@ -17,53 +17,6 @@ if TYPE_CHECKING:
     from assay.policies.causal_lm import CausalLM
 
 SAMPLES = ".parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A model that a user named.
-
-    Attributes:
-        name: as given.
-        config: of the run it is from, or one that names the model alone.
-        weights: folder to take the weights from; those of ``config.model`` otherwise.
-        trained: whether ``config`` is a run's, and so says what tasks there are.
-    """
-
-    name: str
-    config: RunConfig
-    weights: Path | None
-    trained: bool
-
-    def load(self) -> CausalLM:
-        from assay.policies.causal_lm import CausalLM
-
-        policy = CausalLM.load(self.config.model, self.config.seed)
-        if self.weights is not None:
-            policy.load_weights(self.weights)
-        return policy
-
-
-def target_of(name: str, overrides: Sequence[str] = ()) -> Target:
-    """Find what a name stands for: a run folder (its last checkpoint), a checkpoint of one, or any model.
-
-    Args:
-        name: a path, or a hub id.
-        overrides: changes to its configuration, ``a.b.c=value`` each.
-
-    Raises:
-        UsageError: a run without a checkpoint, or an override that does not fit.
-    """
-    from assay.config import load_config
-    from assay.training.run_folder import last_checkpoint
-
-    path = Path(name)
-    if (path / "config.toml").is_file():
-        folder = path if (path / "policy").is_dir() else last_checkpoint(path)[2]
-        return Target(name, load_config(path / "config.toml", overrides), folder / "policy", True)
-    if path.suffix == ".toml":
-        raise UsageError(f"{name} is a recipe, which has no weights; name a run folder, a checkpoint or a model")
-    return Target(name, load_config({"model": {"source": name}}, overrides), None, False)
 
 
 def diagnose_names(
@@ -142,7 +95,10 @@ def _models(
         raise UsageError(
             f"a diagnosis needs samples of 1 or more and aid samples of 0 or more, got {samples} and {aid_samples}"
         )
-    first, second = target_of(before, overrides), target_of(after, overrides)
+    for name in (before, after):
+        if Path(name).suffix == ".toml":
+            raise UsageError(f"{name} is a recipe, which has no weights; name a run folder, a checkpoint or a model")
+    first, second = resolve(before, overrides), resolve(after, overrides)
     config = _asking(first, second, tasks, overrides)
     _stream, asked = task_split(config)
     verifier = make_verifier(config)

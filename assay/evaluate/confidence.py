@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.evaluate.calibration import auroc, brier, expected_calibration_error, selective
-from assay.evaluate.intervals import Interval, ratio_interval
+from assay.evaluate.calibration import auroc, brier, selective
+from assay.evaluate.calibration_interval import calibration_interval
+from assay.evaluate.intervals import Interval, ratio_interval, score_interval, trials_of
 from assay.evaluate.sample import Sample
 
 BARS = (0.5, 0.75, 0.9)
@@ -43,19 +44,18 @@ def confidence_measures(rows: Sequence[Sequence[Sample]]) -> Iterator[tuple[str,
     names = ["auroc"] if 0 < right.sum() < len(right) else []
     names += ["aurc", *(f"accuracy@{share:.0%}" for share in ANSWERED)]
     probable = bool(every.min() >= 0 and every.max() <= 1)
-    names += ["ece"] if probable else []
 
     def statistics(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[float]:
         curve = selective(a, b)
         last = [max(0, int(np.ceil(share * len(a) - 1e-9)) - 1) for share in ANSWERED]
         ranked = [auroc(a, b)] if names[0] == "auroc" else []
-        gap = [expected_calibration_error(a, b)] if probable else []
-        return [*ranked, curve.area, *(float(curve.accuracy[i]) for i in last), *gap]
+        return [*ranked, curve.area, *(float(curve.accuracy[i]) for i in last)]
 
-    for name, found in zip(names, clustered_bootstrap(p, y, statistics), strict=True):
+    for name, found in zip(names, clustered_intervals(p, y, statistics), strict=True):
         yield name, found, many
     if not probable:
         return
+    yield "ece", calibration_interval(p, y), many
     size = [len(a) for a in p]
     yield "brier", ratio_interval([brier(a, b) * len(a) for a, b in zip(p, y, strict=True)], size, bounds=(0, 1)), many
     yield (
@@ -69,7 +69,7 @@ def confidence_measures(rows: Sequence[Sequence[Sample]]) -> Iterator[tuple[str,
         yield f"abstaining@{bar:g}", ratio_interval(worth, size, bounds=(-penalty, 1)), many
 
 
-def clustered_bootstrap(
+def clustered_intervals(
     p: Sequence[NDArray[np.float64]],
     y: Sequence[NDArray[np.float64]],
     statistics: Statistics,
@@ -80,30 +80,35 @@ def clustered_bootstrap(
 ) -> list[Interval]:
     """Statistics of all confidences and outcomes, with their intervals from drawing tasks with replacement.
 
-    The ends are the estimate less the upper and the lower quantile of how far resamples are from it (the basic
-    bootstrap), within [0, 1]: percentiles would count the upward bias of a calibration error twice. Resamples without a
-    value, for an AUROC those of one class alone, are left out.
+    G / (G - 1) times the variance over resamples of the G tasks is the estimate's, with G - 1 degrees of freedom; the
+    ends are those of :func:`~assay.evaluate.intervals.score_interval`. Where nothing varies each task counts for one
+    trial. Resamples without a value, for an AUROC those of one class alone, are left out. The interval of one task has
+    no width.
 
     Args:
         p, y: confidences and outcomes of each task.
-        statistics: numbers in [0, 1] of all of both, in one row each.
+        statistics: numbers in [0, 1] of all of both, in one row each; not much biased.
         confidence: coverage.
-        resamples: 500, or fewer of many samples, unless given.
+        resamples: 400, or fewer of many samples, unless given.
         seed: of the resampling.
     """
     every, right = np.concatenate(p), np.concatenate(y)
-    many = resamples or int(np.clip(5_000_000 // len(every), 50, 500))
+    many = resamples or int(np.clip(5_000_000 // len(every), 50, 400))
     starts = np.cumsum([0, *map(len, p)])
     where = [np.arange(a, b) for a, b in pairwise(starts)]
     rng = np.random.default_rng(seed)
     values = np.array(statistics(every, right))
+    tasks = len(where)
+    if tasks < 2:
+        return [Interval(v, v, v) for v in values.tolist()]
     drawn = np.empty((many, len(values)))
     for i in range(many):
-        rows = np.concatenate([where[j] for j in rng.integers(len(where), size=len(where))])
+        rows = np.concatenate([where[j] for j in rng.integers(tasks, size=tasks)])
         drawn[i] = statistics(every[rows], right[rows])
     out = []
     for value, column in zip(values.tolist(), drawn.T, strict=True):
         found = column[np.isfinite(column)]
-        low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2]) if len(found) else (value, value)
-        out.append(Interval(value, float(max(2 * value - high, 0.0)), float(min(2 * value - low, 1.0))))
+        variance = tasks / (tasks - 1) * float(found.var()) if len(found) else 0.0
+        trials = trials_of(value, variance, (0.0, 1.0)) if variance > 1e-18 and 0 < value < 1 else float(tasks)
+        out.append(score_interval(value, trials, tasks - 1, confidence=confidence))
     return out

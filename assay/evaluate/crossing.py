@@ -109,7 +109,7 @@ def crossing(
     each = where.ravel()
 
     def difference(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
-        return paired_interval(x[each], y[each], bounds=(-1, 1), seed=seed)
+        return paired_interval(x[each], y[each], bounds=(-1, 1))
 
     return Crossing(
         k,

@@ -14,6 +14,7 @@ from assay.types import Episode, Task, Verdict
 
 if TYPE_CHECKING:
     from assay.engines.base import Engine
+    from assay.evaluate.chain_judge import ChainJudge, Rule, Votes
     from assay.evaluate.sample import Sample
     from assay.inference.scorers import Scorer
 
@@ -28,7 +29,10 @@ class Detail:
         equal: when two answers of a task are one: ``same`` text or number, ``exact`` text, or by the task's own
             ``verifier``, given one as the reference.
         scorer: gives the confidence of a response; nothing where it is ``None``.
-        chain: a scorer of the reasoning; a response is sound where it gives more than one half.
+        chain: a judge of the reasoning, which is asked about responses with a right answer; or a scorer of it, asked
+            about all, by whom a response is sound where it gives more than one half.
+        rule: how a judge's votes are settled.
+        every: ask a judge about responses with a wrong answer too.
 
     Raises:
         UsageError: no such ``equal``.
@@ -36,7 +40,9 @@ class Detail:
 
     equal: str = "same"
     scorer: Scorer | None = None
-    chain: Scorer | None = None
+    chain: ChainJudge | Scorer | None = None
+    rule: Rule = "majority"
+    every: bool = False
 
     def __post_init__(self) -> None:
         check_equal(self.equal)
@@ -47,11 +53,9 @@ class Detail:
         """Return the samples, one for each pair, with what there is to know of them."""
         many = len(pairs)
         confidence: list[float | None] = [None] * many
-        sound: list[bool | None] = [None] * many
+        sound, votes = self._sound(pairs, samples, engine, rng)
         if self.scorer is not None:
             confidence = [s.value for s in self.scorer.score(pairs, engine, rng)]
-        if self.chain is not None:
-            sound = [None if s.value is None else s.value > 0.5 for s in self.chain.score(pairs, engine, rng)]
         answers: list[str | None] = [None] * many
         rows: dict[str, list[int]] = {}
         for i, (task, _) in enumerate(pairs):
@@ -68,10 +72,28 @@ class Detail:
                 logprob=_mean(episode.logprobs, episode.mask),
                 entropy=_mean(episode.entropies, episode.mask),
                 sound=sound[i],
+                votes=votes[i],
                 meta=plain_meta(task.meta),
             )
             for i, (sample, (task, episode)) in enumerate(zip(samples, pairs, strict=True))
         ]
+
+    def _sound(
+        self, pairs: Sequence[tuple[Task, Episode]], samples: Sequence[Sample], engine: Engine, rng: np.random.Generator
+    ) -> tuple[list[bool | None], list[Votes]]:
+        """Return whether each chain is right, and the votes that say so."""
+        from assay.evaluate.chain_judge import ChainJudge, settle
+
+        votes: list[Votes] = [()] * len(pairs)
+        if self.chain is None:
+            return [None] * len(pairs), votes
+        if not isinstance(self.chain, ChainJudge):
+            return [None if s.value is None else s.value > 0.5 for s in self.chain.score(pairs, engine, rng)], votes
+        wanted = [i for i, s in enumerate(samples) if s.passed or (self.every and s.passed is not None)]
+        asked = [(pairs[i][0].question, pairs[i][1].text) for i in wanted]
+        for i, row in zip(wanted, self.chain.votes(asked, engine), strict=True):
+            votes[i] = row
+        return [settle(row, self.rule) for row in votes], votes
 
 
 def check_equal(equal: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.evaluate.aggregate import AGGREGATES, BLOCK, Aggregate, table
+from assay.evaluate.aggregate import Aggregate, Method, interval, table
 from assay.evaluate.intervals import Interval
 
 
@@ -17,13 +17,14 @@ def efficiency_curve(
     *,
     confidence: float = 0.95,
     resamples: int = 2_000,
+    method: Method = "t",
     seed: int = 0,
 ) -> list[Interval]:
-    """An aggregate at each checkpoint with its stratified bootstrap interval (percentiles, pointwise).
+    """An aggregate at each checkpoint with its stratified bootstrap interval, pointwise.
 
-    A run is resampled whole: the same runs of a task are drawn for all checkpoints of a resample, so that what two
-    checkpoints have in common stays in it, and the interval at a checkpoint is that of
-    :func:`assay.evaluate.aggregate.interval` there.
+    A run is resampled whole: the same runs of a task are drawn for all checkpoints of a resample, so that the interval
+    at a checkpoint is that of :func:`assay.evaluate.aggregate.interval` there, and what two checkpoints have in common
+    stays in both.
 
     Source: Deep Reinforcement Learning at the Edge of the Statistical Precipice (arXiv 2108.13264), section 4.
 
@@ -32,6 +33,7 @@ def efficiency_curve(
         aggregate: a name of :data:`~assay.evaluate.aggregate.AGGREGATES`, or a function.
         confidence: coverage at each checkpoint.
         resamples: of the bootstrap.
+        method: see :func:`assay.evaluate.aggregate.interval`.
         seed: of the resampling.
 
     Raises:
@@ -41,21 +43,12 @@ def efficiency_curve(
     x = x[:, None, :] if x.ndim == 2 else x
     if x.ndim != 3 or not x.size:
         raise ValueError(f"a curve is of runs x tasks x checkpoints, not of shape {x.shape}")
-    runs, tasks, checkpoints = x.shape
-    table(x.reshape(runs, -1))
-    function = AGGREGATES[aggregate] if isinstance(aggregate, str) else aggregate
-    rng, size = np.random.default_rng(seed), max(1, BLOCK // (runs * tasks))
-    found: list[list[np.ndarray]] = [[] for _ in range(checkpoints)]
-    for start in range(0, resamples, size):
-        rows = rng.integers(runs, size=(min(size, resamples - start), runs, tasks))
-        for k in range(checkpoints):
-            found[k].append(function(x[rows, np.arange(tasks), k]))
-    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-    out = []
-    for k, values in enumerate(found):
-        low, high = np.quantile(np.concatenate(values), ends)
-        out.append(Interval(float(function(x[:, :, k])), float(low), float(high)))
-    return out
+    table(x.reshape(len(x), -1))
+    # The same seed draws the same runs at every checkpoint.
+    return [
+        interval(x[:, :, k], aggregate, confidence=confidence, resamples=resamples, method=method, seed=seed)
+        for k in range(x.shape[2])
+    ]
 
 
 def first_reached(curve: Sequence[Interval], steps: Sequence[float], target: float) -> float | None:

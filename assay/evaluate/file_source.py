@@ -37,7 +37,8 @@ class FileSource:
     """
 
     def __init__(self, target: str, options: Options):
-        if options.samples is not None or options.chain is not None:
+        voting = (options.votes, options.rule, options.every) != (3, "majority", False)
+        if options.samples is not None or options.chain is not None or voting:
             raise UsageError(f"--samples and --chain are for a model, and {target} is a file of samples")
         path = Path(target).expanduser()
         self.options = options
@@ -140,6 +141,10 @@ class FileSource:
                 sound=given.sound,
                 meta=meta,
             )
+
+    @property
+    def usage(self) -> dict[str, dict[str, float]]:
+        return {}
 
     def close(self) -> None:
         if self.pool is not None:

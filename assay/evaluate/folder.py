@@ -47,6 +47,7 @@ class EvaluationFolder:
 
     def __init__(self, path: Path, about: dict[str, Any]):
         self.path, self.about = path, about
+        self._before: dict[str, dict[str, float]] = about.get("usage", {})
 
     @classmethod
     def create(cls, path: Path, about: Mapping[str, Any]) -> EvaluationFolder:
@@ -159,11 +160,25 @@ class EvaluationFolder:
 
     def finish(self) -> None:
         """Note that all parts are there, once."""
-        from assay.training.files import write_text
-
         if self.about["finished"] is None:
             self.about["finished"] = now()
-            write_text(self.path / NAME, json.dumps(self.about, indent=1, default=str))
+            self._write()
+
+    def spend(self, usage: Mapping[str, Mapping[str, float]]) -> None:
+        """Note what endpoints were asked since the folder was opened, beside what was noted before.
+
+        Args:
+            usage: by part of the evaluation, such as ``model`` and ``judge``, counts by name.
+        """
+        total = added(self._before, usage)
+        if total != self.about.get("usage", {}):
+            self.about["usage"] = total
+            self._write()
+
+    def _write(self) -> None:
+        from assay.training.files import write_text
+
+        write_text(self.path / NAME, json.dumps(self.about, indent=1, default=str))
 
     def samples(self) -> list[Sample]:
         """Return all samples that are stored, in the order of their parts.
@@ -180,6 +195,18 @@ class EvaluationFolder:
                     again = f"remove it and make it again with: assay eval {self.path}"
                     raise RunError(f"{error}; {again}") from None
         return out
+
+
+def added(
+    usage: Mapping[str, Mapping[str, float]], more: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, float]]:
+    """Return two tables of counts in one."""
+    out = {part: dict(counts) for part, counts in usage.items()}
+    for part, counts in more.items():
+        mine = out.setdefault(part, {})
+        for name, count in counts.items():
+            mine[name] = mine.get(name, 0) + count
+    return out
 
 
 def now() -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from assay.evaluate.pass_at_k import wilson
 
-MANY = 5_000
-"""Tasks from which on the mean is as good as normal, and the bootstrap would only take long."""
 BATCH = 1 << 22
 """Most numbers held at once while resampling (32 MiB), whatever the number of tasks."""
+
+UNSEEN = 0.1
+"""Values at either bound that are taken to be among few values of which none is."""
+
+Bounds = tuple[float, float]
+Row = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +32,34 @@ class Interval:
 def mean_interval(
     values: ArrayLike,
     *,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
     confidence: float = 0.95,
     resamples: int = 2000,
-    method: Literal["BCa", "percentile"] = "BCa",
+    method: Literal["t", "BCa", "percentile"] = "t",
     seed: int = 0,
 ) -> Interval:
-    """Mean of per-task values with its bootstrap interval over tasks.
+    """Mean of per-task values with its interval over tasks.
 
-    All samples of a task move together, so that their correlation widens the interval as it should.
+    All samples of a task move together, so that their correlation widens the interval as it should. By what is known of
+    the values:
 
-    The bootstrap cannot see what the data do not show: resamples of equal values are equal, and an interval of no
-    width would claim certainty from any number of tasks. Where the range of a value is known (``bounds``) two cases
-    are therefore answered exactly instead: values that are all 0 or 1 are a proportion (Wilson), and equal values v
+    - ``bounds`` (a, b): :func:`score_interval`, whose ends lie within them, and which is Wilson's for values that are
+      all 0 or 1;
+    - bounds with a < 0 < b, as of a difference: the positive and the negative parts, each bounded by 0, are answered so
+      and put together (:func:`parts_interval`), since few large changes among many zeros are too skewed for one;
+    - no bounds: :func:`skewed_interval`.
+
+    Equal values would give an interval of no width, and so claim certainty from any number of tasks. With bounds they
     leave room for a share p of unseen tasks, p being Wilson's upper end for 0 of n: ``[v - p (v - a), v + p (b - v)]``.
-    From :data:`MANY` values on the interval is the normal one.
+
+    The bootstrap over tasks (``BCa``, ``percentile``) is there for comparison; of few tasks it covers too rarely.
 
     Args:
         values: ``(tasks,)``, one number per task.
-        bounds: smallest and largest possible value ``(a, b)``, where known.
+        bounds: smallest and largest possible value, where known.
         confidence: coverage of the interval.
-        resamples: bootstrap resamples.
-        method: bias-corrected and accelerated, or plain percentiles.
-        seed: of the resampling; the same seed gives the same interval.
+        method: see above.
+        resamples, seed: of the bootstrap; the same seed gives the same interval.
 
     Raises:
         ValueError: no values, or values that are not finite or out of bounds.
@@ -63,17 +71,33 @@ def mean_interval(
     slack = 1e-9
     if bounds is not None and (x.min() < bounds[0] - slack or x.max() > bounds[1] + slack):
         raise ValueError(f"values from {x.min():g} to {x.max():g} are outside the bounds {bounds}")
-    if bounds == (0, 1) and np.isin(x, (0.0, 1.0)).all():
-        return Interval(mean, *wilson(float(x.sum()), x.size, confidence))
     if np.ptp(x) <= 1e-12 * max(1.0, abs(mean)):
         if bounds is None:
             return Interval(mean, mean, mean)
         unseen = wilson(0, x.size, confidence)[1]
         return Interval(mean, mean - unseen * (mean - bounds[0]), mean + unseen * (bounds[1] - mean))
-    if x.size >= MANY:
-        half = NormalDist().inv_cdf(0.5 + confidence / 2) * float(x.std(ddof=1)) / x.size**0.5
-        low, high = bounds or (-np.inf, np.inf)
-        return Interval(mean, max(mean - half, low), min(mean + half, high))
+    if method != "t":
+        return _bootstrapped(x, confidence, resamples, method, seed)
+    if bounds is None:
+        error, skewness = float(x.std(ddof=1)) / x.size**0.5, _skewness(x - mean)
+        return skewed_interval(mean, error, x.size - 1, skewness, confidence)
+    if bounds[0] < 0 < bounds[1]:
+        gain, loss = np.maximum(x, 0), np.maximum(-x, 0)
+        both = float(np.corrcoef(gain, loss)[0, 1]) if np.ptp(gain) > 0 and np.ptp(loss) > 0 else 0.0
+        up, down = (
+            mean_interval(part, bounds=(0, end), confidence=confidence)
+            for part, end in ((gain, bounds[1]), (loss, -bounds[0]))
+        )
+        return parts_interval(up, down, both)
+    if np.isin(x, bounds).all():
+        width = bounds[1] - bounds[0]
+        low, high = wilson(float((x == bounds[1]).sum()), x.size, confidence)
+        return Interval(mean, bounds[0] + width * low, bounds[0] + width * high)
+    trials = trials_of(mean, float(x.var(ddof=1)) / x.size, bounds, x.size)
+    return score_interval(mean, trials, x.size - 1, bounds, confidence)
+
+
+def _bootstrapped(x: Row, confidence: float, resamples: int, method: str, seed: int) -> Interval:
     from scipy import stats
 
     found = stats.bootstrap(
@@ -85,17 +109,108 @@ def mean_interval(
         method=method,
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(mean, float(found.low), float(found.high))
+    return Interval(float(x.mean()), float(found.low), float(found.high))
+
+
+def score_interval(
+    value: float, trials: float, degrees: float, bounds: Bounds = (0.0, 1.0), confidence: float = 0.95
+) -> Interval:
+    """Interval of a bounded quantity by Wilson's equation, with as many trials as its variance amounts to.
+
+    On [0, 1] the ends are the solutions theta of ``(value - theta)^2 = t^2 theta (1 - theta) / trials``, t Student's
+    quantile: near a bound the spread shrinks with the distance from it, as that of a mean of bounded values must.
+
+    Source: Korn and Graubard (1998), who take the trials so for proportions in clusters.
+
+    Args:
+        value: the estimate.
+        trials: value (1 - value) / variance, on [0, 1].
+        degrees: of freedom that the variance has.
+        bounds: smallest and largest possible value.
+        confidence: coverage.
+    """
+    from scipy import stats
+
+    width = bounds[1] - bounds[0]
+    p = min(max((value - bounds[0]) / width, 0.0), 1.0)
+    square = float(stats.t.ppf(0.5 + confidence / 2, degrees)) ** 2 / trials
+    centre, half = (p + square / 2) / (1 + square), (square * p * (1 - p) + square**2 / 4) ** 0.5 / (1 + square)
+    # At a bound the end is exact; rounding must not move it inside.
+    low, high = (0.0 if p == 0 else centre - half), (1.0 if p == 1 else centre + half)
+    return Interval(value, bounds[0] + width * low, bounds[0] + width * high)
+
+
+def trials_of(value: float, variance: float, bounds: Bounds, draws: int | None = None) -> float:
+    """Return the trials of 0 and 1 whose share would have such a variance at such a mean, both scaled to [0, 1].
+
+    Args:
+        value: a mean within the bounds, or at one.
+        variance: of it.
+        bounds: see above.
+        draws: how many independent values it is a mean of. A tenth of a value at either bound is then added to what the
+            variance was taken from, since few values may not have shown how far they reach, and there are at least as
+            many trials as values.
+    """
+    width = bounds[1] - bounds[0]
+    p, v = (value - bounds[0]) / width, variance / width**2
+    if draws is None:
+        return p * (1 - p) / v
+    v += UNSEEN * ((1 - p) ** 2 + p**2) / (draws * max(draws - 1, 1))
+    return max(p * (1 - p) / v, float(draws))
+
+
+def parts_interval(gain: Interval, loss: Interval, correlation: float) -> Interval:
+    """Interval of ``gain - loss`` from the intervals of both (MOVER, Zou and Donner 2008).
+
+    With distances a, b of the ends from the estimates, ``low = value - sqrt(a^2 - 2 r a b + b^2)``, a of gain's lower
+    and b of loss's upper end, and likewise above.
+
+    Args:
+        gain, loss: estimates with intervals of the same coverage.
+        correlation: r, of the two estimates.
+    """
+
+    def apart(a: float, b: float) -> float:
+        return float(np.sqrt(max(a * a - 2 * correlation * a * b + b * b, 0.0)))
+
+    value = gain.value - loss.value
+    low = value - apart(gain.value - gain.low, loss.high - loss.value)
+    return Interval(value, low, value + apart(gain.high - gain.value, loss.value - loss.low))
+
+
+def skewed_interval(
+    value: float, error: float, degrees: float, skewness: float = 0.0, confidence: float = 0.95
+) -> Interval:
+    """Student's interval, corrected for the skewness of the estimate by Hall's transformation (1992).
+
+    With g = ``skewness`` of the estimate (for a mean that of the values over sqrt(n)), T the studentised estimate,
+    ``T + g T^2 / 3 + g^2 T^3 / 27 + g / 6`` is closer to normal than T. It rises throughout; its inverse is
+    ``3 / g ((1 + g (u - g / 6))^(1/3) - 1)``, and the ends are ``value - error inverse(+-t)``. For g = 0 it is
+    Student's.
+    """
+    from scipy import stats
+
+    t = float(stats.t.ppf(0.5 + confidence / 2, degrees))
+
+    def inverse(u: float) -> float:
+        g = skewness
+        return u if abs(g) < 1e-9 else 3 / g * (float(np.cbrt(1 + g * (u - g / 6))) - 1)
+
+    return Interval(value, value - error * inverse(t), value - error * inverse(-t))
+
+
+def _skewness(centred: Row) -> float:
+    """Skewness of the sum of independent terms, of which these are the deviations."""
+    square = float((centred**2).sum())
+    return float((centred**3).sum()) / square**1.5 if square > 0 else 0.0
 
 
 def paired_interval(
     before: ArrayLike,
     after: ArrayLike,
     *,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
     confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> Interval:
     """Mean of ``after - before`` over the same tasks in the same order, with its interval over tasks.
 
@@ -104,6 +219,7 @@ def paired_interval(
     Args:
         before, after: ``(tasks,)`` each.
         bounds: of the difference, e.g. ``(-1, 1)`` for two rates; see :func:`mean_interval`.
+        confidence: coverage of the interval.
 
     Raises:
         ValueError: different numbers of tasks, or as :func:`mean_interval`.
@@ -111,21 +227,22 @@ def paired_interval(
     first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if first.shape != second.shape:
         raise ValueError(f"a paired difference needs the same tasks, got {first.size} before and {second.size} after")
-    return mean_interval(second - first, bounds=bounds, confidence=confidence, resamples=resamples, seed=seed)
+    return mean_interval(second - first, bounds=bounds, confidence=confidence)
 
 
 def ratio_interval(
     numerators: ArrayLike,
     denominators: ArrayLike,
     *,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
     confidence: float = 0.95,
 ) -> Interval:
     """Ratio of two totals over tasks, such as the mean of all samples, robust to samples of a task being alike.
 
-    R = sum_g y_g / sum_g x_g, variance = G / (G - 1) sum_g (y_g - R x_g)^2 / (sum_g x_g)^2 over G tasks, Student's t
-    with G - 1 degrees. With y_g the sum of a task's samples and x_g their number it is Liang and Zeger's (1986) for a
-    mean. One task alone, and tasks that all have the same ratio, are answered as by :func:`mean_interval`.
+    R = sum_g y_g / sum_g x_g, variance = G / (G - 1) sum_g (y_g - R x_g)^2 / (sum_g x_g)^2 over G tasks, with G - 1
+    degrees of freedom. With y_g the sum of a task's samples and x_g their number it is Liang and Zeger's (1986) for a
+    mean. The ends are those of :func:`score_interval` with bounds (of one sign), else of :func:`skewed_interval`. One
+    task alone, and tasks that all have the same ratio, are answered as by :func:`mean_interval`.
 
     Args:
         numerators, denominators: ``(tasks,)``; denominators at least 0, not all 0.
@@ -141,9 +258,9 @@ def ratio_interval(
     left = y - ratio * x
     if np.abs(left).max() <= 1e-12 * max(1.0, float(np.abs(y).max())):
         return mean_interval(np.full(tasks, ratio), bounds=bounds, confidence=confidence)
-    from scipy import stats
-
-    error = float(np.sqrt(tasks / (tasks - 1) * (left**2).sum())) / float(x.sum())
-    half = float(stats.t.ppf(0.5 + confidence / 2, tasks - 1)) * error
+    variance = tasks / (tasks - 1) * float((left**2).sum()) / float(x.sum()) ** 2
+    if bounds is not None and not bounds[0] < 0 < bounds[1]:
+        return score_interval(ratio, trials_of(ratio, variance, bounds), tasks - 1, bounds, confidence)
+    found = skewed_interval(ratio, variance**0.5, tasks - 1, _skewness(left), confidence)
     low, high = bounds or (-np.inf, np.inf)
-    return Interval(ratio, max(ratio - half, low), min(ratio + half, high))
+    return Interval(ratio, max(found.low, low), min(found.high, high))

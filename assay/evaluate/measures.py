@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError, nearest
 from assay.evaluate.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
+from assay.evaluate.chain_judge import Rule, settle
 from assay.evaluate.evaluation import ladder
 from assay.evaluate.intervals import Interval, mean_interval, ratio_interval
 from assay.evaluate.pass_at_k import pass_at_k, pass_curve
@@ -180,13 +181,31 @@ def _stability(rows: Rows) -> Iterator[Measure]:
 
 
 def _reasoning(rows: Rows) -> Iterator[Measure]:
-    """CoT-pass@k: pass@k of samples right in answer and chain (arXiv 2506.14245); those unjudged in either are out."""
-    known = [[s for s in row if s.sound is not None] for row in rows]
+    """CoT-pass@k: pass@k of samples right in answer and chain (arXiv 2506.14245); see :func:`_chains`."""
+    if not any(s.sound is not None or s.votes for row in rows for s in row):
+        return
+    yield from _chains("cot_pass", rows)
+    voted = [s.votes for row in rows for s in row if s.votes]
+    if any(len(v) > 1 for v in voted):
+        for rule in get_args(Rule):
+            yield from _chains(f"cot_pass_{rule}", [[replace(s, sound=settle(s.votes, rule)) for s in r] for r in rows])
+    sound = [[float(s.sound is True) for s in row if _right(s) and s.sound is not None] for row in rows]
+    yield from _over_samples("reasoning", "sound|right", sound, (0, 1))
+    if voted:
+        asked = [[s.votes for s in row if s.votes] for row in rows]
+        unclear = [[float(settle(v) is None) for v in row] for row in asked]
+        yield from _over_samples("reasoning", "chain/abstained", unclear, (0, 1))
+        agreed = [[float(len(set(v) - {None}) == 1) for v in row if settle(v) is not None] for row in asked]
+        yield from _over_samples("reasoning", "chain/unanimous", agreed, (0, 1))
+
+
+def _chains(name: str, rows: Rows) -> Iterator[Measure]:
+    """Samples without a verdict on their chain are out, save wrong answers where none of those was judged."""
+    every = any(s.passed is False and s.sound is not None for row in rows for s in row)
+    known = [[s for s in row if s.sound is not None or (s.passed is False and not every)] for row in rows]
     for k in ladder(_most(known)):
         values = pass_at_k(*_counts(known, k, lambda s: _right(s) and s.sound is True), k)
-        yield from _over_tasks("reasoning", f"cot_pass@{k}", values.tolist(), (0, 1))
-    sound = [[float(s.sound is True) for s in row if _right(s)] for row in known]
-    yield from _over_samples("reasoning", "sound|right", sound, (0, 1))
+        yield from _over_tasks("reasoning", f"{name}@{k}", values.tolist(), (0, 1))
 
 
 def _cost(rows: Rows) -> Iterator[Measure]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import RunError, UsageError
+from assay.evaluate.chain_judge import as_chain_judge
 from assay.evaluate.detail import Detail
 from assay.evaluate.evaluation import check_tasks, requests, sample_tasks
 from assay.evaluate.sample import Sample
@@ -47,10 +48,18 @@ class ModelSource:
         self.chunk = max(1, min(rollout.max_rows // max(1, samples), max(8, -(-len(self.asked) // 20))))
         check_tasks(self.asked, samples, self.chunk)
         scorer = options.scorer or "confidence"
+        judge = None if options.chain is None else as_chain_judge(options.chain, options.votes)
+        if judge is None and (options.votes, options.rule, options.every) != (3, "majority", False):
+            raise UsageError(
+                "--chain-votes, --chain-rule and --chain-every are for a judge of chains; give --chain judge, or "
+                "--chain openai:MODEL@http://host/v1"
+            )
         self.detail = Detail(
             options.equal,
             None if scorer == "none" else as_scorer(scorer),
-            None if options.chain is None else as_scorer(options.chain),
+            judge or (None if options.chain is None else as_scorer(options.chain)),
+            options.rule,
+            options.every,
         )
         self.verifier = make_verifier(config)
         check_verifier(self.verifier, self.asked)
@@ -73,6 +82,7 @@ class ModelSource:
                 "seed": config.seed,
                 "scorer": scorer,
                 "chain": options.chain,
+                **({} if judge is None else {"votes": judge.n, "rule": options.rule, "every": options.every}),
                 "equal": options.equal,
                 "chunk": self.chunk,
             },
@@ -99,8 +109,16 @@ class ModelSource:
             )
         return samples
 
+    @property
+    def usage(self) -> dict[str, dict[str, float]]:
+        engines = {"model": self.engine, "judge": getattr(self.detail.chain, "engine", None)}
+        engines["scorer"] = getattr(self.detail.scorer, "engine", None)
+        used = {name: getattr(engine, "usage", None) for name, engine in engines.items()}
+        return {name: usage.plain() for name, usage in used.items() if usage is not None}
+
     def close(self) -> None:
-        for thing in (self.verifier, self.engine):
+        judges = (getattr(part, "engine", None) for part in (self.detail.chain, self.detail.scorer))
+        for thing in (self.verifier, self.engine, *judges):
             close = getattr(thing, "close", None)
             if callable(close):
                 close()

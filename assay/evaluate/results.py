@@ -25,7 +25,7 @@ def results(samples: Sequence[Sample], about: Mapping[str, Any], by: Sequence[st
     Args:
         samples: of the evaluation.
         about: ``target``, ``step``, ``settings``, and ``tasks``, the number there are to be; with fewer among the
-            samples the document says that it is not complete.
+            samples the document says that it is not complete. ``usage`` where endpoints were asked.
         by: see :func:`~assay.evaluate.measures.measures`.
     """
     found = measures(samples, by)
@@ -43,6 +43,7 @@ def results(samples: Sequence[Sample], about: Mapping[str, Any], by: Sequence[st
             m.name: {"group": m.group, "value": m.value, "low": m.low, "high": m.high, "tasks": m.tasks} for m in found
         },
         "coverage": coverage(samples),
+        **({"usage": dict(about["usage"])} if about.get("usage") else {}),
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError
 from assay.evaluate.folder import EvaluationFolder, check_free, is_folder, now
 from assay.evaluate.sample import Sample, is_samples, read_samples
-from assay.evaluate.source import FILES, Options, Source
+from assay.evaluate.source import FILES, FLAGS, Options, Source
 
 if TYPE_CHECKING:
     from assay.training.console import Reporter
@@ -59,7 +59,11 @@ def _reopened(
 
 def _nothing_else(target: str, overrides: Sequence[str], options: Options, out: Path | None) -> None:
     """Refuse what would change samples that are there."""
-    given = [f"--{k}" for k, v in asdict(options).items() if v != asdict(Options())[k] and k not in ("by", "workers")]
+    given = [
+        f"--{FLAGS.get(k, k)}"
+        for k, v in asdict(options).items()
+        if v != asdict(Options())[k] and k not in ("by", "workers")
+    ]
     given += [*overrides, *([] if out is None else ["--out"])]
     if given:
         raise UsageError(f"{target} is an evaluation, whose samples are what they are; leave out {' '.join(given)}")
@@ -84,7 +88,8 @@ def _filled(source: Source, out: Path | None, reporter: Reporter) -> tuple[list[
     try:
         if out is None:
             source.start()
-            return _sampled(source, reporter), {**source.about, "finished": now()}
+            samples = _sampled(source, reporter)
+            return samples, {**source.about, "finished": now(), "usage": source.usage}
         if is_folder(out):
             folder = EvaluationFolder.create(out, source.about)
             if folder.missing:
@@ -123,7 +128,16 @@ def _stored(source: Source, folder: EvaluationFolder, reporter: Reporter) -> Non
         reporter.line(f"{there()} of {tasks} tasks are in {folder.path} already")
     try:
         with folder.locked(), reporter.progress("evaluate", tasks, there()) as tick:
-            folder.fill(source.make, _teller(source, tick, there()))
+            told = _teller(source, tick, there())
+
+            def made(part: int, samples: list[Sample]) -> None:
+                folder.spend(source.usage)
+                told(part, samples)
+
+            try:
+                folder.fill(source.make, made)
+            finally:
+                folder.spend(source.usage)
     except KeyboardInterrupt:
         reporter.line(f"stopped with {there()} of {tasks} tasks stored; go on with: assay eval {folder.path}")
         raise

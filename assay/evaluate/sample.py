@@ -37,6 +37,8 @@ class Sample:
         sound: whether a judge found the reasoning right, apart from the answer; ``None`` where it was not asked or
             could not tell.
         meta: the plain values of the task's ``meta``, as a JSON object.
+        votes: the opinions that ``sound`` was settled from, ``None`` for one that says neither; empty where none were
+            asked for.
     """
 
     task_id: str
@@ -54,6 +56,7 @@ class Sample:
     entropy: float | None = None
     sound: bool | None = None
     meta: str = "{}"
+    votes: tuple[bool | None, ...] = ()
 
 
 def by_task(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
@@ -100,7 +103,7 @@ def read_samples(path: Path) -> tuple[list[Sample], str, int]:
     if missing or b"label" not in metadata or b"step" not in metadata:
         raise RunError(f"{path} is not an evaluation: it lacks {', '.join(missing) or 'its label and step'}")
     there = [f.name for f in fields(Sample) if f.name in table.column_names]
-    rows = [Sample(**row) for row in table.select(there).to_pylist()]
+    rows = [Sample(**row | {"votes": tuple(row.get("votes") or ())}) for row in table.select(there).to_pylist()]
     return rows, metadata[b"label"].decode(), int(metadata[b"step"])
 
 
@@ -144,5 +147,6 @@ def _schema() -> pa.Schema:
             "entropy": real,
             "sound": truth,
             "meta": text,
+            "votes": pa.list_(truth),
         }
     )

@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from assay.errors import UsageError
+from assay.evaluate.chain_judge import Rule, check_rule
 from assay.evaluate.detail import check_equal
 from assay.evaluate.sample import Sample
 
 FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """Suffixes of files of samples."""
+
+FLAGS = {"votes": "chain-votes", "rule": "chain-rule", "every": "chain-every"}
+"""Options that the command line has other names for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,10 @@ class Options:
         samples: responses per task of a model; the configuration's unless given.
         scorer: gives the confidence of each response, see :func:`assay.inference.scorers.as_scorer`; for a file of
             samples none unless given, else ``confidence``, the model's own.
-        chain: a scorer of the reasoning, for CoT-pass@k.
+        chain: judges the reasoning, for CoT-pass@k: see :func:`~assay.evaluate.chain_judge.as_chain_judge`; or a
+            scorer of it.
+        votes, rule, every: of a judge: its opinions about each chain, how they are settled, and whether it is asked
+            about responses with a wrong answer too; see :class:`~assay.evaluate.detail.Detail`.
         equal: when two answers are one, see :class:`~assay.evaluate.detail.Detail`.
         verifier: judges, in place of the one each task's kind names; a file of samples is judged only with it.
         fields, reference, threshold, by: of a file of samples, see :class:`~assay.evaluate.foreign.Reader`.
@@ -39,9 +47,15 @@ class Options:
     threshold: float | None = None
     by: tuple[str, ...] = ()
     workers: int | None = None
+    votes: int = 3
+    rule: Rule = "majority"
+    every: bool = False
 
     def __post_init__(self) -> None:
         check_equal(self.equal)
+        check_rule(self.rule)
+        if self.votes < 1:
+            raise UsageError(f"a judge of chains has 1 vote or more, not {self.votes}")
 
     def plain(self) -> dict[str, Any]:
         """Return the options as JSON holds them; an object of Python's in its own words."""
@@ -53,10 +67,14 @@ class Source(Protocol):
 
     Attributes:
         about: what :meth:`~assay.evaluate.folder.EvaluationFolder.create` needs.
-        unit: what progress counts.
     """
 
     about: dict[str, Any]
+
+    @property
+    def usage(self) -> Mapping[str, Mapping[str, float]]:
+        """What endpoints were asked since the start, by their part: :class:`~assay.engines.openai.costs.Usage`."""
+        ...
 
     def start(self) -> None:
         """Load what is needed to make samples."""

@@ -1,10 +1,10 @@
-"""What is to be evaluated, from what a person writes: a run, a recipe, a model, or an endpoint that serves one."""
+"""What is to be evaluated, from what a person writes: a run, a checkpoint, a recipe, a model, an endpoint."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from assay.errors import UsageError, nearest
 if TYPE_CHECKING:
     from assay.config import RunConfig
     from assay.engines.base import Engine
+    from assay.policies.causal_lm import CausalLM
 
 ENDPOINT = re.compile(r"openai:(?P<model>[^@]+)@(?P<url>https?://[^\s?]+)(\?(?P<options>\S*))?")
 
@@ -33,20 +34,53 @@ class Target:
         config: tasks, sampling and everything else; its ``model.source`` is the name where there is no recipe.
         step: RL steps the weights have had, 0 where that is not known.
         weights: what tells these weights from others of the same name.
-        open: loads the model.
+        folder: to take the weights from; those of ``config.model`` where it is ``None``.
+        trained: ``config`` is a run's, and so says what the model was trained on.
+        engine: of an endpoint, the specification of its engine.
     """
 
     name: str
     config: RunConfig
     step: int
     weights: str
-    open: Callable[[], Engine]
+    folder: Path | None = None
+    trained: bool = False
+    engine: Mapping[str, Any] | None = None
+
+    def open(self) -> Engine:
+        """Load the model, or connect to its endpoint."""
+        from assay.registry import build
+
+        if self.engine is not None:
+            made: Engine = build("engine", self.engine)
+            return made
+        from assay.engines.hf import HFEngine
+
+        return HFEngine(self.load(), self.config.rollout.max_rows)
+
+    def load(self) -> CausalLM:
+        """Load the model's weights.
+
+        Raises:
+            UsageError: they are behind an endpoint.
+        """
+        from assay.policies.causal_lm import CausalLM
+
+        if self.engine is not None:
+            raise UsageError(
+                f"{self.name} is an endpoint; its weights are not here: name a run, a checkpoint or a model"
+            )
+        policy = CausalLM.load(self.config.model, self.config.seed)
+        if self.folder is not None:
+            policy.load_weights(self.folder)
+        return policy
 
 
 def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
     """Find out what ``target`` is, without loading it.
 
     - a run folder: its last whole checkpoint, its configuration;
+    - a checkpoint in one, ``RUN/checkpoints/rl-000050``: that one;
     - a recipe, ``*.toml``: its model;
     - ``openai:MODEL@http://host/v1``: a model behind an endpoint that speaks OpenAI's protocol, with the engine's
       options after a question mark, ``?api=completions&concurrency=8``;
@@ -63,27 +97,38 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
 
     path = Path(target).expanduser()
     if target.startswith("openai:"):
-        return _endpoint(target, overrides)
+        table = endpoint(target)
+        return Target(target, load_config({"model": {"source": target}}, overrides), 0, "", engine=table)
     if (path / "config.toml").is_file():
-        from assay.training.run_folder import last_checkpoint
-
         config = load_config(path / "config.toml", overrides)
-        stage, step, folder = last_checkpoint(path)
+        stage, step, folder = _checkpoint(path)
         weights = folder / "policy"
-        return Target(
-            target, config, step if stage == "rl" else 0, _mark(weights), lambda: _local(config, weights=weights)
-        )
+        return Target(target, config, step if stage == "rl" else 0, _mark(weights), weights, trained=True)
     if path.suffix == ".toml":
         config = load_config(path, overrides)
     else:
         if path.is_dir() and not (path / "config.json").is_file():
             raise UsageError(
-                f"folder {target} holds neither a run (config.toml), an evaluation (evaluation.json) nor a saved model "
-                "(config.json)"
+                f"folder {target} holds neither a run or a checkpoint of one (config.toml), an evaluation "
+                "(evaluation.json) nor a saved model (config.json)"
             )
         _check_neighbours(path, target)
         config = load_config({"model": {"source": target}}, overrides)
-    return Target(target, config, 0, _mark(Path(config.model.source).expanduser()), lambda: _local(config))
+    return Target(target, config, 0, _mark(Path(config.model.source).expanduser()))
+
+
+def _checkpoint(path: Path) -> tuple[str, int, Path]:
+    """Stage, step and folder of a checkpoint, or of the last whole one of a run."""
+    from assay.training.files import missing_files
+    from assay.training.run_folder import last_checkpoint
+
+    if not (path / "policy").is_dir():
+        return last_checkpoint(path)
+    if missing := missing_files(path):
+        raise UsageError(f"the checkpoint {path} is not whole: it lacks {missing[0]}")
+    # A checkpoint that was copied elsewhere may have a name that does not say its step.
+    stage, _, step = path.resolve().name.partition("-")
+    return (stage, int(step), path) if step.isdigit() else ("", 0, path)
 
 
 def _check_neighbours(path: Path, target: str) -> None:
@@ -95,31 +140,25 @@ def _check_neighbours(path: Path, target: str) -> None:
         raise UsageError(f"no folder {target}{nearest(path.name, known)}")
 
 
-def _endpoint(target: str, overrides: Sequence[str]) -> Target:
-    from assay.config import apply_override, load_config
-    from assay.registry import build, names
+def endpoint(target: str) -> dict[str, Any]:
+    """Return the specification of the engine that ``openai:MODEL@http://host/v1`` stands for.
+
+    Raises:
+        UsageError: it is not written so.
+    """
+    from assay.config import apply_override
+    from assay.registry import names
 
     match = ENDPOINT.fullmatch(target)
     if match is None:
         raise UsageError(f"an endpoint is written openai:MODEL@http://host:port/v1, not {target!r}")
     if "openai" not in names("engine"):
         raise UsageError("this version of assay has no engine 'openai' to ask an endpoint with")
-    config = load_config({"model": {"source": target}}, overrides)
     table: dict[str, Any] = {"name": "openai", "model": match["model"], "base_url": match["url"].rstrip("/")}
     for option in (match["options"] or "").split("&"):
         if option:
             apply_override(table, option)
-    return Target(target, config, 0, "", lambda: build("engine", table))
-
-
-def _local(config: RunConfig, weights: Path | None = None) -> Engine:
-    from assay.engines.hf import HFEngine
-    from assay.policies.causal_lm import CausalLM
-
-    policy = CausalLM.load(config.model, config.seed)
-    if weights is not None:
-        policy.load_weights(weights)
-    return HFEngine(policy, config.rollout.max_rows)
+    return table
 
 
 def _mark(path: Path) -> str:

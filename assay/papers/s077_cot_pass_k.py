@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
-from assay.engines.base import Engine, Request, Sampling
+from assay.engines.base import Sampling
 from assay.errors import UsageError
+from assay.evaluate.chain_judge import TEMPLATE, ChainJudge, settle
+from assay.evaluate.chain_judge import Rule as Mode
 from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.power import clustered_interval
-from assay.inference.judge import said
+from assay.evaluate.intervals import ratio_interval
 from assay.lab.claim import Claim, claims
 from assay.papers import paper
-from assay.rewards.asking import filled, judge_of
 from assay.types import Task, Verdict
 from assay.verify.kind import KindVerifier
-
-Mode = Literal["any", "majority", "all"]
-
-TEMPLATE = r"""Question:
-{question}
-
-Proposed solution:
-{response}
-
-Judge the reasoning and not the final answer. Go through it step by step; it is right only if every step follows, \
-nothing is assumed that was not given, and the answer is derived rather than guessed. Then write \boxed{True} if the \
-reasoning is right, and \boxed{False} if not."""
 
 
 @paper("S077", "CoT-Pass@K", arxiv="2506.14245", seams=["verify", "evaluate"])
@@ -53,7 +40,7 @@ def cot_pass_k(
         found.both().metrics()              # intervals of CoT-Pass@K under pass@k, and the share of abstentions
         found.metrics()                     # P(CC | CA), and P(CC), P(CA | CC), P(CA | not CC) with ``every``
 
-    ``verifier()`` is the same as a verifier, for training or ``assay eval``.
+    ``verifier()`` is the same as a verifier, for training; ``assay eval --chain`` measures it, and keeps the opinions.
 
     Why rewards for answers raise P(CC): with p = P(CC), alpha = P(CA | CC), beta = P(CA | not CC),
     mu = p alpha + (1 - p) beta and sigma^2 = mu (1 - mu), GRPO's advantages have
@@ -74,49 +61,9 @@ def cot_pass_k(
     Source: "Reinforcement Learning with Verifiable Rewards Implicitly Incentivizes Correct Reasoning in Base LLMs"
     (arXiv 2506.14245); the words of the template are ours.
     """
+    if judge is None:
+        raise UsageError("S077: the judge must be an engine or the specification of one")
     return CotPassK(ChainJudge(judge, n, template, sampling or Sampling(max_tokens=4096)), mode, every)
-
-
-@dataclass(frozen=True, slots=True)
-class ChainJudge:
-    """Opinions of an engine on chains of thought; see :func:`cot_pass_k` for its arguments.
-
-    Raises:
-        UsageError: no engine, ``n`` below 1, or a template that shows no response.
-    """
-
-    engine: Any
-    n: int = 3
-    template: str = TEMPLATE
-    sampling: Sampling = field(default_factory=lambda: Sampling(max_tokens=4096))
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or "{response}" not in self.template:
-            raise UsageError("S077: n must be at least 1, and the template show the {response}")
-        object.__setattr__(self, "engine", judge_of(self.engine, "S077"))
-
-    def votes(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[bool | None, ...]]:
-        """Return n opinions on each response to a question, ``None`` where one failed or says neither.
-
-        Equal pairs are asked once, with a seed of their own.
-        """
-        prompts = [filled(self.template, question=q, response=r) for q, r in pairs]
-        once = list(dict.fromkeys(prompts))
-        asked = [Request(p, self.n, self.sampling, zlib.crc32(p.encode("utf-8", "replace"))) for p in once]
-        engine: Engine = self.engine
-        replies = dict(zip(once, engine.generate(asked) if asked else [], strict=True))
-        return [tuple(None if r.stop == "error" else said(r.text) for r in replies[p]) for p in prompts]
-
-
-def settle(votes: Sequence[bool | None], mode: Mode = "majority") -> bool | None:
-    """Return what opinions come to: those that are ``None`` do not count, and without others there is no verdict.
-
-    A majority is more than half.
-    """
-    known = [v for v in votes if v is not None]
-    if not known:
-        return None
-    return {"any": any(known), "all": all(known), "majority": 2 * sum(known) > len(known)}[mode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +142,9 @@ class Chains:
             every = [x for row in tasks.values() for x in row]
             out["chain|answer"] = sum(every) / len(every)
             if len(tasks) > 1:
-                found = clustered_interval(list(tasks.values()))
-                out |= {"chain|answer/low": max(found.low, 0.0), "chain|answer/high": min(found.high, 1.0)}
+                right, many = ([f(row) for row in tasks.values()] for f in (sum, len))
+                found = ratio_interval(right, many, bounds=(0, 1))
+                out |= {"chain|answer/low": found.low, "chain|answer/high": found.high}
         if any(not s.passed for s, _, _ in known):
             out["chain"] = sum(c for _, _, c in known) / len(known)
             for name, kind in (("answer|chain", True), ("answer|wrong chain", False)):

@@ -18,6 +18,8 @@ from assay.verify.extract import Rule, extract
 class Number:
     """Right iff the last number in the answer equals the reference exactly, as GSM8K is scored.
 
+    What is said about the number is not read: "not 5" passes for 5. To train a model, take ``math``.
+
     ``task.reference`` is a number, or a text whose last number is meant (``"... #### 1,234"``).
 
     Args:
