@@ -14,6 +14,7 @@ from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
 from assay.cli.lab import lab
 from assay.cli.papers import papers_list, papers_show
+from assay.cli.plan import plan
 from assay.cli.serve import serve
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
 
         print(f"assay {__version__}")
         return
-    top: Commands = {"train": train, "quickstart": quickstart, "eval": evaluate, "report": report}
+    top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     app = _app(
         {**top, "verify": verify, "audit": audit, "compare": compare, "diagnose": diagnose, "lab": lab, "serve": serve}
     )
