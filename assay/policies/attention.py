@@ -73,11 +73,14 @@ def packed_attention(
     return assay_layout.attend(layer, query, key, value, scaling, sliding_window), None
 
 
-def register() -> None:
-    """Make the attention function known to transformers."""
+def register(opaque: bool = False) -> None:
+    """Make the attention function known to transformers; ``opaque`` keeps compilers from looking into it, for good."""
     from transformers import AttentionInterface
 
-    AttentionInterface.register(NAME, packed_attention)
+    if opaque:
+        AttentionInterface.register(NAME, torch.compiler.disable(packed_attention))
+    elif NAME not in AttentionInterface().valid_keys():
+        AttentionInterface.register(NAME, packed_attention)
 
 
 def count_up(lengths: Int[Tensor, "N"]) -> Int[Tensor, "S"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from assay.batch import Batch
 from assay.errors import UsageError
 from assay.policies import attention
 from assay.policies.base import QUANTITIES, Policy, PolicyOutput
+from assay.policies.compiling import compile_layers
+from assay.policies.flex import Attention, layout_for
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs, token_ranks
+from assay.policies.merge import merged_state
 from assay.policies.norm import fuse_norms
 from assay.policies.probes import Probes, asked, padded
 from assay.policies.rotary import fuse_rotary
@@ -34,23 +37,35 @@ class CausalLM:
         tokenizer: its tokenizer, with an end-of-sequence token.
         chat: apply the tokenizer's chat template to prompts, where it has one.
         lora: train low-rank adapters only; the reference policy is then the model without them.
+        kernel: what computes attention over a batch, see :data:`assay.policies.flex.Attention`.
+        compile: run decoder layers and log-probabilities compiled where gradients are wanted.
 
     A response must have the same log-probability when it is sampled and when it is learnt from, so the model's own
     dropout is turned off.
 
     Raises:
-        UsageError: the model's attention cannot be packed (checked on a small input).
+        UsageError: the model's attention cannot be packed, or the kernel asked for does not work (both are tried).
     """
 
     quantities = QUANTITIES
 
-    def __init__(self, model: Any, tokenizer: Any, chat: bool = True, lora: LoraConfig | None = None):
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        chat: bool = True,
+        lora: LoraConfig | None = None,
+        kernel: Attention = "auto",
+        compile: bool = False,
+    ):
         attention.register()
         self.tokenizer = tokenizer
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
         _switch_off_dropout(model)
-        fuse_norms(model)
-        fuse_rotary(model)
+        if not compile:  # the compiler fuses these, and more
+            fuse_norms(model)
+            fuse_rotary(model)
+        self.compile = compile
         self.adapter = _adapt(model, lora) if lora else None
         self.model = model
         self.module: torch.nn.Module = self.adapter or model
@@ -59,6 +74,9 @@ class CausalLM:
         self.stop_ids = _stop_ids(model, tokenizer)
         if model.config._attn_implementation != attention.NAME:
             _check_packing(self)
+        self.layout = layout_for(kernel, model)
+        if compile:
+            compile_layers(model)
         self.module.train()
 
     @classmethod
@@ -67,7 +85,7 @@ class CausalLM:
         model, tokenizer = load_model(config, seed)
         if config.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        return cls(model, tokenizer, config.chat == "auto", config.lora)
+        return cls(model, tokenizer, config.chat == "auto", config.lora, config.attention, config.compile)
 
     # Text and tokens
 
@@ -107,7 +125,7 @@ class CausalLM:
         responses = [torch.from_numpy(e.tokens) for e in batch.episodes]
         read = [torch.cat([r, r.new_zeros(1)]) for r in responses] if after else responses
         prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
-        layout = attention.SharedPrompts([torch.from_numpy(p) for p in prompts], read, prompt_of, self.device)
+        layout = self.layout([torch.from_numpy(p) for p in prompts], read, prompt_of, self.device)
         depths = sorted({name for name in live if name.startswith("hidden@")})
         hidden, inner = self._hidden(layout.tokens, layout, [float(d.partition("@")[2]) for d in depths])
         lengths = torch.tensor([len(r) for r in responses])
@@ -225,7 +243,8 @@ class CausalLM:
         linear = self.model.get_output_embeddings()
         config = self.model.config.get_text_config()
         scale = getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1.0)
-        return Head(linear.weight, linear.bias, scale, getattr(config, "final_logit_softcapping", None))
+        cap = getattr(config, "final_logit_softcapping", None)
+        return Head(linear.weight, linear.bias, scale, cap, self.compile)
 
     def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
         """Split a batch so that each part packs into about ``budget`` tokens, a shared prompt counted once per part."""
@@ -278,6 +297,10 @@ class CausalLM:
             else:
                 self.model.save_pretrained(folder, max_shard_size="1TB")
             self.tokenizer.save_pretrained(folder)
+
+    def merged_state(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield what an inference engine loads: see :func:`assay.policies.merge.merged_state`."""
+        return merged_state(self.model)
 
     def load_weights(self, folder: Path) -> None:
         """Take the weights that :meth:`save` wrote.

@@ -45,6 +45,12 @@ class ModelConfig(BaseModel):
     """``auto`` takes a GPU when there is one; else as torch writes it: ``cpu``, ``cuda:0``."""
     chat: Literal["auto", "never"] = "auto"
     """``auto`` applies the tokenizer's chat template where it has one; ``never`` feeds prompts as plain text."""
+    attention: Literal["auto", "sdpa", "flex"] = "auto"
+    """What computes attention over a batch: torch's flex attention, or scaled dot-product attention over padded rows.
+    ``auto`` takes flex on a GPU where it works."""
+    compile: bool = False
+    """Compile decoder layers and log-probabilities for passes with a gradient (``torch.compile``); the first takes a
+    minute or so."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, about a third more time."""
 
