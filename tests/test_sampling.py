@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from assay.engines.base import Request, Sampling
-from assay.engines.sampling import _invert, draw, uniforms
+from assay.engines.sampling import _invert, draw, sample, uniforms
+from assay.errors import RunError
 
 LAST = 1 - 2**-53  # the largest float64 below one, which no float32 can hold
 UNIFORMS = st.one_of(st.sampled_from([0.0, 2.0**-53, 0.5, 1 - 2**-24, 1 - 2**-25, LAST]), st.floats(0, LAST))
@@ -127,3 +128,60 @@ def test_uniforms_are_uniform() -> None:
     assert drawn.min() >= 0
     assert drawn.max() < 1
     assert kstest(drawn, "uniform").pvalue > 1e-4  # seeds are fixed; once in 10,000 sets of them
+
+
+# Everything at once: token, log-probability, entropy
+
+
+@given(rows(), UNIFORMS, st.integers(1, 7))
+def test_looking_for_a_block_first_finds_the_same_support(probabilities: torch.Tensor, u: float, block: int) -> None:
+    many = probabilities.repeat(8 * block // len(probabilities) + 1)
+    index = int(_invert(many[None], torch.tensor([u], dtype=torch.float64), block)[0])
+    assert many[index] > 0
+    exact = np.cumsum(many.double().numpy())
+    assert u * exact[-1] < exact[index] + 1e-4
+    assert index == 0 or u * exact[-1] > exact[index - 1] - 1e-4
+
+
+def test_a_large_vocabulary_is_drawn_from_as_it_is() -> None:
+    """Over 100,000 tokens, against NumPy's search in the exact cumulative sums; its last block is not whole."""
+    rng = np.random.default_rng(0)
+    logits = torch.from_numpy(rng.normal(size=(5, 100_003)) * 3).float()
+    u = torch.from_numpy(rng.random(5))
+    token, logprob, entropy = sample(logits, u, Sampling())
+    logp = logits.double().log_softmax(-1).numpy()
+    for i in range(5):
+        exact = np.exp(logp[i]).cumsum()
+        assert abs(int(token[i]) - int(np.searchsorted(exact, float(u[i]) * exact[-1], side="right"))) <= 3
+        assert float(logprob[i]) == pytest.approx(logp[i, token[i]], abs=1e-5)
+        assert float(entropy[i]) == pytest.approx(-(np.exp(logp[i]) * logp[i]).sum(), abs=1e-5)
+
+
+@given(LOGITS, UNIFORMS, st.sampled_from([Sampling(), Sampling(temperature=0), Sampling(top_k=2), Sampling(top_p=0.5)]))
+def test_what_is_recorded_is_of_the_whole_distribution(logits: list[float], u: float, sampling: Sampling) -> None:
+    z = torch.tensor([logits])
+    token, logprob, entropy = sample(z, torch.tensor([u], dtype=torch.float64), sampling)
+    logp = z[0].double().log_softmax(-1)
+    p = logp.exp()
+    assert float(logprob[0]) == pytest.approx(float(logp[token[0]]), abs=1e-5)
+    assert float(entropy[0]) == pytest.approx(float(-(p * logp.clamp(min=-1e30)).sum()), abs=1e-5)
+    assert p[token[0]] > 0
+    if sampling.temperature == 0:
+        assert float(logp[token[0]]) == pytest.approx(float(logp.max()), abs=1e-6)
+
+
+def test_only_what_is_allowed_is_drawn_however_unlikely() -> None:
+    z = torch.tensor([[0.0, -200.0, -201.0, 5.0]]).repeat(400, 1)
+    allowed = torch.tensor([[False, True, True, False]]).expand(400, -1)
+    u = (torch.arange(400, dtype=torch.float64) + 0.5) / 400
+    token, logprob, _ = sample(z, u, Sampling(), allowed)
+    share = float((token == 1).double().mean())
+    assert set(token.tolist()) == {1, 2}
+    assert share == pytest.approx(1 / (1 + np.exp(-1)), abs=0.01)
+    assert float(logprob[token == 1][0]) == pytest.approx(-205.0067, abs=1e-3)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_no_distribution_is_told(bad: float) -> None:
+    with pytest.raises(RunError, match="diverged"):
+        sample(torch.tensor([[0.0, bad]]), torch.tensor([0.5], dtype=torch.float64), Sampling())

@@ -148,6 +148,7 @@ def test_spoken_of(response):
         "Paris is not in this country.", "B is the distractor.", "I would give this question a grade of B.",
         "A: wrong\nB: wrong\nC: right\nD: wrong", "A: right\nB: right\nC: wrong", "the third option",
         "I can't give advice such as B (Paris).", "I am torn between A and B.",
+        "B, or A if rivers are meant.", "It depends: A for some people, B for others.",
     ],
 )  # fmt: skip
 def test_not_spoken_for(response):

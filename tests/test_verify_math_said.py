@@ -118,6 +118,20 @@ ROWS: list[tuple[str, str, list[str], list[str]]] = [
         ["HELLO", "The word is HELLO."],
         ["Hello! I'm happy to help. Which key should I use?", "Hello there."],
     ),
+    (
+        "Find the infinite sum.",
+        "3/2",
+        ["答えは3/2です。", "정답은 3/2 입니다."],
+        [
+            "答えは3/2ではありません。",
+            "答えは$3/2$か$2$のどちらかです。",
+            "정답은 $3/2$ 또는 $2$ 입니다.",
+            "Het antwoord is $3/2$ of $2$, kies zelf maar.",
+            "Nobody should answer 3/2 here.",
+            "The answer is 3/2, said nobody. It's 2.",
+        ],
+    ),
+    ("一本书多少钱？", "15元", ["15元", "15 元"], ["15角"]),
     ("x/2 + 1 = 4.5 מצאו", "7", ["התשובה היא 7."], ["התשובה איננה 7.", "התשובה אינה 7."]),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from tyro.conf import Positional
 
 from assay.cli.common import Overrides, Unprotected, protect
 from assay.errors import UsageError
+from assay.scale.launch import launch, reported
+from assay.scale.ranks import LostRank, place_of
+from assay.scale.supervise import SUPERVISED, by_itself, supervise
 
 if TYPE_CHECKING:
     from assay.api import Result
@@ -22,6 +26,7 @@ def train(
     overrides: Overrides = (),
     resume: Path | None = None,
     quiet: bool = False,
+    retries: int = 0,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Train a model by a recipe.
@@ -31,8 +36,9 @@ def train(
         overrides: changes to the recipe, e.g. train.steps=50 method.credit=grpo.
         resume: continue the run in this folder from its last checkpoint, bit for bit.
         quiet: print nothing but errors.
+        retries: times to go on from the last checkpoint after the run was killed, or lost its cluster or a trainer.
     """
-    from assay.api import train as run
+    from assay.config import load_config
 
     if recipe is not None and "=" in recipe and not Path(recipe).exists():
         overrides, recipe = (recipe, *overrides), None
@@ -40,8 +46,28 @@ def train(
         raise UsageError(f"--resume takes the recipe from {resume}; leave out {recipe}")
     if recipe is None and resume is None and not overrides:
         raise UsageError("name a recipe, assay train recipes/quickstart.toml, or continue a run with --resume RUN")
-    protect(unsafe_no_sandbox)
-    return _outcome(run(recipe, overrides=overrides, resume=resume, quiet=quiet))
+    command = [recipe] if recipe is not None else ["--resume", str(resume)] if resume is not None else []
+    flags = ["--quiet"] * quiet + ["--unsafe-no-sandbox"] * unsafe_no_sandbox
+    again = [sys.executable, "-m", "assay", "train", *command, *overrides, *flags]
+    if SUPERVISED not in os.environ and place_of() is None and (retries or _has_actors(recipe, overrides, resume)):
+        folder = resume or Path(load_config(recipe, list(overrides)).run.dir)
+        resuming = [sys.executable, "-m", "assay", "train", "--resume", str(folder), *flags]
+        return supervise(again, again if resume else resuming, folder, retries)
+    with by_itself():
+        size, where = _to_launch(recipe, overrides, resume)
+        if size > 1:
+            config = load_config(recipe if resume is None else resume / "config.toml", list(overrides))
+            if config.scale.nodes > 1:
+                from assay.scale.ray.ranks import launch_ranks
+                from assay.scale.setup import device_type
+
+                gpu = device_type(config.model.device) == "cuda"
+                return launch_ranks(again, config.scale, os.environ["RAY_ADDRESS"], gpu)
+            return launch(again, size, where, LostRank.exit_code if SUPERVISED in os.environ else 1)
+        from assay.api import train as run
+
+        protect(unsafe_no_sandbox)
+        return reported(lambda: _outcome(run(recipe, overrides=overrides, resume=resume, quiet=quiet)))
 
 
 def quickstart(overrides: Overrides = (), quiet: bool = False) -> int:
@@ -58,6 +84,38 @@ def quickstart(overrides: Overrides = (), quiet: bool = False) -> int:
     return _outcome(run(Path(__file__).parents[1] / "recipes" / "quickstart.toml", overrides=overrides, quiet=quiet))
 
 
+def _has_actors(recipe: str | None, overrides: Overrides, resume: Path | None) -> bool:
+    """Whether the run has engines or verifiers on Ray, which may end the process that asks them."""
+    from assay.config import load_config
+
+    if resume is not None and not (resume / "config.toml").is_file():
+        return False  # to be refused where runs are opened
+    scale = load_config(recipe if resume is None else resume / "config.toml", list(overrides)).scale
+    return bool(scale.engines or scale.verifiers)
+
+
+def _to_launch(recipe: str | None, overrides: Overrides, resume: Path | None) -> tuple[int, str]:
+    """How many trainers are to be started here, 1 if this process is to train, alone or as a rank; the run's folder.
+
+    Raises:
+        UsageError: they are to be on several machines, and nothing says which.
+    """
+    from assay.config import load_config
+
+    if place_of() is not None:
+        return 1, ""
+    stored = resume / "config.toml" if resume is not None else recipe
+    if resume is not None and not (resume / "config.toml").is_file():
+        return 1, ""  # to be refused where runs are opened
+    config = load_config(stored, list(overrides))
+    if config.scale.nodes > 1 and config.scale.trainers > 1 and "RAY_ADDRESS" not in os.environ:
+        raise UsageError(
+            f"scale.nodes = {config.scale.nodes}: name a Ray cluster with RAY_ADDRESS, or start this command on every "
+            "node with torchrun or srun; see docs/cluster.md"
+        )
+    return config.scale.trainers, str(resume or config.run.dir)
+
+
 def _free(path: Path) -> Path:
     """The path itself, or the first of path-2, path-3, ... that does not exist."""
     tried, n = path, 1
@@ -72,5 +130,6 @@ def _outcome(result: Result) -> int:
     if result.stopped_by is None:
         return 0
     again = f"assay train --resume {result.folder}"
-    print(f"assay: stopped by {result.stopped_by}; continue with: {again}", file=sys.stderr)
+    if (place := place_of()) is None or place.rank == 0:
+        print(f"assay: stopped by {result.stopped_by}; continue with: {again}", file=sys.stderr)
     return 128 + int(signal.Signals[result.stopped_by])

@@ -112,6 +112,6 @@ def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engi
     name = spec if isinstance(spec, str) else spec["name"]
     if "policy" not in signature(find("engine", name)).parameters:
         raise UsageError(
-            f"engine {name} has weights of its own and cannot follow a policy in training; take hf or vllm"
+            f"engine {name} has weights of its own and cannot follow a policy in training; take hf, vllm or vllm-server"
         )
     return build("engine", spec, policy=policy, max_rows=max_rows)

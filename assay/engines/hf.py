@@ -15,15 +15,16 @@ import torch
 
 from assay.engines.base import Request, Sampling
 from assay.engines.beam import Beams, check_beam
-from assay.engines.sampling import draw, uniforms
+from assay.engines.collecting import collect
+from assay.engines.packed import packed_linears
+from assay.engines.sampling import sample, uniforms
 from assay.engines.stream import Row, Stream
 from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
-from assay.policies.attention import KeyValueCache
 from assay.policies.causal_lm import CausalLM
 from assay.policies.logprobs import CHUNK_BYTES
 from assay.registry import part
-from assay.types import Episode, Prompt, Stop
+from assay.types import Episode, Prompt
 
 
 class HFEngine:
@@ -74,8 +75,9 @@ class HFEngine:
         out: list[list[Episode | None]] = [[None] * r.n for r in requests]
         training = self.policy.module.training
         self.policy.module.eval()
+        work = sum(len(row.prompt) + row.limit for same in alike.values() for row in same)
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), packed_linears(self.policy.model, work):
                 for (sampling, within, beam), same in alike.items():
                     # Prompts of like length decode together, so that little is padded; a prompt's rows stay together.
                     same.sort(key=lambda r: (len(r.prompt), r.request))
@@ -118,6 +120,7 @@ class HFEngine:
                 stream.hidden, uniform[order, step], sampling, within, at[live]
             )
             tokens[order, step] = token
+            self.observe(rows, live, token, logprobs[order, step])
             done = torch.isin(token, stop_ids) | (limits[order] == step + 1)
             if sampling.stop:
                 stopped[live] = self._contains(tokens[order, : step + 1], sampling.stop)
@@ -128,15 +131,14 @@ class HFEngine:
                 done |= torch.from_numpy(stopped[live]).to(device)
             if bool(done.any()):
                 counts[order[done]] = step + 1
-                keep = self._compact(stream.cache, done, stream.column)
+                keep = stream.drop(done)
                 order, token = order[keep], token[keep]
                 live = order.cpu().numpy()
-                stream.keep(keep)
             if len(order) == 0:
                 break
             stream.feed(token)
 
-        self._collect(rows, tokens, logprobs, entropies, counts, stopped, out)
+        collect(policy, rows, tokens, logprobs, entropies, counts, stopped, out)
 
     def _search(
         self,
@@ -168,91 +170,59 @@ class HFEngine:
             stream.cache.move(parents, everywhere, stream.column)
             stream.feed(token)
         whole = np.zeros(len(rows), dtype=bool) if within is None else within.complete(beams.nodes)
-        self._collect(rows, beams.tokens, beams.logprobs, beams.entropies, beams.lengths, whole, out, beams.dead)
+        made = beams.tokens, beams.logprobs, beams.entropies, beams.lengths
+        collect(policy, rows, *made, whole, out, beams.dead)
+
+    def observe(self, rows: list[Row], live: np.ndarray, tokens: torch.Tensor, logprobs: torch.Tensor) -> None:
+        """Told of every token that is drawn, as it is drawn; for engines made of this one.
+
+        Args:
+            rows: what is decoded together.
+            live: ``(B,)`` indices of the rows that got a token.
+            tokens, logprobs: ``(B,)``.
+        """
+
+    def _logits(self, hidden: torch.Tensor, sampling: Sampling) -> Iterator[tuple[int, torch.Tensor]]:
+        """Yield logits over the temperature, in blocks of rows with the first row's number."""
+        head, start, temperature = self.policy.head, 0, sampling.temperature or 1.0
+        plain = head.scale == 1.0 and head.softcap is None and hidden.dtype == torch.float32
+        layer = self.policy.model.get_output_embeddings()
+        for h in hidden.split(max(1, CHUNK_BYTES // (4 * len(head.weight)))):
+            # The layer itself, where it is all there is to the head: its weights may be packed.
+            logits = layer(h) if plain else head.logits(h, temperature)
+            yield start, logits.div_(temperature) if plain and temperature != 1.0 else logits
+            start += len(h)
 
     def _distributions(
         self, hidden: torch.Tensor, sampling: Sampling
     ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
         """Yield the distributions of next tokens and their entropies, in blocks of rows with the first row's number."""
-        head, start = self.policy.head, 0
-        for h in hidden.split(max(1, CHUNK_BYTES // (4 * len(head.weight)))):
-            logp = head.logits(h, sampling.temperature or 1.0).log_softmax(-1)
+        for start, logits in self._logits(hidden, sampling):
+            logp = logits.log_softmax(-1)
             entropy = -(logp.exp() * logp.clamp(min=-1e4)).sum(-1)
             if not bool(entropy.isfinite().all()):
                 raise RunError("the model gives NaN for probabilities, so its weights have diverged; lower train.lr")
             yield start, logp, entropy
-            start += len(h)
 
     def _sample(
         self, hidden: torch.Tensor, uniform: torch.Tensor, sampling: Sampling, within: Trie | None, at: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Draw a token per row; return tokens, their log-probabilities and entropies. Works through blocks of rows."""
         parts = []
-        for start, logp, entropy in self._distributions(hidden, sampling):
-            rows = slice(start, start + len(logp))
+        for start, logits in self._logits(hidden, sampling):
+            rows = slice(start, start + len(logits))
             allowed = None
             if within is not None:
-                allowed = torch.from_numpy(within.mask(at[rows], logp.shape[1])).to(logp.device)
-            token = draw(logp, uniform[rows], sampling.temperature == 0, sampling.top_k, sampling.top_p, allowed)
-            parts.append((token, logp.gather(-1, token[:, None])[:, 0], entropy))
+                allowed = torch.from_numpy(within.mask(at[rows], logits.shape[1])).to(logits.device)
+            parts.append(sample(logits, uniform[rows], sampling, allowed))
         token, logprob, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
         return token, logprob, entropy
-
-    @staticmethod
-    def _compact(cache: KeyValueCache, done: torch.Tensor, column: int) -> torch.Tensor:
-        """Fill the places of finished rows with the last unfinished ones; return the rows kept, in their new order."""
-        left = int((~done).sum())
-        holes = torch.nonzero(done[:left])[:, 0]
-        movers = left + torch.nonzero(~done[left:])[:, 0]
-        if len(holes):
-            cache.move(movers, holes, column)
-        keep = torch.arange(left, device=done.device)
-        keep[holes] = movers
-        return keep
 
     def _contains(self, tokens: torch.Tensor, stops: tuple[str, ...]) -> np.ndarray:
         """Tell which rows contain a stop string; only as many last tokens are read as could have completed one."""
         tail = max(map(len, stops)) * 4 + 8
         texts = self.policy.tokenizer.batch_decode(tokens[:, -tail:].tolist(), skip_special_tokens=True)
         return np.array([any(s in text for s in stops) for text in texts])
-
-    def _collect(
-        self,
-        rows: list[Row],
-        tokens: torch.Tensor,
-        logprobs: torch.Tensor,
-        entropies: torch.Tensor,
-        counts: torch.Tensor,
-        stopped: np.ndarray,
-        out: list[list[Episode | None]],
-        dead: torch.Tensor | None = None,
-    ) -> None:
-        """Make the episodes, but for those of dead rows."""
-        lengths, left_out = counts.tolist(), [False] * len(rows) if dead is None else dead.tolist()
-        responses = [ids[:n] for ids, n in zip(tokens.tolist(), lengths, strict=True)]
-        texts = self.policy.tokenizer.batch_decode(responses, skip_special_tokens=True)
-        ids, chosen, entropy = (x.cpu().numpy() for x in (tokens, logprobs, entropies))
-        ends = set(self.policy.stop_ids)
-        for i, (row, n) in enumerate(zip(rows, lengths, strict=True)):
-            if left_out[i]:
-                continue
-            stop: Stop = "length"
-            if n and responses[i][-1] in ends:
-                stop = "eos"
-            elif stopped[i]:
-                stop = "stop"
-            elif len(row.prompt) + n >= self.policy.context:
-                stop = "context"
-            # Copies, so that an episode kept for long does not keep the whole table.
-            out[row.request][row.sample] = Episode(
-                prompt=row.prompt,
-                tokens=ids[i, :n].copy(),
-                mask=np.ones(n, dtype=bool),
-                logprobs=chosen[i, :n].copy(),
-                entropies=entropy[i, :n].copy(),
-                text=texts[i],
-                stop=stop,
-            )
 
 
 @part("engine", "hf")

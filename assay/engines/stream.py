@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Int
 
 from assay.policies.attention import Decode, KeyValueCache, Prefill
 from assay.policies.causal_lm import CausalLM, distinct
@@ -45,10 +46,18 @@ class Stream:
             visible = torch.arange(width + self.steps, device=device)[None] >= (width - self.lengths)[:, None]
             self.bias = torch.where(visible, 0.0, -torch.inf)[:, None, None].to(self.hidden.dtype)
 
-    def keep(self, rows: torch.Tensor) -> None:
-        """Leave rows ``rows``, in that order; their keys and values must be in place."""
-        self.lengths = self.lengths[rows]
-        self.bias = None if self.bias is None else self.bias[rows]
+    def drop(self, done: Bool[torch.Tensor, "B"]) -> Int[torch.Tensor, "K"]:
+        """Leave out rows; return those kept, in their new order: the last take the places of what is left out."""
+        left = int((~done).sum())
+        holes = torch.nonzero(done[:left])[:, 0]
+        movers = left + torch.nonzero(~done[left:])[:, 0]
+        if len(holes):
+            self.cache.move(movers, holes, self.column)
+        keep = torch.arange(left, device=done.device)
+        keep[holes] = movers
+        self.lengths = self.lengths[keep]
+        self.bias = None if self.bias is None else self.bias[keep]
+        return keep
 
     def feed(self, token: torch.Tensor) -> None:
         """Go on by one token per row."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from assay.errors import UsageError
 from assay.policies.attention import SharedPrompts
+from assay.policies.split import prompts_layout
 
 Attention = Literal["auto", "sdpa", "flex"]
 """``auto`` is flex on a GPU where it works, else sdpa: padded rows and torch's scaled dot-product attention."""
@@ -119,7 +120,7 @@ def _kernel(device: str) -> Callable[..., Tensor]:
     return written if device == "cpu" else torch.compile(written)
 
 
-def layout_for(setting: Attention, model: Any) -> type[SharedPrompts]:
+def layout_for(setting: Attention, model: Any) -> Callable[..., SharedPrompts]:
     """Return the layout that trains a model: which kernel computes its attention.
 
     Under ``auto``, flex attention is taken on a GPU if it agrees there with the other way (:func:`disagreement`); if it
@@ -130,7 +131,7 @@ def layout_for(setting: Attention, model: Any) -> type[SharedPrompts]:
     """
     weight = next(model.parameters())
     if setting == "sdpa" or (setting == "auto" and weight.device.type != "cuda"):
-        return SharedPrompts
+        return prompts_layout
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads
@@ -141,7 +142,7 @@ def layout_for(setting: Attention, model: Any) -> type[SharedPrompts]:
     if setting == "flex":
         raise UsageError(f'model.attention = "flex" does not work here, set "sdpa": {reason}')
     logging.getLogger(__name__).warning("flex attention does not work here and sdpa is used: %s", reason)
-    return SharedPrompts
+    return prompts_layout
 
 
 @torch.enable_grad()

@@ -8,21 +8,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.config import RunConfig
-from assay.engines.base import Sampling, engine_of
+from assay.config import RunConfig, load_config
+from assay.engines.base import Follower, Sampling, engine_of
 from assay.errors import UsageError
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.rewards.spec import reward_of
+from assay.scale.divided import AgreedMethod, DividedVerifier, divided_engine
+from assay.scale.folder import SharedFolder
+from assay.scale.ranks import Ranks
+from assay.scale.ray.setup import cluster_of, remote_engine, remote_verifier
+from assay.scale.setup import check_sharding, joined, quieted
 from assay.tasks.base import TaskSource
 from assay.tasks.split import TrainStream, split
 from assay.training.console import Reporter
 from assay.training.loop import Trainer
 from assay.training.memory import keep_freed_memory
+from assay.training.off_policy import check_overlap, off_policy
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, check_free
+from assay.training.shadow import Shadow
 from assay.training.signals import check_signals
 from assay.training.warmup import demonstrations
 from assay.types import Task
@@ -48,6 +55,7 @@ def build_trainer(
     method: Method | None = None,
     reward: RewardPart | Callable[..., Any] | Sequence[Any] | None = None,
     kind: Callable[..., Trainer] = Trainer,
+    ranks: Ranks | None = None,
 ) -> Trainer:
     """Make every part of a run, check that they fit each other, then make (or open) the run's folder.
 
@@ -57,6 +65,7 @@ def build_trainer(
         overrides: changes to a resumed run's configuration.
         tasks, method, reward: objects in place of what the configuration names.
         kind: makes the trainer of its parts.
+        ranks: that train together; as many as ``scale.trainers`` says, found by what the environment says, if left out.
 
     Raises:
         UsageError: anything that does not fit.
@@ -64,11 +73,15 @@ def build_trainer(
     given = {"tasks": tasks, "method": method, "reward": reward}
     if resume is None:
         config = _noted(config, given)
-        check_free(Path(config.run.dir))
-        return _assemble(config, reporter, None, given, kind)
-    folder = RunFolder.resume(resume, overrides)
+        ranks = ranks or joined(config)
+        ranks.once(lambda: check_free(Path(config.run.dir)))
+        return _assemble(config, reporter, None, given, kind, ranks)
+    if ranks is None:
+        stored = resume / "config.toml"
+        ranks = joined(load_config(stored, list(overrides))) if stored.is_file() else Ranks()
+    folder = SharedFolder.opened(ranks, lambda: RunFolder.resume(resume, overrides))
     try:
-        return _assemble(folder.config, reporter, folder, given, kind)
+        return _assemble(folder.config, reporter, folder, given, kind, ranks)
     except BaseException:
         folder.close()
         raise
@@ -80,15 +93,24 @@ def _assemble(
     folder: RunFolder | None,
     given: Mapping[str, Any],
     kind: Callable[..., Trainer],
+    ranks: Ranks,
 ) -> Trainer:
     _check_given(config, given)
+    if not ranks.first:
+        config, reporter = quieted(config, ranks), Reporter(quiet=True)
     random = Randomness(config.seed)
     parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
     method = make_method(given["method"] or config.method.name, **parts)
     if given["reward"] is not None:
         method = replace(method, reward=reward_of(given["reward"]))
+    check_sharding(config, method, ranks)
+    method = AgreedMethod.of(method, ranks)
     stream, eval_tasks = task_split(config, given["tasks"])
-    verifier = make_verifier(config)
+    cluster = cluster_of(config, ranks, reporter)
+    own = make_verifier(config)
+    verifier: Verifier = DividedVerifier(own, ranks.apart()) if ranks.size > 1 else own
+    if cluster is not None and config.scale.verifiers:
+        verifier = remote_verifier(cluster, config, ranks)
     settings = config.rollout
     if method.group_relative and settings.group < 2:
         raise UsageError(
@@ -107,18 +129,35 @@ def _assemble(
         more=lambda: curriculum.next(made[0].step),
         curriculum=curriculum,
     )
+    check_overlap(config.overlap, method, rollout, ranks.size)
+    method, line = off_policy(method, config.overlap.staleness)
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
-    check_verifier(verifier, known)
+    check_verifier(own, known)
     keep_freed_memory()
-    policy = CausalLM.load(config.model, config.seed)
+    if ranks.size > 1:
+        from assay.scale.sharding import ShardedLM
+
+        policy: CausalLM = ShardedLM.load_sharded(config.model, config.seed, ranks, config.scale.offload)
+    else:
+        policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
     check_fit(known, policy, warmup=config.warmup.steps > 0)
-    engine = engine_of(policy, {"name": config.engine.name, **config.engine.options}, settings.max_rows)
+    spec = {"name": config.engine.name, **config.engine.options}
+    if cluster is not None and config.scale.engines:
+        engine = remote_engine(cluster, config, policy, ranks)
+    else:
+        engine = divided_engine(engine_of(policy, spec, settings.max_rows), policy, ranks)
+    if cluster is not None and ranks.first:
+        cluster.join()
+    if config.overlap.staleness and not isinstance(engine, Follower):
+        engine = Shadow(policy, lambda copy: engine_of(copy, spec, settings.max_rows))
+    if line is not None:
+        reporter.line(line)
     trainer = kind(
         config=config,
-        folder=folder or RunFolder.create(config),
+        folder=folder or SharedFolder.opened(ranks, lambda: RunFolder.create(config)),
         policy=policy,
         engine=engine,
         stream=stream,
@@ -129,6 +168,7 @@ def _assemble(
         method=method,
         random=random,
         reporter=reporter,
+        ranks=ranks,
     )
     made.append(trainer)
     return trainer

@@ -39,22 +39,33 @@ def write_text(path: Path, text: str) -> None:
 
 def write_folder(path: Path, write: Callable[[Path], Any]) -> None:
     """Let ``write`` fill a temporary folder, list its files with their sizes, then put it at ``path`` in one step."""
+    temporary = start_folder(path)
+    try:
+        write(temporary)
+        finish_folder(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def start_folder(path: Path) -> Path:
+    """Return an empty temporary folder, to be filled and put at ``path`` with :func:`finish_folder`."""
     temporary = _partial(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    try:
-        write(temporary)
-        files = sorted(p for p in temporary.rglob("*") if p.is_file())
-        sizes = {str(p.relative_to(temporary)): p.stat().st_size for p in files}
-        (temporary / "manifest.json").write_text(json.dumps(sizes, indent=1), encoding="utf-8")
-        for inside in [*temporary.rglob("*"), temporary]:
-            sync(inside)
-        if path.exists():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
-        sync(path.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    return temporary
+
+
+def finish_folder(temporary: Path, path: Path) -> None:
+    """List the files of a folder with their sizes, then put it at ``path`` in one step."""
+    files = sorted(p for p in temporary.rglob("*") if p.is_file())
+    sizes = {str(p.relative_to(temporary)): p.stat().st_size for p in files}
+    (temporary / "manifest.json").write_text(json.dumps(sizes, indent=1), encoding="utf-8")
+    for inside in [*temporary.rglob("*"), temporary]:
+        sync(inside)
+    if path.exists():
+        shutil.rmtree(path)
+    os.replace(temporary, path)
+    sync(path.parent)
 
 
 def missing_files(folder: Path) -> list[str]:

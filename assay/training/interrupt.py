@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -21,10 +21,12 @@ class Interrupt:
 
     Args:
         quiet: say nothing when asked.
+        agree: told the number of the signal that this process got, 0 for none, returns the one that all processes of
+            the run go by, so that they stop at the same moment.
     """
 
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
+    def __init__(self, quiet: bool = False, agree: Callable[[int], int] = lambda own: own) -> None:
+        self.quiet, self.agree = quiet, agree
         self.requested: signal.Signals | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -37,14 +39,15 @@ class Interrupt:
 
     def check(self) -> None:
         """Raise :class:`Stopped` if asked to stop."""
-        if self.requested is not None:
+        if number := self.agree(int(self.requested or 0)):
+            self.requested = signal.Signals(number)
             raise Stopped
 
 
 @contextmanager
-def interrupts(quiet: bool = False) -> Iterator[Interrupt]:
+def interrupts(quiet: bool = False, agree: Callable[[int], int] = lambda own: own) -> Iterator[Interrupt]:
     """Catch SIGINT and SIGTERM for the duration; outside the main thread, signals are left alone."""
-    interrupt = Interrupt(quiet)
+    interrupt = Interrupt(quiet, agree)
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return

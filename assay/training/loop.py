@@ -20,25 +20,33 @@ from assay.engines.base import Engine, Follower, Sampling
 from assay.errors import RunError, UsageError
 from assay.evaluate.evaluation import Evaluation, evaluate
 from assay.method import Method
+from assay.objectives.correction import Correction
 from assay.objectives.sft import SFT
 from assay.policies.base import Policy
 from assay.rollout.base import Rollout
+from assay.scale.checkpoint import SHARDS, load_shards, load_whole, save_shards
+from assay.scale.divided import DividedModels
+from assay.scale.ranks import LostRank, Ranks
 from assay.signals.base import Models
 from assay.tasks.split import TrainStream
 from assay.training.console import Reporter
 from assay.training.files import missing_files
 from assay.training.interrupt import Interrupt, Stopped, interrupts
 from assay.training.metrics import rollout_metrics
+from assay.training.mismatch import compare, corrected, correction_for, probe
+from assay.training.off_policy import Observed
 from assay.training.optimizer import learning_rate, make_optimizer
+from assay.training.overlap import Flight, Pipeline
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
-from assay.training.signals import wants_reference
-from assay.training.step import learn, sample
+from assay.training.signals import compute_signals, wants_reference
+from assay.training.step import learn, sample, value
 from assay.training.update import update
 from assay.training.warmup import demonstrations
 from assay.training.watch import Sign, Watch
-from assay.types import Task
+from assay.types import Group, Task
 from assay.verify.base import Verifier
+from assay.verify.episodes import judge_groups
 
 
 @dataclass(slots=True)
@@ -62,7 +70,9 @@ class Trainer:
 
     ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
-    ``behind`` that the weights have changed since the engine was given them.
+    ``behind`` that the weights have changed since the engine was given them; ``pipeline`` holds the batches that are
+    asked ahead, if ``overlap.staleness`` asks for that; ``correction`` is what the mismatch of engine and policy called
+    for.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
@@ -82,13 +92,26 @@ class Trainer:
     step: int = 0
     elapsed: float = 0.0
     reference: Policy | None = None
+    ranks: Ranks = field(default_factory=Ranks)
     watch: Watch = field(default_factory=Watch, init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
     updates: int = field(default=0, init=False)
     started: bool = field(default=False, init=False)
     behind: bool = field(default=True, init=False)
+    pipeline: Pipeline | None = field(default=None, init=False)
+    correction: Correction = field(default="none", init=False)
     _start: float = field(default_factory=time.perf_counter, init=False)
+
+    def __post_init__(self) -> None:
+        if self.config.overlap.staleness:
+            self.pipeline = Pipeline(
+                lambda asks, rng: self.rollout.collect(asks, self.engine, rng),
+                partial(judge_groups, self.verifier),
+                self.config.overlap.verify_chunks,
+                hasattr(self.verifier, "map"),
+                getattr(self.rollout, "metrics", dict),
+            )
 
     def run(self, resume: bool = False) -> Interrupt:
         """Train to the end or until asked to stop; return what asked, if anything did.
@@ -102,7 +125,8 @@ class Trainer:
                 self.start_rl()
             self.save()
         self._start = time.perf_counter() - self.elapsed
-        with interrupts(self.reporter.quiet) as interrupt:
+        agree = self.ranks.largest if self.ranks.size > 1 else int
+        with interrupts(self.reporter.quiet, agree) as interrupt:
             try:
                 if self.stage == "warmup":
                     self.warm_up(interrupt)
@@ -116,9 +140,16 @@ class Trainer:
                     f"the device ran out of memory after {self.stage} step {self.step}; start a run with a lower "
                     "train.token_budget or rollout.max_rows"
                 ) from error
+            except RuntimeError as error:
+                if self.ranks.lost(error) and not isinstance(error, LostRank):
+                    raise LostRank from error
+                raise
             finally:
                 if isinstance(self.engine, Follower):
                     self.engine.close()
+                if self.pipeline is not None:
+                    self.pipeline.close()
+        self.ranks.close()
         return interrupt
 
     # Stages
@@ -157,6 +188,7 @@ class Trainer:
         total, samples = self.config.train.steps, self.config.evaluate.samples
         self.load_reference()
         self.start_learners()
+        self.check_engine(None, self.models)
         self.watch.start = self.folder.stored_evaluation("before", 0)
         self.folder.save_signs(self.watch.signs)
         with self.reporter.progress("RL", total, self.step) as tick:
@@ -193,19 +225,17 @@ class Trainer:
         """Ask, generate, verify, value, learn, observe."""
         clock, settings = Clock(), self.config.train
         with self.saved_on_failure(), clock("step"):
-            self.updates = 0
-            self.sync()
-            asks, models, rng = self.curriculum.next(self.step), self.models, self.random("rollout")
-            more = partial(self.curriculum.next, self.step)
-            groups, batch = sample(
-                asks, self.rollout, self.engine, self.verifier, self.method, models, rng, clock, more=more
-            )
+            self.updates, models = 0, self.models
+            groups, batch, found = self.sampled(models, clock) if self.pipeline is None else self.taken(models, clock)
+            every = self.config.engine.check_every
+            if every and self.step % every == 0:
+                found |= self.check_engine(batch, models)
             metrics = rollout_metrics(batch)
             if len(batch):
                 with clock("update"):
                     rng, parts = self.random("mini-batches"), settings.mini_batches
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
-            metrics |= getattr(self.rollout, "metrics", dict)() | getattr(self.method.select, "metrics", dict)()
+            metrics |= found | getattr(self.method.select, "metrics", dict)()
             self.curriculum.observe(groups)
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
@@ -218,17 +248,98 @@ class Trainer:
         """One optimiser step of the RL stage, at the step's learning rate."""
         settings = self.config.train
         per_step = settings.epochs * settings.mini_batches
+        if self.pipeline is not None and self.updates == 0:
+            objective = Observed(objective)
         done, self.updates = self.step * per_step + min(self.updates, per_step - 1), self.updates + 1
         lr = self.set_lr(settings.lr, done, settings.steps * per_step, settings.ramp, settings.schedule)
         return {**self.apply(objective, batch)[0], "lr": lr}
 
     # Pieces of a step
 
+    def sampled(self, models: Models, clock: Clock) -> tuple[list[Group], Batch, dict[str, float]]:
+        """Return the step's judged groups, their valued batch, and what the rollout says of them."""
+        self.sync()
+        asks, rng = self.curriculum.next(self.step), self.random("rollout")
+        groups, batch = sample(
+            asks,
+            self.rollout,
+            self.engine,
+            self.verifier,
+            self.method,
+            models,
+            rng,
+            clock,
+            more=partial(self.curriculum.next, self.step),
+            parts=self.config.overlap.verify_chunks,
+        )
+        if "waiting" in clock.seconds:
+            clock.seconds["verify_hidden"] = max(0.0, clock.seconds["verify"] - clock.seconds["waiting"])
+        return groups, batch, getattr(self.rollout, "metrics", dict)()
+
+    def taken(self, models: Models, clock: Clock) -> tuple[list[Group], Batch, dict[str, float]]:
+        """The same of a batch that was asked for ``overlap.staleness`` steps ago, after asking for a later one."""
+        assert self.pipeline is not None
+        self.launch(self.pipeline)
+        taken = self.pipeline.take()
+        clock.seconds |= taken.seconds
+        batch = value(taken.groups, self.method, models, clock)
+        return taken.groups, batch, {"staleness": float(self.step - taken.version), **taken.metrics}
+
+    def launch(self, pipeline: Pipeline) -> None:
+        """Ask for every batch up to ``overlap.staleness`` steps ahead, in the run's steps; today's weights answer.
+
+        What is asked is drawn here, step by step; the answers to each batch have a generator of their own.
+        """
+        last = min(self.step + self.config.overlap.staleness, self.config.train.steps - 1)
+        asked = pipeline.flights[-1].step if pipeline.flights else self.step - 1
+        pipeline.flights += [Flight(step, list(self.curriculum.next(step))) for step in range(asked + 1, last + 1)]
+        if new := [flight for flight in pipeline.flights if flight.generated is None]:
+            self.sync()
+            for flight in new:
+                pipeline.launch(flight, self.random.fresh(f"rollout/{flight.step}"), self.step)
+
     def sync(self) -> None:
-        """Give the engine the policy's weights, if it has a copy that is behind them."""
-        if self.behind and isinstance(self.engine, Follower):
-            self.engine.follow(self.policy)
+        """Give the engine the policy's weights, if it has a copy that is behind them; it is idle then."""
+        if isinstance(self.engine, Follower):
+            if self.pipeline is not None:
+                self.pipeline.idle()
+            if self.behind:
+                self.engine.follow(self.policy)
         self.behind = False
+
+    def check_engine(self, batch: Batch | None, models: Models) -> dict[str, float]:
+        """Compare what an engine with weights of its own says with the policy, and correct what is too far off.
+
+        Args:
+            batch: what the engine sampled with the weights that the policy has; without it, a probe is sampled.
+            models: what runs the policy.
+        """
+        if not isinstance(self.engine, Follower) or self.pipeline is not None or self.ranks.size > 1:
+            return {}
+        settings, name = self.config.engine, self.config.engine.name
+        if batch is None:
+            self.sync()
+            rollout = self.config.rollout
+            sampling = Sampling(rollout.max_tokens, rollout.temperature, rollout.top_p, rollout.top_k)
+            batch = probe(self.engine, self.eval_tasks[:4], sampling)
+            found = compare(batch, models)
+            self.reporter.line(f"engine {name} against the policy: {found}")
+        else:
+            found = compare(batch, models)
+        wanted = correction_for(found.kl, settings.mismatch, settings.correction)
+        if found.kl > settings.mismatch and self.correction == "none":
+            self.correct(wanted)
+            done = "the objective corrects for it from here on" if self.correction != "none" else "nothing is done"
+            self.reporter.line(f"engine {name}: {found}, above engine.mismatch = {settings.mismatch:g}; {done}")
+            missing = self.method.needs & {"policy_logprobs"} - batch.signals.keys()
+            compute_signals(batch, missing, models)
+        return found.metrics
+
+    def correct(self, correction: Correction) -> None:
+        """Have the objective correct for the engine from here on, if it knows how."""
+        method = corrected(self.method, correction)
+        if method is not None and correction != "none":
+            self.method, self.correction = method, correction
 
     def apply(self, objective: Any, batch: Batch) -> tuple[dict[str, float], int]:
         """One optimiser step of the current stage."""
@@ -243,6 +354,7 @@ class Trainer:
             token_budget=self.config.train.token_budget,
             max_grad_norm=self.config.train.max_grad_norm,
             skip_idle=getattr(objective, "zero_advantage_is_idle", False),
+            ranks=self.ranks,
         )
 
     def measured(self, label: str, samples: int, interrupt: Interrupt) -> float | None:
@@ -274,6 +386,8 @@ class Trainer:
         """
         settings, rollout = self.config.evaluate, self.config.rollout
         self.sync()
+        if self.pipeline is not None:
+            self.pipeline.idle(verdicts=True)
 
         def progress(done: int, total: int) -> None:
             tick(done)
@@ -303,7 +417,9 @@ class Trainer:
     def new_optimizer(self) -> torch.optim.Optimizer:
         """A fresh optimiser over the policy's trainable parameters."""
         settings = self.config.train
-        optimizer = make_optimizer(self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay)
+        optimizer = make_optimizer(
+            self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay, settings.optimizer
+        )
 
         def note(*_: Any) -> None:
             self.untouched = False
@@ -345,13 +461,14 @@ class Trainer:
     def models(self) -> Models:
         """What the method's signals and learners may run."""
         rollout, train = self.config.rollout, self.config.train
-        return Models(
+        return DividedModels(
             self.policy,
             self.reference,
             rollout.temperature,
             train.token_budget,
             self.random("signals"),
             self.engine.encode,
+            self.ranks,
         )
 
     def start_learners(self) -> None:
@@ -366,19 +483,27 @@ class Trainer:
 
     @contextmanager
     def saved_on_failure(self) -> Iterator[None]:
-        """If the step fails before it changes any weight, leave a checkpoint of the state before the step."""
-        before, self.untouched = deepcopy(self.cheap_state()), True
+        """If the step fails before it changes any weight, leave a checkpoint of the state before the step.
+
+        One of several ranks may have failed alone, and a checkpoint is written by all; the last one counts then.
+        """
+        before, self.untouched = deepcopy(self.cheap_state(in_flight=False)), True
+        flights = [] if self.pipeline is None else list(self.pipeline.flights)
         try:
             yield
         except Exception:
-            if self.untouched:
+            if self.untouched and self.ranks.size == 1:
                 self.load_cheap_state(before)
+                if self.pipeline is not None:
+                    self.pipeline.flights = flights
                 self.save()
             raise
 
-    def cheap_state(self) -> dict[str, Any]:
-        """Everything but weights and optimiser."""
+    def cheap_state(self, in_flight: bool = True) -> dict[str, Any]:
+        """Everything but weights and optimiser; with ``in_flight`` what is asked ahead too, which is waited for."""
+        asked = {"in_flight": self.pipeline.state_dict()} if in_flight and self.pipeline is not None else {}
         return {
+            **asked,
             "stage": self.stage,
             "step": self.step,
             "elapsed": self.elapsed,
@@ -386,6 +511,7 @@ class Trainer:
             "stream": self.stream.state_dict(),
             "curriculum": self.curriculum.state_dict(),
             "method": self.method.state_dict(),
+            "correction": self.correction,
         }
 
     def load_cheap_state(self, state: dict[str, Any]) -> None:
@@ -393,19 +519,27 @@ class Trainer:
         self.random.load_state_dict(state["random"])
         self.stream.load_state_dict(state["stream"])
         self.curriculum.load_state_dict(state["curriculum"])
+        self.correct(state["correction"])
         self.method.load_state_dict(state["method"])
+        if self.pipeline is not None and "in_flight" in state:
+            self.pipeline.load_state_dict(state["in_flight"])
 
     def save(self) -> None:
         """Store a checkpoint of the state after ``step`` steps of ``stage``."""
 
         def write(folder: Path) -> None:
             self.policy.save(folder / "policy")
-            # Through a Python file, torch's error has the system's as its context.
-            with open(folder / "trainer.pt", "wb") as file:
-                learners = [x.state_dict() for x in self.method.learners] if self.started else None
-                optimizer = self.optimizer.state_dict()
-                state = {"optimizer": optimizer, "learners": learners, "watch": self.watch.state_dict()}
-                torch.save({**self.cheap_state(), **state}, file)
+            learners = [x.state_dict() for x in self.method.learners] if self.started else None
+            optimizer = self.optimizer.state_dict()
+            if self.ranks.size > 1:
+                save_shards(folder / SHARDS, self.policy, self.optimizer)
+                optimizer["state"] = {}
+            state = {"optimizer": optimizer, "learners": learners, "watch": self.watch.state_dict()}
+            state = {**self.cheap_state(), **state}
+            if self.ranks.first:
+                # Through a Python file, torch's error has the system's as its context.
+                with open(folder / "trainer.pt", "wb") as file:
+                    torch.save(state, file)
 
         self.folder.save_checkpoint(self.stage, self.step, write)
 
@@ -419,17 +553,18 @@ class Trainer:
             UsageError: there is no whole checkpoint.
         """
         run = self.folder.path
-        if not checkpoints(run) and not self.folder.metrics():
+        if not self.ranks.once(lambda: checkpoints(run)) and not self.folder.metrics():
             self.reporter.line(f"{run} was stopped before its first step; beginning")
             self.folder.forget_after("warmup", 0)
             return False
-        stage, step, path = last_checkpoint(run)
-        for later in checkpoints(run):
+        stage, step, path = self.ranks.once(lambda: last_checkpoint(run))
+        for later in checkpoints(run) if self.ranks.first else ():
             if missing := missing_files(later):
                 self.reporter.line(f"checkpoint {later.name} lacks {missing[0]} and is not used")
         self.folder.forget_after(stage, step)
         state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
-        self.policy.load_weights(path / "policy")
+        if not (path / SHARDS).is_dir():
+            self.policy.load_weights(path / "policy")
         self.behind = True
         if state.get("learners") is not None:
             self.load_reference()
@@ -439,6 +574,9 @@ class Trainer:
         self.load_cheap_state(state)
         self.watch.load_state_dict(state["watch"])
         self.optimizer = self.new_optimizer()
-        self.optimizer.load_state_dict(state["optimizer"])
+        if (path / SHARDS).is_dir():
+            load_shards(path / SHARDS, self.policy, self.optimizer, state["optimizer"]["param_groups"])
+        else:
+            load_whole(state["optimizer"], self.policy, self.optimizer)
         self.reporter.line(f"resumed {run} at {stage} step {step}")
         return True

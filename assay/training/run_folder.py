@@ -44,7 +44,7 @@ from assay.training.watch import Sign
 STAGES = ("warmup", "rl")
 _CHECKPOINT = re.compile(r"(warmup|rl)-(\d+)")
 
-RESUMABLE = ("run", "evaluate", "train.steps", "train.target")
+RESUMABLE = ("run", "evaluate", "scale", "train.steps", "train.target")
 """Sections and keys that may change when a run is resumed; any other would make it a different run."""
 
 
@@ -204,12 +204,19 @@ class RunFolder:
 
         with self.writing("a checkpoint"):
             path.parent.mkdir(exist_ok=True)
-            if (self.path / "metrics.jsonl").exists():
-                # A checkpoint stands for the lines before it.
-                sync(self.path / "metrics.jsonl")
+            self.sync_metrics()
             write_folder(path, write_with_config)
-            for old in checkpoints(self.path)[:-2]:
-                shutil.rmtree(old)
+            self.prune()
+
+    def sync_metrics(self) -> None:
+        """Make the metrics survive a crash: a checkpoint stands for the lines before it."""
+        if (self.path / "metrics.jsonl").exists():
+            sync(self.path / "metrics.jsonl")
+
+    def prune(self) -> None:
+        """Remove all but the last two checkpoints."""
+        for old in checkpoints(self.path)[:-2]:
+            shutil.rmtree(old)
 
     def save_reference(self, write: Callable[[Path], Any]) -> None:
         """Store the policy that the RL stage starts from."""

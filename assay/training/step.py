@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from assay.engines.base import Engine
 from assay.method import Method
 from assay.rollout.base import Rollout
 from assay.signals.base import Models
+from assay.training.beside import judged_beside
 from assay.training.signals import compute_signals
 from assay.training.update import Averages, mini_batches
 from assay.types import Ask, Group
@@ -34,6 +36,7 @@ def sample(
     clock: Clock = lambda _: nullcontext(),
     dtype: torch.dtype = torch.float32,
     more: Callable[[], Sequence[Ask]] | None = None,
+    parts: int = 1,
 ) -> tuple[list[Group], Batch]:
     """Generate, verify and value: return the judged groups, and a batch with rewards, weights and advantages.
 
@@ -50,23 +53,20 @@ def sample(
         clock: told what is being timed.
         dtype: of the batch.
         more: gives the asks of a further round; without it there is none.
+        parts: pieces that a round is generated in, each judged while the next is generated.
     """
 
     def collect(asks: Sequence[Ask]) -> list[Group]:
+        if parts > 1:
+            return judged_beside(
+                asks, parts, lambda part: rollout.collect(part, engine, rng), partial(judge_groups, verifier), clock
+            )
         with clock("generate"):
             groups = rollout.collect(asks, engine, rng)
         with clock("verify"):
             return judge_groups(verifier, groups)
 
-    def rewarded(groups: list[Group]) -> Batch:
-        batch = Batch.from_groups(groups, dtype)
-        if len(batch):
-            with clock("signals"):
-                compute_signals(batch, method.needs, models)
-            with clock("value"):
-                method.worth(batch)
-        return batch
-
+    rewarded = partial(_rewarded, method=method, models=models, clock=clock, dtype=dtype)
     groups = collect(asks)
     batch = rewarded(groups)
     rounds = getattr(method.select, "rounds", 1) if more is not None else 1
@@ -79,10 +79,37 @@ def sample(
             kept += _kept(method.select, found, rewarded(found))
         if kept and not whole:
             batch = rewarded(kept[: len(asks)])
+    return groups, _compared(batch, method, clock)
+
+
+def value(
+    groups: Sequence[Group],
+    method: Method,
+    models: Models,
+    clock: Clock = lambda _: nullcontext(),
+    dtype: torch.dtype = torch.float32,
+) -> Batch:
+    """Value judged groups: return a batch with rewards, weights and advantages. Arguments as for :func:`sample`."""
+    return _compared(_rewarded(groups, method, models, clock, dtype), method, clock)
+
+
+def _rewarded(groups: Sequence[Group], method: Method, models: Models, clock: Clock, dtype: torch.dtype) -> Batch:
+    """A batch of judged groups with signals and rewards."""
+    batch = Batch.from_groups(groups, dtype)
+    if len(batch):
+        with clock("signals"):
+            compute_signals(batch, method.needs, models)
+        with clock("value"):
+            method.worth(batch)
+    return batch
+
+
+def _compared(batch: Batch, method: Method, clock: Clock) -> Batch:
+    """The batch with weights and advantages."""
     if len(batch):
         with clock("value"):
             method.compare(batch)
-    return groups, batch
+    return batch
 
 
 def _kept(select: Any, groups: list[Group], batch: Batch) -> list[Group]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import torch
 from jaxtyping import Int
@@ -13,6 +13,9 @@ from torch import Tensor
 from assay.batch import Batch, Loss
 from assay.errors import RunError
 from assay.policies.base import Policy
+from assay.scale.ranks import Ranks
+
+ALONE = Ranks()
 
 
 class Averages:
@@ -53,6 +56,35 @@ def whole_groups(parts: list[Int[Tensor, "M"]], batch: Batch) -> list[Int[Tensor
     return [torch.tensor(part, dtype=torch.int64) for part in rows if part]
 
 
+def read_tokens(batch: Batch, rows: Int[Tensor, "M"]) -> int:
+    """Tokens that a pass over some rows reads, a group's prompt counted once."""
+    index = rows.tolist()
+    prompts = {int(batch.prompt_group[i]): len(batch.episodes[i].prompt) for i in index}
+    return sum(len(batch.episodes[i].tokens) for i in index) + sum(prompts.values())
+
+
+def fair_budget(batch: Batch, budget: int, size: int) -> int:
+    """Return the tokens of a micro-batch: ``budget``, or less where that would leave one of ``size`` ranks idle."""
+    if size == 1:
+        return budget
+    return min(budget, max(1, -(-read_tokens(batch, torch.arange(len(batch))) // size)))
+
+
+def turns(costs: Sequence[float], ranks: Ranks) -> Iterator[tuple[int, bool]]:
+    """Yield which part this rank passes over at each turn, and whether it counts; all ranks have as many turns."""
+    shares = ranks.share(costs)
+    cheapest = min(range(len(costs)), key=costs.__getitem__, default=0)
+    for turn in range(max(map(len, shares))):
+        mine = shares[ranks.rank]
+        yield (mine[turn], True) if turn < len(mine) else (cheapest, False)
+
+
+def whole(value: Tensor) -> Tensor:
+    """The value of a tensor of which ranks may hold parts."""
+    gather = getattr(value, "full_tensor", None)
+    return value if gather is None else gather()
+
+
 def update(
     policy: Policy,
     objective: Callable[[Tensor, Batch], Loss],
@@ -64,8 +96,12 @@ def update(
     token_budget: int = 8192,
     max_grad_norm: float = 1.0,
     skip_idle: bool = False,
+    ranks: Ranks = ALONE,
 ) -> tuple[dict[str, float], int]:
     """Take one optimiser step that minimises ``objective`` over a mini-batch.
+
+    With several ranks each passes over other micro-batches, as many as the busiest: a rank that has no more passes over
+    one that counts for nothing, because a pass of a sharded policy is one of all ranks. The policy adds gradients up.
 
     Args:
         live: quantities with a gradient that the objective reads from ``batch.live``.
@@ -74,6 +110,7 @@ def update(
         max_grad_norm: L2 norm that gradients are scaled down to.
         skip_idle: leave out the pass over samples whose advantages are all zero; right only for an objective to which
             they add neither value nor gradient. They still count in the denominators.
+        ranks: that take this step together, on the same batch.
 
     Returns:
         Metrics (``loss``, ``grad_norm`` before scaling, the objective's own), and the number of tokens learned from.
@@ -88,24 +125,29 @@ def update(
     averages, total, tokens = Averages(), 0.0, 0
     getattr(objective, "prepare", lambda _: None)(batch)
     work = batch.rows(index)
-    parts = policy.micro_batches(work, token_budget) if len(index) else []
-    for rows in whole_groups(parts, work) if getattr(objective, "whole_groups", False) else parts:
-        micro = work.rows(rows)
+    parts = policy.micro_batches(work, fair_budget(work, token_budget, ranks.size)) if len(index) else []
+    parts = whole_groups(parts, work) if getattr(objective, "whole_groups", False) else parts
+    found: list[tuple[int, float, dict[str, float], int]] = []
+    for part, counts in turns([read_tokens(work, rows) for rows in parts], ranks):
+        micro = work.rows(parts[part])
         output = policy.forward(micro, live, temperature)
         micro = micro.to(output.logprobs.device)
         micro.live = output.live
         loss = objective(output.logprobs, micro)
-        loss.value.backward()
-        count = int(micro.mask.sum())
-        averages.add(loss.metrics, count)
-        total += loss.value.item()
+        (loss.value if counts else 0 * loss.value).backward()
+        if counts:
+            found.append((part, loss.value.item(), loss.metrics, int(micro.mask.sum())))
+    # In the order of the parts, whoever had them: sums come out the same on every rank.
+    for _, value, metrics, count in sorted((x for own in ranks.gather(found) for x in own), key=lambda x: x[0]):
+        averages.add(metrics, count)
+        total += value
         tokens += count
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if len(index) == 0 and bool(idle.any()):
         # The gradient is zero, not absent: momentum and decay go on as if the pass had been made.
         for parameter in parameters:
-            parameter.grad = torch.zeros_like(parameter)
-    norm = float(torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm))
+            parameter.grad = torch.zeros_like(parameter, dtype=getattr(parameter, "grad_dtype", None))
+    norm = float(whole(torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm)))
     if not math.isfinite(total) or not math.isfinite(norm):
         raise RunError(
             f"loss {total} with gradient norm {norm}: the update was not applied; lower train.lr or check the reward"

@@ -103,7 +103,8 @@ def mentions(text: str, options: Mapping[str, str]) -> tuple[set[str], set[str]]
             symbol = known(symbol, options) or symbol
         elif not _cued(before) and not before.endswith("("):
             # "A dog", "I think", "5 metres": an article, a pronoun and a quantity are no labels.
-            if symbol in ("A", "I", "a", "i") and re.match(r"\s[a-z]", after) and not _VERB.match(after):
+            articled = symbol in ("A", "I", "a", "i") and re.match(r"\s[a-z]", after) and not _VERB.match(after)
+            if articled and not _ALTERNATIVE.search(before):
                 continue
             if symbol.isdigit() or symbol.islower():
                 continue
@@ -112,6 +113,7 @@ def mentions(text: str, options: Mapping[str, str]) -> tuple[set[str], set[str]]
     return kept, dropped - kept
 
 
+_ALTERNATIVE = re.compile(r"(?:/|\b(?:or|and|either|maybe|perhaps|depends:))\s$", re.IGNORECASE)
 _SETTLED = re.compile(
     r"\b(?:correct|right|best|final)\s(?:answers?|options?|choices?|one)\s?(?:is|:|=|"
     r"must be)\s?\(?([A-Za-z0-9]{1,3})\b(?!\s(?:or|and)\b|\s?[,/]\s?\(?[A-Z]\b)"

@@ -31,13 +31,13 @@ _ANNOUNCED = re.compile(
 )
 # A heading whose whole section is one line or a list.
 _HEADING = re.compile(
-    r"^#{1,6}[ \t]*(?:the )?(?:final )?(?:answer|result)[ \t*:]*\n\s{0,20}(?=[^\n]{1,200}\s{0,20}\Z|"
+    r"^#{1,6}[ \t]*(?:the )?(?:final )?(?:answer|result)[ \t*:]*\n\s{0,20}(?:>[ \t]?)?(?=[^\n]{1,200}\s{0,20}\Z|"
     r"(?:[ \t]*(?:[-*•+]|[0-9]{1,2}[.)])[ \t][^\n]{1,60}\n?){2,40}\s{0,20}\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
 _QUOTED = re.compile(
     r"(?<=:)([ \t*_]{0,4}\n\s{0,4})>[ \t]?(?=[^\s>=][^\n]{0,300}(?:\n|$))|"
-    r"^>[ \t]?(?=[*_$\w#])(?=[^\n]{0,200}[A-Za-z]{3})",
+    r"^>[ \t]?(?=[*_$\w#])(?=[^\n]{0,200}[A-Za-z]{3})|(?<!.)>[ \t]?(?=[*_$\w#(\\][^\n]{0,80}\s*\Z)",
     re.M,
 )
 """The mark of a quotation in Markdown: after a colon, or before words."""

@@ -16,7 +16,9 @@ _ENGLISH = re.compile(
     r"dollars?|hours?|days?|minutes?)\b",
     re.IGNORECASE,
 )
-_FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\[A-Za-z]+|\{[^{}]*\}|<[^<>]*>|[0-9][\w.,/]*", re.DOTALL)
+_FORMULA = re.compile(
+    r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\[A-Za-z]+|\{[^{}]*\}|<[^<>]*>|[0-9][A-Za-z0-9_.,/]*", re.DOTALL
+)
 _LETTERS = re.compile(r"[^\W\d_]{2,}|[^\W\d_A-Za-z]")
 
 _OTHERS = (
@@ -61,7 +63,7 @@ _SCRIPT_OTHERS = (
 )
 _SCRIPT_DOUBTS = (
     r"不|非|绝|絕|除了|除非|以外|或|可能|大概|也许|也許|或许|恐怕|估计|猜|错|錯|误|誤|抱歉|更正|无法|無法|没有|"
-    r"ない|ません|ではな|でな|または|あるいは|かも|おそらく|たぶん|多分|らしい|間違|誤|ミス|すみません|訂正|ずっぽう|"
+    r"ない|ません|ではな|でな|どちらか|いずれか|どっちか|または|あるいは|かも|おそらく|たぶん|多分|らしい|間違|誤|ミス|すみません|訂正|ずっぽう|"
     r"아니|아닙|않|제외|또는|혹은|거나|지도|아마|틀[린렸]|잘못|실수|죄송|모르|"
     r"ليس|غير|إلا|\bأو\b|ربما|خطأ|أخطأ|عذر|नहीं|(?<!\w)या(?!\w)|शायद|सिवाय|गलत|ग़लत|क्षमा|نیست|(?<!\w)یا(?!\w)|شاید|"
     r"ไม่|หรือ|อาจ|ผิด|(?<!\w)(?:לא|אינ\w{1,3})(?!\w)|(?<!\w)או(?!\w)|אולי|না|হয়তো"
@@ -72,7 +74,7 @@ _OR = re.compile(
     r"o|u|ou|oppure|oder|of|eller|или|або|чи|lub|albo|nebo|sau|veya|ya|hoặc|hay|atau|tai|vagy|ή|或|または|"
     r"あるいは|또는|혹은|أو|या"
 )
-_SEVERAL = re.compile(r"[,;±]|\\pm|\bor\b|\band\b|\\\\")
+_SEVERAL = re.compile(r"[,;±]|\\pm(?![a-z])|\bor\b|\band\b|\\\\")
 _MATHEMATICAL = re.compile(r"[0-9]|\\(?!text|emptyset|varnothing|mathrm)|^[a-z]\b")
 _REASON = re.compile(
     r"[,;:，；、(]\s?(?:da|weil|denn|porque|pues|ya que|car|puisque|parce que|perché|poiché|pois|já que|потому|так как|"

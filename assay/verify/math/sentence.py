@@ -36,7 +36,7 @@ HEDGE = Caseless(
     r"different from|unlike|nowhere near|hardly|cannot|doubt|unclear|ruled out|fails to|nothing to do|(?:more|"
     r"less|fewer|"
     r"greater|larger|smaller) than|"
-    r"unsure|impossible|unknown|unless|instead|wrong|incorrect|ni|nicht|kein|pas|ou|oder)\b|n't\b|"
+    r"unsure|impossible|unknown|nobody|no one|unless|instead|wrong|incorrect|ni|nicht|kein|pas|ou|oder)\b|n't\b|"
     r"\b(?:square|cube|reciprocal|inverse|opposite|half|third|double|twice|triple|factorial|base|"
     r"loss)(?: of)?\s+\$?-?[0-9]|"
     r"\btoo (?:many|much|few|little|small|large|big|high|low|long|short)\b|\bmarked (?:as )?(?:correct|right|"

@@ -103,7 +103,7 @@ def number_in_digits(text: str) -> str | None:
                 break
         else:
             place += 1
-    if len(found) != 1:
+    if len(found) != 1 or not found[0][2].isdigit():
         return None
     start, end, digits = found[0]
     return f"{text[:start]}{digits}{text[end:]}"

@@ -88,6 +88,10 @@ _DENIED_VALUE = re.compile(
     r"(?:\b(?:cannot be|can't be|is not|isn't|must not be|not equal to|is different from)\s|≠|\\neq?(?![a-z])|!=)"
     r"\s*\$?(-?[0-9][0-9.,/]*)(?![^\W_])"
 )
+_EITHER = re.compile(
+    r"\$([^$]{1,100})\$,?\s(?:or|of|o|u|ou|oder|eller|lub|albo|ili|veya|atau|hoặc|sau|tai|vagy|или|або|ή)\s\$([^$]{1,100})\$",
+    re.IGNORECASE,
+)
 _NARROWED = re.compile(
     r"\b(?:keep|retain|take|choose|accept|leav(?:es|ing)|left with|gives) only\s+"
     r"\$?((?:[A-Za-z]\s?=\s?)?-?[0-9][0-9./]*)\$?|"
@@ -180,6 +184,9 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     narrowed = _NARROWED.search(f"{said} {after[:300]}")
     if narrowed is not None and not agrees(next(filter(None, narrowed.groups())).rstrip(".,")):
         return "it goes on to another answer"
+    for one, other in _EITHER.findall(said):
+        if not (agrees(one) and agrees(other)) and not agrees(said):
+            return "another answer is offered beside it"
     restated = _RESTATED.search(said)
     if restated is not None and not agrees(restated[1].rstrip(".,")):
         return "it goes on to another answer"

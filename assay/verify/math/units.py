@@ -45,7 +45,7 @@ $: dollar 1 usd buck | cent 1/100 ¢ penny pennies | nickel 1/20 | dime 1/10
 €: euro 1 eur € | eurocent 1/100
 £: gbp 1 £ quid sterling | pence 1/100
 ¥: yen 1 jpy ¥ 円
-cny: yuan 1 rmb cny 元
+cny: yuan 1 rmb cny 元 | 角 1/10 毛
 ₹: rupee 1 inr ₹ rs | paisa 1/100 paise
 ₽: ruble 1 rub ₽ rouble | kopek 1/100
 ₩: won 1 krw ₩

@@ -78,6 +78,7 @@ _ENGLISH = (
     r"unable to|insufficient information|not enough (?:information|data)|(?:answer|result|problem|question|it|"
     r"value|solution) (?:is|be|remains) (?:unsolvable|unknown|undetermined|ill[- ]posed|"
     r"unclear|undecided)",
+    r"said (?:nobody|no one|no-one|none)|(?:nobody|no one|no-one) (?:should|would|could|will|can|says?|answers?)",
     r"(?:it|this|that|the (?:check|verification|proof|test)) fail(?:s|ed)\b",
     r"(?:so|hence|thus|therefore),? (?:there (?:is|exists) )?no (?:\w+ ){1,2}exists?\b",
     r"the (?:problem|equation|question|exercise|task|system) (?:actually |really |in fact )?(?:has|have|admits) no\b",

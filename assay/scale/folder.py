@@ -1,0 +1,111 @@
+"""A run's folder as ranks share it: rank 0 reads and writes, the others are told what it read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from assay.batch import Batch
+from assay.config import RunConfig, dump_config
+from assay.evaluate.evaluation import Evaluation
+from assay.scale.ranks import Ranks
+from assay.training.files import finish_folder, missing_files, start_folder
+from assay.training.run_folder import RunFolder
+from assay.training.watch import Sign
+
+T = TypeVar("T")
+
+
+class SharedFolder(RunFolder):
+    """See :class:`assay.training.run_folder.RunFolder`. Ranks on several machines need it on a disk that all of them
+    see.
+
+    Args:
+        ranks: of the run.
+        path, config: of the folder.
+        own: the folder itself, on rank 0.
+    """
+
+    def __init__(self, ranks: Ranks, path: Path, config: RunConfig, own: RunFolder | None):
+        self.ranks, self.path, self.config, self.own = ranks, path, config, own
+
+    @classmethod
+    def opened(cls, ranks: Ranks, open_: Callable[[], RunFolder]) -> RunFolder:
+        """Let rank 0 make or open the folder; for a process on its own it is what ``open_`` returns.
+
+        Raises:
+            UsageError: on every rank, what rank 0 met with.
+        """
+        if ranks.size == 1:
+            return open_()
+        own: list[RunFolder] = []
+
+        def opened() -> tuple[Path, RunConfig]:
+            own.append(open_())
+            return own[0].path, own[0].config
+
+        path, config = ranks.once(opened)
+        return cls(ranks, path, config, own[0] if own else None)
+
+    def _told(self, read: Callable[[RunFolder], T]) -> T:
+        """Return on every rank what rank 0 gets of its folder, or raise its error."""
+        return self.ranks.once(lambda: read(self.own))  # type: ignore[arg-type]  # called on rank 0 alone
+
+    def log(self, stage: str, step: int, metrics: dict[str, float]) -> None:
+        if self.own is not None:
+            self.own.log(stage, step, metrics)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        return self._told(lambda own: own.metrics())
+
+    def save_rollouts(self, step: int, batch: Batch) -> None:
+        if self.own is not None:
+            self.own.save_rollouts(step, batch)
+
+    def save_signs(self, signs: Sequence[Sign]) -> None:
+        if self.own is not None:
+            self.own.save_signs(signs)
+
+    def stored_evaluation(self, label: str, step: int) -> Evaluation | None:
+        return self._told(lambda own: own.stored_evaluation(label, step))
+
+    def save_evaluation(self, evaluation: Evaluation) -> None:
+        if self.own is not None:
+            self.own.save_evaluation(evaluation)
+
+    def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
+        """As one process does; every rank calls ``write`` on the same folder, which is moved to its place when all are
+        done."""
+        path = self.path / "checkpoints" / f"{stage}-{step:06d}"
+        if self.ranks.once(lambda: path.is_dir() and not missing_files(path)):
+            return
+        with self.writing("a checkpoint"):
+            temporary = self.ranks.once(lambda: self._begun(path))
+            write(temporary)
+            self.ranks.barrier()
+            self.ranks.once(lambda: self._finished(temporary, path))
+
+    def _begun(self, path: Path) -> Path:
+        path.parent.mkdir(exist_ok=True)
+        self.sync_metrics()
+        return start_folder(path)
+
+    def _finished(self, temporary: Path, path: Path) -> None:
+        (temporary / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
+        finish_folder(temporary, path)
+        self.prune()
+
+    def save_reference(self, write: Callable[[Path], Any]) -> None:
+        with self.writing("the reference policy"):
+            temporary = self.ranks.once(lambda: start_folder(self.reference))
+            write(temporary)
+            self.ranks.barrier()
+            self.ranks.once(lambda: finish_folder(temporary, self.reference))
+
+    def forget_after(self, stage: str, step: int) -> None:
+        self._told(lambda own: own.forget_after(stage, step))
+
+    def close(self) -> None:
+        if self.own is not None:
+            self.own.close()

@@ -1,0 +1,103 @@
+"""A policy's weights on their way to other processes: packed into blocks of bytes, and put back into a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.errors import RunError
+
+BLOCK = 256 << 20
+"""Bytes of a block, unless one tensor is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some tensors laid end to end.
+
+    Attributes:
+        what: name, type as torch writes it, and shape of each.
+        data: their bytes ``(B,)`` uint8, in the same order.
+    """
+
+    what: tuple[tuple[str, str, tuple[int, ...]], ...]
+    data: np.ndarray
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield names and tensors, one copied at a time, as the block may be memory that others read."""
+        at = 0
+        for name, dtype, shape in self.what:
+            kind = getattr(torch, dtype)
+            size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+            tensor = torch.empty(shape, dtype=kind)
+            if size:
+                tensor.reshape(-1).view(torch.uint8).numpy()[:] = self.data[at : at + size]
+            yield name, tensor
+            at += size
+
+
+def blocks(weights: Iterable[tuple[str, Tensor]], size: int = BLOCK) -> Iterator[Block]:
+    """Pack tensors, in order, into blocks of at most ``size`` bytes, or one tensor where that is larger."""
+    what: list[tuple[str, str, tuple[int, ...]]] = []
+    parts: list[Tensor] = []
+    held = 0
+    for name, weight in weights:
+        part = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        if parts and held + len(part) > size:
+            yield _block(what, parts)
+            what, parts, held = [], [], 0
+        what.append((name, str(weight.dtype).removeprefix("torch."), tuple(weight.shape)))
+        parts.append(part)
+        held += len(part)
+    if parts:
+        yield _block(what, parts)
+
+
+def _block(what: list[tuple[str, str, tuple[int, ...]]], parts: list[Tensor]) -> Block:
+    # Concatenation copies, so that the block stays as it is when the policy goes on learning.
+    return Block(tuple(what), torch.cat(parts).numpy())
+
+
+@torch.no_grad()
+def take(model: Any, weights: Iterable[tuple[str, Tensor]]) -> None:
+    """Put weights, named as the model's files name them, into a transformers model without adapters.
+
+    Raises:
+        RunError: they are not this model's.
+    """
+    own = dict(model.named_parameters()) | {k: v for k, v in model.state_dict().items() if k not in _tied(model)}
+    given = dict(_renamed(model, weights))
+    odd = sorted((own.keys() ^ given.keys()) - _ignored(model))
+    odd = odd or [k for k, v in given.items() if k in own and own[k].shape != v.shape]
+    if odd:
+        raise RunError(f"an engine was sent the weights of another model: {odd[0]} does not match")
+    for name, weight in given.items():
+        if name in own:
+            own[name].copy_(weight)
+
+
+def _tied(model: Any) -> set[str]:
+    """Second names of weights that the model shares; a state dict has them, the weights that are sent do not."""
+    return model.state_dict().keys() - dict(model.named_parameters()).keys() - dict(model.named_buffers()).keys()
+
+
+def _ignored(model: Any) -> set[str]:
+    return set(getattr(model, "_keys_to_ignore_on_save", None) or ())
+
+
+def _renamed(model: Any, weights: Iterable[tuple[str, Tensor]]) -> Mapping[str, Tensor]:
+    """The weights under the model's own names, where its files use others, such as a name for each expert."""
+    from assay.policies.merge import _renamed as has_other_names
+
+    if not has_other_names(model):
+        return dict(weights)
+    from assay.policies.loading import no_progress_bar
+
+    with no_progress_bar():
+        made = type(model).from_pretrained(None, config=model.config, state_dict=dict(weights), dtype=model.dtype)
+    return {k: v for k, v in made.state_dict().items() if k not in _tied(made)}

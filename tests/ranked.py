@@ -1,0 +1,54 @@
+"""Ranks of a run as real processes that speak by gloo, for the tests."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import running
+
+PRELOADED = [
+    *running.PRELOADED,
+    "assay.training.build",
+    "assay.scale.sharding",
+    "torch.distributed.checkpoint",
+    "torch.distributed.fsdp",
+]
+
+
+def as_rank(rank: int, size: int, folder: str, target: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """In a child: what the launcher tells a rank, then ``target(*arguments)``."""
+    from assay.scale.launch import _environment
+
+    os.environ.update(_environment(rank, size, Path(folder)))
+    del os.environ["ASSAY_REPORTS"]
+    import torch
+
+    torch.set_num_threads(1)
+    target(*arguments)
+
+
+def ranked(size: int, target: Callable[..., Any], *arguments: Any) -> list[int]:
+    """Call ``target(*arguments)`` in ``size`` ranks; return their exit codes, minus the signal where one was killed."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [context.Process(target=as_rank, args=(i, size, folder, target, arguments)) for i in range(size)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join(180)
+        over = [rank.exitcode for rank in ranks]
+        for rank in ranks:
+            rank.kill()
+    assert None not in over, "a rank did not end"
+    return over  # type: ignore[return-value]
+
+
+def train(log: Path, *arguments: str) -> None:
+    """In a rank: ``assay train``, the rank's output in a file of its own."""
+    running.command(log.with_name(f"{log.name}.{os.environ['RANK']}"), "train", *arguments)
