@@ -149,6 +149,8 @@ class Trainer:
                     self.engine.close()
                 if self.pipeline is not None:
                     self.pipeline.close()
+                if self.config.scale.verifiers:
+                    getattr(self.verifier, "close", lambda: None)()
         self.ranks.close()
         return interrupt
 
