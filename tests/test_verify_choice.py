@@ -162,3 +162,5 @@ def test_a_surname_or_a_number_in_words_is_its_option():
     assert judge("B", "Mann", authors).passed is False
     assert judge("B", "Wolfgang", authors).passed is False
     assert judge("C", "seven", ["5", "6", "7"]).passed is True
+    assert judge("A", "0.9", ["9", "90"]).passed is False
+    assert judge("B", "Guess 1: A\nGuess 2: B").passed is False

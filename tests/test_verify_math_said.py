@@ -131,6 +131,25 @@ ROWS: list[tuple[str, str, list[str], list[str]]] = [
             "The answer is 3/2, said nobody. It's 2.",
         ],
     ),
+    (
+        "A class has 18 girls and 12 boys. What is the ratio of girls to boys?",
+        "3:2",
+        ["The ratio of girls to boys is 3:2.", "3:2"],
+        ["The ratio of boys to girls is 3:2.", "Guess 1: 2:3\nGuess 2: 3:2", "girls:boys = 18:12 = ..."],
+    ),
+    (
+        "Convert $150^\\circ$ to radians.",
+        "\\frac{5\\pi}{6}",
+        ["$\\frac{5\\pi}{6}$ radians", "5π/6"],
+        ["$\\frac{5\\pi}{6}$ degrees", "5π/6°"],
+    ),
+    (
+        "Write 360 as a product of prime factors.",
+        "2^3\\cdot 3^2\\cdot 5",
+        ["$2^3\\cdot3^2\\cdot5$", "2 × 2 × 2 × 3 × 3 × 5", "2³·3²·5"],
+        ["$2^3\\cdot 5\\cdot 9$", "8 · 45", "The result is 2^3\\cdot 5\\cdot 9, as required."],
+    ),
+    ("Solve $x^2=20$.", "\\pm 2\\sqrt{5}", [], ["<answer>\\pm 2\\sqrt{5}</answer>\n<answer>2\\sqrt{5}</answer>"]),
     ("一本书多少钱？", "15元", ["15元", "15 元"], ["15角"]),
     ("x/2 + 1 = 4.5 מצאו", "7", ["התשובה היא 7."], ["התשובה איננה 7.", "התשובה אינה 7."]),
 ]

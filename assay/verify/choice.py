@@ -19,7 +19,7 @@ from assay.verify.math.conclusion import announced, parted
 from assay.verify.math.context import context_of
 from assay.verify.math.dressing import undress
 from assay.verify.math.offered import left_open
-from assay.verify.math.unmarked import FENCE, declined
+from assay.verify.math.unmarked import FENCE, declined, guesses
 from assay.verify.math.verifier import Math
 
 MAX_CHARS = 4000
@@ -87,6 +87,8 @@ class Choice:
         verdicts = None if several or marked else choice_spoken.judged(response, labelled)
         if not several and not marked and verdicts is None and choice_text.listing(response, labelled):
             return Verdict.wrong("lists several options")
+        if not marked and not several and guesses(response):
+            return Verdict.wrong("it makes several guesses")
         if not marked and declined(response):
             return Verdict.wrong("it declines to answer")
         reading = self._read(answer, labelled, several) if verdicts is None else _Reading(frozenset([verdicts]))

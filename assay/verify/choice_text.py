@@ -147,7 +147,7 @@ def contained(text: str, options: Mapping[str, str]) -> frozenset[str]:
         wanted = normalise(plain(value))
         if not wanted or len(wanted) > len(text):
             continue
-        pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
+        pattern = re.compile(rf"(?<!\w)(?<![0-9][.,]){re.escape(wanted)}(?!\w|[.,][0-9])")
         matches = list(pattern.finditer(text))
         if any(
             not _NEGATED.search(text[max(0, m.start() - 40) : m.start()])

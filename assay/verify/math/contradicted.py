@@ -196,6 +196,23 @@ def _total(question: str, reference: str) -> bool:
     )
 
 
+_RATIO = re.compile(r"\bratio of (?:the )?(?:number of )?(\w+) to (?:the )?(?:number of )?(\w+)", re.IGNORECASE)
+_IN_RADIANS = re.compile(r"\b(?:to|in|into) radians?\b", re.IGNORECASE)
+_DEGREES = re.compile(r"(?:°|\bdegrees?|\bgrad|\^\s?\{?\\circ)\Z", re.IGNORECASE)
+
+
+def _swapped(question: str, said: str) -> bool:
+    """Whether the ratio of boys to girls is given for that of girls to boys."""
+    asked = _RATIO.search(question)
+    if asked is None:
+        return False
+    one, other = re.escape(asked[1]), re.escape(asked[2])
+    return (
+        re.search(rf"\b{other}\b[^.]{{0,12}}(?: to |:)[^.]{{0,12}}\b{one}\b", said, re.IGNORECASE) is not None
+        and re.search(rf"\b{one}\b[^.]{{0,12}}(?: to |:)[^.]{{0,12}}\b{other}\b", said, re.IGNORECASE) is None
+    )
+
+
 def contradicted(
     question: str, reference: str, lead: str, text: str, after: str, agrees: Callable[[str], bool]
 ) -> str | None:
@@ -223,6 +240,10 @@ def contradicted(
         near = f"{_CLAUSE.split(lead)[-1][-60:]} {text} {_CLAUSE.split(line)[0][:40]}"
     if other_direction(question, reference, near):
         return "the direction is the opposite of what is asked for"
+    if _swapped(question, f"{lead} {text}"):
+        return "the ratio is the other way round"
+    if _IN_RADIANS.search(question) and _DEGREES.search(f"{text} {line[:20]}".rstrip(" .*$}")) is not None:
+        return "the unit beside the answer contradicts it"
     if _PER.search(f"{text} {line[:40]}") and _total(question, reference):
         return "a rate is stated where none is asked for"
     return None

@@ -127,6 +127,9 @@ def _stated(text: str) -> str:
     return text.strip().strip("$* ").rstrip(".")
 
 
+_AS_ASKED = re.compile(r",? as (?:was )?(?:required|requested|asked|wanted|needed|desired)[\s.!]*$", re.I)
+
+
 def undemanded(question: str, reference: str, answer: str, exactly: Callable[[str], bool]) -> str | None:
     """Say why an answer of the right value does not do, ``None`` if it does.
 
@@ -138,7 +141,7 @@ def undemanded(question: str, reference: str, answer: str, exactly: Callable[[st
     """
     if not question or answer.strip() == reference.strip() or len(answer) > 600:
         return None
-    said = _stated(answer)
+    said = _stated(_AS_ASKED.sub("", answer))
     written = plain(said)
     last = plain(chain_end(said))
     model = plain(reference)

@@ -109,6 +109,10 @@ def unmarked(text: str) -> Final | Missing:
         display = _DISPLAY.search(tail[: unit.start(1)])  # "$$t = 2$$ hours."
     if display is not None:
         return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False, display=True)
+    if _TRAILING.search(tail) is not None:
+        return Missing("it ends in the middle of the working")
+    if guesses(tail):
+        return Missing("it makes several guesses")
     if _GREETING.match(tail) is not None and not any(map(str.isdigit, tail)):
         return Missing("it greets")
     if _REFUSAL.search(tail[-500:]) and (refused := _refused(tail[-500:])):
@@ -162,6 +166,20 @@ _AFTER_ALL = re.compile(
     r"jedoch|но|但|可是|しかし|하지만)\b|但|不过",
     re.IGNORECASE,
 )
+
+
+_TRAILING = re.compile(r"[=≈→⇒]\s*(?:\.\.\.|…|\\[lc]?dots)[\s$.]*\Z")
+_GUESS = re.compile(
+    r"^\W*(?:guess|attempt|candidate|try|possibility|possible answer|answer|option|alternative)\s*#?\d\s*[:.)]",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def guesses(text: str) -> bool:
+    """Say whether a response ends in a list of numbered guesses."""
+    if _GUESS.match(text.rstrip().rpartition("\n")[2]) is None:
+        return False
+    return len({match.group().strip().casefold() for match in _GUESS.finditer(text[-4000:])}) > 1
 
 
 _GREETING = re.compile(

@@ -138,6 +138,7 @@ class Math:
             final.marked
             and _is_list(reference)
             and pieces(reference) is None
+            and not any(matches(reference, one, context) for one in final.marked)
             and matches(reference, ", ".join(final.marked), context)
         ):
             return True
