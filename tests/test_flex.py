@@ -21,6 +21,7 @@ from assay.policies import flex
 from assay.policies.attention import SharedPrompts
 from assay.policies.causal_lm import CausalLM
 from assay.policies.flex import FlexPrompts, block_mask, disagreement, layout_for
+from assay.policies.split import prompts_layout
 
 
 @pytest.fixture
@@ -160,15 +161,15 @@ def test_a_kernel_that_is_wrong_is_not_used(monkeypatch: pytest.MonkeyPatch, cap
             yield type("W", (), {"device": torch.device("cuda"), "dtype": torch.float32})()
 
     monkeypatch.setattr(flex, "disagreement", lambda *_: "no compiler")
-    assert layout_for("auto", OnGpu()) is SharedPrompts
+    assert layout_for("auto", OnGpu()) is prompts_layout
     assert "sdpa is used: no compiler" in caplog.text
     monkeypatch.setattr(flex, "disagreement", lambda *_: "")
     assert layout_for("auto", OnGpu()) is FlexPrompts
-    assert layout_for("sdpa", OnGpu()) is SharedPrompts
+    assert layout_for("sdpa", OnGpu()) is prompts_layout
 
 
 def test_on_a_cpu_auto_is_sdpa_and_flex_is_refused_in_one_line() -> None:
-    assert CausalLM(tiny("llama"), TOKENIZER).layout is SharedPrompts
+    assert CausalLM(tiny("llama"), TOKENIZER).layout is prompts_layout
     assert "sliding_window" in KINDS["mistral, window 4"][1]
     with pytest.raises(UsageError, match="does not work here") as error:
         CausalLM(tiny("llama"), TOKENIZER, kernel="flex")
