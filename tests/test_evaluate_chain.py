@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from opinions import MUMBLE, NO, YES, Opinions
 
 from assay import cli
-from assay.engines.base import Request
 from assay.errors import UsageError
 from assay.evaluate.chain_judge import ChainJudge, as_chain_judge, check_rule, settle
 from assay.evaluate.detail import Detail
@@ -20,36 +20,14 @@ from assay.evaluate.measures import measures
 from assay.evaluate.model_source import ModelSource
 from assay.evaluate.sample import Sample, read_samples, write_samples
 from assay.evaluate.source import Options
-from assay.lab.settings._words import Words
 from assay.types import Episode, Task
-
-YES, NO, MUMBLE = r"so \boxed{True}", r"so \boxed{False}", "I cannot say"
-
-
-class Judge(Words):
-    """Says of a solution what stands for its first word."""
-
-    def __init__(self, replies: dict[str, list[str]]):
-        super().__init__()
-        self.replies, self.asked = replies, []  # type: tuple[dict[str, list[str]], list[Request]]
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.encode(text)
-
-    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
-        self.asked += requests
-        shown = [str(r.prompt).partition("Proposed solution:\n")[2].split()[0] for r in requests]
-        return [
-            [self.episode(r, [text]) for text in self.replies[name][: r.n]]
-            for r, name in zip(requests, shown, strict=True)
-        ]
 
 
 def sample(task: str, response: str, passed: bool | None, **more: Any) -> Sample:
     return Sample(task, "q", response, float(passed is True), passed, "", 3, "eos", **more)
 
 
-def detailed(judge: Judge, rows: Sequence[Sample], **options: Any) -> list[Sample]:
+def detailed(judge: Opinions, rows: Sequence[Sample], **options: Any) -> list[Sample]:
     none = np.zeros(0, dtype=np.int64)
     pairs = [
         (Task(s.task_id, "q", "1", "exact"), Episode(none, none, none.astype(bool), None, s.response, "eos"))
@@ -69,7 +47,7 @@ REPLIES = {
 
 def test_only_chains_of_right_answers_are_judged_unless_every_one_is_to_be() -> None:
     rows = [sample("t", "sound a", True), sample("t", "lucky b", False), sample("t", "sure c", None)]
-    judge = Judge(REPLIES)
+    judge = Opinions(REPLIES)
     found = detailed(judge, rows)
     assert [s.votes for s in found] == [(True, False, True), (), ()] and len(judge.asked) == 1
     assert [s.sound for s in found] == [True, None, None]
@@ -85,7 +63,7 @@ def test_every_rule_is_measured_from_the_votes() -> None:
     rows = [sample("t", f"{w} {i}", True) for i, w in enumerate(words)] + [
         sample("t", f"no {i}", False) for i in range(5)
     ]
-    value = {m.name: m.value for m in measures(detailed(Judge(REPLIES), rows))}
+    value = {m.name: m.value for m in measures(detailed(Opinions(REPLIES), rows))}
     assert value["cot_pass@1"] == value["cot_pass_majority@1"] == pytest.approx(0.2)
     assert value["cot_pass@4"] == pytest.approx(1 - 70 / 210)
     assert value["cot_pass_any@1"] == pytest.approx(0.5) and value["cot_pass_all@1"] == pytest.approx(0.1)
@@ -101,7 +79,7 @@ def test_unreadable_votes_do_not_count_and_a_chain_without_others_is_left_out() 
         sample("t", "no c", False),
         sample("t", "no d", False),
     ]
-    found = detailed(Judge(REPLIES), rows)
+    found = detailed(Opinions(REPLIES), rows)
     assert [s.sound for s in found] == [True, None, None, None] and found[0].votes == (None, True, None)
     value = {m.name: m.value for m in measures(found)}
     # One of the three that are known; the right answer whose chain nobody could judge is out.
@@ -121,7 +99,7 @@ def test_who_judges() -> None:
     assert as_chain_judge("path/to/file.py:sound") is None and as_chain_judge("confidence") is None
     made = as_chain_judge({"name": "judge", "template": "{response}?"}, 2)
     assert made is not None and (made.n, made.template) == (2, "{response}?")
-    assert as_chain_judge(judge := Judge({})).engine is judge  # type: ignore[union-attr]
+    assert as_chain_judge(judge := Opinions({})).engine is judge  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="did you mean 'majority'"):
         check_rule("majorit")
     with pytest.raises(UsageError, match="templat"):

@@ -155,6 +155,11 @@ def test_not_spoken_for(response):
     assert judge("B", response).passed is False
 
 
+def test_verdicts_that_call_two_right_choose_none():
+    for reference in "ABC":
+        assert judge(reference, "A: right\nB: right\nC: wrong").passed is False
+
+
 def test_a_surname_or_a_number_in_words_is_its_option():
     authors = ["Friedrich Schiller", "Johann Wolfgang von Goethe", "Thomas Mann"]
     for response in ("Goethe", "J. W. von Goethe"):

@@ -89,6 +89,12 @@ ROWS: list[tuple[str, str, list[str], list[str]]] = [
         ["0.5 > 0.45 > 1/3", "0.45 < 1/3 < 0.5", "1/3 < 0.5", "1. 0.5\n2. 0.45\n3. 1/3"],
     ),
     (
+        "Arrange in increasing order: $\\frac12$, $\\frac13$.",
+        "\\frac13, \\frac12",
+        ["$\\frac13<\\frac12$", "1/3 < 1/2"],
+        ["1/2 > 1/3", "1/2 < 1/3", "x < 1/2"],
+    ),
+    (
         "The general solution of $y''-y=0$ is:",
         "y=C_1e^{x}+C_2e^{-x}",
         ["$y(x)=Ae^{x}+Be^{-x}$", "y = A·exp(x) + B·exp(−x)", "$y = k_1 e^{-x} + k_2 e^x$"],

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from opinions import MUMBLE, NO, YES, Opinions
 
 from assay import papers
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
-from assay.engines.base import Request
 from assay.errors import UsageError
 from assay.evaluate.chain_advantages import chain_advantages, chain_drift
 from assay.evaluate.evaluation import Evaluation, Sample
-from assay.lab.settings._words import Words
 from assay.papers.s077_cot_pass_k import (
     TEMPLATE,
     ChainJudge,
@@ -27,32 +26,6 @@ from assay.papers.s077_cot_pass_k import (
 )
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_episodes
-
-YES, NO, MUMBLE = r"so \boxed{True}", r"so \boxed{False}", "I cannot say"
-
-
-class Opinions(Words):
-    """An engine that answers by the first word of the solution it is shown: as many replies as the word has letters."""
-
-    def __init__(self, replies: dict[str, list[str]]):
-        super().__init__()
-        self.replies, self.asked = replies, []  # type: tuple[dict[str, list[str]], list[Request]]
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.encode(text)
-
-    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
-        self.asked += requests
-        out = []
-        for r in requests:
-            name = str(r.prompt).partition("Proposed solution:\n")[2].split()[0]
-            row = [self.episode(r, [text]) for text in self.replies[name][: r.n]]
-            out.append([_failed(e) if e.text == "ERROR" else e for e in row])
-        return out
-
-
-def _failed(e: Episode) -> Episode:
-    return Episode(e.prompt, e.tokens, e.mask, None, YES, "error")
 
 
 def sample(task: str, response: str, passed: bool | None) -> Sample:

@@ -27,6 +27,6 @@ def unchained(answer: str, context: Context) -> str | None:
     text = answer.strip(" $.\n")
     for sign in signs:
         items = sign.split(text)
-        if len(items) > 2 and all(item.strip() and not re.search(r"[<>]|\\[lg]t\b", item) for item in items):
+        if len(items) > 1 and all(item.strip() and not re.search(r"[<>]|\\[lg]t\b", item) for item in items):
             return ", ".join(items)
     return None
