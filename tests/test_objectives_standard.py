@@ -22,6 +22,7 @@ from assay.objectives.kl import kl_estimate
 from assay.objectives.policy_gradient import PolicyGradient
 from assay.objectives.sapo import SAPO
 from assay.objectives.sft import SFT
+from assay.objectives.whole_response import WholeResponse
 from assay.registry import build
 
 SURROGATES = [
@@ -29,6 +30,7 @@ SURROGATES = [
     ClippedSurrogate(dual_clip=3.0),
     GSPO(clip_low=0.05, clip_high=0.05),
     GSPOToken(clip_low=0.05, clip_high=0.05),
+    WholeResponse(),
     CISPO(clip_high=0.28),
     SAPO(),
     GMPO(),
@@ -94,6 +96,16 @@ def test_one_token_by_hand(make_batch, objective, ratio, advantage, loss, gradie
 def test_gspo_by_hand(make_batch, objective, advantage, loss, gradient):
     batch = make_batch([4], advantages=tensor([[advantage] * 4]), logprobs=tensor([[-1.0] * 4]))
     got, grad = gradient_of(objective, tensor([[-0.9, -1.3, -0.8, -0.6]]), batch)
+    assert got.value.item() == pytest.approx(loss, abs=1e-6)
+    assert grad[0].tolist() == pytest.approx([gradient] * 4, abs=1e-6)
+    assert got.metrics["clip_fraction"] == float(advantage > 0)
+
+
+@pytest.mark.parametrize(("advantage", "loss", "gradient"), [(1.0, -1.2, 0.0), (-1.0, 1.491825, 1.491825)])
+def test_the_ratio_of_a_whole_response_by_hand(make_batch, advantage, loss, gradient):
+    """The same response as above: its tokens' log-ratios add up to 0.4."""
+    batch = make_batch([4], advantages=tensor([[advantage] * 4]), logprobs=tensor([[-1.0] * 4]))
+    got, grad = gradient_of(WholeResponse(), tensor([[-0.9, -1.3, -0.8, -0.6]]), batch)
     assert got.value.item() == pytest.approx(loss, abs=1e-6)
     assert grad[0].tolist() == pytest.approx([gradient] * 4, abs=1e-6)
     assert got.metrics["clip_fraction"] == float(advantage > 0)
@@ -242,7 +254,9 @@ def same(make_batch, one, other, logprobs_of=lambda batch, moved: moved, flat_ad
 def test_at_the_sampling_policy_all_have_the_gradient_of_reinforce(make_batch, objective):
     """At rho = 1 surrogates differ only in value: the first update of a batch is the policy gradient."""
     own = {"aggregation": "sequence_mean"}
-    made = build("objective", {"name": "reinforce", **own})
+    # The tokens of a response share the one ratio of which each has the whole gradient.
+    shared = {"aggregation": "sequence_sum"} if isinstance(objective, WholeResponse) else own
+    made = build("objective", {"name": "reinforce", **shared})
     one = type(objective)(**own) if not isinstance(objective, KLCov) else KLCov(weight=0.0, **own)
     same(make_batch, one, made, lambda batch, moved: batch.logprobs, flat_advantages=True)
 
@@ -254,12 +268,13 @@ def test_gspo_token_is_gspo_where_the_advantage_is_the_same_on_every_token(make_
         assert a == pytest.approx(b, abs=1e-12)
 
 
-def test_with_one_token_per_response_gspo_and_gmpo_are_clip(make_batch):
+def test_with_one_token_per_response_the_ratios_of_sequences_are_those_of_clip(make_batch):
     batch, logprobs = random_batch(make_batch, lengths=[1] * 6)
     expected, grad = gradient_of(ClippedSurrogate(), logprobs, batch)
-    got, other = gradient_of(GSPO(clip_low=0.2, clip_high=0.2), logprobs, batch)
-    assert got.value.item() == pytest.approx(expected.value.item(), abs=1e-12)
-    assert torch.allclose(grad, other, atol=1e-12)
+    for sequence in (GSPO(clip_low=0.2, clip_high=0.2), WholeResponse()):
+        got, other = gradient_of(sequence, logprobs, batch)
+        assert got.value.item() == pytest.approx(expected.value.item(), abs=1e-12)
+        assert torch.allclose(grad, other, atol=1e-12)
     log = GMPO(clip_low=-math.log(0.8), clip_high=math.log(1.2))
     got, other = gradient_of(log, logprobs, batch)
     assert got.value.item() == pytest.approx(expected.value.item(), abs=1e-12)
@@ -522,6 +537,8 @@ def test_nonsense_is_refused(spec, word):
         build("objective", spec)
 
 
-@pytest.mark.parametrize("name", ["clip", "gspo", "gspo_token", "cispo", "sapo", "gmpo", "gpg", "clip_cov", "kl_cov"])
+@pytest.mark.parametrize(
+    "name", ["clip", "gspo", "gspo_token", "response", "cispo", "sapo", "gmpo", "gpg", "clip_cov", "kl_cov"]
+)
 def test_they_are_built_by_name(name):
     assert isinstance(build("objective", {"name": name, "correction": "token_truncate", "kl_weight": 0.1}), Objective)

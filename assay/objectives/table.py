@@ -38,6 +38,7 @@ METHODS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], str]] = {
     "Lite PPO": ({"name": "standardised"}, {"name": "clip"}, ""),
     "OPO": ({"name": "opo"}, {"name": "reinforce"}, ""),
     "GPG": ({"name": "gpg"}, {"name": "gpg"}, ""),
+    "Clipped RLOO": ({"name": "rloo"}, {"name": "response"}, ""),
     "GSPO": ({"name": "grpo"}, {"name": "gspo"}, ""),
     "GSPO-token": ({"name": "grpo"}, {"name": "gspo_token"}, ""),
     "GMPO": ({"name": "grpo"}, {"name": "gmpo"}, ""),
