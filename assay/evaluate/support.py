@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.errors import UsageError
-from assay.evaluate.intervals import Interval, mean_interval
+from assay.evaluate.intervals import Interval, mean_interval, ratio_interval
 from assay.evaluate.pass_at_k import pass_curve, wilson
 
 NOTHING = Interval(math.nan, math.nan, math.nan)
@@ -96,7 +96,7 @@ def support_intervals(before: ArrayLike, after: ArrayLike, clusters: Sequence[in
     Args:
         before, after: as of :func:`support`.
         clusters: ``(items,)``: items with the same number were drawn together, as the answers of one problem are. The
-            intervals are then bootstrapped over clusters, except where nothing varies.
+            rates are then ratios of totals over clusters (:func:`~assay.evaluate.intervals.ratio_interval`).
 
     Raises:
         UsageError: lengths that differ.
@@ -121,7 +121,7 @@ def support_intervals(before: ArrayLike, after: ArrayLike, clusters: Sequence[in
         change = (
             mean_interval(moved[union], bounds=(-1, 1))
             if clusters is None or np.ptp(moved[union]) == 0
-            else _ratio_interval(moved, union, of)
+            else _ratio_over(moved, union, of, (-1, 1))
         )
     return SupportIntervals(counts, retention, discovery, dynamics, change)
 
@@ -181,27 +181,20 @@ def _proportion(
     count, total = int(part.sum()), int(whole.sum())
     if not total:
         return NOTHING
-    if of is None or count in (0, total):
-        # Of items in clusters, only so many clusters are independent.
-        trials = total if of is None else len(np.unique(of[whole]))
-        return Interval(count / total, *wilson(count / total * trials, trials, confidence))
-    return _ratio_interval(part.astype(float), whole, of, confidence)
+    if of is None:
+        return Interval(count / total, *wilson(count, total, confidence))
+    return _ratio_over(part.astype(float), whole, of, (0.0, 1.0), confidence)
 
 
-def _ratio_interval(
+def _ratio_over(
     value: NDArray[np.float64],
     whole: NDArray[np.bool_],
     of: NDArray[np.int64],
+    bounds: tuple[float, float],
     confidence: float = 0.95,
-    resamples: int = 2000,
 ) -> Interval:
-    """Sum of ``value`` where ``whole`` over the number of these, percentiles of a bootstrap over clusters."""
+    """Sum of ``value`` where ``whole`` over the number of these, with its interval over the clusters that have any."""
     _, index = np.unique(of, return_inverse=True)
     tops, bottoms = np.bincount(index, weights=value * whole), np.bincount(index, weights=whole.astype(float))
-    rng = np.random.default_rng(0)
-    drawn = rng.multinomial(len(tops), np.full(len(tops), 1 / len(tops)), size=resamples).astype(np.float64)
-    low_high = np.nanquantile(
-        (drawn @ tops) / np.where(drawn @ bottoms > 0, drawn @ bottoms, np.nan),
-        [(1 - confidence) / 2, (1 + confidence) / 2],
-    )
-    return Interval(float(tops.sum() / bottoms.sum()), float(low_high[0]), float(low_high[1]))
+    any_ = bottoms > 0
+    return ratio_interval(tops[any_], bottoms[any_], bounds=bounds, confidence=confidence)
