@@ -16,18 +16,21 @@ import torch
 from assay.engines.base import Request, Sampling
 from assay.engines.beam import Beams, check_beam
 from assay.engines.collecting import collect
+from assay.engines.ended import listener
+from assay.engines.lean import Hidden, hidden_of
 from assay.engines.packed import packed_linears
 from assay.engines.sampling import sample, uniforms
+from assay.engines.speaking import Speaking
 from assay.engines.stream import Row, Stream
 from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.logprobs import CHUNK_BYTES
 from assay.registry import part
-from assay.types import Episode, Prompt
+from assay.types import Episode
 
 
-class HFEngine:
+class HFEngine(Speaking):
     """Generates with the very weights that are trained; nothing is copied after an update.
 
     Args:
@@ -38,15 +41,6 @@ class HFEngine:
     def __init__(self, policy: CausalLM, max_rows: int = 1024):
         self.policy = policy
         self.max_rows = max_rows
-
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return self.policy.encode(prompt)
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.policy.encode_response(text, end)
-
-    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
-        return self.policy.decode(tokens)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`.
@@ -77,6 +71,8 @@ class HFEngine:
         self.policy.module.eval()
         work = sum(len(row.prompt) + row.limit for same in alike.values() for row in same)
         try:
+            with torch.inference_mode():
+                hidden = hidden_of(self.policy, work)
             with torch.inference_mode(), packed_linears(self.policy.model, work):
                 for (sampling, within, beam), same in alike.items():
                     # Prompts of like length decode together, so that little is padded; a prompt's rows stay together.
@@ -85,23 +81,25 @@ class HFEngine:
                     for start in range(0, len(same), together):
                         rows = same[start : start + together]
                         if beam is None:
-                            self._decode(rows, sampling, within, noise, out)
+                            self._decode(hidden, rows, sampling, within, noise, out, requests)
                         else:
-                            self._search(rows, sampling, within, beam, out)
+                            self._search(hidden, rows, sampling, within, beam, out)
         finally:
             self.policy.module.train(training)
         return [[e for e in episodes if e is not None] for episodes in out]
 
     def _decode(
         self,
+        hidden: Hidden,
         rows: list[Row],
         sampling: Sampling,
         within: Trie | None,
         noise: list[np.ndarray],
         out: list[list[Episode | None]],
+        requests: Sequence[Request],
     ) -> None:
-        policy, device = self.policy, self.policy.device
-        stream = Stream(policy, rows)
+        policy, device, hear = self.policy, self.policy.device, listener()
+        stream = Stream(hidden, rows, device)
         uniform = torch.from_numpy(np.stack([noise[r.request][r.sample] for r in rows])).to(device)
         limits = torch.tensor([r.limit for r in rows], device=device)
         stop_ids = torch.tensor(policy.stop_ids, device=device)
@@ -131,6 +129,11 @@ class HFEngine:
                 done |= torch.from_numpy(stopped[live]).to(device)
             if bool(done.any()):
                 counts[order[done]] = step + 1
+                if hear is not None:
+                    over = order[done]
+                    texts = policy.tokenizer.batch_decode(tokens[over, : step + 1].tolist(), skip_special_tokens=True)
+                    for i, text in zip(over.tolist(), texts, strict=True):
+                        hear(requests[rows[i].request], text)
                 keep = stream.drop(done)
                 order, token = order[keep], token[keep]
                 live = order.cpu().numpy()
@@ -142,6 +145,7 @@ class HFEngine:
 
     def _search(
         self,
+        hidden: Hidden,
         rows: list[Row],
         sampling: Sampling,
         within: Trie | None,
@@ -150,7 +154,7 @@ class HFEngine:
     ) -> None:
         """Answer requests for beam searches, ``width`` rows each."""
         policy, device = self.policy, self.policy.device
-        stream = Stream(policy, rows)
+        stream = Stream(hidden, rows, device)
         beams = Beams(len(rows) // width, width, stream.steps, within, device)
         limits = torch.tensor([r.limit for r in rows], device=device)
         stop_ids = torch.tensor(policy.stop_ids, device=device)

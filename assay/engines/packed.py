@@ -27,23 +27,20 @@ MOST_BYTES = 8 * 2**30
 class PackedLinear:
     """Stands in for a linear layer's ``forward`` where no gradient is wanted: the same result but for rounding.
 
-    A weight that has been changed in place since is laid out again.
+    A weight is laid out when it is first used, and again when it has been changed in place since.
     """
 
     def __init__(self, layer: torch.nn.Linear):
         self.layer = layer
-        self._pack()
-
-    def _pack(self) -> None:
-        self.version = self.layer.weight._version
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(self.layer.weight.detach(), None)
+        self.version = -1
 
     def __call__(self, input: Float[Tensor, "*S K"]) -> Float[Tensor, "*S N"]:  # torch's name
         weight, bias = self.layer.weight, self.layer.bias
         if torch.is_grad_enabled() or input.dtype != torch.float32 or not input.numel():
             return F.linear(input, weight, bias)
         if weight._version != self.version:
-            self._pack()
+            self.version = weight._version
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
         return torch.ops.mkldnn._linear_pointwise(input, self.packed, bias, "none", [], "")
 
 
@@ -52,13 +49,9 @@ def packed_linears(model: torch.nn.Module, tokens: int) -> Iterator[None]:
     """Let a model's float32 linear layers on the CPU compute with packed weights inside this context.
 
     Args:
-        tokens: about how many will go through the model; below :data:`LEAST_TOKENS` nothing is done.
+        tokens: about how many will go through the model; nothing is done unless that pays.
     """
-    layers: list[torch.nn.Linear] = []
-    if tokens >= LEAST_TOKENS and supported():
-        layers = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and _plain(m)]
-    if sum(4 * layer.weight.numel() for layer in layers) > MOST_BYTES:
-        layers = []
+    layers = _plain_layers(model) if pays(model, tokens) else []
     try:
         for layer in layers:
             layer.forward = PackedLinear(layer)  # type: ignore[method-assign]
@@ -68,7 +61,18 @@ def packed_linears(model: torch.nn.Module, tokens: int) -> Iterator[None]:
             vars(layer).pop("forward", None)
 
 
-def _plain(module: torch.nn.Linear) -> bool:
+def pays(model: torch.nn.Module, tokens: int) -> bool:
+    """Whether so many tokens through a model are worth packing its weights, as far as that can and may be done."""
+    if tokens < LEAST_TOKENS or not supported():
+        return False
+    return sum(4 * layer.weight.numel() for layer in _plain_layers(model)) <= MOST_BYTES
+
+
+def _plain_layers(model: torch.nn.Module) -> list[torch.nn.Linear]:
+    return [m for m in model.modules() if isinstance(m, torch.nn.Linear) and plain(m)]
+
+
+def plain(module: torch.nn.Linear) -> bool:
     """Whether a module is just a float32 linear layer on the CPU, its ``forward`` nobody else's."""
     if type(module) is not torch.nn.Linear or "forward" in vars(module):
         return False
@@ -83,7 +87,8 @@ def supported() -> bool:
     """Whether this machine's torch has the kernels and they give what ``linear`` gives."""
     if not torch.backends.mkldnn.is_available() or not torch.backends.cpu.get_cpu_capability().startswith("AVX"):
         return False
-    with torch.no_grad():
+    # Asked for inside inference mode, whose tensors have no version to watch, as a model's weights do.
+    with torch.inference_mode(False), torch.no_grad():
         layer = torch.nn.Linear(24, 40)
         layer.weight.copy_(torch.linspace(-1, 1, 24 * 40).mul(7).sin().view(40, 24))
         probe = torch.linspace(-2, 2, 3 * 24).view(3, 24)

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
+from assay.engines.lean import Hidden
 from assay.policies.attention import Decode, KeyValueCache, Prefill
-from assay.policies.causal_lm import CausalLM, distinct
+from assay.policies.causal_lm import distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +27,28 @@ class Row:
 class Stream:
     """Rows that are decoded side by side: their keys and values, and the hidden state that each next token is of.
 
+    Args:
+        hidden_of: gives the hidden states of packed tokens on ``device``.
+
     Attributes:
         column: of the key-value block, where the next token goes.
     """
 
-    def __init__(self, policy: CausalLM, rows: Sequence[Row]):
-        self.policy, device = policy, policy.device
+    def __init__(self, hidden_of: Hidden, rows: Sequence[Row], device: torch.device):
+        self.hidden_of = hidden_of
         prompts, of = distinct([r.prompt for r in rows])
         prompt_of = torch.tensor(of, device=device)
         self.column, self.steps = max(map(len, prompts)), max(r.limit for r in rows)
         self.cache = KeyValueCache()
         prefill = Prefill([torch.from_numpy(p) for p in prompts], self.cache, device)
-        self.hidden = policy.hidden(prefill.tokens, prefill)[prefill.last[prompt_of]]
+        self.hidden = hidden_of(prefill.tokens, prefill)[prefill.last[prompt_of]]
         self.cache.start(prompt_of, min(self.steps, 256))
         self.lengths = torch.tensor([len(r.prompt) for r in rows], device=device)
         self.bias = None
-        if int(self.lengths.min()) < self.column:
-            width = self.column
-            visible = torch.arange(width + self.steps, device=device)[None] >= (width - self.lengths)[:, None]
+        padded = self.column - int(self.lengths.min())
+        if padded:
+            first = (self.column - self.lengths)[:, None]
+            visible = torch.arange(padded, device=device)[None] >= first
             self.bias = torch.where(visible, 0.0, -torch.inf)[:, None, None].to(self.hidden.dtype)
 
     def drop(self, done: Bool[torch.Tensor, "B"]) -> Int[torch.Tensor, "K"]:
@@ -63,5 +68,5 @@ class Stream:
         """Go on by one token per row."""
         self.cache.reserve(self.column)
         layout = Decode(self.cache, self.lengths, len(token), self.column, self.bias)
-        self.hidden = self.policy.hidden(token, layout)
+        self.hidden = self.hidden_of(token, layout)
         self.lengths, self.column = self.lengths + 1, self.column + 1
