@@ -15,6 +15,7 @@ from assay.errors import UsageError
 from assay.inference.scorers import Score
 from assay.registry import build
 from assay.rewards.segments import Steps, step_texts
+from assay.rollout.quick import SKIP
 from assay.types import Episode, Task
 from assay.verify.extract import extract
 
@@ -103,7 +104,7 @@ class Flex:
     tau: float = 0.75
     think: int = 1
     by: Steps = field(default_factory=Steps)
-    skip: str = "<think>\nOkay, I have finished thinking.\n</think>\n"
+    skip: str = SKIP
     quick: Sampling = field(default_factory=lambda: Sampling(max_tokens=512))
     slow: Sampling = field(default_factory=lambda: Sampling(max_tokens=4096))
     template: str = TEMPLATE

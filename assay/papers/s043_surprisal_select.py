@@ -26,6 +26,10 @@ def surprisal_select(
     For the comparison of rules see :mod:`assay.evaluate.selection`: ``cohens_h``, ``equivalent_samples``, and
     ``partial_correlation`` of surprisal and score with length held fixed; for Wilcoxon's and the sign test, SciPy.
 
+    What search is compared with, gradient steps on each task's own samples and the best of the checkpoints, is the
+    inference part ``test_time_training``; what the steps do to the diversity of solutions,
+    :mod:`assay.evaluate.sharpening`.
+
     Args:
         sampling: how tokens are drawn; temperature 1 and K = 64 in the paper.
         verifier: says which are right; by default that of the task's kind.

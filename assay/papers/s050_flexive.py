@@ -9,8 +9,6 @@ from assay.inference.flex import Flex
 from assay.inference.solve_detect_verify import Detector, SolveDetectVerify
 from assay.lab.claim import Claim, claims
 from assay.papers import paper
-from assay.types import Task
-from assay.verify.extract import extract
 
 
 @paper("S050", "Solve-Detect-Verify", arxiv="2505.11966", seams=["verify", "inference", "evaluate"])
@@ -30,7 +28,8 @@ def flexive(
         refine: -1 accepts; else one new solution that is shown the old one and the critique, up to ``rounds`` times
 
     Names the inference part ``solve_detect_verify``; the verifier by itself is :class:`~assay.inference.flex.Flex`,
-    which any strategy takes as its scorer. It is trained by GRPO on its quick mode, with :func:`index_reward`.
+    which any strategy takes as its scorer. It is trained by GRPO on its quick mode: tasks ``step_labels`` (a file) or
+    ``corrupted_chain``, rollout ``quick``, reward ``step_index``; see ``recipes/flexive.toml``.
 
     Args:
         sampling: how the solver's tokens are drawn.
@@ -44,22 +43,6 @@ def flexive(
     return SolveDetectVerify(
         Flex(verifier, k, tau), sampling or Sampling(), Detector() if detect else None, rounds=rounds
     )
-
-
-def index_reward(task: Task, response: str, right: float = 1.0, form: float = 0.1, brief: float = 0.0) -> float:
-    """Return what a quick opinion is worth in training: ``right`` for the index, ``form`` for a readable one.
-
-    ``brief`` more for a correct trace that is called so in few words: brief / (1 + words / 100). The task's reference
-    is the index of the first wrong step, -1 for none. Made for ``method.reward``.
-    """
-    found = extract(response, ("boxed",), "none")
-    try:
-        index = int(found or "")
-    except ValueError:
-        return 0.0
-    hit = index == int(task.reference)
-    short = brief / (1 + len(response.split()) / 100) if hit and index == -1 else 0.0
-    return form + right * hit + short
 
 
 def process_f1(predicted: list[int | None], truth: list[int]) -> dict[str, float]:

@@ -18,10 +18,11 @@ from assay.inference.flex import Flex, first_error, flex
 from assay.inference.meter import Meter
 from assay.inference.solve_detect_verify import PROBE, Detector, SolveDetectVerify, cut, hesitation
 from assay.lab.settings._words import Words
-from assay.papers.s050_flexive import index_reward, process_f1
+from assay.papers.s050_flexive import process_f1
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.rewards.segments import Steps
+from assay.rewards.step_index import index_reward
 from assay.types import Ask, Episode, Group, Task
 
 TASK = Task("t", "What is 2+2?")

@@ -16,8 +16,8 @@ from assay.inference.judge import Judge
 from assay.inference.majority import Majority, WeightedMajority, elect, totals
 from assay.inference.scorers import Score
 from assay.lab.settings._words import Words
-from assay.papers.s178_mirror_critique import critique_tasks, critiques_with_hint
 from assay.rewards.vote import Ballot
+from assay.tasks.critique_data import critique_tasks, critiques_with_hint
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 RNG = np.random.default_rng(0)

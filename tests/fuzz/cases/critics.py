@@ -1,0 +1,22 @@
+"""Opinions on solutions: whether one is right, and where it first goes wrong."""
+
+from __future__ import annotations
+
+from fuzz.entry import Case, entry
+
+entry(
+    "critique",
+    cases=[
+        Case("True", [r"It adds up. \boxed{True}", r"\boxed{\text{true}}", r"\boxed{False} no: \boxed{yes}"]),
+        Case("False", [r"2+2 is 4. \boxed{False}", r"\boxed{no}"]),
+    ],
+)
+
+entry(
+    "step_index",
+    cases=[
+        Case("-1", [r"\boxed{-1}", r"\boxed{0} no: \boxed{ -1 }"]),
+        Case("3", [r"Step 3 subtracts. \boxed{3}", r"\boxed{03}"]),
+        Case(0, [r"\boxed{0}"]),
+    ],
+)
