@@ -9,8 +9,9 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
 
+# As many processes as cores; a file's tests stay in one of them.
 test: $(VENV)/test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 
 # Every verifier on 10,000 hostile responses, beside `make test`; see tests/fuzz/__main__.py for its settings.
 fuzz: $(VENV)/test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import settings
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads of each would only take turns
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The seams and the tabular policy only: engines and attention run too hot for checks on every call.
 jaxtyping.install_import_hook(
