@@ -102,6 +102,9 @@ def test_what_does_not_exist_is_refused() -> None:
         load("stack_programs", {"stepz": 1})
     with pytest.raises(UsageError, match="no claim"):
         claim_of("S226")
+    with pytest.raises(UsageError, match="its claims are tree, unseen, mechanism"):
+        claim_of("S014", "unsen")
+    assert [claim_of("S014", name).measure for name in (None, "unseen", "mechanism")] == ["area", "area", "hard/area"]
     assert claim_of("verpo").better == "verpo"
 
 

@@ -20,7 +20,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that is the package's only place for implementations, and an empty register."""
     monkeypatch.setattr(papers, "__path__", [str(tmp_path)])
     monkeypatch.setattr(catalogue, "_REGISTERED", {})
-    found = {"S014": [{"verdict": "shown"}], "S015": [{"verdict": "opposite"}, {"verdict": "shown"}]}
+    # A second claim whose interval is above zero need not count: with several claims it is to be wider.
+    verdicts = {"S014": (("opposite", False), ("shown", True)), "S015": (("opposite", False), ("shown", False))}
+    found = {key: [{"verdict": v, "counts": c} for v, c in many] for key, many in verdicts.items()}
     monkeypatch.setattr(catalogue, "results", lambda: found)
     for name in implementations():
         monkeypatch.delitem(sys.modules, name)

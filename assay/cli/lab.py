@@ -14,6 +14,7 @@ from assay.cli.common import Overrides, Unprotected, protect
 def lab(
     paper: Annotated[str, Positional],
     options: Overrides = (),
+    claim: str | None = None,
     setting: str | None = None,
     seeds: int = 5,
     first_seed: int = 0,
@@ -28,7 +29,9 @@ def lab(
     Args:
         paper: its id, e.g. S001.
         options: knobs of the setting, e.g. steps=20; the record says so.
-        setting: which of its claims, where it was put into several settings; the first unless given.
+        claim: which of its claims, e.g. mechanism; a claim without a name is called as its setting. The first unless
+            given.
+        setting: the same, for claims called as their setting.
         seeds: pairs of runs, 2 or more.
         first_seed: the first of them; the others follow.
         dir: where the runs are kept; runs/lab/PAPER unless given.
@@ -44,7 +47,10 @@ def lab(
     from assay.training.run_folder import environment
 
     protect(unsafe_no_sandbox)
-    claim = claim_of(paper, setting)
+    if claim and setting:
+        raise UsageError("give --claim or --setting, not both: either says which of the claims is run")
+    label = claim or setting
+    chosen = claim_of(paper, label)
     knobs = {}
     for option in options:
         name, _equals, value = option.partition("=")
@@ -52,9 +58,9 @@ def lab(
             knobs[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             raise UsageError(f"option {option!r} is not of the form name=number") from None
-    folder = dir or Path("runs") / "lab" / (f"{claim.paper}.{setting}" if setting else claim.paper)
+    folder = dir or Path("runs") / "lab" / (f"{chosen.paper}.{label}" if label else chosen.paper)
     record = run_claim(
-        claim, folder, range(first_seed, first_seed + seeds), knobs, say=lambda line: print(line, flush=True)
+        chosen, folder, range(first_seed, first_seed + seeds), knobs, say=lambda line: print(line, flush=True)
     )
     here = {k: v for k, v in environment().items() if k != "command"}
     path = out or folder / "record.json"
@@ -62,8 +68,8 @@ def lab(
     write_text(path, json.dumps({**record, "environment": here}, indent=1) + "\n")
     effect = record["effect"]
     means = ", ".join(f"{arm} {value:.4f}" for arm, value in record["means"].items())
-    print(f"{claim.paper}: {claim.text}")
-    print(f"{claim.measure}: {means}")
+    print(f"{chosen.paper}: {chosen.text}")
+    print(f"{chosen.measure}: {means}")
     print(
         f"effect {effect['value']:+.4f} [{effect['low']:+.4f}, {effect['high']:+.4f}], {effect['seeds']} paired seeds"
     )

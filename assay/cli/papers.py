@@ -71,9 +71,9 @@ def about(row: PaperRow) -> dict[str, Any]:
         out["text"] = inspect.getdoc(row.factory) or ""
     made, found = claims_made().get(row.id, ()), results().get(row.id, [])
     out["claim"] = made[0].text if made else ""
-    said = {r["setting"]: f"{r['verdict']} in {r['setting']}: {r['measure']} {_effect(r)}" for r in found}
-    todo = {c.setting: f"not run in {c.setting}: `assay lab {row.id} --setting {c.setting}`" for c in made}
-    out["lab"] = "; ".join((todo | said)[c.setting] for c in made)
+    said = {r["name"]: f"{r['verdict']} ({r['name']}): {r['measure']} {_effect(r)}" for r in found}
+    todo = {c.label: f"not run ({c.label}): `assay lab {row.id} --claim {c.label}`" for c in made}
+    out["lab"] = "; ".join((todo | said)[c.label] for c in made)
     return out
 
 

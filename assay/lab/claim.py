@@ -25,6 +25,8 @@ class Claim:
         sweep: knobs tried alike for every arm, e.g. ``{"lr": (0.1, 0.3, 1.0)}``: each arm takes what does best for it
             on the ``tuning`` seeds.
         tuning: those seeds; none of the runs that count uses them.
+        name: what it is called among the claims of its paper; its setting unless given. ``mechanism`` says how the
+            method works, where the first claim says what comes of it.
     """
 
     paper: str
@@ -37,6 +39,11 @@ class Claim:
     options: Mapping[str, Any] = field(default_factory=dict)
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     tuning: Sequence[int] = (1000, 1001, 1002)
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or self.setting
 
 
 _CLAIMS: dict[str, tuple[Claim, ...]] = {}
@@ -45,15 +52,16 @@ _CLAIMS: dict[str, tuple[Claim, ...]] = {}
 def claims(*made: Claim) -> None:
     """Register the claims of a paper, beside its method.
 
-    The first is put into a setting made for it; others ask whether it carries over to another.
+    The first is put into a setting made for it; others ask whether it carries over to another, or are about something
+    else and have a name of their own.
     """
     for claim in made:
         for arm in (claim.better, claim.baseline):
             if arm not in claim.arms:
                 raise ValueError(f"the claim of {claim.paper} compares arm {arm!r}, which it does not have")
     [paper] = {claim.paper for claim in made}
-    if len({claim.setting for claim in made}) < len(made) or _CLAIMS.setdefault(paper, made) != made:
-        raise ValueError(f"{paper} has two claims in one setting")
+    if len({claim.label for claim in made}) < len(made) or _CLAIMS.setdefault(paper, made) != made:
+        raise ValueError(f"{paper} has two claims of one name")
 
 
 def claims_made() -> Mapping[str, tuple[Claim, ...]]:
@@ -61,8 +69,8 @@ def claims_made() -> Mapping[str, tuple[Claim, ...]]:
     return _CLAIMS
 
 
-def claim_of(key: str, setting: str | None = None) -> Claim:
-    """Return the claim of a paper's id or name, its first or the one for ``setting``.
+def claim_of(key: str, label: str | None = None) -> Claim:
+    """Return the claim of a paper's id or name, its first or the one called ``label``.
 
     Raises:
         UsageError: there is none.
@@ -74,7 +82,7 @@ def claim_of(key: str, setting: str | None = None) -> Claim:
         have = ", ".join(r.id for r in papers.rows() if r.id in _CLAIMS) or "none"
         raise UsageError(f"{row.id} ({row.name}) has no claim for the lab; papers that have: {have}")
     for claim in _CLAIMS[row.id]:
-        if setting in (None, claim.setting):
+        if label in (None, claim.label):
             return claim
-    have = ", ".join(claim.setting for claim in _CLAIMS[row.id])
-    raise UsageError(f"{row.id} ({row.name}) has no claim for the setting {setting!r}; it has some for {have}")
+    have = ", ".join(claim.label for claim in _CLAIMS[row.id])
+    raise UsageError(f"{row.id} ({row.name}) has no claim called {label!r}; its claims are {have}")

@@ -93,7 +93,7 @@ def run_claim(
         for values in itertools.product(*claim.sweep.values())
     ]
     choices = list({json.dumps(c): c for c in choices}.values())
-    plan = {
+    plan: dict[str, Any] = {
         "paper": claim.paper,
         "claim": claim.text,
         "measure": claim.measure,
@@ -105,6 +105,8 @@ def run_claim(
         "tuning": list(claim.tuning) if len(choices) > 1 else [],
         "seeds": list(dict.fromkeys(seeds)),
     }
+    if claim.name:
+        plan["name"] = claim.name
     folder.mkdir(parents=True, exist_ok=True)
     _settle(folder / "settings.json", plan)
 

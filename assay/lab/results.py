@@ -1,18 +1,21 @@
 """What the lab found, for the index of papers and for docs/lab.md: ``python -m assay.lab.results [FOLDER]``.
 
 Reads the records ``FOLDER/SNNN.json`` (lab/ unless given), and writes their summary, which the package ships, and the
-table ``docs/lab.md``.
+table ``docs/lab.md``. Prints the verdict on each paper, by its first claim alone and by all of them, and the totals.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.papers.catalogue import PaperRow
 
 FILE = "results.json"
 
@@ -36,15 +39,33 @@ mechanism: the row says that it works, not how much it matters elsewhere.
 The settings `tree` and `problems` have logits of their own for every decision: nothing learned about one question
 changes another there, and larger steps are nearly always better. The claims made there that are about how good a policy
 gets were therefore put, all of them, into a second setting, `unseen`, where a small network answers and everything is
-measured on questions that were never asked; so was that of S059. A paper with two rows counts by its first; where the
-second is missing (`assay papers show`), it has not been run. S085 was put into `approaches` after `unseen` did not show
-it.
+measured on questions that were never asked; so was that of S059, whose measure had to be corrected before it could run
+there. S085 was put into `approaches` after `unseen` did not show it.
+
+Claims marked *mechanism* were added once the results of the first ones were known, for papers on policy objectives
+whose first claim was not shown. They ask whether the method works by what its paper says it works by, in the regime
+that the paper names; setting, measure and sweep were written down for all of them before any was run. Some of these
+settings leave little but the mechanism, so that *shown* says less about its weight than about its being there: the
+step of S094 is computed, not trained, the judge of S065 is made to be fooled by sums, the updates of S064 do not have
+equal rollouts. The baseline of S082's had been run before, as a third arm of its first claim. Where one claim of a
+paper is shown and another is *opposite*, both rows stand. None of them was changed after its run, also where arms took
+the edge of a sweep: the largest rate in S002, S096 and S135 (both arms) and in S065, S082 and S163 (the method), the
+smallest in S095 (both) and in S065 and S082 (the baseline). In S096 the method's advantages are larger than the
+baseline's, so that part of its lead may be that of a larger step.
+
+A paper with m claims that were run counts as shown if the interval of one of them at confidence 1 - 0.05 / m
+(Bonferroni's correction over its claims, Student's over paired seeds) lies above zero. The intervals and verdicts of
+the table are those at 95% of each claim by itself.
 """
 
 
 @cache
 def results() -> Mapping[str, list[Mapping[str, Any]]]:
-    """Return the shipped summaries by paper, of its first claim first: effect, interval, seeds, verdict, setting."""
+    """Return the shipped summaries by paper, of its first claim first.
+
+    Each has effect, interval, seeds, verdict, name and setting of a claim, and ``counts``: whether it makes the paper
+    count as shown, see :func:`counts`.
+    """
     file = resources.files("assay.lab").joinpath(FILE)
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
@@ -52,6 +73,7 @@ def results() -> Mapping[str, list[Mapping[str, Any]]]:
 def summary(record: Mapping[str, Any]) -> dict[str, Any]:
     """What of a record the package ships."""
     return {
+        "name": record.get("name", record["setting"]["name"]),
         "claim": record["claim"],
         "setting": record["setting"]["name"],
         "better": record["better"],
@@ -64,26 +86,84 @@ def summary(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def collected(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the summaries of the records in a folder: ``SNNN.json`` is of a first claim, ``SNNN.SETTING.json`` not."""
+    """Return the summaries of the records in a folder: ``SNNN.json`` is of a first claim, ``SNNN.NAME.json`` not."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("S*.json"), key=lambda p: (p.name.count("."), p.name)):
         record = json.loads(path.read_text(encoding="utf-8"))
         found.setdefault(record["paper"], []).append(summary(record))
+    for many in found.values():
+        for one in many:
+            one["counts"] = counts(one, len(many))
     return dict(sorted(found.items()))
 
 
-def page(found: Mapping[str, list[dict[str, Any]]], titles: Mapping[str, str]) -> str:
+def counts(one: Mapping[str, Any], claims: int) -> bool:
+    """Whether a claim's interval at confidence 1 - 0.05 / ``claims`` lies above zero.
+
+    Args:
+        one: a summary, whose interval is Student's at 95%.
+        claims: of the same paper that were run.
+    """
+    from scipy import stats
+
+    usual, strict = stats.t.ppf([0.975, 1 - 0.025 / claims], one["seeds"] - 1)
+    low = one["value"] - (one["value"] - one["low"]) * strict / usual
+    return bool(low > 0)
+
+
+def verdict(many: Sequence[Mapping[str, Any]]) -> str:
+    """Return the verdict on a paper by all of its claims that were run; with one claim it is that claim's."""
+    if any(one["counts"] for one in many):
+        return "shown"
+    return "opposite" if all(one["verdict"] == "opposite" for one in many) else "not shown"
+
+
+def totals(verdicts: Sequence[str]) -> str:
+    """Return how many verdicts there are of each kind."""
+    kinds = [k for k in ("shown", "not shown", "opposite") if k in verdicts]
+    return ", ".join(f"{verdicts.count(k)} {k}" for k in kinds) or "none"
+
+
+def page(found: Mapping[str, list[dict[str, Any]]], papers: Mapping[str, PaperRow]) -> str:
     """Return docs/lab.md."""
     rows = ["| paper | claim | setting | measure | baseline → method | effect [95% interval] | seeds | verdict |"]
     rows.append("|" + "---|" * 8)
     for key, r in ((key, r) for key, many in found.items() for r in many):
         means = f"{r['means'][r['baseline']]:.3f} ({r['baseline']}) → {r['means'][r['better']]:.3f} ({r['better']})"
         effect = f"{r['value']:+.3f} [{r['low']:+.3f}, {r['high']:+.3f}]"
-        cells = [f"{key} {titles[key]}", r["claim"], f"`{r['setting']}`", f"`{r['measure']}`", means, effect]
+        claim = r["claim"] if r["name"] == r["setting"] else f"*{r['name'].capitalize()}:* {r['claim']}"
+        cells = [f"{key} {papers[key].name}", claim, f"`{r['setting']}`", f"`{r['measure']}`", means, effect]
         rows.append("| " + " | ".join([*cells, str(r["seeds"]), f"*{r['verdict']}*"]) + " |")
-    verdicts = [many[0]["verdict"] for many in found.values()]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("shown", "not shown", "opposite") if v in verdicts)
-    return INTRODUCTION.lstrip() + f"\n{len(found)} papers: {counts}.\n\n" + "\n".join(rows) + "\n"
+    families = ["| family | papers | by all claims | by the first claim alone |", "|---|---|---|---|"]
+    families += [f"| {name} | {n} | {by_all} | {by_first} |" for name, n, by_all, by_first in by_family(found, papers)]
+    parts = [INTRODUCTION.strip(), "\n".join(families), "\n".join(rows)]
+    if missing := not_run(found):
+        parts.insert(1, f"Fixed but not run yet, and so without a row: {', '.join(missing)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def not_run(found: Mapping[str, list[dict[str, Any]]]) -> list[str]:
+    """Return paper and name of the claims of imported papers, in the order of ids, that no summary is of."""
+    from assay.lab.claim import claims_made
+
+    return [
+        f"{key} ({claim.label})"
+        for key, made in sorted(claims_made().items())
+        for claim in made
+        if claim.label not in {one["name"] for one in found.get(key, ())}
+    ]
+
+
+def by_family(
+    found: Mapping[str, list[dict[str, Any]]], papers: Mapping[str, PaperRow]
+) -> list[tuple[str, int, str, str]]:
+    """Return for each family, and for all: its name, how many papers, totals by all claims and by the first alone."""
+    names = sorted({papers[key].family for key in found})
+    kinds = {name: [key for key in found if papers[key].family == name] for name in names}
+    return [
+        (name, len(keys), totals([verdict(found[k]) for k in keys]), totals([found[k][0]["verdict"] for k in keys]))
+        for name, keys in [*kinds.items(), ("all", list(found))]
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -91,10 +171,14 @@ def main(arguments: list[str]) -> int:
     from assay.papers import rows
 
     folder = Path(arguments[0] if arguments else "lab")
-    found = collected(folder)
+    found, papers = collected(folder), {row.id: row for row in rows()}
     (Path(__file__).parent / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    text = page(found, {row.id: row.name for row in rows()})
-    (folder.parent / "docs" / "lab.md").write_text(text, encoding="utf-8")
+    (folder.parent / "docs" / "lab.md").write_text(page(found, papers), encoding="utf-8")
+    for key, many in found.items():
+        told = "; ".join(f"{r['name']}{' (counts)' if r['counts'] else ''} {r['verdict']}" for r in many)
+        print(f"{key} {papers[key].name}: {verdict(many)}, by the first claim {many[0]['verdict']} ({told})")
+    for name, n, by_all, by_first in by_family(found, papers):
+        print(f"{name}: {n} papers: {by_all}; by the first claim alone {by_first}")
     return 0
 
 

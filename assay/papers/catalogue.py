@@ -101,7 +101,7 @@ def paper(
         if known is not None and known.factory is not None and _origin(known.factory) != _origin(factory):
             raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
         ordered = tuple(s for s in SEAMS if s in seams)
-        shown = any(r["verdict"] == "shown" for r in results().get(id, [])[:1])
+        shown = any(r["counts"] for r in results().get(id, []))
         state: State = "shown" if shown else "exact"
         _REGISTERED[id] = replace(row, name=name, arxiv=arxiv or row.arxiv, seams=ordered, state=state, factory=factory)
         return factory

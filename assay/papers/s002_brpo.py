@@ -76,5 +76,23 @@ claims(
         baseline="last",
         measure="anytime",
         sweep={"lr": (1.0, 3.0, 10.0, 30.0)},
-    )
+    ),
+    Claim(
+        paper="S002",
+        name="mechanism",
+        text="Where answers cannot be learned by heart, rewards at several budgets make thoughts come to "
+        "the point early: cut anywhere, they answer better than after rewards at the last budget "
+        "alone.",
+        setting="anytime",
+        arms={
+            "last": {"name": "S002", "rollout": {**TEXTS, "budgets": (1.0,), "summaries": 8}},
+            "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
+        },
+        better="brpo",
+        baseline="last",
+        measure="anytime",
+        options={"longest": 6, "enough": 3, "eager": -2.0, "steps": 40},
+        sweep={"lr": (3.0, 10.0, 30.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -123,4 +123,18 @@ claims(
         options={"epochs": 4, "steps": 50, "false_positive": 0.1, "false_negative": 0.1},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),
+    Claim(
+        paper="S014",
+        name="mechanism",
+        text="Where right answers hang on improbable tokens and a batch is used for several updates, "
+        "weights that never silence a token raise them sooner than a surrogate that clips them out.",
+        setting="unseen",
+        arms={"dispo": {"name": "S014"}, "clip": CLAIM.arms["clip"]},
+        better="dispo",
+        baseline="clip",
+        measure="hard/area",
+        options={"epochs": 4, "steps": 30},
+        sweep={"lr": (3e-3, 1e-2, 3e-2)},
+        tuning=(1000, 1001),
+    ),
 )

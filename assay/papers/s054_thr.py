@@ -163,4 +163,20 @@ CLAIM = Claim(
     options={"tasks": 8, "depth": 3, "right": 6, "hard": 1.0, "steps": 150, "prompts": 4},
     sweep={"lr": (0.3, 1.0, 3.0)},
 )
-claims(CLAIM, replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}))
+claims(
+    CLAIM,
+    replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}),
+    Claim(
+        paper="S054",
+        name="mechanism",
+        text="At equal rollouts, strengthening tokens of positive THR (p > 0) gives better greedy answers than GRPO.",
+        setting="unseen",
+        arms={"exploit": {"name": "S054", "credit": {"p": 0.5}}, "grpo": {"name": "grpo"}},
+        better="exploit",
+        baseline="grpo",
+        measure="greedy",
+        options={"prompts": 4, "steps": 40},
+        sweep={"lr": (3e-3, 1e-2, 3e-2)},
+        tuning=(1000, 1001),
+    ),
+)

@@ -164,5 +164,16 @@ claims(
         better="flow",
         baseline="outcome",
         measure="after",
-    )
+    ),
+    Claim(
+        paper="S055",
+        name="mechanism",
+        text="The deviation of hidden states from a flow field that was fitted to right responses tells "
+        "wrong responses to other tasks from right ones.",
+        setting="latents",
+        arms={"flow": {"score": {"lr": 1e-3}}, "chance": {"score": None}},
+        better="flow",
+        baseline="chance",
+        measure="auroc",
+    ),
 )

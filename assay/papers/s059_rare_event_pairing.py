@@ -130,4 +130,13 @@ CLAIM = Claim(
     measure="after",
     sweep={"lr": (1e-4, 3e-4)},
 )
-claims(CLAIM, replace(CLAIM, setting="unseen", options={"smoothing": 0.1}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}))
+claims(
+    CLAIM,
+    replace(
+        CLAIM,
+        setting="unseen",
+        measure="final",
+        options={"smoothing": 0.1},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
+)

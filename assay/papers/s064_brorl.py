@@ -227,5 +227,29 @@ claims(
             "steps": 100,
         },
         sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
-    )
+    ),
+    Claim(
+        paper="S064",
+        name="mechanism",
+        text="An update from 512 responses to each prompt less often lowers the mass of its right answers "
+        "than one from 16 (not at equal rollouts: the claim is about one update).",
+        setting="tree",
+        arms={
+            "16": {
+                "name": "S064",
+                "curriculum": {"rollouts": 16},
+                "rollout": {"inner": {"name": "dynamic", "rounds": 1}},
+                "setting": {"group": 16},
+            },
+            "512": {
+                "name": "S064",
+                "rollout": {"inner": {"name": "dynamic", "rounds": 1}},
+                "setting": {"group": 512},
+            },
+        },
+        better="512",
+        baseline="16",
+        measure="kept",
+        options={"tasks": 32, "right": 32, "prompts": 32, "steps": 1, "lr": 100.0},
+    ),
 )

@@ -70,5 +70,23 @@ claims(
         baseline="sum",
         measure="concise",
         sweep={"lr": (0.3, 1.0, 3.0)},
-    )
+    ),
+    Claim(
+        paper="S065",
+        name="mechanism",
+        text="Trained on process rewards alone, of a judge that prefers useless steps to real ones but "
+        "sees a wrong end, a policy learns to be right if the worst step counts, and not if scores "
+        "are summed.",
+        setting="steps",
+        arms={
+            form: {"reward": {"name": "process", "steps": ONE, "form": form, "outcome": 0.0}, "credit": CREDIT}
+            for form in ("sum", "softmin")
+        },
+        better="softmin",
+        baseline="sum",
+        measure="solved",
+        options={"useful": 0.1, "useless": 0.9, "right": 0.5, "wrong": -0.9, "cut": -0.9},
+        sweep={"lr": (0.3, 1.0, 3.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -214,4 +214,17 @@ claims(
         options={"prompts": 10, "group": 10, "steps": 60},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),
+    Claim(
+        paper="S069",
+        name="mechanism",
+        text="Weight on the lower tail of the bundles teaches hard questions sooner than weight on the upper one.",
+        setting="unseen",
+        arms={"averse": {"name": "S069"}, "seeking": {"name": "S069", "credit": {"seek_risk": True}}},
+        better="averse",
+        baseline="seeking",
+        measure="hard/area",
+        options={"prompts": 10, "group": 10, "steps": 40},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+        tuning=(1000, 1001),
+    ),
 )

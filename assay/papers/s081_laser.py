@@ -183,5 +183,24 @@ claims(
         better="laser",
         baseline="grpo",
         measure="vote",
-    )
+    ),
+    Claim(
+        paper="S081",
+        name="mechanism",
+        text="The last-token verdict, once trained, tells right responses to held-out tasks from wrong "
+        "ones better than before it is trained.",
+        setting="columns",
+        arms={
+            "untrained": {
+                "name": "S081",
+                "credit": {"tau": 0.0},
+                "objective": {"alpha": 0.0, "verdict": {"name": "last_token", "warmup": 0, "rest": 10}},
+            },
+            "laser": {"name": "S081", "objective": {"verdict": {"name": "last_token", "warmup": 0, "rest": 10}}},
+        },
+        better="laser",
+        baseline="untrained",
+        measure="auroc",
+        options={"steps": 15},
+    ),
 )

@@ -281,5 +281,21 @@ claims(
         baseline="equal",
         measure="both",
         sweep={"lr": (0.3, 1.0, 3.0)},
-    )
+    ),
+    Claim(
+        paper="S082",
+        name="mechanism",
+        text="Replay with reweighted objectives keeps more of general and target problems together than "
+        "the same rollouts spent on the target alone.",
+        setting="retention",
+        arms={
+            "recap": {"name": "S082", "curriculum": {"name": "replay", "general": "here"}},
+            "target alone": {"name": "grpo"},
+        },
+        better="recap",
+        baseline="target alone",
+        measure="both",
+        sweep={"lr": (0.3, 1.0, 3.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -129,4 +129,18 @@ claims(
         options={"mini_batches": 4},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),
+    Claim(
+        paper="S095",
+        name="mechanism",
+        text="Valuing the random policy makes a policy that is right in more different ways, success and "
+        "spread together, than GRPO.",
+        setting="tree",
+        arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
+        better="rover",
+        baseline="grpo",
+        measure="breadth",
+        options={"tasks": 4, "depth": 3, "right": 8, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -177,5 +177,20 @@ CLAIM = Claim(
     sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
 )
 claims(
-    CLAIM, replace(CLAIM, setting="unseen", options={"prompts": 4, "group": 16}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)})
+    CLAIM,
+    replace(CLAIM, setting="unseen", options={"prompts": 4, "group": 16}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
+    Claim(
+        paper="S096",
+        name="mechanism",
+        text="Where longer responses are right more often, comparing each half by length with the other "
+        "finds that out sooner than the mean of the whole group does.",
+        setting="lengths",
+        arms={"canon": {"name": "S096", "credit": {"metric": "length"}}, "dr_grpo": DR_GRPO},
+        better="canon",
+        baseline="dr_grpo",
+        measure="area",
+        options={"steps": 150},
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0)},
+        tuning=(1000, 1001),
+    ),
 )

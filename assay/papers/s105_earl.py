@@ -177,5 +177,19 @@ claims(
         better="gated",
         baseline="all tokens",
         measure="after",
-    )
+    ),
+    Claim(
+        paper="S105",
+        name="mechanism",
+        text="Learning from the uncertain fifth of the decisions of each response alone reaches right "
+        "answers sooner than learning from all of them.",
+        setting="unseen",
+        arms={"gated": {"name": "S105"}, "all tokens": {"name": "S105", "objective": {"quantile": 0.0}}},
+        better="gated",
+        baseline="all tokens",
+        measure="area",
+        options={"branching": 2, "depth": 5, "right": 2, "smoothing": 0.1, "steps": 60},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -166,4 +166,18 @@ claims(
         options={"branching": 3, "depth": 5, "right": 8, "prompts": 4, "group": 16},
         sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
     ),
+    Claim(
+        paper="S135",
+        name="mechanism",
+        text="Taking responses up again at uncertain tokens makes a policy that is right in more different "
+        "ways, success and spread together, than sampling all of them anew.",
+        setting="tree",
+        arms={"dapo": CLAIM.arms["dapo"], "cure": CLAIM.arms["cure"]},
+        better="cure",
+        baseline="dapo",
+        measure="breadth",
+        options={**CLAIM.options, "steps": 60},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -56,5 +56,19 @@ claims(
         baseline="grpo",
         measure="area",
         sweep={"lr": (0.3, 1.0, 3.0)},
-    )
+    ),
+    Claim(
+        paper="S151",
+        name="mechanism",
+        text="Learning from refinements of the best draft makes a policy that is right in more different "
+        "ways, success and spread together, than learning from plain answers.",
+        setting="drafts",
+        arms={"grpo": {"name": "grpo"}, "igrpo": {"name": "S151", "rollout": {"template": "{question}/0/{draft}"}}},
+        better="igrpo",
+        baseline="grpo",
+        measure="breadth",
+        options={"right": 4},
+        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -175,5 +175,19 @@ claims(
         baseline="grpo",
         measure="area",
         sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
-    )
+    ),
+    Claim(
+        paper="S163",
+        name="mechanism",
+        text="Learning its own weights for tokens brings the policy nearer to what it is once it sees the "
+        "answer (forward divergence of the two) than GRPO does.",
+        setting="answers",
+        arms={"grpo": {"name": "grpo"}, "intro": {"name": "S163", "objective": {"template": "{answer}"}}},
+        better="intro",
+        baseline="grpo",
+        measure="posterior",
+        options={"tasks": 4, "steps": 100},
+        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+        tuning=(1000, 1001),
+    ),
 )

@@ -31,16 +31,9 @@ def run_arm(recipe: Mapping[str, Any], arm: Mapping[str, Any], seed: int, folder
     Raises:
         RunError: the run was interrupted.
     """
-    source = recipe["tasks"]["source"]
-    shown = {**recipe["tasks"], "source": {**source, "seed": source.get("seed", 0) + 1}}
-    warm = {**recipe, "tasks": shown, "train": {"steps": 0}, "evaluate": {"samples": 1}}
-    start = folder.parent / "warm-start"
-    if not (start / "done").is_file():
-        _train(warm, seed, start)
-        (start / "done").touch()
     from assay.training.run_folder import last_checkpoint
 
-    model = {**recipe["model"], "source": str(last_checkpoint(start)[2] / "policy")}
+    model = {**recipe["model"], "source": str(last_checkpoint(warm_start(recipe, seed, folder))[2] / "policy")}
     rl = {key: value for key, value in recipe.items() if key != "warmup"}
     result = _train({**rl, "model": model, "method": dict(arm)}, seed, folder / "run")
     before, after = (e.pass_interval(1) for e in (result.before, result.after) if e is not None)
@@ -55,6 +48,18 @@ def run_arm(recipe: Mapping[str, Any], arm: Mapping[str, Any], seed: int, folder
         "silent": float(np.mean([row["groups/zero_variance"] for row in steps])),
         "rollouts": len(steps) * recipe["rollout"]["prompts"] * recipe["rollout"]["group"],
     }
+
+
+def warm_start(recipe: Mapping[str, Any], seed: int, folder: Path) -> Path:
+    """Return the folder of the run that every arm of a seed starts from; ``folder`` is that of an arm."""
+    source = recipe["tasks"]["source"]
+    shown = {**recipe["tasks"], "source": {**source, "seed": source.get("seed", 0) + 1}}
+    warm = {**recipe, "tasks": shown, "train": {"steps": 0}, "evaluate": {"samples": 1}}
+    start = folder.parent / "warm-start"
+    if not (start / "done").is_file():
+        _train(warm, seed, start)
+        (start / "done").touch()
+    return start
 
 
 def _train(recipe: Mapping[str, Any], seed: int, folder: Path) -> Any:

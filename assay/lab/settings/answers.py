@@ -60,7 +60,8 @@ class Setting:
         """Return exact measures without the answer, means over tasks.
 
         ``final``: probability of a right leaf; ``area``: its mean over training; ``start``; ``shown``: the probability
-        with the answer; ``rollouts``.
+        with the answer; ``posterior``: minus the divergence KL(with, without the answer) of the distributions over
+        leaves, in nats; ``rollouts``.
         """
         rng = np.random.default_rng([seed, 19])
         leaves = self.branching**self.depth
@@ -82,8 +83,14 @@ class Setting:
         tasks = [Task(str(i), f"{i}/0", reference=f"{i}/1", kind="tabular") for i in range(self.tasks)]
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
         train(policy, tasks, TabularVerifier(tree), arm, training, seed, lambda *_: curve.append(chance(0)), engine)
+        with torch.no_grad():
+            logp = policy.leaf_logprobs().numpy().reshape(self.tasks, 2, -1)
+        logp = logp - np.logaddexp.reduce(logp, axis=-1, keepdims=True)
+        told = np.exp(logp[:, 1])
+        divergence = (told * np.where(told > 0, logp[:, 1] - logp[:, 0], 0.0)).sum(-1)
         return {
             "start": start,
+            "posterior": -float(divergence.mean()),
             "final": chance(0),
             "area": float(np.mean(curve)),
             "shown": chance(1),

@@ -13,8 +13,8 @@ import torch
 from assay.engines.tabular import TabularVerifier
 from assay.lab.settings._tabular import Training, train
 from assay.lab.settings.tree import Counting
-from assay.policies.tabular import TabularPolicy, Tree
-from assay.types import Task
+from assay.policies.tabular import TabularPolicy, Tree, path_of
+from assay.types import Task, Verdict
 
 END, USEFUL, IDLE = 0, 1, 2
 
@@ -28,10 +28,16 @@ class Setting:
     thought, and is no answer, so that an arm that cuts thoughts says ``end = "0"``, ``forced = "0"``, ``header = ""``,
     ``stop = false`` and ``judged = "response"``.
 
+    With ``enough``, answers cannot be learned by heart: whichever is given, it is right with the probability
+    1/``answers`` after an idle thought and 1 after ``enough`` useful tokens, linear in between, drawn anew each time.
+    Then only thinking is learned.
+
     Args:
         longest: tokens of a thought, after which only its end is left.
         answers: to choose from.
         gain, margin: see above.
+        enough: useful tokens after which an answer is right; ``None`` for answers that are learned.
+        eager: added to the logit of ending a thought, at the start.
         spread: standard deviation of the logits at the start.
         steps, prompts, group, lr, optimizer: of training.
     """
@@ -40,6 +46,8 @@ class Setting:
     answers: int = 4
     gain: float = 1.0
     margin: float = 1.0
+    enough: int | None = None
+    eager: float = 0.0
     spread: float = 0.3
     steps: int = 60
     prompts: int = 4
@@ -61,7 +69,14 @@ class Setting:
         before = self.measure(policy, right)
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer, max_tokens=self.longest)
         tasks = [Task(str(i), "", kind="tabular") for i in range(self.prompts)]
-        train(policy, tasks, TabularVerifier(policy.tree), arm, training, seed, engine=engine)
+        rng = np.random.default_rng([seed, 11])
+
+        def judge(task: Task, response: str) -> Verdict:
+            useful = (path_of(response) or ())[:-1].count(USEFUL)
+            return Verdict.right() if rng.random() < self.insight(useful) else Verdict.wrong()
+
+        verifier = TabularVerifier(policy.tree) if self.enough is None else judge
+        train(policy, tasks, verifier, arm, training, seed, engine=engine)
         return {**self.measure(policy, right), "start": before["anytime"], "rollouts": engine.sampled}
 
     def policy(self, seed: int) -> tuple[TabularPolicy, int]:
@@ -79,7 +94,15 @@ class Setting:
             answering = tree.node([*path, END])
             assert answering is not None
             logits[answering, right] += self.gain * path.count(USEFUL) - self.margin
+            thinking = tree.node(path)
+            assert thinking is not None
+            logits[thinking, END] += self.eager
         return TabularPolicy(tree, logits), right
+
+    def insight(self, useful: int) -> float:
+        """Return the chance that an answer is right after so many useful tokens, where it is not learned."""
+        least = 1 / self.answers
+        return least + (1 - least) * min(useful / (self.enough or 1), 1.0)
 
     def measure(self, policy: TabularPolicy, right: int) -> dict[str, float]:
         """Return the exact accuracies."""
@@ -89,7 +112,7 @@ class Setting:
         def visit(path: tuple[int, ...], chance: float) -> None:
             here, answering = policy.tree.node(path), policy.tree.node([*path, END])
             assert here is not None and answering is not None
-            answer = float(p[answering, right])
+            answer = float(p[answering, right]) if self.enough is None else self.insight(path.count(USEFUL))
             stop = float(p[here, END])
             # Cut here, or ended here by itself and so the same at every budget beyond.
             at[len(path)] += chance * answer

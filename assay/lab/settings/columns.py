@@ -69,12 +69,14 @@ class Setting:
 
         ``vote``: share of tasks answered right by the vote; ``majority``: by equal weights; ``single``: of single
         responses; ``f1``: how well the verdicts tell right from wrong (0 without any), see
-        :func:`~assay.evaluate.self_verification.self_verification`.
+        :func:`~assay.evaluate.self_verification.self_verification`; ``auroc``: how often a right response has a higher
+        verdict on itself than a wrong one (0.5 without any).
         """
         found = run_arm(self.recipe(), arm, seed, folder)
         from assay.config import load_config
         from assay.engines.base import Request, Sampling
         from assay.engines.hf import HFEngine
+        from assay.evaluate.calibration import auroc
         from assay.evaluate.self_verification import self_verification
         from assay.inference.weighted_vote import last_token_scores, weighted_vote
         from assay.policies.causal_lm import CausalLM
@@ -98,15 +100,16 @@ class Setting:
         groups = judge_groups(make_verifier(config), groups)
         last = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
         right = [[v.passed is True for v in g.verdicts] for g in groups]
-        scores, f1 = [[1.0] * self.samples for _ in groups], 0.0
+        scores, f1, told = [[1.0] * self.samples for _ in groups], 0.0, 0.5
         if "self_verdict/reference" in last:
             scale, reference = last["self_verdict/scale"], last["self_verdict/reference"]
             scores = last_token_scores(policy, groups, self.token, scale, reference)
-            f1 = self_verification([s for row in scores for s in row], [r for row in right for r in row]).get("f1", 0.0)
+            flat, truth = [s for row in scores for s in row], [r for row in right for r in row]
+            f1, told = self_verification(flat, truth).get("f1", 0.0), auroc(flat, truth)
         answers = [[extract(e.text) for e in g.episodes] for g in groups]
         voted = {"vote": scores, "majority": [[1.0] * self.samples] * len(groups)}
         shares = {
             name: float(np.mean([r[weighted_vote(a, w)] for a, w, r in zip(answers, weights, right, strict=True)]))
             for name, weights in voted.items()
         }
-        return {**found, **shares, "single": float(np.mean(right)), "f1": f1}
+        return {**found, **shares, "single": float(np.mean(right)), "f1": f1, "auroc": told}

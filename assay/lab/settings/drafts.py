@@ -51,7 +51,8 @@ class Setting:
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return exact measures of answers without a draft, means over tasks.
 
-        ``final``: probability of a right arm; ``area``: its mean over training; ``start``; ``rollouts``.
+        ``final``: probability of a right arm; ``area``: its mean over training; ``diversity``: entropy in nats among
+        right arms; ``breadth``: ``final`` times exp(that) by the number of right arms; ``start``; ``rollouts``.
         """
         rng = np.random.default_rng([seed, 13])
         logits = 0.5 * rng.standard_normal((self.tasks, self.arms))
@@ -65,16 +66,29 @@ class Setting:
         with torch.no_grad():
             policy.logits[policy.plain, 1 : self.arms + 1] = torch.from_numpy(logits - self.hard * right)
 
-        def chance() -> float:
+        def good() -> np.ndarray:
             with torch.no_grad():
                 p = policy.log_policy()[policy.plain, 1 : self.arms + 1].exp().numpy()
-            return float((p * right).sum(-1).mean())
+            return np.asarray(p * right)
+
+        def chance() -> float:
+            return float(good().sum(-1).mean())
 
         start, curve, engine = chance(), list[float](), Counting(policy)
         tasks = [Task(str(i), str(i), kind="tabular") for i in range(self.tasks)]
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
         train(policy, tasks, TabularVerifier(tree), arm, training, seed, lambda *_: curve.append(chance()), engine)
-        return {"start": start, "final": chance(), "area": float(np.mean(curve)), "rollouts": engine.sampled}
+        p = good()
+        among = p / p.sum(-1, keepdims=True).clip(1e-300)
+        nats = -(among * np.log(among.clip(1e-300))).sum(-1)
+        return {
+            "start": start,
+            "final": chance(),
+            "area": float(np.mean(curve)),
+            "diversity": float(nats.mean()),
+            "breadth": float((p.sum(-1) * np.exp(nats) / self.right).mean()),
+            "rollouts": engine.sampled,
+        }
 
 
 class Drafting(TabularPolicy):

@@ -45,8 +45,8 @@ class Setting:
 
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return exact measures of the trained policy: ``easy`` and ``hard``, the chance to be right on either;
-        ``accuracy``, their mean; ``length``, the mean in tokens; ``shorter``, its negative; ``per_token``, accuracy by
-        length; ``rollouts``."""
+        ``accuracy``, their mean; ``area``, the mean of that over training; ``length``, the mean in tokens; ``shorter``,
+        its negative; ``per_token``, accuracy by length; ``rollouts``."""
         policy = chain(len(self.easy))
         chances = {"easy": self.easy, "hard": self.hard}
         tasks = [Task(name, name, kind=name) for name in chances]
@@ -57,14 +57,21 @@ class Setting:
             return Verdict.right() if rng.random() < chances[task.kind][length - 1] else Verdict.wrong()
 
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
-        train(policy, tasks, judge, arm, training, seed)
-        p = policy.leaf_logprobs().detach().exp().numpy()
-        found = {name: float(p @ np.array(chance)) for name, chance in chances.items()}
+        curve: list[float] = []
+
+        def measure() -> tuple[np.ndarray, dict[str, float]]:
+            p = policy.leaf_logprobs().detach().exp().numpy()
+            return p, {name: float(p @ np.array(chance)) for name, chance in chances.items()}
+
+        watch = lambda *_: curve.append(float(np.mean(list(measure()[1].values()))))  # noqa: E731
+        train(policy, tasks, judge, arm, training, seed, watch)
+        p, found = measure()
         length = float(p @ policy.tree.lengths.numpy())
         accuracy = float(np.mean(list(found.values())))
         return {
             **found,
             "accuracy": accuracy,
+            "area": float(np.mean(curve)),
             "length": length,
             "shorter": -length,
             "per_token": accuracy / length,

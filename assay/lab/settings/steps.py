@@ -30,6 +30,7 @@ class Setting:
         longest: steps, after which a response that has not finished is wrong.
         need: useful steps that a right answer takes.
         useful, useless, right, wrong: scores of a useful step, a useless one, a right finish, a wrong one.
+        cut: score of the last step of a response that does not finish; ``None`` for that of the step as it is.
         spread: standard deviation of the logits at the start.
         steps, prompts, group, lr, optimizer: of training.
     """
@@ -40,6 +41,7 @@ class Setting:
     useless: float = 0.5
     right: float = 0.9
     wrong: float = -0.6
+    cut: float | None = None
     spread: float = 0.5
     steps: int = 100
     prompts: int = 4
@@ -101,6 +103,8 @@ class Setting:
                 score = self.right if done >= self.need else self.wrong
             elif token == USEFUL and done < self.need:
                 score, done = self.useful, done + 1
+            if self.cut is not None and k + 1 == self.longest and token != FINISH:
+                score = self.cut
             parts[f"step {k}"] = (1 + score) / 2
         passed = bool(path) and self.solves(path)
         return Verdict(float(passed), passed, parts)

@@ -66,7 +66,9 @@ class Setting:
 
         ``final``: probability of a right leaf; ``area``: its mean over training; ``worst``: of the task where it is
         least; ``pass@8``, ``pass@64``, ``pass@512``; ``covered``: share of right leaves that are reached, see
-        :data:`COVERED`; ``diversity``: entropy in nats among right leaves; ``entropy``: of the whole policy;
+        :data:`COVERED`; ``diversity``: entropy in nats among right leaves; ``breadth``: ``final`` times exp(that) by
+        the number of right leaves, 1 if all of them are reached alike and nothing else; ``entropy``: of the whole
+        policy; ``kept``: share of tasks whose probability is not lower than at the start;
         ``reached``: share of training after which ``final`` first was 0.9, negative, 1 if never; ``start``;
         ``rollouts``: episodes sampled.
         """
@@ -94,7 +96,8 @@ class Setting:
         def watch(step: int, batch: Any, metrics: Mapping[str, float]) -> None:
             curve.append(float(self.chances(policy, correct).mean()))
 
-        start = float(self.chances(policy, correct).mean())
+        before = self.chances(policy, correct)
+        start = float(before.mean())
         train(policy, tasks, verifier, method, training, seed, watch, engine)
         p, leaves = self.chances(policy, correct), self.leaves(policy)
         good = leaves * correct
@@ -110,6 +113,8 @@ class Setting:
             **{f"pass@{k}": pass_at(p, k) for k in (8, 64, 512)},
             "covered": float(((good >= COVERED).sum(-1) / correct.sum(-1)).mean()),
             "diversity": float(nats.mean()),
+            "breadth": float((p * np.exp(nats) / correct.sum(-1)).mean()),
+            "kept": float((p >= before - 1e-12).mean()),
             "entropy": float(whole.mean()),
             "reached": -reached / max(len(curve), 1),
             "rollouts": engine.sampled,
