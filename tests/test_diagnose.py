@@ -422,3 +422,11 @@ def test_no_direction_is_given_where_an_interval_holds_zero() -> None:
     found = diagnose(evaluation("b", tables[0]), evaluation("a", tables[1]))
     said = {r["name"]: r["verdict"] for r in rows(found)}
     assert said["pass@1"] == "" and found.crossing.verdict == "undecided"
+
+
+def test_curves_that_only_meet_at_the_top_are_not_said_to_cross() -> None:
+    before = {f"t{i}": [True, False, False, False] for i in range(20)}
+    after = {f"t{i}": [True, True, True, False] for i in range(20)}
+    lines = "\n".join(table(diagnose(evaluation("b", before), evaluation("a", after))))
+    assert "the model before catches up at k = 4, within 4 in 100.0% of the resamples" in lines
+    assert "curves cross" not in lines

@@ -83,6 +83,14 @@ def test_what_was_not_measured_is_left_out() -> None:
     assert not any(m.group == "accuracy" for m in measures([sample("a", None)]))
 
 
+def test_no_interval_of_what_cannot_be_negative_goes_below_zero() -> None:
+    # Of two tasks Student's interval is twelve times as wide as they are apart.
+    rows = [sample(str(t), True, answer=str(i % (1 + t)), length=1 + 90 * t) for t in range(2) for i in range(4)]
+    found = [m for m in measures(rows) if m.group in ("cost", "entropy") and m.low is not None]
+    assert {"answers", "length"} <= {m.name for m in found}
+    assert all(0 <= m.low <= m.value <= m.high for m in found)  # type: ignore[operator]
+
+
 def test_numbers_of_many_values_are_split_into_ranges() -> None:
     many = [sample(str(i), i >= 50, meta=json.dumps({"difficulty": i})) for i in range(100)]
     by = [m for m in measures(many) if m.group == "by difficulty"]

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay import cli
 from assay.engines.base import Request, Sampling
 from assay.engines.remembering import Remembering
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
 from assay.evaluate.pass_at_k import wilson
-from assay.evaluate.strategies import Comparison, Outcome, Point, compare_strategies
+from assay.evaluate.strategies import Comparison, Outcome, Point, _judge, compare_strategies
+from assay.evaluate.strategy_folder import StrategyFolder
 from assay.inference.base import Answer
 from assay.inference.named import make_strategies
 from assay.policies.tabular import TabularPolicy, Tree
@@ -141,6 +143,114 @@ def test_refusals() -> None:
 def test_ticks_of_a_logarithmic_axis() -> None:
     assert log_ticks(3, 300) == [5, 10, 20, 50, 100, 200]
     assert log_ticks(1, 1e6) == [10.0**k for k in range(7)]
+
+
+RECIPE = """
+[model]
+source = "nano"
+nano = {hidden = 16, layers = 1, heads = 2, context = 64, alphabet = "0123456789+=\\n"}
+[tasks]
+eval_size = 6
+source = {name = "arithmetic", digits = 1}
+[rollout]
+max_tokens = 6
+max_rows = 8
+"""
+
+
+def called(*arguments: str) -> int:
+    """Return the exit code of the command."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    return int(str(ended.value.code))
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a process."""
+
+
+def test_a_comparison_that_was_ended_goes_on_with_what_it_has(tmp_path: Path) -> None:
+    folder = StrategyFolder.create(tmp_path / "kept", {"budgets": [2, 4]})
+    names: list[Any] = ["sample", "majority"]
+    whole = compare(names, [2, 4], chunk=16)
+
+    def stop(done: int, total: int) -> None:
+        if done == 5:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        compare(names, [2, 4], chunk=16, kept=folder, progress=stop)
+    assert folder.load(0) is not None and folder.load(16) is None
+    rest = Counted(POLICY)
+    assert compare(names, [2, 4], rest, chunk=16, kept=StrategyFolder.create(folder.path, {"budgets": [2, 4]})) == whole
+    # The 24 tasks that are left, four responses each: the smaller budgets are part of these.
+    assert rest.sampled == 4 * 24
+    none = Counted(POLICY)
+    assert compare(names, [2, 4], none, chunk=16, kept=folder) == whole and not none.sampled
+
+
+def test_another_comparison_and_a_damaged_part_are_named(tmp_path: Path) -> None:
+    folder = StrategyFolder.create(tmp_path / "kept", {"budgets": [2], "tasks": {"mark": "a"}})
+    with pytest.raises(UsageError, match=r"tasks\.mark: 'a' -> 'b'"):
+        StrategyFolder.create(folder.path, {"budgets": [2], "tasks": {"mark": "b"}})
+    folder.store(0, [[Outcome("0", True, False, 3)]])
+    assert folder.load(0) == [[Outcome("0", True, False, 3)]]
+    folder.part(0).write_text("[[{")
+    with pytest.raises(RunError, match=r"part-00000\.json is damaged"):
+        folder.load(0)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes").write_text("mine")
+    with pytest.raises(UsageError, match="holds something else"):
+        StrategyFolder.create(tmp_path / "other", {})
+
+
+def test_the_same_command_goes_on_and_a_finished_one_is_shown_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, out = tmp_path / "r.toml", tmp_path / "out"
+    recipe.write_text(RECIPE)
+    asked = ["eval", str(recipe), "--strategy", "sample,majority", "--budgets", "1,2", "--out", str(out)]
+    assert called(*asked) == 0
+    first = capfd.readouterr().out
+    found = (out / "strategies.json").read_text()
+    # What the loss of a part costs is that part: the rest is not sampled again.
+    (out / "strategies.json").unlink()
+    (lost := sorted((out / "parts").iterdir())[-1]).unlink()
+    judged: list[str] = []
+
+    def noted(tasks: Any, *rest: Any) -> list[Outcome]:
+        judged.extend(t.id for t in tasks)
+        return _judge(tasks, *rest)
+
+    monkeypatch.setattr("assay.evaluate.strategies._judge", noted)
+    assert called(*asked) == 0
+    assert capfd.readouterr().out == first and (out / "strategies.json").read_text() == found
+    assert lost.is_file() and len(set(judged)) == 2
+    assert called("eval", str(out)) == 0
+    assert capfd.readouterr().out == first
+    for wrong, words in (
+        ([*asked[:-3], "1,4", *asked[-2:]], "holds a comparison of strategies with other settings (budgets"),
+        ([*asked, "--samples", "4"], "--samples would say nothing"),
+        ([*asked, "--metrics", "all", "--scorer", "judge"], "--scorer, --metrics would say nothing"),
+        ([*asked, "--verifier", "no_such"], "no_such"),
+        (["eval", str(recipe), "--budgets", "1,4"], "--budgets is for --strategy"),
+        (["eval", str(out), "tasks.eval_size=3"], "it is shown as it is"),
+    ):
+        assert called(*wrong) == 2, wrong
+        assert words in capfd.readouterr().err
+
+
+def test_an_interrupt_says_how_to_go_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*rest: Any) -> Any:
+        raise KeyboardInterrupt
+
+    recipe, out = tmp_path / "r.toml", tmp_path / "out"
+    recipe.write_text(RECIPE)
+    monkeypatch.setattr("assay.evaluate.strategies._judge", interrupted)
+    assert called("eval", str(recipe), "--strategy", "sample", "--out", str(out)) == 130
+    assert f"what was found is in {out}, and the same command goes on" in capfd.readouterr().err
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,9 @@ from tyro.conf import Positional
 from assay.cli.common import AsJson, Overrides, Unprotected, protect
 from assay.errors import RunError, UsageError
 
+BUDGETS = "1,4,16"
+"""Of strategies, unless others are given."""
+
 Extra = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FIELD ...")]
 
 
@@ -35,7 +38,7 @@ def evaluate(
     threshold: float | None = None,
     workers: int | None = None,
     strategy: str | None = None,
-    budgets: str = "1,4,16",
+    budgets: str | None = None,
     as_json: AsJson = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
@@ -50,7 +53,7 @@ def evaluate(
     Args:
         target: a run folder, a checkpoint in one, a recipe, a model (hub id, folder, GGUF file,
             openai:MODEL@http://host/v1), a file of samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a
-            finished one is measured again, a stopped one goes on.
+            finished one is measured again, a stopped one goes on. Or the folder of a comparison of strategies.
         overrides: changes to a model's configuration, e.g. tasks.source=countdown tasks.eval_size=200.
         samples: responses per task; evaluate.samples of the configuration unless given.
         out: folder to keep the evaluation in: samples as they come, and results. A name that ends in .parquet gets the
@@ -74,17 +77,34 @@ def evaluate(
         workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this one.
         strategy: compare strategies at test time instead, accuracy against tokens: names separated by commas, perhaps
             with options, e.g. "sample,majority,best_of_n(scorer=confidence)". out is then a folder for JSON and a page.
-        budgets: of these, for each task: responses, 1,4,16, or tokens, 512t,2048t.
+        budgets: of these, for each task: responses, 1,4,16 unless given, or tokens, 512t,2048t.
         as_json: print the results as JSON.
     """
+    from assay.cli.strategies import FOUND, again, command
+    from assay.evaluate.folder import is_folder
+
     protect(unsafe_no_sandbox)
     if strategy is not None:
-        from assay.cli.strategies import command
-
-        return command(target, overrides, strategy, budgets, out, as_json)
+        given = {
+            **{"samples": samples, "by": by, "scorer": scorer, "chain": chain, "reference": reference},
+            **{"fields": fields or None, "threshold": threshold, "workers": workers},
+            **{"metrics": None if metrics == "main" else metrics, "equal": None if equal == "same" else equal},
+        }
+        if unused := [f"--{name}" for name, value in given.items() if value is not None]:
+            raise UsageError(
+                f"--strategy compares strategies under --budgets, where {', '.join(unused)} would say nothing; leave "
+                "it out, or give it to the strategy, e.g. best_of_n(scorer=judge)"
+            )
+        extra = [] if verifier is None else [f"tasks.verify={json.dumps(verifier)}"]
+        return command(target, [*overrides, *extra], strategy, budgets or BUDGETS, out, as_json)
+    if budgets is not None:
+        raise UsageError("--budgets is for --strategy; how many responses each task gets is --samples")
+    if (folder := Path(target).expanduser()).is_dir() and not is_folder(folder) and (folder / FOUND).is_file():
+        if overrides or out is not None:
+            raise UsageError(f"{target} is a comparison of strategies; it is shown as it is, without other arguments")
+        return again(folder, as_json)
     from assay.engines.openai.costs import Usage
     from assay.evaluate.evaluation import Evaluation
-    from assay.evaluate.folder import is_folder
     from assay.evaluate.results import results
     from assay.evaluate.run import run
     from assay.evaluate.source import Options
@@ -104,8 +124,8 @@ def evaluate(
         except OSError as error:
             raise RunError(f"could not write {out}: {error.strerror or error}") from None
     document = results(found, about, names or None)
-    folder = Path(target).expanduser() if is_folder(Path(target).expanduser()) else None if single else out
-    written = [] if folder is None else _write(document, about, folder)
+    into = folder if is_folder(folder) else None if single else out
+    written = [] if into is None else _write(document, about, into)
     if as_json:
         print(json.dumps(document))
     else:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.errors import RunError, UsageError
 from assay.evaluate.strategies import Comparison, compare_strategies
 
+if TYPE_CHECKING:
+    from assay.training.console import Reporter
 
-def run(target: str, overrides: Sequence[str], strategy: str, budgets: str, quiet: bool = False) -> Comparison:
+FOUND = "strategies.json"
+"""In the folder of a comparison that is finished."""
+
+
+def run(
+    target: str, overrides: Sequence[str], strategy: str, budgets: str, quiet: bool = False, out: Path | None = None
+) -> Comparison:
     """Compare strategies on a target's held-out tasks.
 
     Args:
@@ -17,12 +28,14 @@ def run(target: str, overrides: Sequence[str], strategy: str, budgets: str, quie
         strategy: names, perhaps with options, separated by commas; see :mod:`assay.inference.named`.
         budgets: separated by commas, see :meth:`assay.inference.base.Budget.of`.
         quiet: show no progress.
+        out: folder to keep outcomes in as they come, and to go on with.
 
     Raises:
-        UsageError: the target, a strategy or a budget does not fit.
+        UsageError: the target, a strategy or a budget does not fit, or the folder holds something else.
     """
     from assay.engines.base import Sampling
-    from assay.evaluate.target import resolve
+    from assay.evaluate.strategy_folder import StrategyFolder, check
+    from assay.evaluate.target import resolve, tasks_mark
     from assay.inference.base import Budget
     from assay.inference.named import make_strategies
     from assay.training.build import make_verifier, task_split
@@ -41,11 +54,31 @@ def run(target: str, overrides: Sequence[str], strategy: str, budgets: str, quie
     _, tasks = task_split(config)
     verifier = make_verifier(config)
     check_verifier(verifier, tasks)
-    engine = found.open()
     most = max((b.samples or 16) for b in spending)
     chunk = max(1, rollout.max_rows // most)
     runs = sum(1 if getattr(s, "once", False) else len(spending) for s in named.values())
-    with Reporter(quiet).progress("strategies", runs * -(-len(tasks) // chunk)) as tick:
+    settings = {
+        "model": config.model.model_dump(mode="json"),
+        "weights": found.weights,
+        "step": found.step,
+        "tasks": {"source": config.tasks.source, "mark": tasks_mark(tasks), "verify": config.tasks.verify},
+        "strategies": list(named),
+        "budgets": [str(b) for b in spending],
+        "sampling": asdict(sampling),
+        "seed": config.seed,
+        "chunk": chunk,
+    }
+    if out is not None:
+        check(out, settings)
+    engine = found.open()
+    # What cannot be loaded leaves no folder behind.
+    kept = None if out is None else StrategyFolder.create(out, settings)
+    reporter = Reporter(quiet)
+    with (
+        _going_on(reporter, out),
+        nullcontext() if kept is None else kept.locked(),
+        reporter.progress("strategies", runs * -(-len(tasks) // chunk)) as tick,
+    ):
         return compare_strategies(
             tasks,
             engine,
@@ -56,16 +89,45 @@ def run(target: str, overrides: Sequence[str], strategy: str, budgets: str, quie
             model=str(target),
             chunk=chunk,
             progress=lambda done, total: tick(done),
+            kept=kept,
         )
+
+
+@contextmanager
+def _going_on(reporter: Reporter, out: Path | None) -> Iterator[None]:
+    """Say after an interrupt how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is not None:
+            reporter.line(f"stopped; what was found is in {out}, and the same command goes on")
+        raise
 
 
 def command(target: str, overrides: Sequence[str], strategy: str, budgets: str, out: Path | None, as_json: bool) -> int:
     """Compare, print the table or the JSON, and write both and the page into the folder ``out`` if there is one."""
-    from assay.report.strategies import COLUMNS, table, write
-
     if out is not None and out.suffix:
         raise UsageError(f"with --strategy, --out is a folder for strategies.json and strategies.html, not {out}")
-    found = run(target, overrides, strategy, budgets, quiet=as_json)
+    return _shown(run(target, overrides, strategy, budgets, as_json, out), out, as_json)
+
+
+def again(folder: Path, as_json: bool) -> int:
+    """Show a comparison that is in ``folder``, and write its page again; nothing is sampled.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    try:
+        text = (folder / FOUND).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read {folder / FOUND}: {error}") from None
+    return _shown(Comparison.from_json(text), folder, as_json)
+
+
+def _shown(found: Comparison, out: Path | None, as_json: bool) -> int:
+    from assay.report.strategies import COLUMNS, table, write
+
+    paths = []
     if out is not None:
         try:
             paths = write(found, out)
@@ -80,6 +142,5 @@ def command(target: str, overrides: Sequence[str], strategy: str, budgets: str, 
         # Names are on the left, numbers on the right of their columns.
         cells = (c.ljust(w) if k in (0, 6) else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
         print("  ".join(cells).rstrip())
-    if out is not None:
-        print("\n".join(map(str, paths)))
+    print("".join(f"{path}\n" for path in paths), end="")
     return 0

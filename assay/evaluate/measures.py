@@ -67,12 +67,17 @@ def measures(samples: Sequence[Sample], by: Sequence[str] | None = None) -> list
         UsageError: a field that no task has.
     """
     rows = list(by_task(samples).values())
-    out = [m for make in GROUPS.values() for m in make(rows)]
+    out = [_floored(m) for make in GROUPS.values() for m in make(rows)]
     for name in _fields(rows, by):
         found = _split(rows, name)
         # A field in which all tasks agree splits nothing.
         out += found if by or len(found) > 1 else []
     return out
+
+
+def _floored(m: Measure) -> Measure:
+    """Lengths, counts and entropies are not negative, whatever a symmetric interval of few tasks says."""
+    return replace(m, low=max(m.low, 0.0)) if m.group in ("cost", "entropy") and m.low is not None else m
 
 
 def coverage(samples: Sequence[Sample]) -> dict[str, list[float]]:

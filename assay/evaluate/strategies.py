@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -162,6 +162,18 @@ class Comparison:
             raise RunError(f"this is no comparison of strategies ({SCHEMA}): {error}") from None
 
 
+class Kept(Protocol):
+    """Outcomes by part of the tasks, e.g. :class:`~assay.evaluate.strategy_folder.StrategyFolder`."""
+
+    def load(self, start: int) -> list[list[Outcome]] | None:
+        """Return what is known of the tasks from number ``start`` on, a list per strategy and budget, in order."""
+        ...
+
+    def store(self, start: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
+        """Keep it."""
+        ...
+
+
 def compare_strategies(
     tasks: Sequence[Task],
     engine: Engine,
@@ -173,6 +185,7 @@ def compare_strategies(
     model: str = "",
     chunk: int = 16,
     progress: Callable[[int, int], None] | None = None,
+    kept: Kept | None = None,
 ) -> Comparison:
     """Answer every task by every strategy under every budget, judge the answers and count the tokens.
 
@@ -190,6 +203,7 @@ def compare_strategies(
         model: its name, for people.
         chunk: tasks at a time.
         progress: called as ``progress(done, in all)``.
+        kept: where outcomes are stored, ``chunk`` tasks at a time; what is there already is not made again.
 
     Raises:
         UsageError: nothing to compare, or two tasks of the same id.
@@ -211,6 +225,12 @@ def compare_strategies(
     shared, done = Remembering(engine), 0
     for start in range(0, len(tasks), chunk):
         part = list(tasks[start : start + chunk])
+        known = None if kept is None else kept.load(start)
+        if known is not None:
+            done += len(plan)
+            for job, found in zip(plan, known, strict=True):
+                outcomes[job] += found
+            continue
         for name, budget in order:
             answers = strategies[name](part, shared, budget, np.random.default_rng([seed, start]))
             if len(answers) != len(part):
@@ -220,6 +240,8 @@ def compare_strategies(
             if progress is not None:
                 progress(done, len(plan) * -(-len(tasks) // chunk))
         shared.forget()
+        if kept is not None:
+            kept.store(start, [outcomes[job][start:] for job in plan])
     points = tuple(Point(name, str(budget), tuple(outcomes[name, budget])) for name, budget in plan)
     return Comparison(model, points)
 

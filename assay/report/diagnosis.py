@@ -125,7 +125,8 @@ def table(d: Diagnosis) -> list[str]:
         cells.append((name, show.count(n), "" if name == "out of reach" else show.count(counts_of(a)[name])))
     cells += [(r["name"], r["support"], r["answers"]) for r in rates(d)]
     lines += [*_aligned(cells), ""]
-    lines += [f"curves cross at k = {crossing_words(d)}, in {show.percent(d.crossing.share)} of the resamples", ""]
+    share = show.percent(d.crossing.share)
+    lines += [f"the model before catches up at k = {crossing_words(d)}, within {d.k} in {share} of the resamples", ""]
     if d.readings is not None:
         if said := facts(d.readings):
             lines += [*said, ""]

@@ -117,7 +117,7 @@ def _tiles(d: Diagnosis) -> list[tuple[str, str, str]]:
     out = [(f"pass@{k}", *moved(d.curve[j], True)) for j, k in ((0, 1), (len(d.ks) - 1, d.k))]
     out = out[:1] if d.k == 1 else out
     c = d.crossing
-    out.append(("curves cross at k", crossing_words(d).split(" [")[0], f"{crossing_words(d)}; {c.verdict}"))
+    out.append(("before catches up at k", crossing_words(d).split(" [")[0], f"{crossing_words(d)}; {c.verdict}"))
     s = d.support
     out.append(("tasks lost, gained", f"{show.count(s.counts.lost)}, {show.count(s.counts.gained)}", f"of {d.tasks}"))
     out.append(("answer entropy", *moved(d.measures["answer_entropy"], False)))
