@@ -118,7 +118,9 @@ class OverlapConfig(_Section):
     staleness: int = Field(0, ge=0)
     """RL steps that the weights which write a batch are behind those that learn from it; 0 is strictly on-policy."""
     verify_chunks: int = Field(1, ge=1)
-    """Parts that a batch is generated in; one is judged while the next is generated."""
+    """Parts that a batch is generated in; one is judged while the next is generated.
+
+    Of an engine that tells of responses as they end, each is judged then."""
 
 
 class ScaleConfig(_Section):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,13 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.config import OverlapConfig
-from assay.engines.base import Sampling
+from assay.engines.base import Request, Sampling
+from assay.engines.ended import listener, listening
 from assay.errors import UsageError
 from assay.method import Method, make_method
 from assay.objectives.policy_loss import PolicyLoss
 from assay.registry import build
+from assay.scale.divided import DividedEngine
+from assay.scale.ranks import Ranks
 from assay.training import loop
-from assay.training.beside import Cancelled, in_parts, judged_beside
+from assay.training.ahead import Ahead
+from assay.training.beside import Cancelled, Worker, in_parts, judged_beside
 from assay.training.in_flight import pack, unpack
 from assay.training.off_policy import behaviour_kl, check_overlap, off_policy
 from assay.training.overlap import Flight, Pipeline
@@ -163,6 +167,126 @@ def test_hidden_verification_is_what_nobody_waited_for() -> None:
     assert seconds.keys() == {"generate", "verify", "verify_hidden", "waiting"}
     assert 0 <= seconds["verify_hidden"] <= seconds["verify"]
     pipeline.close()
+
+
+# Responses judged as they end
+
+
+class Telling:
+    """An engine that makes a response of each request's prompt and number, tells of each, and then waits for it."""
+
+    def __init__(self, told: Callable[[str], None] = lambda text: None):
+        self.told = told
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        hear = listener()
+        for request in requests:
+            for i in range(request.n):
+                if hear is not None:
+                    hear(request, f"{request.prompt}{i}")
+                    self.told(f"{request.prompt}{i}")
+        return [[episode(f"{r.prompt}{i}") for i in range(r.n)] for r in requests]
+
+
+def asked_of(engine: Any, asked: Sequence[Ask]) -> list[Group]:
+    made = engine.generate([Request(a.task.question, a.n, Sampling(), seed=i) for i, a in enumerate(asked)])
+    return [Group(a, tuple(e)) for a, e in zip(asked, made, strict=True)]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_response_is_judged_while_others_of_its_call_are_generated(whole: bool) -> None:
+    """The engine goes on only when the response that it told of has been judged."""
+    judged = {f"{q}{i}": threading.Event() for q in "ab" for i in range(2)}
+    times: list[str] = []
+
+    def judge(groups: Sequence[Group]) -> list[Group]:
+        for group in groups:
+            for e in group.episodes:
+                times.append(e.text)
+                judged[e.text].set()
+        return right(groups)
+
+    engine = Telling(lambda text: happens(judged[text]))
+    asked = [Ask(Task(q, q), 2) for q in "ab"]
+    pipeline = Pipeline(lambda asked, rng: asked_of(engine, asked), judge, whole=whole)
+    pipeline.flights.append(Flight(0, asked))
+    pipeline.launch(pipeline.flights[0], np.random.default_rng(0), 0)
+    taken = pipeline.take()
+    pipeline.close()
+    assert [len(g.verdicts) for g in taken.groups] == [2, 2]
+    assert sorted(times) == ["a0", "a1", "b0", "b1"], "each once"
+    assert [g.ask for g in taken.groups] == asked
+    assert taken.seconds.keys() == {"generate", "verify", "verify_hidden", "waiting"}
+
+    times.clear()
+    for event in judged.values():
+        event.clear()
+    clock = loop.Clock()
+    found = judged_beside(asked, 1, lambda part: asked_of(engine, part), judge, clock)
+    assert [len(g.verdicts) for g in found] == [2, 2]
+    assert sorted(times) == ["a0", "a1", "b0", "b1"]
+
+
+def graded(groups: Sequence[Group]) -> list[Group]:
+    """Right is what begins with the reference; a group that has verdicts keeps them."""
+    return [
+        g
+        if g.verdicts
+        else g.judged([Verdict(float(e.text.startswith(g.task.reference)), None, {}, e.stop) for e in g.episodes])
+        for g in groups
+    ]
+
+
+@given(data=st.data(), whole=st.booleans())
+def test_verdicts_are_those_of_judging_everything_at_the_end(data: st.DataObject, whole: bool) -> None:
+    """Whatever was told of, and whatever became of it: tasks with one prompt, other texts, failures, own verdicts."""
+    letters = st.sampled_from("xy")
+    tasks = [Task("t", p, r) for p, r in data.draw(st.lists(st.tuples(letters, letters), min_size=1, max_size=4))]
+    asked = [Ask(task, data.draw(st.integers(1, 3)), data.draw(st.none() | st.just("hint"))) for task in tasks]
+    worker = Worker("verify")
+    ahead = Ahead(asked, graded, worker, whole)
+    for prompt, n, text, prefix in data.draw(
+        st.lists(st.tuples(letters | st.just("hint\nx"), st.integers(1, 3), letters, st.sampled_from([(), (1,)])))
+    ):
+        ahead.hear(Request(prompt, n, Sampling(), 0, prefix), text)
+    groups = [
+        Group(a, tuple(replace(episode(data.draw(letters)), stop=data.draw(st.sampled_from(["eos", "error"])))
+                       for _ in range(a.n)))
+        for a in asked
+    ]  # fmt: skip
+    if data.draw(st.booleans()):
+        groups[0] = groups[0].judged([Verdict.abstain("own")] * len(groups[0].episodes))
+    found = worker.submit(lambda: ahead.finish(groups)).result(SOON)
+    worker.close()
+    for mine, theirs, group in zip(found, graded(groups), groups, strict=True):
+        assert (mine.ask, mine.episodes) == (group.ask, group.episodes)
+        assert [(v.score, v.passed) for v in mine.verdicts] == [(v.score, v.passed) for v in theirs.verdicts]
+        for e, verdict in zip(mine.episodes, mine.verdicts, strict=True):
+            assert (e.stop == "error") == (verdict.feedback == "error") or verdict.feedback == "own"
+
+
+def test_an_error_over_a_response_that_has_ended_comes_out_of_take() -> None:
+    def judge(groups: Sequence[Group]) -> list[Group]:
+        raise ZeroDivisionError("of a response")
+
+    pipeline = Pipeline(lambda asked, rng: asked_of(Telling(), asked), judge)
+    pipeline.flights.append(Flight(0, [Ask(Task("a", "a"), 1)]))
+    pipeline.launch(pipeline.flights[0], np.random.default_rng(0), 0)
+    with pytest.raises(ZeroDivisionError, match="of a response"):
+        pipeline.take()
+    pipeline.close()
+
+
+def test_of_several_trainers_nobody_hears() -> None:
+    """Each rank would hear of its own responses alone, while a verdict takes all ranks."""
+    heard: list[str] = []
+    with listening(lambda request, text: heard.append(text)):
+        asked_of(Telling(), asks(0))
+        assert len(heard) == 2
+        asked_of(DividedEngine(Telling(), Ranks()), asks(0))  # type: ignore[arg-type]
+        assert len(heard) == 2
+        assert listener() is not None
+    assert listener() is None
 
 
 # Errors and the end

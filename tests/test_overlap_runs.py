@@ -98,6 +98,25 @@ def test_parts_do_not_change_a_run_much(whole: dict[int, Path], tmp_path: Path) 
         assert a == pytest.approx(b, rel=1e-2, abs=1e-4)
 
 
+def test_responses_are_told_of_as_they_end() -> None:
+    """Each once, with the text of its episode, short ones before long ones; stop strings and limits included."""
+    from assay.engines.base import Request, Sampling
+    from assay.engines.ended import listening
+    from assay.engines.hf import HFEngine
+    from assay.policies.causal_lm import CausalLM
+    from assay.policies.loading import ModelConfig
+
+    policy = CausalLM.load(ModelConfig.model_validate(recipe("unused")["model"]), seed=1)
+    asked = [Request(f"{i}+1=", 3, Sampling(max_tokens=6 + i % 2 * 4, stop=("3",)), seed=i) for i in range(6)]
+    told: list[tuple[int, str]] = []
+    with listening(lambda request, text: told.append((asked.index(request), text))):
+        made = HFEngine(policy, max_rows=32).generate(asked)
+    wanted = [(i, e.text) for i, episodes in enumerate(made) for e in episodes]
+    assert sorted(told) == sorted(wanted)
+    assert told != wanted, "in the order of their ends"
+    assert len({len(e.tokens) for episodes in made for e in episodes}) > 2
+
+
 # Interrupted
 
 
@@ -200,11 +219,11 @@ def test_a_failure_in_a_thread_is_that_error_and_leaves_a_checkpoint(
 ) -> None:
     folder, calls = tmp_path / "run", 0
 
-    def failing(original: Callable[..., Any], at: int) -> Callable[..., Any]:
+    def failing(original: Callable[..., Any], at: int, size: Callable[..., int] = lambda *_: 1) -> Callable[..., Any]:
         def call(*arguments: Any, **others: Any) -> Any:
             nonlocal calls
-            calls += 1
-            if calls == at:
+            before, calls = calls, calls + size(*arguments)
+            if before < at <= calls:
                 raise RunError(f"the {where} is gone")
             return original(*arguments, **others)
 
@@ -215,7 +234,8 @@ def test_a_failure_in_a_thread_is_that_error_and_leaves_a_checkpoint(
         if where == "engine":  # the evaluation before comes first
             patch.setattr(shadow.Shadow, "generate", failing(shadow.Shadow.generate, 5))
         elif where == "verifier":
-            patch.setattr(loop, "judge_groups", failing(loop.judge_groups, 10))
+            responses = failing(loop.judge_groups, 28, lambda _, groups: sum(len(g.episodes) for g in groups))
+            patch.setattr(loop, "judge_groups", responses)  # twelve a step, one or a group at a time
         else:
             patch.setattr(loop, "value", failing(loop.value, 3))
         with pytest.raises(RunError, match=f"^the {where} is gone$"):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +23,48 @@ def kills() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["/raylet/raylet ", "/gcs_server "], ids=["raylet", "head"])
+def test_trainers_of_one_machine_stop_in_a_line_without_ray_and_go_on(victim: str, tmp_path: Path) -> None:
+    """Two trainers whose engine is on Ray; a part of the local cluster is struck by SIGKILL."""
+    import psutil
+    import tomli_w
+
+    import assay
+    from assay.training.run_folder import checkpoints
+
+    module, folder, steps = kills(), tmp_path / "run", 400
+    recipe = module.recipe(folder, steps, every=1, actors=1)
+    recipe["scale"] = {"trainers": 2, "engines": 1}
+    file, log = tmp_path / "run.toml", tmp_path / "log"
+    file.write_text(tomli_w.dumps(recipe))
+    with log.open("wb") as out:
+        run = subprocess.Popen([sys.executable, "-m", "assay", "train", str(file)], stdout=out, stderr=out)
+    try:
+        end = time.monotonic() + 240
+        while len(module.steps_done(folder)) < 3 and run.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        below = psutil.Process(run.pid).children(recursive=True)
+        [struck] = [p for p in below if victim in " ".join(p.cmdline())]
+        struck.kill()
+        assert run.wait(90) == 75
+    finally:
+        run.kill()
+        run.wait()
+    said = [line for line in log.read_text().splitlines() if line.startswith("assay: ")]
+    assert len(said) == 1, log.read_text()
+    assert f"assay train --resume {folder}" in said[0]
+    assert "Traceback" not in log.read_text()
+    # Ray may have been quicker than the watch, and ended the trainer that asked it.
+    part = "the head of the Ray cluster" if "gcs" in victim else "this machine's part of "
+    assert part in said[0]
+    done = int(checkpoints(folder)[-1].name[-6:])
+    assert 3 <= done < steps
+    alone = [f"train.steps={done + 2}", "scale.trainers=1", "scale.engines=0"]
+    assay.train(resume=folder, overrides=alone, quiet=True)
+    assert module.steps_done(folder) == list(range(1, done + 3))
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import KINDS, TOKENIZER, batch_of, episode, ids, plain_logits, tiny
 
+from assay import registry
+from assay.config import load_config
 from assay.errors import RunError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import LoraConfig
 from assay.policies.merge import merged_state
+from assay.scale.ray.engine import EngineActor, plain
 from assay.scale.ray.weights import blocks, take
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.float64]
@@ -74,6 +79,55 @@ def test_adapters_travel_merged() -> None:
         take(plain.model, policy.merged_state())
         assert not torch.allclose(before, wanted, atol=1e-2)
         torch.testing.assert_close(plain.forward(batch).logprobs, wanted, atol=1e-5, rtol=1e-4)
+
+
+class ByName:
+    """An engine that keeps weights of its own, of which it knows the names alone."""
+
+    by_name = True
+
+    def __init__(self, policy: Any):
+        self.policy, self.weights = policy, {}
+        self.follow(policy)
+
+    def follow(self, policy: Any) -> None:
+        self.weights = {name: weight.clone() for name, weight in policy.merged_state()}
+
+    def close(self) -> None: ...
+
+
+def test_an_actor_whose_engine_has_weights_of_its_own_holds_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is handed what was sent; its policy has no weights, and still reads and writes tokens."""
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda block: block))
+    model = {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 24}, "device": "cpu"}
+    config = load_config({"model": model}).model
+    policy = CausalLM.load(config, seed=3)
+    parts = registry._PARTS["engine"]
+    monkeypatch.setitem(parts, "by_name", lambda policy, max_rows: ByName(policy))
+    actor = EngineActor(("by_name", plain(config), 4, 0), {})
+    actor.start()
+    other = dict(actor.engine.weights)
+    assert {p.device.type for p in actor.policy.module.parameters()} == {"meta"}
+    assert actor.policy.decode(actor.policy.encode("1+2=")) == "1+2="
+    for round_ in (1, 2):
+        assert actor.take(round_, list(blocks(policy.merged_state(), 3000))) == round_
+        wanted = dict(policy.merged_state())
+        assert actor.engine.weights.keys() == wanted.keys() == other.keys()
+        assert all(torch.equal(actor.engine.weights[name], wanted[name]) for name in wanted)
+        with torch.no_grad():
+            for parameter in policy.module.parameters():
+                parameter.mul_(2)
+    assert any(not torch.equal(other[name], wanted[name]) for name in wanted)
+    assert {p.device.type for p in actor.policy.module.parameters()} == {"meta"}
+    name = next(iter(wanted))
+    for wrong in (
+        {k: v for k, v in wanted.items() if k != name},
+        wanted | {"more": torch.zeros(1)},
+        wanted | {name: torch.zeros(2, 2)},
+    ):
+        with pytest.raises(RunError, match="weights of another model"):
+            actor.take(3, list(blocks(wrong.items())))
+    assert actor.version == 2
 
 
 def test_weights_of_another_model_are_refused() -> None:

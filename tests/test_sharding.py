@@ -368,6 +368,11 @@ RANK = "import os, sys, time; rank = int(os.environ['RANK']); "
     [
         ("", 0, ""),
         ("rank and sys.exit(3); time.sleep(60)", 1, "rank 1 of 2 ended with exit code 3"),
+        (
+            "rank and os._exit(1); time.sleep(60)",
+            1,
+            "rank 1 of 2 was ended on the spot, as Ray does once this machine's",
+        ),
         ("rank or os.kill(os.getpid(), 11); time.sleep(60)", 1, "rank 0 of 2 was killed by SIGSEGV"),
         ("sys.exit(75) if rank == 0 else (time.sleep(0.3), os.kill(os.getpid(), 9))", 1, "rank 1 of 2 was killed by"),
         (
@@ -375,8 +380,13 @@ RANK = "import os, sys, time; rank = int(os.environ['RANK']); "
             2,
             "assay: no such model\n",
         ),
+        (
+            "rank or open(os.environ['ASSAY_REPORTS'] + '/rank-0', 'w').write('the raylet has gone'); sys.exit(75)",
+            75,
+            "assay: the raylet has gone\n",
+        ),
     ],
-    ids=["well", "failed", "killed", "lost another", "said why"],
+    ids=["well", "failed", "ended by Ray", "killed", "lost another", "said why", "said what was lost"],
 )
 def test_the_launcher_says_what_ended(script: str, code: int, said: str, capfd: pytest.CaptureFixture[str]) -> None:
     start = time.monotonic()

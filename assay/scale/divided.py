@@ -13,6 +13,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.engines.base import Engine, Follower, Request
+from assay.engines.ended import listening
 from assay.method import Method
 from assay.policies.base import Policy
 from assay.scale.ranks import Ranks
@@ -46,11 +47,14 @@ class DividedEngine:
         return self.engine.decode(tokens)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
-        """See :class:`assay.engines.base.Engine`; an error of any rank's engine is raised on every rank."""
+        """See :class:`assay.engines.base.Engine`; an error of any rank's engine is raised on every rank.
+
+        Nobody hears of responses as they end: each rank would hear of its own alone, and they judge together.
+        """
         if not requests:
             return []
         whole = getattr(self.policy, "whole", nullcontext)
-        with whole():
+        with whole(), listening(None):
             return self.ranks.divided(requests, self.engine.generate, lambda r: r.n * r.sampling.max_tokens)
 
     def __getattr__(self, name: str) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from assay.errors import AssayError
+from assay.errors import AssayError, RunError
 from assay.scale.ranks import RENDEZVOUS, LostRank, tells_of_loss
 
 REPORTS = "ASSAY_REPORTS"
@@ -149,7 +149,7 @@ def _said(failed: int, codes: Sequence[int], folder: Path, run: str) -> tuple[st
     order = sorted(range(len(codes)), key=lambda i: (codes[i] == LostRank.exit_code, i != failed, i))
     for rank in order:
         report = folder / f"rank-{rank}"
-        if codes[rank] > 0 and codes[rank] != LostRank.exit_code and report.is_file():
+        if codes[rank] > 0 and report.is_file():
             return report.read_text(encoding="utf-8"), codes[rank]
     rank = order[0]
     code = codes[rank]
@@ -157,6 +157,8 @@ def _said(failed: int, codes: Sequence[int], folder: Path, run: str) -> tuple[st
         how = f"was killed by {signal.Signals(-code).name}"
     elif code == LostRank.exit_code:
         how = "lost the others"
+    elif code == RunError.exit_code and not (folder / f"ended-{rank}").exists():
+        how = "was ended on the spot, as Ray does once this machine's part of its cluster (the raylet) has gone"
     else:
         how = f"ended with exit code {code}"
     return f"rank {rank} of {len(codes)} {how}; continue with: assay train --resume {run}", None
@@ -165,13 +167,15 @@ def _said(failed: int, codes: Sequence[int], folder: Path, run: str) -> tuple[st
 def reported(command: Callable[[], int]) -> int:
     """In a rank that :func:`launch` started: leave an error for it to print, which prints it once.
 
-    Elsewhere, just the command.
+    A file besides tells that the rank came to an end of its own, be it an error. Elsewhere, just the command.
     """
     folder = os.environ.get(REPORTS)
     if folder is None:
         return command()
     try:
         return command()
+    except LostRank as error:  # whoever is to blame says why, if anybody can
+        return error.exit_code
     except AssayError as error:
         (Path(folder) / f"rank-{os.environ['RANK']}").write_text(str(error), encoding="utf-8")
         return error.exit_code
@@ -181,3 +185,5 @@ def reported(command: Callable[[], int]) -> int:
         if tells_of_loss(error):
             return LostRank.exit_code
         raise
+    finally:
+        (Path(folder) / f"ended-{os.environ['RANK']}").touch()

@@ -1,4 +1,4 @@
-"""A thread beside the main one, and the simplest use of it: judging one part of a batch while the next is generated."""
+"""A thread beside the main one, and the simplest use of it: judging what is generated while more is generated."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from assay.engines.ended import listening
+from assay.training.ahead import Ahead
 from assay.types import Ask, Group
 
 T = TypeVar("T")
@@ -40,12 +43,16 @@ class Worker:
             self._thread.start()
         return future
 
+    def check(self) -> None:
+        """Raise :class:`Cancelled` once the thread is closed."""
+        if self.closed:
+            raise Cancelled
+
     def _run(self) -> None:
         while (entry := self._queue.get()) is not None:
             future, work = entry
             try:
-                if self.closed:
-                    raise Cancelled
+                self.check()
                 future.set_result(work())
             except BaseException as error:  # whoever waits raises it
                 future.set_exception(error)
@@ -75,10 +82,11 @@ def judged_beside(
 ) -> list[Group]:
     """Return judged groups: those of one part of the asks are judged while the next part's are generated.
 
+    Of an engine that tells of responses as they end, each is judged while the others of its part are generated.
     The clock is told ``generate``, ``verify`` (in a thread), and ``waiting`` for verdicts once all is generated.
     """
 
-    def timed(groups: list[Group]) -> list[Group]:
+    def timed(groups: Sequence[Group]) -> list[Group]:
         with clock("verify"):
             return judge(groups)
 
@@ -86,9 +94,10 @@ def judged_beside(
     try:
         judged = []
         for part in in_parts(asks, parts):
-            with clock("generate"):
+            ahead = Ahead(part, timed, worker, whole=True)
+            with clock("generate"), listening(ahead.hear):
                 groups = collect(part)
-            judged.append(worker.submit(lambda groups=groups: timed(groups)))  # type: ignore[misc]
+            judged.append(worker.submit(partial(ahead.finish, groups)))
         with clock("waiting"):
             return [group for future in judged for group in future.result()]
     finally:

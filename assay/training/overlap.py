@@ -7,6 +7,9 @@ values and learns, takes batches out in the order in which it asked for them::
     verification   |              | batch 1      | batch 2      |
     update         | batch 0      | batch 1      | batch 2      |
 
+An engine that tells of responses as they end has each judged while the others of its batch are still generated, so that
+of a batch's verification only that of its last responses comes after its generation.
+
 Nothing here decides what is asked or which weights answer; see ``Trainer.launch``.
 """
 
@@ -16,10 +19,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from assay.engines.ended import listening
+from assay.training.ahead import Ahead
 from assay.training.beside import Cancelled, Worker, in_parts
 from assay.training.in_flight import pack, unpack
 from assay.types import Ask, Group
@@ -73,8 +79,8 @@ class Pipeline:
     Args:
         collect: what a rollout does; called in one thread, one call at a time.
         judge: groups with verdicts of groups without; called in another thread, one call at a time.
-        parts: pieces a batch is generated in; each is judged as soon as it is there.
-        whole: judge all groups of a piece in one call (a pool does them side by side) instead of one by one.
+        parts: pieces a batch is generated in; each is judged as soon as it is there, or as its responses end.
+        whole: judge all that is there in one call (a pool does it side by side) instead of one group after another.
         metrics: what the rollout says of its last call.
     """
 
@@ -141,20 +147,20 @@ class Pipeline:
         for part in in_parts(flight.asks, self.parts):
             if self._generator.closed:
                 raise Cancelled
-            self._to_judge(flight, self.collect(part, rng))
+            ahead = Ahead(part, partial(self._judge, flight), self._verifier, self.whole)
+            with listening(ahead.hear):
+                groups = self.collect(part, rng)
+            self._to_judge(flight, groups, ahead)
         flight.metrics = dict(self.metrics())
         flight.seconds["generate"] = time.perf_counter() - start
 
-    def _to_judge(self, flight: Flight, groups: list[Group]) -> None:
+    def _to_judge(self, flight: Flight, groups: list[Group], ahead: Ahead) -> None:
         flight.made.append(groups)
-        flight.judged.append(self._verifier.submit(lambda: self._judge(flight, groups)))
+        flight.judged.append(self._verifier.submit(partial(ahead.finish, groups)))
 
-    def _judge(self, flight: Flight, groups: list[Group]) -> list[Group]:
-        start, out = time.perf_counter(), list[Group]()
-        for piece in [groups] if self.whole else [[group] for group in groups]:
-            if self._verifier.closed:
-                raise Cancelled
-            out += self.judge(piece)
+    def _judge(self, flight: Flight, groups: Sequence[Group]) -> list[Group]:
+        start = time.perf_counter()
+        out = self.judge(groups)
         flight.seconds["verify"] = flight.seconds.get("verify", 0.0) + time.perf_counter() - start
         return out
 
@@ -196,5 +202,5 @@ class Pipeline:
             if groups is not None:
                 flight.generated = Future()
                 flight.generated.set_result(None)
-                self._to_judge(flight, groups)
+                self._to_judge(flight, groups, Ahead([], partial(self._judge, flight), self._verifier, self.whole))
             self.flights.append(flight)

@@ -7,24 +7,25 @@ from contextlib import AbstractContextManager, ExitStack
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import torch
 
 from assay.engines.base import Engine, Request
+from assay.engines.speaking import Speaking
 from assay.policies.base import Policy
 from assay.training.beside import Cancelled
-from assay.types import Episode, Prompt
+from assay.types import Episode
 
 
-class Shadow:
+class Shadow(Speaking):
     """Generates with a copy of a policy's weights: a :class:`~assay.engines.base.Follower` on the same device.
 
     What is not trained (the model beneath low-rank adapters) is shared, not copied. On a GPU the copy computes in a
-    stream of its own. ``close`` ends a generation under way at its next token.
+    stream of its own. ``close`` ends a generation under way at its next token, where the engine tells of tokens.
 
     Args:
         policy: what is trained, a :class:`~assay.policies.causal_lm.CausalLM`.
-        make: an engine that decodes with the very weights of the policy it is given.
+        make: an engine that decodes with the very weights of the policy it is given; that tells of tokens which has
+            ``observe``, see :meth:`assay.engines.hf.HFEngine.observe`.
     """
 
     def __init__(self, policy: Policy, make: Callable[[Policy], Engine]):
@@ -37,11 +38,15 @@ class Shadow:
         ):
             if shared:
                 mine.data = theirs.data
-        self.policy, self.engine = copy, make(copy)
+        engine: Any = make(copy)
+        self.policy, self.engine = copy, engine
         self._closed = False
         self._device = next(copy.module.parameters()).device
         self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
-        copy.model.base_model.register_forward_pre_hook(self._go_on)
+        # At every token, and not by a hook on the model, with which an engine could not compute it in a way of its own.
+        if hasattr(engine, "observe"):
+            self._observe = engine.observe
+            engine.observe = self._go_on
 
     def follow(self, policy: Policy) -> None:
         """Copy the policy's weights; nothing may be under way."""
@@ -60,21 +65,15 @@ class Shadow:
         """End what is being generated."""
         self._closed = True
 
-    def _go_on(self, *_: Any) -> None:
+    def _go_on(self, *drawn: Any) -> None:
         if self._closed:
             raise Cancelled
-
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return self.engine.encode(prompt)
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.engine.encode_response(text, end)
-
-    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
-        return self.engine.decode(tokens)
+        self._observe(*drawn)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`."""
+        if self._closed:
+            raise Cancelled
         with ExitStack() as stack:
             if self._stream is not None:
                 contexts: list[AbstractContextManager[Any]] = [

@@ -57,7 +57,7 @@ def sample(
     """
 
     def collect(asks: Sequence[Ask]) -> list[Group]:
-        if parts > 1:
+        if parts > 1 or hasattr(verifier, "map"):  # a pool judges in processes of its own
             return judged_beside(
                 asks, parts, lambda part: rollout.collect(part, engine, rng), partial(judge_groups, verifier), clock
             )

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from assay.engines.base import Request
+from assay.engines.speaking import Speaking
 from assay.engines.vllm.asking import check_temperature, episode_of, settings_of
 from assay.engines.vllm.describe import cpu_cache, on_a_cpu, write_description
 from assay.engines.vllm.host import first_line, import_vllm, undisturbed
@@ -21,12 +22,12 @@ from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import no_progress_bar
 from assay.registry import part
-from assay.types import Episode, Prompt
+from assay.types import Episode
 
 _tags = itertools.count()
 
 
-class VLLMEngine:
+class VLLMEngine(Speaking):
     """Generates with vLLM in this process, with a copy of a policy's weights; see :func:`vllm_engine`.
 
     A response depends on its request's seed and on the logits, which vLLM computes in batches: they are the same bits
@@ -42,6 +43,9 @@ class VLLMEngine:
     Raises:
         UsageError: vLLM is not installed, or cannot serve the model with these options.
     """
+
+    by_name = True
+    """Of a policy it follows nothing is read but ``merged_state``."""
 
     def __init__(self, policy: CausalLM, max_rows: int = 256, options: Mapping[str, Any] | None = None):
         vllm = import_vllm()
@@ -82,17 +86,6 @@ class VLLMEngine:
             raise UsageError(f"vllm cannot serve this model: {first_line(error)}") from error
         self.context = int(self._llm.model_config.max_model_len)
         self.follow(policy)
-
-    # Text and tokens
-
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return self.policy.encode(prompt)
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.policy.encode_response(text, end)
-
-    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
-        return self.policy.decode(tokens)
 
     # Weights
 

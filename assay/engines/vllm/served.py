@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from assay.engines.base import Request
 from assay.engines.openai.engine import OpenAIEngine, openai_engine
+from assay.engines.speaking import Speaking
 from assay.engines.vllm.asking import check_temperature
 from assay.engines.vllm.describe import cpu_cache, on_a_cpu
 from assay.engines.vllm.server import VLLMServer
 from assay.errors import UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.registry import part
-from assay.types import Episode, Prompt
+from assay.types import Episode
 
 
-class VLLMServerEngine:
+class VLLMServerEngine(Speaking):
     """Generates with a server that this engine starts; see :func:`vllm_server_engine`.
 
     Args:
         policy: gives tokenizer, architecture and weights.
         server: runs.
     """
+
+    by_name = True
+    """Of a policy it follows nothing is read but ``merged_state``."""
 
     def __init__(self, policy: CausalLM, server: VLLMServer):
         self.policy, self.server = policy, server
@@ -42,15 +44,6 @@ class VLLMServerEngine:
             extra={"stop_token_ids": policy.stop_ids},
         )
         self.follow(policy)
-
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return self.policy.encode(prompt)
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.policy.encode_response(text, end)
-
-    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
-        return self.policy.decode(tokens)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`."""

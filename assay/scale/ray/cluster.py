@@ -105,6 +105,7 @@ class Cluster:
         self._group: Any = None
         self._share = 0.0
         self._seat: Any = None
+        self._here = ("", 0)
         self._over = threading.Event()
         self.when_joined: list[Callable[[], None]] = []
         """What is to begin as soon as there are places."""
@@ -124,6 +125,8 @@ class Cluster:
         atexit.register(self.close)
         self.context = self.ray.get_runtime_context()
         self.address = self.context.gcs_address
+        mine = next(node for node in self.ray.nodes() if node["NodeID"] == self.context.get_node_id())
+        self._here = mine["NodeManagerAddress"], int(mine["NodeManagerPort"])
         self._joined = True
         try:
             self._reserve()
@@ -229,6 +232,19 @@ class Cluster:
             again = f"assay train --resume {self.faults.folder}"
             raise LostCluster(f"{self.lost} has gone; continue from the last checkpoint with: {again}")
 
+    def look(self) -> None:
+        """See at once whether this machine's part of the cluster is there; raise :class:`LostCluster` if it has gone.
+
+        It takes calls as long as it lives. Ray itself would find out later, and then end this process on the spot.
+        """
+        try:
+            socket.create_connection(self._here, timeout=2.0).close()
+        except ConnectionRefusedError:
+            self._gone(f"this machine's part of the Ray cluster at {self.address}")
+        except OSError:  # it may be busy; others tell if it does not come back
+            pass
+        self.check()
+
     def blame(self, error: Exception) -> NoReturn:
         """Raise what an error of Ray's means, once the watch has had time to see whether the cluster has gone."""
         end = time.monotonic() + MISSES + 3
@@ -252,13 +268,17 @@ class Cluster:
                     self._gone(f"the head of the Ray cluster at {self.address}")
                     return
                 continue
+            try:
+                self.look()
+            except LostCluster:
+                return
             with suppress(Exception):  # the head may end between the two calls; the next round tells
                 if not any(node["Alive"] for node in self.ray.nodes() if node["NodeID"] == here):
                     self._gone(f"this machine's part of the Ray cluster at {self.address}")
                     return
 
     def _gone(self, what: str) -> None:
-        if not self._over.is_set():
+        if not self._over.is_set() and self.lost is None:
             self.lost = what
             self.faults.note(what, "it does not answer", "the run stops")
 

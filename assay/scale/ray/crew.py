@@ -75,6 +75,7 @@ class Crew:
         ask: Callable[[Any, Any], Any],
         give_up: Callable[[Any, str], Any] | None = None,
         tries: int = LIMIT,
+        done: Callable[[int, Any], None] | None = None,
     ) -> list[Any]:
         """Return ``ask(handle, piece)`` of every piece, in order.
 
@@ -84,6 +85,7 @@ class Crew:
             give_up: gives a piece's result, told why, after its actors died ``tries`` times or its call raised; without
                 it that is an error.
             tries: see above.
+            done: told of each piece that an actor has done, by number, and of what it returned.
 
         Raises:
             LostCluster: the cluster has gone.
@@ -119,7 +121,7 @@ class Crew:
                     try:
                         found = ray.get(ref)
                     except ray.exceptions.RayActorError as error:
-                        self.cluster.check()
+                        self.cluster.look()
                         if piece is not None:
                             failed[piece] += 1
                             if give_up is not None and failed[piece] >= tries:
@@ -141,6 +143,8 @@ class Crew:
                             member.preparing = None
                         else:
                             results[piece], left = found, left - 1
+                            if done is not None:
+                                done(piece, found)
                     next_for(member)
             return results
 
@@ -169,6 +173,7 @@ class Crew:
         for cause, words in (
             ("node was terminated", "its machine left the cluster"),
             ("its node has died", "its machine left the cluster"),
+            ("node has crashed", "its machine left the cluster"),
             ("unavailable", "its process does not answer"),
             ("OOM", "its machine ran out of memory"),
         ):
@@ -177,7 +182,7 @@ class Crew:
         detail = text.partition("Worker exit detail: ")[2].partition(". ")[0]
         if "connection error" in detail:
             return "its process ended unexpectedly"
-        return detail or text.strip().splitlines()[0]
+        return " ".join(detail.split()) or text.strip().splitlines()[0]
 
     def _free(self) -> str:
         try:

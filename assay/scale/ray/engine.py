@@ -17,19 +17,21 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Request
+from assay.engines.ended import listener
+from assay.engines.speaking import Speaking
 from assay.errors import RunError
 from assay.policies.base import Policy
 from assay.policies.loading import ModelConfig
 from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.crew import Crew
 from assay.scale.ray.parts import outside, register
-from assay.types import Episode, Prompt
+from assay.types import Episode
 
 PARTS = 2
 """Pieces of a call for each engine: more leave less waiting for the slowest, fewer decode more together."""
 
 
-class RayEngine:
+class RayEngine(Speaking):
     """An engine over several, see :mod:`assay.scale.ray.engine`. Episodes come back in the order of their requests.
 
     Requests go to engines a few at a time, as these become free. What a request is answered with follows from its seed
@@ -63,15 +65,6 @@ class RayEngine:
         made_here = outside("engine")
         self.crew = Crew(cluster, "engine", EngineActor, lambda: (description, made_here), 0, cluster.scale.engines)
 
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return np.asarray(self.policy.encode(prompt))
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return np.asarray(self.policy.encode_response(text, end))
-
-    def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
-        return str(self.policy.decode(tokens))
-
     def follow(self, policy: Policy) -> None:
         """Send the policy's weights as they are now. They are copied before this returns; engines load them beside."""
         from assay.scale.ray.weights import blocks
@@ -99,8 +92,17 @@ class RayEngine:
                 raise RunError("the engines were asked before they were given weights")
             version = self.version
             pieces = [requests[i] for i in self._divide(requests)]
-            found = self.crew.run(pieces, lambda engine, piece: engine.generate.remote(version, piece))
-        return [episodes for piece in found for episodes in pickle.loads(piece)]
+            made: dict[int, list[list[Episode]]] = {}
+
+            def done(i: int, found: bytes) -> None:
+                made[i] = pickle.loads(found)
+                if (hear := listener()) is not None:
+                    for request, episodes in zip(pieces[i], made[i], strict=True):
+                        for episode in (e for e in episodes if e.stop != "error"):
+                            hear(request, episode.text)
+
+            self.crew.run(pieces, lambda engine, piece: engine.generate.remote(version, piece), done=done)
+        return [episodes for i in range(len(pieces)) for episodes in made[i]]
 
     def _divide(self, requests: Sequence[Request]) -> list[slice]:
         """Consecutive requests, about as many responses in each piece, and no more than an engine takes at once."""
@@ -121,7 +123,11 @@ class RayEngine:
 
 
 class EngineActor:
-    """One engine on an actor, with a policy of its own that never learns."""
+    """One engine on an actor, with a policy of its own that never learns.
+
+    An engine that keeps weights of its own and takes them ``by_name`` is handed what was sent; the policy's are dropped
+    as soon as the engine is made, and tokenizer and architecture are all that is left of it.
+    """
 
     def __init__(self, description: tuple[Any, dict[str, Any], int, int], parts: Mapping[str, Callable[..., Any]]):
         self.description, self.parts = description, parts
@@ -141,17 +147,26 @@ class EngineActor:
         self.policy.module.requires_grad_(False).eval()
         self.engine = engine_of(self.policy, spec, max_rows)
         self.follows = isinstance(self.engine, Follower)
+        self.by_name = self.follows and getattr(self.engine, "by_name", False)
+        if self.by_name:
+            self.shapes = {name: tuple(weight.shape) for name, weight in self.policy.merged_state()}
+            self.policy.module.to("meta")
 
     def take(self, version: int, blocks: Sequence[Any]) -> int:
         """Load the weights in these blocks, the ``version``-th that were sent."""
         import ray
 
-        from assay.scale.ray.weights import take
+        from assay.scale.ray.weights import Sent, take
 
         self.start()
-        take(self.policy.model, (named for block in blocks for named in ray.get(block).tensors()))
-        if self.follows:
-            self.engine.follow(self.policy)
+        sent = Sent([ray.get(block) for block in blocks])  # no copies: they stay where the machine's engines share them
+        if self.by_name:
+            sent.check(self.shapes)
+            self.engine.follow(sent)
+        else:
+            take(self.policy.model, sent.merged_state())
+            if self.follows:
+                self.engine.follow(self.policy)
         self.version = version
         return version
 

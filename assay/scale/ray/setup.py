@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.config import RunConfig
 from assay.engines.base import Engine, Request
+from assay.engines.ended import listening
 from assay.policies.base import Policy
 from assay.scale.faults import Faults
 from assay.scale.ranks import Ranks
@@ -73,8 +74,12 @@ class FirstEngine:
         return self.engine.decode(tokens)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
-        """See :class:`assay.engines.base.Engine`; rank 0's error is raised on every rank."""
-        return self.ranks.once(lambda: self.engine.generate(requests))
+        """See :class:`assay.engines.base.Engine`; rank 0's error is raised on every rank.
+
+        Nobody hears of responses as they end: rank 0 alone would, and ranks judge together.
+        """
+        with listening(None):
+            return self.ranks.once(lambda: self.engine.generate(requests))
 
     def follow(self, policy: Policy) -> None:
         """Send the weights from rank 0. All ranks go through them together, as each has a part of every one."""

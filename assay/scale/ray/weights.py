@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,27 @@ def _block(what: list[tuple[str, str, tuple[int, ...]]], parts: list[Tensor]) ->
     return Block(tuple(what), torch.cat(parts).numpy())
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was packed, for an engine to follow as it would follow the policy itself: one that asks for names alone."""
+
+    blocks: Sequence[Block]
+
+    def merged_state(self) -> Iterator[tuple[str, Tensor]]:
+        """See :meth:`assay.policies.causal_lm.CausalLM.merged_state`; a copy of one tensor at a time."""
+        return (named for block in self.blocks for named in block.tensors())
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise RunError for other weights than those of these names and shapes."""
+        given = {name: shape for block in self.blocks for name, _, shape in block.what}
+        _refuse([name for name in sorted(given.keys() | shapes) if given.get(name) != shapes.get(name)])
+
+
+def _refuse(odd: Sequence[str]) -> None:
+    if odd:
+        raise RunError(f"an engine was sent the weights of another model: {odd[0]} does not match")
+
+
 @torch.no_grad()
 def take(model: Any, weights: Iterable[tuple[str, Tensor]]) -> None:
     """Put weights, named as the model's files name them, into a transformers model without adapters.
@@ -74,8 +95,7 @@ def take(model: Any, weights: Iterable[tuple[str, Tensor]]) -> None:
     given = dict(_renamed(model, weights))
     odd = sorted((own.keys() ^ given.keys()) - _ignored(model))
     odd = odd or [k for k, v in given.items() if k in own and own[k].shape != v.shape]
-    if odd:
-        raise RunError(f"an engine was sent the weights of another model: {odd[0]} does not match")
+    _refuse(odd)
     for name, weight in given.items():
         if name in own:
             own[name].copy_(weight)
