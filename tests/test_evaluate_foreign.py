@@ -77,12 +77,13 @@ def test_verdicts_that_are_there_are_taken(tmp_path: Path) -> None:
         {"task_id": "a", "completion": "y", "passed": False, "confidence": 0.2},
         {"task_id": "b", "completion": "z", "passed": None},
         {"task_id": "b", "completion": "w", "passed": "false", "sound": 1},
+        {"task_id": "b", "completion": "v", "passed": None, "score": 0.0},  # an abstention as assay stores it
     ]
     found = measured(written(tmp_path / "s.jsonl", *rows))
-    assert results(found) == {"a": [True, False], "b": [None, False]}
+    assert results(found) == {"a": [True, False], "b": [None, False, None]}
     first = found.samples[0]
     assert (first.confidence, first.stop, first.length, first.score) == (0.9, "length", 7, 1.0)
-    assert [s.sound for s in found.samples] == [None, None, None, True]
+    assert [s.sound for s in found.samples] == [None, None, None, True, None]
 
 
 def test_scores_count_from_a_threshold(tmp_path: Path) -> None:

@@ -194,13 +194,15 @@ class Reader:
                 raise UsageError(f"{where} has {len(texts)} completions and one value for {role!r}; give one for each")
             else:
                 told[role] = [value] * len(texts)
-        return [self._one(t, where, {r: told[r][i] for r in EACH}) for i, t in enumerate(texts)]
+        named = self.fields.get("passed")
+        verdict = any(name in row or name.split(".")[0] in row for name in ([named] if named else ROLES["passed"]))
+        return [self._one(t, where, {r: told[r][i] for r in EACH}, verdict) for i, t in enumerate(texts)]
 
-    def _one(self, text: str, where: str, told: Mapping[str, Any]) -> Given:
+    def _one(self, text: str, where: str, told: Mapping[str, Any], verdict: bool) -> Given:
+        """Read one completion; where the row has a field for the verdict, no verdict there is an abstention."""
         score = number_of(told["score"], "score", where)
         passed = truth_of(told["passed"], "passed", where)
-        known = told["passed"] is not None
-        if self.judged and not known and score is not None:
+        if self.judged and not verdict and score is not None:
             if self.threshold is None and not 0 <= score <= 1:
                 raise UsageError(
                     f"{where} has the score {score:g}, not in [0, 1]; say from where on one is right: --threshold"
