@@ -12,6 +12,7 @@ from typing import Any, Literal
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify import choice_spoken, choice_text
+from assay.verify.choice_commit import Commitment, committed
 from assay.verify.compare import normalise
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, Fallback, Rule, extract
@@ -94,21 +95,54 @@ class Choice:
         reading = self._read(answer, labelled, several) if verdicts is None else _Reading(frozenset([verdicts]))
         if (clash := self._followed(answer, response, labelled)) is not None:
             return Verdict.wrong(f"{answer} with the text of {clash}")
+        prose = not several and verdicts is None and not _boxed(response, self.rules)
+        said: Commitment | None = None
+        if prose and (reading.complaint or reading.chosen == wanted):
+            said = committed(response, labelled, task.question, lambda line: self._exact(line, labelled))
         if reading.complaint:
-            return Verdict.wrong(reading.complaint)
+            if said is None or not self.content or not (said.alone or (said.last and said.framed)):
+                return Verdict.wrong(reading.complaint)
+            reading = _Reading(frozenset([said.label]))
         if reading.chosen == wanted:
+            if prose and (said is None or said.label not in wanted):
+                return Verdict.wrong("no sentence commits to it" if said is None else f"it goes on to {said.label}")
             after = response[max(response.rfind(answer), 0) + len(answer) :][:2000]
             if not several and (left_open(after) or choice_text.announced(after, labelled, wanted)):
                 return Verdict.wrong("another option is offered beside it")
             if choice_text.taken_back(response, answer, wanted, labelled):
                 return Verdict.wrong("the answer is taken back")
-            if choice_text.hesitates(response, answer, labelled):
+            if not prose and choice_text.hesitates(response, answer, labelled):
                 return Verdict.wrong("the answer is denied or left open")
+            if not prose and not several:
+                later = committed(after, labelled, task.question, lambda line: None)
+                if later is not None and later.framed and later.label not in wanted:
+                    return Verdict.wrong(f"it goes on to {later.label}")
             return Verdict.right()
         feedback = f"chose {_show(reading.chosen)}, expected {_show(wanted)}"
         if several and self.partial:
             return Verdict(len(reading.chosen & wanted) / len(reading.chosen | wanted), False, {}, feedback)
         return Verdict.wrong(feedback)
+
+    def _exact(self, line: str, options: Mapping[str, str]) -> str | None:
+        """The label that a line is, with or without "the answer is", or whose text it is."""
+        for text in (line, choice_text.LEAD.sub("", line, count=1).strip()):
+            found = choice_text.bare(text, options)
+            if not found and self.content and len(text) < 400:
+                found = choice_text.named(text, options)
+            if len(found) == 1:
+                return next(iter(found))
+            for spoken in (choice_spoken.position, choice_spoken.unspaced, choice_spoken.by_name):
+                if self.content and text and (label := spoken(text, options)) is not None:
+                    return label
+            if (at := self._indexed(text, options)) is not None:
+                return at
+        return None
+
+    def _indexed(self, text: str, options: Mapping[str, str]) -> str | None:
+        if self.index is None or not re.fullmatch(r"[0-9]{1,3}", text):
+            return None
+        at = int(text) - self.index
+        return list(options)[at] if 0 <= at < len(options) else None
 
     def _concluded(self, response: str, question: str) -> tuple[str, str | None]:
         """The response up to its last sentence with any content, and the answer that this one announces."""
@@ -134,10 +168,8 @@ class Choice:
         for spoken in (choice_spoken.position, choice_spoken.unspaced, choice_spoken.by_name):
             if self.content and (label := spoken(text, options)) is not None:
                 return _Reading(frozenset([label]))
-        if self.index is not None and re.fullmatch(r"[0-9]{1,3}", text):
-            at = int(text) - self.index
-            if 0 <= at < len(options):
-                return _Reading(frozenset([list(options)[at]]))
+        if (at := self._indexed(text, options)) is not None:
+            return _Reading(frozenset([at]))
         listed = choice_text.listed(text, options)
         if listed and (several or len(listed) == 1):
             return _Reading(listed)
@@ -154,9 +186,11 @@ class Choice:
         place = response.rfind(f"{answer}. ") if answer in options else -1
         if place < 0:
             return None
-        return self._clash(
-            answer, choice_text.plain(response[place + len(answer) + 1 : place + 400].partition("\n")[0]), options
-        )
+        text = choice_text.plain(response[place + len(answer) + 1 : place + 400].partition("\n")[0])
+        clash = self._clash(answer, text, options)
+        if clash is not None and re.match(r"[\s,]+[^\W\d_]", text[len(choice_text.plain(options[clash])) :]):
+            return None  # a sentence about the other option
+        return clash
 
     def _clash(self, chosen: str, rest: str, options: Mapping[str, str]) -> str | None:
         """Return the label of another option that ``rest`` is or begins with."""
@@ -183,6 +217,11 @@ class Choice:
                 return _Reading(found)
             return _Reading(complaint=f"does not decide between {_show(found)}")
         return _Reading(complaint=f"{shorten(text)!r} is none of the options")
+
+
+def _boxed(response: str, rules: Sequence[Rule]) -> bool:
+    """Say whether another marker than words holds the answer: a tag, a box, hashes or a rule of the user's own."""
+    return extract(response, [rule for rule in rules if rule != "phrase"], "none") is not None
 
 
 @functools.lru_cache(16)

@@ -21,6 +21,8 @@ from assay.verify.math.read import read
 from assay.verify.math.recast import recast
 from assay.verify.math.restated import restated
 from assay.verify.math.same import same
+from assay.verify.math.several_parts import same_several
+from assay.verify.math.shapes import shape
 from assay.verify.math.values import (
     Based,
     Choice,
@@ -57,6 +59,8 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
         or same_cycles(reference, answer, ctx)
         or same_parts(reference, answer, agrees)
         or same_constants(reference, answer, agrees)
+        or ((figure := shape(reference)) is not None and shape(answer) == figure)
+        or same_several(reference, answer, ctx.question, agrees)
     )
 
 
@@ -81,8 +85,8 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
         return True
     if isinstance(ours[0], Based) and (bare := in_base(answer.strip(" $"), ours[0].base)) is not None:
         return bare.value == ours[0].value
-    if isinstance(ours[0], Choice) and isinstance(theirs[0], Choice):
-        return same(ours[0], theirs[0], ctx)
+    if isinstance(ours[0], Choice | Based) and isinstance(theirs[0], type(ours[0])):
+        return same(ours[0], theirs[0], ctx)  # 1FF_{16} is not 1 times FF_{16}
     for left in ours:
         if isinstance(left, Text) and mathematical:
             break

@@ -16,7 +16,7 @@ _ENGLISH = re.compile(
     r"dollars?|hours?|days?|minutes?)\b",
     re.IGNORECASE,
 )
-_FORMULA = re.compile(
+FORMULA = re.compile(
     r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\[A-Za-z]+|\{[^{}]*\}|<[^<>]*>|[0-9][A-Za-z0-9_.,/]*", re.DOTALL
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}|[^\W\d_A-Za-z]")
@@ -62,7 +62,7 @@ _SCRIPT_OTHERS = (
     r"می‌گوید|สมมติ|บอกว่า|נניח|אומר"
 )
 _SCRIPT_DOUBTS = (
-    r"不|非|绝|絕|除了|除非|以外|或|可能|大概|也许|也許|或许|恐怕|估计|猜|错|錯|误|誤|抱歉|更正|无法|無法|没有|"
+    r"不|非|绝|絕|别(?!忘)|勿|莫|乱|亂|瞎|谎|骗|假(?!设|設|定|如)|陷阱|干扰|嘘|うそ|罠|却下|でたらめ|거짓|오답|함정|찍은|除了|除非|以外|或|可能|大概|也许|也許|或许|恐怕|估计|猜|错|錯|误|誤|抱歉|更正|无法|無法|没有|"
     r"ない|ません|ではな|でな|どちらか|いずれか|どっちか|または|あるいは|かも|おそらく|たぶん|多分|らしい|間違|誤|ミス|すみません|訂正|ずっぽう|"
     r"아니|아닙|않|제외|또는|혹은|거나|지도|아마|틀[린렸]|잘못|실수|죄송|모르|"
     r"ليس|غير|إلا|\bأو\b|ربما|خطأ|أخطأ|عذر|नहीं|(?<!\w)या(?!\w)|शायद|सिवाय|गलत|ग़लत|क्षमा|نیست|(?<!\w)یا(?!\w)|شاید|"
@@ -82,6 +82,12 @@ _REASON = re.compile(
     r"क्योंकि|protože)\b",
     re.IGNORECASE,
 )
+_PLAIN = re.compile(
+    r"(?:^|\|)\W*(?:menos(?=\s\w+\W*(?:\(|$))|hay(?=\s\$?[0-9]))|(?:^|[.,:;|]|\b(?:que|logo|então|assim|portanto|é|com))\s*\bo"
+    r"(?=\s(?!\w+[áé]s\b)[^\W\d_]{4,}\s[^\W\d_]+\s)|\bno total\b",
+    re.IGNORECASE,
+)
+"""Words that doubt in another place or language: a sign, "there are", the Portuguese article."""
 _CLAUSE = re.compile(r"[,;:，；、：]\s?")
 _WRONG = Caseless(
     r"\b(?:perdón|equivoq?u?\w+|corrijo|corregid\w+|errata|pardon|erreurs?|tromp[ée]\w*|rectif\w+|"
@@ -113,18 +119,23 @@ CORRECTED = (
 
 def foreign(text: str) -> bool:
     """Say whether a text has words, and none of the commonest English ones."""
-    bare = _FORMULA.sub(" ", text)
+    bare = FORMULA.sub(" ", text)
     return _LETTERS.search(bare) is not None and _ENGLISH.search(bare) is None
+
+
+def reasoned(said: str) -> str:
+    """``said`` up to the reason it gives."""
+    return _REASON.split(said, maxsplit=1)[0]
 
 
 def doubted(lead: str, said: str, reference: str) -> bool:
     """Say whether a foreign sentence around an answer, before (``lead``) and from it on, does not plainly state it."""
     if not foreign(f"{lead} {said}") or _MATHEMATICAL.search(reference) is None:
         return False
-    if _HEARSAY.search(_FORMULA.sub(" ", lead)):
+    if _HEARSAY.search(FORMULA.sub(" ", lead)):
         return True
-    clause = _CLAUSE.split(lead)[-1]
-    found = _DOUBT.search(_FORMULA.sub(" ", f"{clause} | {_REASON.split(said, maxsplit=1)[0]}"))
+    clause = _PLAIN.sub(" ", f"{_CLAUSE.split(lead)[-1]} | {reasoned(said)}")
+    found = _DOUBT.search(FORMULA.sub(" ", clause))
     if found is None or found.group().casefold() in reference.casefold():
         return False
     return not (_OR.fullmatch(found.group()) and _SEVERAL.search(reference))
@@ -132,7 +143,7 @@ def doubted(lead: str, said: str, reference: str) -> bool:
 
 def unsure(sentence: str) -> bool:
     """Say whether a foreign sentence holds a word of doubt, denial or choice, or tells what somebody else says."""
-    bare = _FORMULA.sub(" ", sentence)
+    bare = FORMULA.sub(" ", sentence)
     return foreign(sentence) and (_DOUBT.search(bare) is not None or _HEARSAY.search(bare) is not None)
 
 

@@ -45,6 +45,12 @@ _DENIES = re.compile(
     r"other than|except(?: for)?|unequal|unrelated|differs? from|distinct from)\b(?:[^,.;:]{0,60})$",
     re.IGNORECASE,
 )
+_INVENTED = re.compile(
+    r"\b(?:could|might|may|would|can)\s(?:\w+\s)?(?:write|say|put|guess|claim|tell|argue|invent|type|answer|"
+    r"make up)\b[^,.;:]{0,30}$",
+    re.IGNORECASE,
+)
+"""What one could write is not what one says."""
 _AFTERWARDS = re.compile(
     r"^[\s$)*\]}]*(?:(?:fails|collapses|breaks down|falls (?:apart|through)|cannot|can't|does(?: not|n't)|"
     r"did(?: not|n't)|"
@@ -85,7 +91,8 @@ _VALUE = re.compile(r"\$([^$\n]{1,200})\$|\\\((.{1,200}?)\\\)|((?:[A-Za-z](?:\(\
 
 
 _ANNOUNCING = re.compile(
-    r"\W*(?:(?:so|thus|hence|therefore|and|we|get|have|find|obtain|the|our|my|final|correct|answer|result|value|is|are|"
+    r"\W*(?:(?:so|thus|hence|therefore|and|we|get|have|find|obtain|the|our|my|final|correct|answer|result|value|is|"
+    r"are|"
     r"equals?|to|of|that|which|gives?|this|it|[a-z])\b\W*)*",
     re.IGNORECASE,
 )
@@ -114,7 +121,7 @@ def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable
     if _NEIGHBOUR.search(clause) or (not marker and _LABEL.search(clause)):
         return True
     if clause and _HARMLESS.search(clause) is None:
-        if _START.match(clause) or _DENIES.search(clause):
+        if _START.match(clause) or _DENIES.search(clause) or _INVENTED.search(clause):
             return True
         if _SUBORDINATE.match(clause) is None and _VERB.search(clause):
             return True
@@ -135,11 +142,18 @@ def softened(lead: str, said: str, question: str, reference: str, agrees: Callab
     return word not in question.casefold() and word not in reference.casefold()
 
 
-def around(said: str, agrees: Callable[[str], bool]) -> tuple[str, str]:
-    """What stands before and after the last right value of a sentence."""
+def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tuple[str, str]:
+    """What stands before and after the last right value of a sentence, or before and after ``reference`` as written."""
     last = None
     for match in _VALUE.finditer(said[:600]):
         value = next(group for group in match.groups() if group is not None)
         if agrees(value.rstrip(".,")):
             last = match
-    return ("", "") if last is None else (said[: last.start()], said[last.end() :])
+    if last is not None:
+        return said[: last.start()], said[last.end() :]
+    written = reference.strip(" $.")
+    if not written or len(written) > 200:
+        return "", ""
+    first, end = (r"(?<![^\W\d_])" if written[0].isalpha() else "", r"(?![^\W\d_])" if written[-1].isalpha() else "")
+    places = list(re.finditer(f"{first}{re.escape(written)}{end}", said[:600], re.IGNORECASE))
+    return (said[: places[-1].start()], said[places[-1].end() :]) if places else ("", "")

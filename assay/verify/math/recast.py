@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from assay.verify.math.context import Context
 from assay.verify.math.latex import plain
+from assay.verify.math.notations import notations
 from assay.verify.math.units import Dimension, read_unit
 from assay.verify.math.words import roman
 
@@ -96,6 +97,7 @@ def recast(reference: str, answer: str, context: Context, agrees: Callable[[str,
 def _spellings(wanted: str, answer: str, said: str, context: Context) -> Iterator[str]:
     if (undressed := _DRESS.sub(lambda m: m[1] or "", answer)) != answer:
         yield undressed
+    yield from notations(wanted, answer, said, context.question)
     if wanted[:1] in ("⦃", "{") and (listed := _listed(said)) is not None:
         yield listed
     if "mod" in wanted and (form := _FORM.fullmatch(said)) is not None:

@@ -13,6 +13,7 @@ from assay.verify.math.described import real_set
 from assay.verify.math.foreign import foreign_number
 from assay.verify.math.foreign_more import spelled_part
 from assay.verify.math.labels import relabelled
+from assay.verify.math.notations import both_signs, unreversed
 from assay.verify.math.rates import as_formula
 from assay.verify.math.spoken import in_digits, spoken
 from assay.verify.math.words import chinese, ordinal
@@ -43,7 +44,10 @@ _RATIO = re.compile(
     r"([0-9]{1,9}) [^\W\d_]{2,20} (?:to|for every|per|for each|against|vs\.?|versus) ([0-9]{1,9}) [^\W\d_]{2,20}",
     re.IGNORECASE,
 )
-_RATIO_WORDS = re.compile(r"([0-9]{1,9})(?:-to-|\{:\}| is to | against | for every )([0-9]{1,9})")
+_RATIO_WORDS = re.compile(
+    r"([0-9]{1,9})(?:-to-|\{:\}| is to | against | for every |"
+    r" zu | a | à | к | до | do | tot | til | till | para |比|对)([0-9]{1,9})"
+)
 _RATIO_IS = re.compile(
     r"(?:the |their |its )?ratio (?:of [^\d:=]{1,60} )?(?:is|=|equals) (?=[0-9])|"
     r"[^\d:=]{1,40} ?: ?[^\d:=]{1,40} ?(?:=|is) ?(?=[0-9])",
@@ -91,7 +95,7 @@ def always(text: str) -> Iterator[str]:
     """Yield what ``text`` may mean besides what it says at first sight."""
     if _ONE_WAY.fullmatch(text) is not None and _SIDE_BY_SIDE.search(text) is None:
         return
-    for change in (one_quantity, as_formula, in_brackets, relabelled):
+    for change in (one_quantity, as_formula, in_brackets, relabelled, unreversed, both_signs):
         said = change(text)
         if said is not None:
             yield said

@@ -15,14 +15,28 @@ g: gramo gramos grammo grammi gramm г грамм грамма граммов �
 l: litro litros litri литр литра литров л 升 公升 リットル 리터
 ml: mililitro mililitros 毫升 мл
 h: stunde stunden std heure heures hora horas ora uur час часа часов ч 小时 小時 時間 시간 godzina godziny godzin saat
-min: minuto minutos minuti minuten minut minuty минута минуты минут мин 分钟 分鐘 分 분
+h: ore timme timmar timer uren tuntia giờ jam ساعة ساعات घंटे घंटा годин година hodin hodiny
+min: minuto minutos minuti minuten minut minuty minuter minutter dakika phút menit минута минуты минут мин دقيقة
+min: मिनट хвилин 分钟 分鐘 分 분
+s: saniye giây detik ثانية सेकंड sekunder sekundy sekund
 s: segundo segundos secondo secondi seconde secondes sekunde sekunden секунда секунды секунд с сек 秒 초
+day: dagen dagar dage dni dní gün ngày hari يوم أيام दिन днів
 day: tag tage tagen día días jour jours giorno giorni dia dias день дня дней 天 日
 week: woche wochen semana semanas semaine semaines settimana settimane неделя недели недель 周 星期
 month: monat monate mes meses mois mese mesi месяц месяца месяцев
+year: jaar år lat rok yıl năm tahun سنة वर्ष साल 年 년
 year: jahr jahre año años année années anno anni ano anos год года лет
 deg: grad grados grado gradi degré degrés graus градус градуса градусов 度
 euro: евро 欧元 ユーロ
+dollar: dollari dolar dolarów dolarů đô doları dolara дол دولار دولارا डॉलर
+euro: eurot
+ruble: rubel rubli
+won: 원
+yen: yenes
+yuan: 人民币
+gbp: sterline 英镑 ポンド 파운드
+pound: libras pfund фунт фунта фунтов
+rupee: roupies रुपये rupias
 dollar: dólar dólares доллар доллара долларов 美元 ドル 달러
 ruble: рубль рубля рублей руб
 yen: 日元

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-import unicodedata
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,28 +16,31 @@ from assay.verify.exact import shorten
 from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
 from assay.verify.math.chain import unchained
+from assay.verify.math.claims import claimed
 from assay.verify.math.conclusion import concluded
 from assay.verify.math.context import Context, context_of
-from assay.verify.math.contradicted import contradicted, unit_beside
-from assay.verify.math.demanded import transforms, undemanded
+from assay.verify.math.contradicted import unit_beside
 from assay.verify.math.dressing import undress
+from assay.verify.math.echoes import copies, echoes
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final, Missing, locate
-from assay.verify.math.governed import negated, softened
+from assay.verify.math.held import refused
 from assay.verify.math.latex import plain
-from assay.verify.math.offered import offered, repeated
 from assay.verify.math.pieces import pieces, same_pieces, spoken_pieces
+from assay.verify.math.prefaces import stated
 from assay.verify.math.read import MAX_LENGTH, read
+from assay.verify.math.remainders import remainders
 from assay.verify.math.sentence import hedged, readable
-from assay.verify.math.stance import uncommitted
-from assay.verify.math.values import Choice, Items, Residue, Sign, Text, Truth
+from assay.verify.math.several_parts import has_parts
+from assay.verify.math.spoken import in_digits
+from assay.verify.math.values import Choice, Items, RealSet, Residue, Sign, Text, Truth, Value
 from assay.verify.math.within import another_option, in_sentence, pending, says_first
+from assay.verify.math.worded import absent, worded
 
 WORKERS = Workers("assay.verify.math.symbolic")
 _HEAVY = re.compile(
     r"\\(?:int|sum|prod|lim|iint|oint|frac\{d|partial|nabla|det|begin\{cases|bmod|pmod|mod)(?![a-z])|∫|∑|∏"
 )
-_POWERS = re.compile(r"\^|\*\*")
 HEAVY_LENGTH = 600
 HEAVY_POWERS = 12
 
@@ -105,14 +107,21 @@ class Math:
         ):
             final, response = found
             second = self._verdict(task, accepted, final, response)
-            return second if second.passed is not False else verdict
+            verdict = second if second.passed is not False else verdict
+        if verdict.passed is False and final.text:
+            further = _further if verdict.feedback.startswith("answered") else _prefaced
+            for said in further(final, response, task.question, accepted):
+                second = self._verdict(task, accepted, said, response)
+                if second.passed is True:
+                    return second
         return verdict
 
     def _verdict(self, task: Task, accepted: tuple[str, ...], final: Final, response: str) -> Verdict:
         context = context_of(task.question, self.digits, self.form)
-        if not final.marker and (_echoes(response, task) or _copies(final.text, task.question, accepted)):
+        if not final.marker and (echoes(response, task) or copies(final.text, task.question, accepted)):
             return Verdict.wrong("it repeats the question")
-        if not final.marker and (said := says_first(response)) is not None and said in read(accepted[0])[:1]:
+        first = None if final.marker or final.framed else says_first(response)
+        if first is not None and first in read(accepted[0])[:1]:
             final = replace(final, text=response.strip())  # "False. A counterexample is 2."
         failure = ""
         named = final.framed and any(map(str.isalpha, final.after[:40]))
@@ -122,7 +131,7 @@ class Math:
             if passed is False and behind is not None:
                 passed = self._judge(reference, replace(final, text=f"{final.text} {behind}"), context)
             if passed is True:
-                reason = _refused(task.question, reference, final, context, response)
+                reason = refused(task.question, reference, final, context, response)
                 return Verdict.right() if reason is None else Verdict.wrong(reason)
             if isinstance(passed, str):
                 failure = passed
@@ -136,7 +145,7 @@ class Math:
         """Compare one reference; a text is the reason why it could not be done."""
         if (
             final.marked
-            and _is_list(reference)
+            and any(isinstance(value, Items) and len(value.items) > 1 for value in read(reference))
             and pieces(reference) is None
             and not any(matches(reference, one, context) for one in final.marked)
             and matches(reference, ", ".join(final.marked), context)
@@ -153,14 +162,16 @@ class Math:
             return False
         kind = read(reference)[:1]
         textual = bool(kind) and isinstance(kind[0], Text | Truth | Choice | Sign)
-        if (final.marker or textual or not (hedged(text) or pending(text, context))) and matches(
-            reference, text, context
-        ):
+        stated = final.marker or textual or not ((not final.framed and hedged(text)) or pending(text, context))
+        if stated and matches(reference, text, context):
             return not (kind and isinstance(kind[0], Choice) and another_option(kind[0], final.after, context))
         if not final.framed or (textual and not readable(text)):
             passed = in_sentence(reference, final, context)
             if passed is not None:
-                return passed
+                told = _in_words(kind, text, context.question)
+                return told or (passed and not absent(kind[0]))
+        if _in_words(kind, text, context.question):
+            return True
         if (_heavy(reference) or _heavy(text)) and not (kind and isinstance(kind[0], Residue)):
             return self._symbolic(reference, text)
         return False
@@ -170,7 +181,7 @@ class Math:
             return False
         if (
             len(answer) > HEAVY_LENGTH
-            or len(_POWERS.findall(answer)) > HEAVY_POWERS
+            or answer.count("^") + answer.count("**") > HEAVY_POWERS
             or re.search(r"\^\S{0,12}\^|!\s?!|[0-9]{40}", answer)
         ):
             return False
@@ -180,6 +191,37 @@ class Math:
         if isinstance(result, Failure):
             return f"math-verify: {result.reason}" if result.timed_out or result.cause == "unloaded" else False
         return bool(result)
+
+
+def _prefaced(final: Final, response: str, question: str, accepted: tuple[str, ...]) -> Iterator[Final]:
+    """Yield what an unmarked sentence states apart from a preface that denies or supposes something else."""
+    if final.marker:
+        return
+    kind = next(iter(read(accepted[0])), None)
+    for text, exactly in stated(f"{final.lead} {final.text}", question, isinstance(kind, Truth)):
+        yield replace(final, text=text, framed=exactly, lead="")
+
+
+def _further(final: Final, response: str, question: str, accepted: tuple[str, ...]) -> Iterator[Final]:
+    """Yield further texts that may be the final answer: several last lines, or less than the last sentence."""
+    if not final.marker and any(has_parts(reference, question) for reference in accepted):
+        lines = [line for line in response[-800:].split("\n") if line.strip()]
+        for several in range(2, min(len(lines), 8) + 1):
+            yield replace(final, text="\n".join(lines[-several:]), framed=True)
+    yield from _prefaced(final, response, question, accepted)
+    wanted = any(any(map(str.isdigit, reference)) for reference in accepted)
+    for before, text, behind in remainders(final.text, question):
+        said = in_digits(text) if wanted and not any(map(str.isdigit, text)) else text
+        if not wanted or any(map(str.isdigit, said)):
+            lead, after = f"{final.lead} {before}".strip(), behind + final.after
+            yield replace(final, text=said, framed=True, lead=lead, after=after)
+
+
+def _in_words(kind: tuple[Value, ...], text: str, question: str) -> bool:
+    """Say whether a text says in words what the reference is, where that is no number."""
+    if kind and isinstance(kind[0], Truth):
+        return claimed(kind[0], text, question)
+    return bool(kind) and isinstance(kind[0], RealSet | Text) and worded(kind[0], text, question)
 
 
 def _heavy(text: str) -> bool:
@@ -210,97 +252,6 @@ def _final_of(text: str) -> str:
     if "boxed" in text and (found := boxes(text)):
         text = text[found[-1].start : found[-1].end]
     return text.strip()
-
-
-def _is_list(reference: str) -> bool:
-    return any(isinstance(value, Items) and len(value.items) > 1 for value in read(reference))
-
-
-def _refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
-    """Say why an answer of the right value is none all the same, ``None`` if it is one."""
-    # The same few texts are asked about again and again, the answer itself most of all; it was found to be right.
-    agrees = functools.cache(functools.partial(_agrees, reference, context, final.text))
-    if (reason := uncommitted(final, reference, agrees)) is not None:
-        return reason
-    if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
-        if (reason := _spoken_against(question, reference, final, response, agrees)) is not None:
-            return reason
-    elif repeated(response, final.after, reference, agrees):
-        return "another answer is offered beside it"
-    if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
-        strictly = replace(context, approximate=False, exact=True)
-        return undemanded(question, reference, final.text, functools.partial(_agrees, reference, strictly, ""))
-    return None
-
-
-_PLAIN = re.compile(
-    r"\W*(?:(?:so|thus|hence|therefore),? )?(?:(?:the|our|my) )?(?:(?:final|correct) )?(?:answer|result)?(?: is)?\W*\|"
-    r"(?:[-+0-9.,/ {}$]|\\d?frac)*\|[\s$.*)\]\\}]{0,200}",
-    re.IGNORECASE,
-)
-"""A number with nothing said around it."""
-
-
-def _spoken_against(
-    question: str, reference: str, final: Final, response: str, agrees: Callable[[str], bool]
-) -> str | None:
-    line = final.after.partition("\n")[0][:200]
-    said = f"{final.text} {line}"
-    if negated(final.lead, said, final.marker, reference, agrees):
-        return "the answer is denied"
-    if softened(final.lead, said, question, reference, agrees):
-        return "the answer is a guess"
-    if offered(response, said, final.after, reference, agrees):
-        return "another answer is offered beside it"
-    return contradicted(question, reference, final.lead, final.text, final.after, agrees)
-
-
-def _agrees(reference: str, context: Context, right: str, text: str) -> bool:
-    """Say whether a text is the reference; ``right`` is one that is known to be, if it is a number."""
-    if text == right and _NUMBER.fullmatch(text):
-        return True
-    return matches(reference, text, context)
-
-
-_NUMBER = re.compile(r"-?[0-9][0-9.,/]*")
-
-
-def _echoes(response: str, task: Task) -> bool:
-    """Say whether a response without a marker only repeats the question, or ends in a sentence of it."""
-    question = task.question
-    if len(question) > 20_000 or len(response) > 20_000:
-        return False
-    flat = " ".join(response.split()).casefold().rstrip(" .?!")
-    asked = " ".join(question.split()).casefold()
-    if (len(flat.split()) >= 5 and flat in asked) or flat == asked.rstrip(" .?!"):
-        return True
-    last = re.split(r"(?<=[.!?])\s+", flat)[-1]
-    if len(last.split()) >= 5 and last in asked:
-        return True
-    sentences = re.split(r"(?<=[.!?])\s+", asked)
-    return any(len(s.split()) >= 5 and s.rstrip(" .?!") in last for s in sentences)
-
-
-def _copies(text: str, question: str, accepted: tuple[str, ...]) -> bool:
-    """Say whether an unmarked answer is a formula of the question, written alike, and no reference is."""
-    if len(text) > 200 or len(question) > 20_000 or _OPERATOR.search(text) is None:
-        return False
-    said = _signature(text)
-    return (
-        len(said) >= 6
-        and said in _signature(question)
-        and not any(_signature(reference).endswith(said) for reference in accepted)
-    )
-
-
-_OPERATOR = re.compile(r"[-+*/^·×÷√²³⁴⁵⁶⁷⁸⁹]|\\(?:[dt]?frac|cdot|times|sqrt)")
-_COMMAND = re.compile(r"\\[A-Za-z]+")
-
-
-def _signature(text: str) -> str:
-    """The letters, digits and signs of a formula, without commands, brackets and blanks."""
-    bare = unicodedata.normalize("NFKC", _COMMAND.sub(" ", text)).replace("−", "-")
-    return "".join(c for c in bare if c.isalnum() or c in "+-=")
 
 
 __all__ = ["Math", "plain", "references"]

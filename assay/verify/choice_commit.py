@@ -1,0 +1,121 @@
+"""Which option a response in prose commits to: the one of the last sentence whose every other word is accounted for.
+
+Nobody can list all ways to deny or doubt a label, so the rule is turned round. A sentence chooses an option if around
+its label or text stand only words of a commitment (:mod:`~assay.verify.choice_frames`), words of the question, the
+option's own text, a reason after it, or a lead from which a word like "so" concludes
+(:mod:`~assay.verify.choice_prose`). What else stands there may be a denial in words that nobody foresaw.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from assay.verify.choice_lexicon import GRADER
+from assay.verify.choice_marks import NOUN
+from assay.verify.choice_prose import UNSTATED, Prose
+from assay.verify.choice_text import plain
+
+MAX_READ = 4000
+"""Characters at the end of a response that are read."""
+_JSON = re.compile(
+    r"(?:json\s*)?\{\s*\"(?:choice|option|letter|selection|selected|antwort|auswahl|respuesta|opcion|réponse|reponse|"
+    r"resposta|risposta|ответ|答案|回答|answer)\"\s*:\s*\"([^\"]{1,200})\"\s*(?:,[^{}]*)?\}"
+)
+_BACK = re.compile(
+    r"\W*(?:(?:oh|hmm|uh|um|well|but|no|nope|not|nah|wait|hold|on|actually|really|kidding|joking|joke|just|sorry|oops|"
+    r"i'm|im|never|mind|scratch|that|psych|nein|doch|nicht|moment|halt|non|attends|attendez|pas|espera|perdón|não|espere|"
+    r"aspetta|nee|wacht|nej|vänta|vent|nie|czekaj|ne|počkej|нет|ні|подожди|стоп|nu|nem|όχι|hayır|dur|لا|לא|نه|नहीं|không|"
+    r"bukan|不|不对|不是|いや|いいえ|아니|아니요)\b\W*)+",
+    re.IGNORECASE,
+)
+_DOUBTED = re.compile(
+    r"\W*(?:is|isn't|isn’t|was|could|can|or|right|really|correct|no|am|but|does|oder|ou|o)\b[^?]*[?？]", re.IGNORECASE
+)
+"""What takes back or asks about an answer in a sentence of its own."""
+_SPLIT = re.compile(r"(?<=[.!?؟।。！？])(?<![0-9]!)(?:\s+|(?<=[。！？]))|\n+")
+_LABEL_DOT = re.compile(rf"[\s*_(]*(?:{NOUN}\s)?[\s*_(]*[^\W_]{{1,2}}[\s*_)]*\.", re.IGNORECASE)
+_INITIAL = re.compile(r"\.[a-z]\.$|\s[F-HJ-Z]\.$")
+_LAST_LABEL = re.compile(r"(?<!\w)\(?([^\W_]{1,3})\)?\.$")
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """The label a response commits to; whether in its last sentence, by more than the label, and in its only one."""
+
+    label: str
+    last: bool
+    framed: bool
+    alone: bool
+
+
+def committed(
+    response: str, options: Mapping[str, str], question: str, exact: Callable[[str], str | None]
+) -> Commitment | None:
+    """Return what the last sentence that commits to an option commits to, ``None`` if none does.
+
+    A later sentence that speaks of the same label without committing to it, commits to another one in one of its
+    clauses or takes something back leaves nothing. Linear time in the length of the response, of which the end is read.
+
+    Args:
+        response: prose, without its dress.
+        options: text by label.
+        question: its words are known, those of the options in it are not.
+        exact: the label that a whole line is, or whose text it is, if any.
+    """
+    text = response.rpartition("</think>")[2][-MAX_READ:]
+    if (given := _JSON.fullmatch(text.strip(" `\n"))) is not None:
+        text = given[1]
+    key = (tuple(options.items()), question)
+    found: Commitment | None = None
+    pieces = [piece for piece in _sentences(text, options) if any(map(str.isalnum, piece))]
+    for place, piece in enumerate(pieces):
+        said = plain(piece)
+        label = None if UNSTATED.search(piece) else exact(said)
+        read: tuple[str, bool, bool] | None
+        if label is not None:
+            own = options[label] if options[label] in said else label
+            read = (label, len(said) > len(own) + 5, False)
+        else:
+            read = _prose(*key).committed(said)
+        if read is not None and not (read[2] and found is not None):
+            found = Commitment(read[0], place == len(pieces) - 1, read[1], len(pieces) == 1)
+        elif found is not None and _undone(_prose(*key), said, found.label):
+            found = None
+    return None if found is None or _graded(text, question) else found
+
+
+@functools.lru_cache(64)
+def _prose(options: tuple[tuple[str, str], ...], question: str) -> Prose:
+    return Prose(dict(options), question)
+
+
+def _undone(prose: Prose, sentence: str, label: str) -> bool:
+    if _BACK.fullmatch(sentence) or _DOUBTED.match(sentence):
+        return True
+    return prose.speaks_of(sentence, label) or prose.turns(sentence, label)
+
+
+def _graded(text: str, question: str) -> bool:
+    """Say whether the response speaks to whoever grades it."""
+    match = GRADER.search(text)
+    return match is not None and match.group().casefold() not in question.casefold()
+
+
+def _sentences(text: str, options: Mapping[str, str]) -> list[str]:
+    """Split at the ends of sentences, but not behind a label before its text, an initial or ``i.e.``."""
+    found: list[str] = []
+    start = 0
+    for match in _SPLIT.finditer(text):
+        piece = text[start : match.start()]
+        if "\n" not in match.group():
+            label = _LAST_LABEL.search(piece[-8:])
+            value = options.get(label[1], "").strip().casefold() if label is not None else ""
+            rest = text[match.end() : match.end() + len(value) + 8].lstrip(' *_$"').casefold()
+            if (value and rest.startswith(value)) or _LABEL_DOT.fullmatch(piece) or _INITIAL.search(piece[-8:]):
+                continue
+        found.append(piece)
+        start = match.end()
+    return [*found, text[start:]]

@@ -1,0 +1,74 @@
+"""Whether an answer of the right value is given as the answer: every acceptance passes here."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from assay.verify.math.context import Context
+from assay.verify.math.contradicted import contradicted
+from assay.verify.math.demanded import transforms, undemanded
+from assay.verify.math.equal import matches
+from assay.verify.math.final import Final
+from assay.verify.math.frames import strange
+from assay.verify.math.governed import negated, softened
+from assay.verify.math.mentioned import mentioned
+from assay.verify.math.offered import offered, repeated
+from assay.verify.math.stance import uncommitted
+
+
+def refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
+    """Say why an answer of the right value is none all the same, ``None`` if it is one."""
+    # The same few texts are asked about again and again, the answer itself most of all; it was found to be right.
+    agrees = functools.cache(functools.partial(_agrees, reference, context, final.text))
+    if (reason := uncommitted(final, reference, agrees)) is not None:
+        return reason
+    if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
+        if (reason := _spoken_against(question, reference, final, response, agrees)) is not None:
+            return reason
+    elif repeated(response, final.after, reference, agrees):
+        return "another answer is offered beside it"
+    if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
+        strictly = replace(context, approximate=False, exact=True)
+        return undemanded(question, reference, final.text, functools.partial(_agrees, reference, strictly, ""))
+    return None
+
+
+_PLAIN = re.compile(
+    r"\W*(?:(?:so|thus|hence|therefore),? )?(?:(?:the|our|my) )?(?:(?:final|correct) )?(?:answer|result)?(?: is)?\W*\|"
+    r"(?:[-+0-9.,/ {}$]|\\d?frac)*\|[\s$.*)\]\\}]{0,200}",
+    re.IGNORECASE,
+)
+"""A number with nothing said around it."""
+
+
+def _spoken_against(
+    question: str, reference: str, final: Final, response: str, agrees: Callable[[str], bool]
+) -> str | None:
+    line = final.after.partition("\n")[0][:200]
+    said = f"{final.text} {line}"
+    if negated(final.lead, said, final.marker, reference, agrees):
+        return "the answer is denied"
+    if mentioned(final.lead, said, final.after, question, reference, agrees):
+        return "the answer is mentioned, not given"
+    if softened(final.lead, said, question, reference, agrees):
+        return "the answer is a guess"
+    if not final.framed and strange(final.lead, final.text, question, reference, agrees):
+        return "words around the answer are not known to be harmless"
+    if "\n" in final.text and agrees(final.text):
+        return None  # several answers, each on a line of its own
+    if offered(response, said, final.after, reference, agrees):
+        return "another answer is offered beside it"
+    return contradicted(question, reference, final.lead, final.text, final.after, agrees)
+
+
+def _agrees(reference: str, context: Context, right: str, text: str) -> bool:
+    """Say whether a text is the reference; ``right`` is one that is known to be, if it is a number."""
+    if text == right and _NUMBER.fullmatch(text):
+        return True
+    return matches(reference, text, context)
+
+
+_NUMBER = re.compile(r"-?[0-9][0-9.,/]*")
