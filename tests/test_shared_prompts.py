@@ -10,9 +10,11 @@ import pytest
 import torch
 from tiny import KINDS, TOKENIZER, batch_of, episode, ids, tiny
 
+from assay.engines import hf
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
-from assay.policies.attention import SharedPrompts
+from assay.engines.lean import Hidden
+from assay.policies.attention import Layout, SharedPrompts
 from assay.policies.causal_lm import CausalLM, distinct
 from assay.policies.logprobs import token_logprobs
 from assay.policies.split import SplitPrompts, worthwhile
@@ -126,7 +128,19 @@ def counted(policy: CausalLM, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_prefill_computes_each_distinct_prompt_once(monkeypatch: pytest.MonkeyPatch, requests: int) -> None:
     policy = CausalLM(tiny("llama", max_position_embeddings=1024), TOKENIZER)
     prompts = ["1+" * 255 + "1", "2-" * 200]
-    entered = counted(policy, monkeypatch)
+    entered: list[int] = []
+    found = hf.hidden_of
+
+    def counting(policy: CausalLM, tokens: int) -> Hidden:
+        inner = found(policy, tokens)
+
+        def hidden(ids: torch.Tensor, layout: Layout) -> torch.Tensor:
+            entered.append(ids.numel())
+            return inner(ids, layout)
+
+        return hidden
+
+    monkeypatch.setattr(hf, "hidden_of", counting)
     asked = [Request(p, GROUP // requests, Sampling(4), i) for i, p in enumerate(prompts * requests)]
     made = HFEngine(policy).generate(asked)
     assert entered[0] == sum(len(policy.encode(p)) for p in prompts) == 512 + 401
