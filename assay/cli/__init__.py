@@ -12,6 +12,7 @@ from assay.cli.audit import audit
 from assay.cli.compare import compare
 from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
+from assay.cli.heads import train_head
 from assay.cli.lab import lab
 from assay.cli.papers import papers_list, papers_show
 from assay.cli.plan import plan
@@ -33,9 +34,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"assay {__version__}")
         return
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
-    app = _app(
-        {**top, "verify": verify, "audit": audit, "compare": compare, "diagnose": diagnose, "lab": lab, "serve": serve}
-    )
+    judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "diagnose": diagnose}
+    app = _app({**top, **judging, "train-head": train_head, "lab": lab, "serve": serve})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     app.command(_app(tasks), name="tasks", help="Browse tasks.")

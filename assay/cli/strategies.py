@@ -47,7 +47,12 @@ def run(
     rollout, measured = config.rollout, config.evaluate
     sampling = Sampling(rollout.max_tokens, measured.temperature, measured.top_p, stop=tuple(rollout.stop))
     # What cannot work is said before a model is loaded.
-    named = make_strategies(strategy, sampling=sampling)
+    try:
+        named = make_strategies(strategy, sampling=sampling)
+    except UsageError as error:
+        if not str(error).endswith("needs head"):
+            raise
+        raise UsageError(f"{error}=FILE.safetensors; assay train-head {target} writes one") from None
     spending = [Budget.of(b) for b in budgets.split(",") if b.strip()]
     if not spending:
         raise UsageError("--budgets names no budget; write e.g. 1,4,16,64 for responses or 512t,2048t for tokens")

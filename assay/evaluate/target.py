@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -91,7 +92,8 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
         overrides: changes to the configuration, ``a.b.c=value`` each.
 
     Raises:
-        UsageError: it is none of these, or something in it does not fit.
+        UsageError: it is none of these, or something in it does not fit; a model that is not here and that the hub
+            does not have, or that cannot be asked for within a few seconds, is one.
     """
     from assay.config import load_config
 
@@ -114,6 +116,7 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
             )
         _check_neighbours(path, target)
         config = load_config({"model": {"source": target}}, overrides)
+    _check_hub(config.model.source)
     return Target(target, config, 0, _mark(Path(config.model.source).expanduser()))
 
 
@@ -138,6 +141,19 @@ def _check_neighbours(path: Path, target: str) -> None:
     known = [p.name for p in path.parent.iterdir() if any((p / n).is_file() for n in HELD)]
     if known:
         raise UsageError(f"no folder {target}{nearest(path.name, known)}")
+
+
+def _check_hub(source: str) -> None:
+    """Refuse a model that is neither here nor on the hub, and name what is here and called nearly so."""
+    from assay.policies.hub import names_hub, why_absent
+
+    if not names_hub(source) or (reason := why_absent(source)) is None:
+        return
+    path = Path(source)
+    places = [p for p in (path.parent, Path("runs")) if p.is_dir()]
+    here = {p.name: str(p) for place in places for p in place.iterdir() if any((p / name).is_file() for name in HELD)}
+    close = difflib.get_close_matches(path.name, here, n=1, cutoff=0.5)
+    raise UsageError(reason + (f"; did you mean {here[close[0]]!r}?" if close else ""))
 
 
 def endpoint(target: str) -> dict[str, Any]:

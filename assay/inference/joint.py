@@ -16,7 +16,7 @@ from assay.batch import Batch
 from assay.engines.base import Engine
 from assay.errors import UsageError
 from assay.inference.scorers import Score
-from assay.inference.value_head import states, width
+from assay.inference.value_head import check_width, read_head, states, width
 from assay.policies.base import Policy
 from assay.types import Ask, Episode, Group, Task
 
@@ -167,12 +167,7 @@ class JointHead(torch.nn.Module):
     @classmethod
     def load(cls, path: str | Path) -> JointHead:
         """Read what :meth:`save` wrote; raise UsageError where it is not there."""
-        from safetensors import safe_open
-
-        if not Path(path).is_file():
-            raise UsageError(f"no joint head in {path}: there is no such file")
-        with safe_open(path, framework="pt") as file:
-            meta, weights = file.metadata(), {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+        weights, meta = read_head(path, "joint")
         bins = Bins(int(meta["rewards"]), tuple(map(int, meta["edges"].split(","))))
         head = cls(weights["linear.weight"].shape[1], bins)
         head.load_state_dict(weights)
@@ -181,6 +176,7 @@ class JointHead(torch.nn.Module):
     @torch.no_grad()
     def tables(self, policy: Policy, episodes: Sequence[Episode]) -> list[Table]:
         """Return the table after the last token of each response or beginning; after the prompt, where it is empty."""
+        check_width(self.linear, policy)
         begun = [i for i, e in enumerate(episodes) if len(e.tokens)]
         rows: dict[int, Tensor] = {}
         for i, h in zip(begun, states(policy, [episodes[i] for i in begun]), strict=True):

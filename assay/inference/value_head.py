@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -62,6 +62,39 @@ def states(policy: Policy, episodes: Sequence[Episode], budget: int = 8192) -> l
     return out
 
 
+def read_head(path: str | Path, kind: Literal["joint", "value"]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the weights and the metadata in a head's file.
+
+    Raises:
+        UsageError: it is not there, cannot be read, or holds something else than a head of that kind.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise UsageError(f"no {kind} head in {path}: there is no such file; assay train-head writes one")
+    try:
+        with safe_open(path, framework="pt") as file:
+            meta = dict(file.metadata() or {})
+            weights = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UsageError(f"{path} cannot be read as a {kind} head: {' '.join(str(error).split())}") from error
+    found = "joint" if "edges" in meta else "value"
+    if set(weights) != {"linear.weight", "linear.bias"} or (found == "value" and weights["linear.bias"].shape != (1,)):
+        raise UsageError(f"{path} holds no head that assay train-head wrote")
+    if found != kind:
+        raise UsageError(f"{path} holds a {found} head, not the {kind} head that is read here")
+    return weights, meta
+
+
+def check_width(linear: torch.nn.Linear, policy: Policy) -> None:
+    """Raise UsageError for a head on states of another length than the policy's."""
+    if linear.in_features != width(policy):
+        raise UsageError(
+            f"this head reads states of {linear.in_features} numbers and the model's have {width(policy)}: it belongs "
+            "to another model; train one on this model with assay train-head"
+        )
+
+
 class ValueHead(torch.nn.Module):
     """V_t = sigmoid(w h_t + b), in (0, 1), of hidden states ``(..., D)``.
 
@@ -87,11 +120,7 @@ class ValueHead(torch.nn.Module):
     @classmethod
     def load(cls, path: str | Path) -> ValueHead:
         """Read what :meth:`save` wrote; raise UsageError where it is not there."""
-        from safetensors.torch import load_file
-
-        if not Path(path).is_file():
-            raise UsageError(f"no value head in {path}: there is no such file")
-        weights = load_file(path)
+        weights, _ = read_head(path, "value")
         head = cls(weights["linear.weight"].shape[1])
         head.load_state_dict(weights)
         return head
@@ -122,6 +151,7 @@ class ByValueHead:
         if policy is None:
             raise UsageError("scorer 'value' reads the policy itself, which this engine does not give")
         assert isinstance(self.head, ValueHead)
+        check_width(self.head.linear, policy)
         found = states(policy, [e for _, e in pairs])
         costs = [0 if self.policy is None else len(e.prompt) + len(e.tokens) for _, e in pairs]
         head = self.head.to(found[0].device) if found else self.head
