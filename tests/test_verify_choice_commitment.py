@@ -83,6 +83,35 @@ def test_the_last_commitment_counts_and_reasoning_around_it_does_not() -> None:
     assert passed("The answer is C.\n\nCopper only turns green. Zinc protects itself.") is True
 
 
+ADMITTED = [
+    ("答えはCです。", "いや、間違えました。", "正しくはDです。"),
+    ("正解はCです。", "すみません、勘違いでした。", "Dです。"),
+    ("答案是C。", "抱歉，我说错了。", "正确答案是D。"), ("정답은 C입니다.", " 제가 잘못 썼습니다.", " 정답은 D입니다."),
+    ("Die Antwort ist C.", " Ach, ich habe mich vertan.", " Richtig ist D."),
+    ("La réponse est C.", " Je corrige.", " C'est D."),
+    ("La respuesta es C.", " Me he equivocado.", " Es la D."), ("A resposta é C.", " Enganei-me.", " É a D."),
+    ("La risposta è C.", " Ho sbagliato.", " È la D."), ("Het antwoord is C.", " Ik vergis me.", " Het is D."),
+    ("Svaret är C.", " Jag hade fel.", " Rätt svar är D."), ("Svaret er C.", " Jeg tog fejl.", " Det er D."),
+    ("Vastaus on C.", " Erehdyin.", " Oikea on D."), ("Odpowiedź to C.", " Pomyliłam się.", " To jest D."),
+    ("Odpověď je C.", " Zmýlil jsem se.", " Je to D."), ("Відповідь C.", " Я помилилася.", " Правильно D."),
+    ("Ответ C.", " Я ошиблась.", " Верно D."), ("Отговорът е C.", " Сгреших.", " Верен е D."),
+    ("Răspunsul este C.", " M-am încurcat.", " Este D."), ("A válasz C.", " Tévedtem.", " A helyes D."),
+    ("Η απάντηση είναι C.", " Έκανα λάθος.", " Είναι D."), ("Cevap C.", " Yanıldım.", " Doğrusu D."),
+    ("الإجابة هي C.", " أخطأت.", " الصحيح D."), ("התשובה היא C.", " טעיתי.", " D."),
+    ("উত্তর C।", " আমি ভুল করেছি।", " সঠিক উত্তর D।"), ("Đáp án là C.", " Tôi nhầm rồi.", " Là D."),
+    ("Jawabannya C.", " Saya keliru.", " Jawabannya D."), ("The answer is C.", " I was mistaken.", " It is D."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stated", "admitted", "corrected"), ADMITTED)
+def test_an_admitted_mistake_takes_the_choice_back_in_every_language(
+    stated: str, admitted: str, corrected: str
+) -> None:
+    assert passed(stated) is True
+    assert passed(stated + admitted) is False
+    assert passed(stated + admitted + corrected) is False
+
+
 def test_a_box_counts_until_a_later_sentence_commits_to_another_option() -> None:
     assert passed("\\boxed{C}\nThe oxide flakes off.") is True
     assert passed("\\boxed{C}\nSo the answer is D.") is False

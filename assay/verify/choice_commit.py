@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from assay.verify.choice_admitted import ADMITTED
 from assay.verify.choice_lexicon import GRADER
 from assay.verify.choice_marks import NOUN
 from assay.verify.choice_prose import UNSTATED, Prose
@@ -93,7 +94,7 @@ def _prose(options: tuple[tuple[str, str], ...], question: str) -> Prose:
 
 
 def _undone(prose: Prose, sentence: str, label: str) -> bool:
-    if _BACK.fullmatch(sentence) or _DOUBTED.match(sentence):
+    if _BACK.fullmatch(sentence) or _DOUBTED.match(sentence) or ADMITTED.search(sentence):
         return True
     return prose.speaks_of(sentence, label) or prose.turns(sentence, label)
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assay.verify.math.dressing import undress
+from assay.verify.math.explained import FAILED, explained
 from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.foreign_doubt import retracted
 from assay.verify.math.sentence import readable
@@ -188,16 +189,10 @@ def announced(text: str) -> tuple[str, str] | None:
 
 
 _CHECK = re.compile(
-    r"(?:^|(?<=[.!。])\s{0,3}|\n)[*_(\s]{0,4}(?:quick |sanity |double[- ])?(?:check|verification|verify(?:ing)?|"
+    r"(?:^|(?<=[.!。])\s{0,3}|\n)[*_(\s]{0,4}(?:quick |sanity |double[- ]|to )?(?:check|verification|verify(?:ing)?|"
     r"proof|probe|vérification|"
     r"comprobación|verificación|verifica|verificação|проверка|検算|验算|檢驗|检验|controle|kontroll?|doğrulama|sprawdzenie)\b"
     r"[^.\n:：]{0,24}[:：—–]",
-    re.IGNORECASE,
-)
-_FAILED = re.compile(
-    r"≠|\\neq?\b|!=|[?？✗✘❌]|\b(?:not?|n't|never|wrong|incorrect|fail\w*|but|however|error|mistake|instead|oops|"
-    r"wait|so [a-z] =|"
-    r"nicht|falsch|aber|pas|faux|mais|pero|non|ma|не|но|неверно)\b|n't\b|不|错|ない",
     re.IGNORECASE,
 )
 
@@ -206,13 +201,20 @@ def _checked(text: str) -> int | None:
     """Where a check of the answer begins that ends the text and goes well, ``None`` if there is none."""
     start = max(len(text) - 1000, 0)
     match = next(_CHECK.finditer(text, start), None)
-    if match is None or not text[: match.start()].strip() or _FAILED.search(text, match.end()):
+    if match is None or not text[: match.start()].strip() or FAILED.search(text, match.end()):
         return None
     return match.start()
 
 
 def concluded(response: str, question: str, rules: Sequence[str], strict: bool) -> tuple[Final, str] | None:
     """The answer that the last sentence with any content announces, with the response that ends in it."""
+    if (told := explained(response.rstrip())) is not None:
+        kept, after = response[:told].rstrip(), response[told:]
+        above, _, last = kept.rpartition("\n")
+        if above and readable(above.rstrip().rpartition("\n")[2]):
+            return None  # a column of values
+        line = _SENTENCES.split(last.strip(" *_"))[-1].strip()
+        return Final(line, False, after=after, marker=False), kept
     kept, after = parted(response, question)
     if (check := _checked(kept)) is not None:
         kept, after = kept[:check].rstrip(), kept[check:] + after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from assay.verify.math.latex import plain
 from assay.verify.math.units import Unit, lookup, read_unit
@@ -34,6 +35,7 @@ class Context:
     unevaluated: an answer may be left as a product.
     text: the question in plain spelling, without blanks; ``question`` is it as it stands.
     converted: a quantity is to be converted to the unit asked for, so that no other unit will do.
+    given: number and unit of the quantity in a question that only asks for it in another unit; it is no answer.
     digits: significant digits a rounded answer needs.
     form: the form that the question asks for counts.
     """
@@ -57,6 +59,7 @@ class Context:
     text: str = ""
     question: str = field(default="", hash=False, compare=False)
     converted: bool = False
+    given: tuple[Fraction, Unit] | None = None
     digits: int = 6
     form: bool = True
 
@@ -77,6 +80,14 @@ _CONVERTED = re.compile(
     r"[A-Za-zµ]{1,14}(?: per [a-z]{1,10}|/[a-z]{1,4}| squared| cubed|\^?[23]|[²³])?)(?=[\s.?!,]*(?:$|\.\s))",
     re.I,
 )
+_CONTAINED = re.compile(
+    r"\b(?:how many\s(?P<many>[A-Za-z]{3,14})\s(?:(?:are|is|make(?: up)?|does|do)\s)?(?:there\s)?"
+    r"(?:in\s|equals?\s|make(?: up)?\s)?|what is\s)"
+    r"(?:an?\s|one\s|(?P<value>[0-9]+(?:\.[0-9]+)?)\s?)(?P<given>[A-Za-z]{1,14})(?:\s(?:equal|make|contain|have|last)|"
+    r"\s(?:in|into|to)\s(?P<unit>[A-Za-z]{2,14}))?[\s?.!]*$",
+    re.IGNORECASE,
+)
+"""A question that is nothing but a conversion: ``How many minutes are there in 2.5 hours?``"""
 _NEAREST = re.compile(r"nearest (?:cent|penny|pence|paisa)", re.I)
 _MONEY = ((("$", 1),), (("€", 1),), (("£", 1),), (("₹", 1),))
 _APPROXIMATE = re.compile(
@@ -170,11 +181,16 @@ def _context(question: str, digits: int, form: bool) -> Context:
         if unit is not None and unit.known and (match[0][:2].lower() != "in" or len(match[1]) > 2):
             asked = unit
     converted = False
+    given: tuple[Fraction, Unit] | None = None
     if any(map(low.__contains__, _CONVERTS)):
         for match in _CONVERTED.finditer(question):
             unit = read_unit(match[1]) or lookup(match[1])
             if unit is not None and unit.known and len(match[1]) > 1:
                 asked, converted = unit, True
+    if (within := _CONTAINED.search(question[-160:])) is not None:
+        unit, other = lookup(within["many"] or within["unit"] or ""), lookup(within["given"])
+        if unit is not None and other is not None and unit.dimension == other.dimension != () and unit != other:
+            asked, given = unit, (Fraction(within["value"] or 1), other)
     if asked is not None and asked.factor < 1 and asked.dimension in _MONEY and _NEAREST.search(question):
         asked = None  # "to the nearest cent" is a price in dollars
     options: dict[str, str] = {}
@@ -231,6 +247,7 @@ def _context(question: str, digits: int, form: bool) -> Context:
         plain(question).replace(" ", "") if len(question) < 4000 else "",
         question,
         converted,
+        given,
         digits,
         form,
     )

@@ -74,6 +74,10 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
     ours, theirs = read(reference), read(answer)
     if not ours or not theirs:
         return False
+    if ",0" in answer.replace(" ", "") or answer[:1] == "0":
+        theirs = _without_padding(reference, answer, theirs)
+    if "," in answer and _COMMA.fullmatch(answer.strip(" $.")) and _COMMA.fullmatch(reference.strip(" $.")):
+        ours, theirs = _decimals(ours, ctx), _decimals(theirs, ctx)
     mathematical = not isinstance(ours[0], Text)
     if isinstance(ours[0], Items) and _together(ours[0]) and _ALTERNATIVES.search(answer):
         return False  # "2 or 3" is no pair
@@ -107,6 +111,31 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
     if isinstance(ours[0], Sign) and _filled_in(ours[0].kind, answer, ctx):
         return True
     return _roman(reference, answer, ctx) or _option(reference, ours, theirs, ctx)
+
+
+_PADDED = re.compile(r"(?:^|,)[\s$]*0[0-9]+(?![0-9:.])")
+
+
+def _without_padding(reference: str, answer: str, readings: tuple[Value, ...]) -> tuple[Value, ...]:
+    """``3,05`` is a decimal and no list, unless the items of the reference begin with 0 too."""
+    if not _PADDED.search(answer) or _PADDED.search(reference):
+        return readings
+    return tuple(value for value in readings if not isinstance(value, Items)) or readings[-1:]
+
+
+_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+_DECIMALS = re.compile(
+    r"\bde[cz]im|komma(?:zahl|getal|tal)|\bvirgule|десятичн|десятков|小数|소수|dziesi[ęe]tn|desetin|ondal[ıi]k|"
+    r"thập phân",
+    re.IGNORECASE,
+)
+
+
+def _decimals(readings: tuple[Value, ...], ctx: Context) -> tuple[Value, ...]:
+    """The readings that are no lists, where the question speaks of decimals."""
+    if not _DECIMALS.search(ctx.question):
+        return readings
+    return tuple(value for value in readings if not isinstance(value, Items)) or readings
 
 
 _BASE_SUFFIX = re.compile(

@@ -136,6 +136,8 @@ def doubted(lead: str, said: str, reference: str) -> bool:
         return True
     clause = _PLAIN.sub(" ", f"{_CLAUSE.split(lead)[-1]} | {reasoned(said)}")
     found = _DOUBT.search(FORMULA.sub(" ", clause))
+    if found is not None and found.group() in "oO" and clause.partition("|")[0].strip(" \n*") in ("o", "O"):
+        return False  # "o resultado é 84", cut behind its article
     if found is None or found.group().casefold() in reference.casefold():
         return False
     return not (_OR.fullmatch(found.group()) and _SEVERAL.search(reference))

@@ -15,7 +15,8 @@ BREAK = re.compile(
     re.IGNORECASE,
 )
 _START = re.compile(
-    r"^\W*(?:(?:and|or|well|still|indeed|in fact|clearly|surely) )?(?:there(?:'s| is| are| was) (?:no(?!t a "
+    r"^\W*(?:(?:and|or|well|still|indeed|in fact|of course|\w{2,12}ly),? ){0,2}(?:"
+    r"there(?:'s| is| are| was) (?:no(?!t a "
     r"doubt)\b(?! (?:doubt|"
     r"other|need|more))|hardly|little|nothing)|(?:by|at|in|under|on|for) no\b|(?:in|on) (?:none|neither)|"
     r"never\b|none\b|nobody\b|no one\b|"
@@ -67,7 +68,7 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
-    r"\b(?:told|tells|says|said|claims?|claimed|heard|read|writes|wrote)(?: (?:me|us|you))?(?: that)?(?: "
+    r"\b(?:told|tells|says|said|claims?|claimed|heard|(?<!to )read|writes|wrote)(?: (?:me|us|you))?(?: that)?(?: "
     r"(?:it|the \w+) (?:is|was))?$",
     re.IGNORECASE,
 )
@@ -97,6 +98,8 @@ _ANNOUNCING = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2,}")
+_BLANKS = re.compile(r"[ \t]+(?=['’]t\b|[ \t])")
+"""Blanks too many where a sentence was cut and put together again."""
 
 
 def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable[[str], bool]) -> bool:
@@ -114,11 +117,12 @@ def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable
     if _ANNOUNCING.fullmatch(lead) and _WORD.search(said) is None:
         return False  # nothing is said that could deny
     before, behind = around(said, agrees)
-    start = f"{lead} {before}".strip()
+    named = said[len(before) : len(before) + 1].isalpha()  # "the line x = 3"
+    start = _BLANKS.sub("", f"{lead} {before}").strip()
     clause = BREAK.split(start)[-1].strip()
     if _OTHERS.search(clause.rstrip(" :$*\"'")) or _COUNTERFACTUAL.match(start):
         return True
-    if _NEIGHBOUR.search(clause) or (not marker and _LABEL.search(clause)):
+    if _NEIGHBOUR.search(clause) or (not marker and not named and _LABEL.search(clause)):
         return True
     if clause and _HARMLESS.search(clause) is None:
         if _START.match(clause) or _DENIES.search(clause) or _INVENTED.search(clause):

@@ -13,6 +13,7 @@ import unicodedata
 from assay.verify.math.counted_nouns import NOUNS
 
 _WORDS = """
+output* prints ostateczn*
 ans binary hexadecimal octal intercept übrig verbleiben verbleibt verbleibende шт vertex scheitel* gross subida
 rebaja aumento descuento reducción incremento
 impiegano sobran falta faltan целое целых действительн* primfaktor* مستطيل المستطيل محيط مساحة المحيط rechnen alles

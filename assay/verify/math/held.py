@@ -15,6 +15,7 @@ from assay.verify.math.final import Final
 from assay.verify.math.frames import strange
 from assay.verify.math.governed import negated, softened
 from assay.verify.math.mentioned import mentioned
+from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
 from assay.verify.math.stance import uncommitted
 
@@ -53,6 +54,8 @@ def _spoken_against(
         return "the answer is denied"
     if mentioned(final.lead, said, final.after, question, reference, agrees):
         return "the answer is mentioned, not given"
+    if multiplied(said, question, reference, agrees):
+        return "a word behind the answer makes another number of it"
     if softened(final.lead, said, question, reference, agrees):
         return "the answer is a guess"
     if not final.framed and strange(final.lead, final.text, question, reference, agrees):

@@ -78,8 +78,16 @@ _IS_WRONG = re.compile(
     r"misconception|blunder|myth|distractor)s?\b|\(\s?not\s?\))",
     re.IGNORECASE,
 )
-_PERHAPS = re.compile(r"\b(?:could|might|may)(?: \w+)? be\W*$", re.IGNORECASE)
-_OR_ELSE = re.compile(r"^[\s$)*\]},]*(?:or|and)\b,? (?:possibly|perhaps|maybe|even|else|just as well)\b", re.IGNORECASE)
+_PERHAPS = re.compile(
+    r"\b(?:could|might|may)(?: \w+){0,2} be(?: that)?(?:\W*$|(?: (?!the\b|an?\b)|\W)[^,;:]{0,80}=[\s$]*$)",
+    re.IGNORECASE,
+)
+_ONE_OF = re.compile(
+    r"\b(?:one|some|any|either|which) of (?:these|those|them|the (?:following|below|(?:\w+ )?(?:values|numbers|options|"
+    r"candidates|possibilities|choices|answers)))\b[^0-9]{0,40}[:,—–]|\bone of:",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SLOT = re.compile(
     r"\[\s?(?:insert|your|fill|put|enter|write|type)\b|\b(?:insert|fill in|put|type|"
     r"enter)\b[^.]{0,16}\b(?:answer|value) here\b|\byour (?:final )?answer(?: here| goes)\b|"
@@ -156,7 +164,7 @@ _TRIGGER = Caseless(
     r"misconcep|"
     r"pitfall|distractor|blunder|myth|incorrect|wrong|false|erroneous|invalid|faulty|flawed|bogus|according|"
     r"website|forum|"
-    r"blog|chatbot|horoscope|rumo|gossip|comment|different from|n't\b|\bnot\b|never|cannot|could|might|\bmay\b|"
+    r"blog|chatbot|horoscope|rumo|gossip|comment|different from|n't\b|\bnot\b|never|cannot|could|might|\bmay\b|one of|"
     r"\[|insert|"
     r"fill in|here\b|___|format|e\.g\.|this is|and no|but no|et non|und nein|y no\b|\be n[aã]?o\b|и нет|ولا|"
     r"和否|又不是|でもあり|"
@@ -200,7 +208,9 @@ def mentioned(lead: str, said: str, after: str, question: str, reference: str, a
         return True
     if _IS_WRONG.match(behind) or _TOLD.search(clause) or _BADLY.search(sentence) or _ASKED.match(sentence):
         return True
-    if _SOURCE.search(sentence) or _DENIED.search(clause) or (_PERHAPS.search(clause) and _OR_ELSE.match(behind)):
+    if _SOURCE.search(sentence) or _DENIED.search(clause) or _PERHAPS.search(clause):
+        return True
+    if _ONE_OF.search(start) and any(not agrees(value) for value in _NUMBER.findall(start)):
         return True
     if _CROSSED.search(behind) or ((before or behind) and _PROMISED.match(sentence)):
         return True

@@ -32,6 +32,8 @@ def same_scalar(ref: Scalar, ans: Scalar, ctx: Context) -> bool:
         return not (ref.unit or ans.unit) or ref.unit == ans.unit
     if ref.unit is None and ans.unit is None:
         return _numbers(ref, ans, ctx)
+    if ctx.given is not None and ans.unit is not None and _is_given(ans, ctx.given):
+        return False
     if ref.unit is not None and ans.unit is not None:
         return _two_units(ref, ref.unit, ans, ans.unit, ctx)
     if ref.unit is not None:
@@ -39,6 +41,12 @@ def same_scalar(ref: Scalar, ans: Scalar, ctx: Context) -> bool:
             return _numbers(ref, ans, ctx)
         return ref.unit.dimension == _DEGREE and mentions(ans.node, ("c", "pi")) and _radians(ref, ans, ctx)
     return _without_unit(ref, ans, ctx)
+
+
+def _is_given(ans: Scalar, given: tuple[Fraction, Unit]) -> bool:
+    """Say whether an answer is the question's own quantity in the question's own unit."""
+    assert ans.unit is not None
+    return (ans.node, ans.unit.dimension, ans.unit.factor) == (given[0], given[1].dimension, given[1].factor)
 
 
 def _without_unit(ref: Scalar, ans: Scalar, ctx: Context) -> bool:

@@ -69,7 +69,7 @@ def quantity(tokens: list[Token]) -> list[Scalar]:
             continue
         unit = _unit_of(tail)
         if unit is not None and unit.known:
-            tight = token.kind == "id" and not token.spaced
+            tight = token.kind == "id" and not token.spaced and token.text != "원"
             found.append(_with_unit(value, unit, tight))
             break
         if token.text == "%":

@@ -62,6 +62,8 @@ _DRESS = re.compile(r"\\(?:mathtt|texttt|mathbin|mathrel|mathord|mathpunct)\s?(?
 _NAMED = re.compile(
     r"(?:\\lim(?:_\s?\{[^{}]{1,40}\})?|lim|(?:the )?(?:limit|mean|average|sum|total)|[a-zA-Z]\(x\))\s?=\s?"
 )
+_PRODUCT = re.compile(r"(?:\\vec )?([a-zA-Z])\s?[·⋅•∙*×]\s?(?:\\vec )?([a-zA-Z])\s?=\s?")
+_MODULO = re.compile(r"(-?[0-9]{1,15})\s?\(?\s?(?:\\?p?mod(?:ulo)?)\s?([0-9]{1,15})\s?\)?")
 _COLLECTIVE = re.compile(
     r"(?:the )?(?:terms|values|numbers|elements|integers|divisors|first [a-z]{3,6} terms)(?: are)?:?\s(?=-?[0-9])"
 )
@@ -106,6 +108,10 @@ def _spellings(wanted: str, answer: str, said: str, context: Context) -> Iterato
         yield based
     if (named := _NAMED.match(said)) is not None and "=" not in wanted:
         yield said[named.end() :]
+    if (product := _PRODUCT.match(said)) is not None and "=" not in wanted and " product" in context.question:
+        yield said[product.end() :]
+    if "mod" in said and "remainder" in context.question and (rest := _remainder(said, context.question)) is not None:
+        yield rest
     if (several := _COLLECTIVE.match(said)) is not None:
         yield said[several.end() :]
     if (part := _AND_PART.fullmatch(said)) is not None:
@@ -123,6 +129,14 @@ def _spellings(wanted: str, answer: str, said: str, context: Context) -> Iterato
         yield said[: constant.start()]
     if wanted.endswith("C") and (constant := _CONST.search(said)) is not None:
         yield f"{said[: constant.start()]}+C"
+
+
+def _remainder(text: str, question: str) -> str | None:
+    """The remainder of ``2 (mod 7)`` where the question divides by 7."""
+    rest = _MODULO.fullmatch(text)
+    if rest is None or not 0 <= int(rest[1]) < int(rest[2]):
+        return None
+    return rest[1] if re.search(rf"(?<![0-9.]){rest[2]}(?![0-9])", question) else None
 
 
 def _price(text: str) -> tuple[Fraction, Dimension, frozenset[str]] | None:

@@ -45,6 +45,16 @@ _AGAINST = re.compile(
     r"si|wenn|falls|если|oder|ou|или)\b|n['’]t\b|[?？]|不|错|如果|或",
     re.IGNORECASE,
 )
+_BECAUSE = re.compile(
+    r"(?:(?:so|thus|hence|therefore),? )?(?:(?:it|that|this|the answer)(?:'s| is) )?"
+    r"(?P<head>\$[^$]{1,80}\$|[^,;:.!?]{1,60}|-?[0-9][0-9.,/]*[0-9]),? (?:because|since)\s(?P<reason>.{3,300})",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_REASON = re.compile(
+    r"\b(?:if|unless|maybe|perhaps|guess\w*|think|thought|says?|said|told|claim\w*|heard|key|grader|reference|would|could|"
+    r"might|may|wrong|incorrect|but|however|or|i|my|so|actually|wait)\b|[?!]",
+    re.IGNORECASE,
+)
 _NEXT_DAY = re.compile(r"(?<=[0-9mM.])\s(?:on )?(?:the )?(?:next|following) (?:day|morning)\W*$", re.IGNORECASE)
 _WORD = re.compile(r"(?<!\\)(?<![^\W\d_])[^\W\d_]{2}")
 
@@ -56,6 +66,11 @@ def remainders(text: str, question: str) -> Iterator[tuple[str, str, str]]:
     if "\\" in text:
         text = _TEXT.sub(r"\1", text)
     text = _BOLD.sub("", text).strip()
+    because = "because" in text or "since" in text
+    if because and (given := _BECAUSE.fullmatch(text)) is not None and not _NO_REASON.search(given["reason"]):
+        head = given["head"].strip(" *")
+        if head and (readings := read(head)) and not isinstance(readings[0], Text):
+            yield text[: given.start("head")], head, text[given.end("head") :]
     tried: set[str] = {text}
     known = "" if _COMPARED.search(question) else question[-2000:]
     for sentence in _sentences(text):

@@ -39,6 +39,7 @@ _IS = r"\s?(?:=|:|is|are|equals?|vale|ist|est|è|é|es|равен|равно|р�
 _AGAINST = re.compile(
     r"\b(?:not|never|or|maybe|perhaps|wrong|incorrect|if|either|neither)\b|n't\b|[?？≠]", re.IGNORECASE
 )
+_BULLET = re.compile(r"^[ \t]*[-•–*][ \t]+(?=[*_(]*[^\W\d_])", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _TAIL = re.compile(r"[\s.;,*_|}\]\"']*(?:\b(?:and|und|et|y|e|while|whereas|but|и|then)\b)?[\s.;,:*_|{\[\"'(]*$")
 
@@ -58,7 +59,7 @@ def same_several(reference: str, answer: str, question: str, agrees: Callable[[s
         return False
     if not _NUMBER.search(answer):
         answer = in_digits(answer)
-    answer = _without_accents(plain(answer))
+    answer = _without_accents(plain(_BULLET.sub("", answer)))
     if _AGAINST.search(answer) or hedged(answer) or unsure(answer):
         return False
     if (divided := _QUOTIENT.search(answer)) is not None and _is_division(wanted):

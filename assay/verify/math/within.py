@@ -47,6 +47,12 @@ _ASIDE = re.compile(r"\s\((?:[^\W\d_]{2,20}[ ,]{1,2}){1,12}[^\W\d_]{2,20}\)[\s.*
 _SUM = re.compile(r"[0-9)}!]\s*[-+±]")
 
 
+_FORMULA = re.compile(r"\$[^$=]{1,200}\$(?=\s(?:is|are|equals)\s[a-z])")
+"""A formula whose value a sentence says in words."""
+_GIVEN = re.compile(r"\s(?:in|for|per) (?:an?|one|[0-9]+(?:\.[0-9]+)?)\s?[A-Za-z]{1,14}(?=[\s.!*]*$)")
+"""A quantity of the question at the end of a sentence."""
+
+
 def pending(text: str, context: Context) -> bool:
     """Say whether a text is arithmetic still to be done, which states no result where a value is asked for."""
     if context.unevaluated and not _SUM.search(text):
@@ -63,19 +69,23 @@ def _value(reference: str, several: bool, final: Final, context: Context) -> boo
     if final.marker and (aside := _ASIDE.search(text)) is not None and not hedged(aside.group()):
         stated = text[: aside.start()]
         return matches(reference, stated, context) or _value(reference, several, replace(final, text=stated), context)
+    if context.given is not None and (told := _GIVEN.sub("", text)) != text and told.strip():
+        # "There are one hundred fifty minutes in 2.5 hours."
+        return _value(reference, several, replace(final, text=told), context)
     if readable(text):
         if final.marker or pending(text, context) or (hedged(text) and not several):
             return False
         return matches(reference, text, context)
-    if len(text) <= 400 and not any(map(str.isdigit, text)) and _COUNTED.search(text) is not None:
-        written = in_digits(text)
+    spoken = _FORMULA.sub(" ", text) if "$" in text and _COUNTED.search(text) is not None else text
+    if len(text) <= 400 and not any(map(str.isdigit, spoken)) and _COUNTED.search(spoken) is not None:
+        written = in_digits(spoken)
         if len(re.findall("[0-9]+", written)) == 1:
             return _value(reference, several, replace(final, text=written), context)
     if len(text) <= 200 and not any(map(str.isdigit, text)) and (digits := number_in_digits(text)) is not None:
         return _value(reference, several, replace(final, text=digits), context)
     if hedged(text) and not several:
-        # Doubts in front of "... = 12 eggs" are not about the 12.
-        result = None if final.marker else last_result(text)
+        # Doubts in an earlier clause than "... = 12 eggs" are not about the 12.
+        result = None if final.marker or _hedges_result(text) else last_result(text)
         return None if result is None else matches(reference, result, context)
     if _WORD.search(text) is None:
         # A formula that cannot be read is no sentence around one.
@@ -94,6 +104,20 @@ def _value(reference: str, several: bool, final: Final, context: Context) -> boo
     return None
 
 
+_BREAK = re.compile(r"[,;:.!?]\s|\n|\s[–—-]\s")
+
+
+def _hedges_result(text: str) -> bool:
+    """Say whether the clause with the last equals sign is hedged in words: ``Definitely not $x = 3$``."""
+    clause = _BREAK.split(text.rpartition("=")[0])[-1]
+    return _STANCE.search(clause) is not None
+
+
+_STANCE = re.compile(
+    r"\b(?:not|never|neither|nor|n't|might|may|could|maybe|perhaps|possibly|hardly|no way|by no means|anything but)\b|"
+    r"n['’]t\b",
+    re.IGNORECASE,
+)
 _IS = re.compile(r"\b(?:is|are|es|est|ist|answer:)\s+[*$\"']*([^\W\d_]+)[*$\"']*\W*$", re.IGNORECASE)
 _JUDGING = re.compile(r"\b(?:verdict|equivalent|judge|grade|reference|ground truth|score)\b", re.IGNORECASE)
 
