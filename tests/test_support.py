@@ -161,3 +161,14 @@ def test_intervals_of_the_rates_hold_the_truth() -> None:
             held[name] += interval.low <= getattr(true, name) <= interval.high
     # Nominally 190 or more; fewer than 180 has a probability below 0.003.
     assert min(held.values()) >= 180, held
+
+
+def test_problems_without_anything_in_reach_do_not_narrow_the_rates() -> None:
+    rng = np.random.default_rng(3)
+    before, after = rng.random((2, 40)) < 0.5
+    clusters = np.repeat(np.arange(10), 4)
+    alone = support_intervals(before, after, clusters.tolist())
+    nothing = np.zeros(80, dtype=bool)
+    more = np.concatenate([clusters, np.repeat(np.arange(10, 30), 4)])
+    beside = support_intervals(np.r_[before, nothing], np.r_[after, nothing], more.tolist())
+    assert (beside.retention, beside.discovery, beside.change) == (alone.retention, alone.discovery, alone.change)

@@ -61,6 +61,10 @@ def anytime_accuracy(at: Sequence[float], prior: Sequence[float]) -> float:
 
 
 TEXTS = {"end": "0", "forced": "0", "header": "", "stop": False, "judged": "response", "summary_tokens": 1}
+ARMS = {
+    "last": {"name": "S002", "rollout": {**TEXTS, "budgets": (1.0,), "summaries": 8}},
+    "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
+}
 
 claims(
     Claim(
@@ -68,10 +72,7 @@ claims(
         text="At equal numbers of thoughts and answers, rewards at several budgets give better answers to thoughts cut "
         "anywhere than rewards at the last budget alone.",
         setting="anytime",
-        arms={
-            "last": {"name": "S002", "rollout": {**TEXTS, "budgets": (1.0,), "summaries": 8}},
-            "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
-        },
+        arms=ARMS,
         better="brpo",
         baseline="last",
         measure="anytime",
@@ -84,10 +85,7 @@ claims(
         "the point early: cut anywhere, they answer better than after rewards at the last budget "
         "alone.",
         setting="anytime",
-        arms={
-            "last": {"name": "S002", "rollout": {**TEXTS, "budgets": (1.0,), "summaries": 8}},
-            "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
-        },
+        arms=ARMS,
         better="brpo",
         baseline="last",
         measure="anytime",
