@@ -151,7 +151,11 @@ def test_an_evaluation_of_the_endpoint_equals_one_of_the_model(url: str, capfd: 
     local, remote = results("nano", *SHAPE), results(f"openai:nano@{url}")
     # The protocol does not tell the entropy of what tokens are drawn from.
     assert local["metrics"].pop("tokens")["group"] == "entropy"
-    assert remote["metrics"] == local["metrics"]
+    # Requests are batched as they come, and a matrix product's last digits depend on the size of its batch.
+    assert remote["metrics"].keys() == local["metrics"].keys()
+    for name, metric in local["metrics"].items():
+        assert remote["metrics"][name].pop("group") == metric.pop("group")
+        assert remote["metrics"][name] == pytest.approx(metric, rel=1e-5, abs=1e-8), name
 
 
 def test_a_model_that_is_not_served(url: str) -> None:
