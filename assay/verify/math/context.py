@@ -187,14 +187,14 @@ def _context(question: str, digits: int, form: bool) -> Context:
             unit = read_unit(match[1]) or lookup(match[1])
             if unit is not None and unit.known and len(match[1]) > 1:
                 asked, converted = unit, True
-    if (within := _CONTAINED.search(question[-160:])) is not None:
+    if ("many" in low or "what" in low) and (within := _CONTAINED.search(question[-160:])) is not None:
         unit, other = lookup(within["many"] or within["unit"] or ""), lookup(within["given"])
         if unit is not None and other is not None and unit.dimension == other.dimension != () and unit != other:
             asked, given = unit, (Fraction(within["value"] or 1), other)
     if asked is not None and asked.factor < 1 and asked.dimension in _MONEY and _NEAREST.search(question):
         asked = None  # "to the nearest cent" is a price in dollars
     options: dict[str, str] = {}
-    if re.search(r"\(?A[).:]", question):
+    if "A." in question or "A)" in question or "A:" in question:
         for match in _OPTION.finditer(question):
             options.setdefault(match[1], match[2].strip())
         if list(options) != [chr(ord("A") + k) for k in range(len(options))] or len(options) < 2:

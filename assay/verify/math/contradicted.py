@@ -166,7 +166,7 @@ _DIRECTION = Caseless("|".join(side.pattern for pair in _OPPOSITES for side in p
 def other_direction(question: str, reference: str, said: str) -> bool:
     """Say whether the sentence with the answer speaks of the opposite of what the question asks for."""
     said = _CONTRAST.sub("", said)
-    if not re.search(r"[A-Za-z]{2}", said) or len(said) > 300:
+    if len(said) > 300 or not _TWO_LETTERS.search(said):
         return False
     if _DIRECTION.search(said) is None:
         return False
@@ -213,6 +213,10 @@ def _swapped(question: str, said: str) -> bool:
     )
 
 
+_TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
+_SPOKEN = re.compile(r"(?<!\\)\b[A-Za-z]{3}")
+
+
 def contradicted(
     question: str, reference: str, lead: str, text: str, after: str, agrees: Callable[[str], bool]
 ) -> str | None:
@@ -232,7 +236,7 @@ def contradicted(
             return "the unit beside the answer contradicts it"
     if other_marks(reference, text):
         return "minutes and seconds are mixed up"
-    before, behind = around(text, agrees) if re.search(r"(?<!\\)\b[A-Za-z]{3}", text) else ("", "")
+    before, behind = around(text, agrees) if _SPOKEN.search(text) else ("", "")
     line = "" if after.lstrip(" $.*").startswith("[asy]") else after.partition("\n")[0]
     if before or behind:
         near = f"{BREAK.split(before)[-1]} @ {BREAK.split(behind)[0]}"

@@ -104,7 +104,8 @@ def undress(response: str) -> str:
         text = _EMPHASISED.sub(r"\1", text)
     if named and "=" in text:
         text = _EQUALS.sub(r"\1:", text)
-    text = _ANNOUNCED.sub(r"\1Answer:", text)
+    if "ns" in text or "NS" in text:
+        text = _ANNOUNCED.sub(r"\1Answer:", text)
     if named and ("**" in text or "__" in text):
         text = _RESULT.sub(lambda m: "Answer: " + _bullet(text, m[1] or ""), text)
     if "#" in text:

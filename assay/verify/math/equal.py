@@ -210,8 +210,12 @@ def _filled_in(kind: str, answer: str, ctx: Context) -> bool:
     )
 
 
+_LOOSE_BLANK = re.compile(r"(?<![0-9]) | (?![0-9])")
+
+
 def _as_written(text: str) -> str:
-    return re.sub(r"(?<![0-9]) | (?![0-9])", "", plain(text)).rstrip(".")
+    said = plain(text)
+    return (_LOOSE_BLANK.sub("", said) if " " in said else said).rstrip(".")
 
 
 def _roman(reference: str, answer: str, ctx: Context) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from assay.verify.math.context import Context
 from assay.verify.math.contradicted import contradicted
 from assay.verify.math.demanded import transforms, undemanded
+from assay.verify.math.english import unfamiliar
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final
 from assay.verify.math.frames import strange
@@ -17,13 +18,20 @@ from assay.verify.math.governed import negated, softened
 from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
+from assay.verify.math.overtaken import overtaken
 from assay.verify.math.stance import uncommitted
 
 
 def refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
     """Say why an answer of the right value is none all the same, ``None`` if it is one."""
     # The same few texts are asked about again and again, the answer itself most of all; it was found to be right.
-    agrees = functools.cache(functools.partial(_agrees, reference, context, final.text))
+    asked: dict[str, bool] = {}
+
+    def agrees(text: str) -> bool:
+        if (known := asked.get(text)) is None:
+            known = asked[text] = _agrees(reference, context, final.text, text)
+        return known
+
     if (reason := uncommitted(final, reference, agrees)) is not None:
         return reason
     if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
@@ -60,6 +68,10 @@ def _spoken_against(
         return "the answer is a guess"
     if not final.framed and strange(final.lead, final.text, question, reference, agrees):
         return "words around the answer are not known to be harmless"
+    if not final.marker and overtaken(said, reference, agrees):
+        return "it goes on to another answer"
+    if not final.marker and (word := unfamiliar(final.lead, final.text, line, question, reference)) is not None:
+        return f"{word!r} beside the answer is not known to be harmless"
     if "\n" in final.text and agrees(final.text):
         return None  # several answers, each on a line of its own
     if offered(response, said, final.after, reference, agrees):

@@ -116,12 +116,13 @@ def _spellings(wanted: str, answer: str, said: str, context: Context) -> Iterato
         yield said[several.end() :]
     if (part := _AND_PART.fullmatch(said)) is not None:
         yield f"{part[1]} 1/{_PARTS[part[2]]}"
-    asked = re.split(r"(?<=[.!?])\s+", context.question.strip())[-1]
-    if (share := _PER.fullmatch(said)) is not None and re.search(rf"\b(?:each|every|per) {share[2]}\b", asked):
+    if (share := _PER.fullmatch(said)) is not None and re.search(
+        rf"\b(?:each|every|per) {share[2]}\b", _last_sentence(context.question)
+    ):
         yield share[1]
     if (equation := _ROMAN.fullmatch(said)) is not None and roman(equation[2]) == int(equation[1]):
         yield equation[2] if roman(wanted) is not None else equation[1]
-    if (first := _SUPERLATIVE.fullmatch(said)) is not None and f"the {first[2]}" in asked:
+    if (first := _SUPERLATIVE.fullmatch(said)) is not None and f"the {first[2]}" in _last_sentence(context.question):
         yield first[1]
     if said in ("T", "F") and re.search(r"true or false", context.question, re.IGNORECASE):
         yield "true" if said == "T" else "false"
@@ -129,6 +130,10 @@ def _spellings(wanted: str, answer: str, said: str, context: Context) -> Iterato
         yield said[: constant.start()]
     if wanted.endswith("C") and (constant := _CONST.search(said)) is not None:
         yield f"{said[: constant.start()]}+C"
+
+
+def _last_sentence(question: str) -> str:
+    return re.split(r"(?<=[.!?])\s+", question.strip())[-1]
 
 
 def _remainder(text: str, question: str) -> str | None:

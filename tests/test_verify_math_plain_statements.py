@@ -1,0 +1,98 @@
+"""An unmarked answer counts in a plain statement alone: of known words, and not on the way to another value."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.types import Task
+from assay.verify.math import Math
+from assay.verify.math.english import plain_words
+
+JUDGE = Math()
+
+
+def passes(question: str, reference: str, response: str) -> bool | None:
+    return JUDGE(Task("row", question, reference=reference, kind="math"), response).passed
+
+
+VALUES = [
+    ("Solve 4x + 1 = 25.", "6", "x = 6"),
+    ("How many chairs are there in 3 rows of 7?", "21", "21 chairs"),
+    ("What is the area of a disc of radius 4?", r"16\pi", "$16\\pi$"),
+]
+
+
+@pytest.mark.parametrize(("question", "reference", "value"), VALUES)
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "After a few steps I can rule out {}.",
+        "You'd be mistaken to write {}.",
+        "One would be misguided to settle on {}.",
+        "The total is unequal to {}.",
+        "It would be foolish to reply {}.",
+        "Any sensible solver dismisses {}.",
+        "I shudder at {}.",
+        "Nobody sane would defend {}.",
+    ],
+)
+def test_a_word_that_nobody_knows_from_plain_solutions_holds_an_answer_back(
+    question: str, reference: str, value: str, frame: str
+) -> None:
+    assert passes(question, reference, frame.format(value)) is False
+
+
+@pytest.mark.parametrize(("question", "reference", "value"), VALUES)
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "So we get {}.",
+        "Adding the parts gives {}.",
+        "To summarise, after simplifying we are left with {}.",
+        "Putting the numbers into the formula yields {}.",
+    ],
+)
+def test_plain_statements_stand(question: str, reference: str, value: str, frame: str) -> None:
+    assert passes(question, reference, frame.format(value)) is True
+
+
+def test_names_words_of_the_question_and_units_are_known() -> None:
+    question = "Oyelaran plants 3 zinnias in each of 5 troughs. How many zinnias are in the troughs?"
+    assert passes(question, "15", "In the end Oyelaran has 15 zinnias in his troughs.") is True
+    assert passes("How fast is it?", "5 m/s", "It moves at 5 metres per second.") is True
+    assert passes("Is it true that 2 is odd?", "False", "That claim is false.") is True
+
+
+def test_a_marked_answer_is_not_asked_for_its_words() -> None:
+    assert passes("Solve 4x + 1 = 25.", "6", r"The hobgoblin of algebra bows to \boxed{6}.") is True
+
+
+def test_the_words_are_those_of_statements() -> None:
+    words = plain_words()
+    assert {"total", "triangle", "subtracting", "dollars"} <= words
+    assert not words & {"wrong", "mistaken", "maybe", "guess", "never", "false", "perhaps", "allegedly", "unlikely"}
+
+
+@given(st.integers(2, 400), st.integers(2, 400))
+def test_a_statement_that_goes_on_to_another_value_ends_there(right: int, other: int) -> None:
+    question = "How many tiles are needed?"
+    for response in (
+        f"10 · 7 = {right}; adding the border gives {other}, which I take as final.",
+        f"The floor takes {right}, but some break on the way, so {other} tiles.",
+        f"It is {right} tiles; wait, I must count both rooms, thus {other} tiles.",
+    ):
+        assert passes(question, str(right), response) is (right == other), response
+
+
+@pytest.mark.parametrize(
+    "response",
+    ["There are 8, so 8 tiles are needed.", "It takes 8 tiles, since 3 + 5 gives 8.", "8 tiles, as 64 / 8 = 8."],
+)
+def test_a_reason_behind_the_value_is_no_other_value(response: str) -> None:
+    assert passes("How many tiles are needed?", "8", response) is True
+
+
+def test_the_same_length_in_another_unit_is_no_other_value() -> None:
+    assert passes("How long does it take?", "5 hours", "It takes 5 hours, so 300 minutes.") is True
