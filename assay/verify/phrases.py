@@ -6,8 +6,10 @@ import re
 
 from assay.verify.spans import Span
 
+# The look behind comes after the word, so that ``re`` can skip to where the word stands.
 _ENGLISH = (
-    r"\banswers?(?:[ \t]{1,4}(?:is|are|was|equals))?(?:[*_]{0,3}[ \t]{0,4}[:：]|(?<=is|re)\b|(?<=was)\b|(?<=equals)\b)"
+    r"answer(?<!\wanswer)s?(?:[ \t]{1,4}(?:is|are|was|equals))?"
+    r"(?:[*_]{0,3}[ \t]{0,4}[:：]|(?<=is|re)\b|(?<=was)\b|(?<=equals)\b)"
 )
 _ENGLISH_RESULT = (
     r"\bfinal (?:result|value)\s?(?:is\b|:)",
@@ -39,7 +41,8 @@ _OPENERS = (
     r"(?:الجواب|الإجابة|النتيجة|الناتج|الحل)(?: النهائية?| الصحيحة?)?\s?(?:هو|هي|[:：])|उत्तर\s?[:：]|उत्तर(?=\s)|"
     r"परिणाम\s?[:：]|คำตอบ(?:สุดท้าย)?\s?(?:คือ|[:：])",
 )
-_LOW_PHRASE = re.compile("|".join((_ENGLISH, *_ENGLISH_RESULT)))  # of a text in lower case: much faster
+_LOW_ANSWER = re.compile(_ENGLISH)  # of a text in lower case: much faster
+_LOW_PHRASE = re.compile("|".join((_ENGLISH, *_ENGLISH_RESULT)))
 _PHRASE = re.compile(_LOW_PHRASE.pattern, re.IGNORECASE)
 _PHRASE_ANY = re.compile("|".join((_ENGLISH, *_ENGLISH_RESULT, *_OPENERS)), re.IGNORECASE)
 # Some part of every opener above: where none of them occurs, none has to be looked for. Underscores are blanks.
@@ -134,8 +137,11 @@ def phrases(text: str) -> list[Span]:
         return []
     if foreign:
         matches = _PHRASE_ANY.finditer(text)
+    elif ascii_only:
+        alone = "result" not in low and "final value" not in low and "conclusion" not in low
+        matches = (_LOW_ANSWER if alone else _LOW_PHRASE).finditer(low)
     else:
-        matches = _LOW_PHRASE.finditer(low) if ascii_only else _PHRASE.finditer(text)
+        matches = _PHRASE.finditer(text)
     found: list[Span] = []
     done = 0
     for match in matches:

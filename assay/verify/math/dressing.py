@@ -48,6 +48,8 @@ _EMPHASISED = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|sc)?|mathbf|emph)\s?\{\s?((?:the )?(?:final )?(?:answer|result)\s?(?:is)?\s?:?)\s?\}",
     re.IGNORECASE,
 )
+_TAIL = 90
+"""Characters at the end of a text within which :data:`_EQUALS` matches."""
 _EQUALS = re.compile(r"\b((?:final )?answer)[*_]{0,3}[ \t]?=(?!=)(?=[^=\n]{1,60}\s*\Z)", re.IGNORECASE)
 _RESULT = re.compile(
     r"^(?:\*\*|__)(?:the )?(?:final )?(?:answer|result)[:.]?(?:\*\*|"
@@ -59,6 +61,9 @@ _PICTURES = re.compile(
     r"\U0001f680-\U0001f6aa\U0001f6ac-\U0001faff\ufe0f]"
 )
 """Tombstones and friendly pictures; crosses and signs of refusal are none."""
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
+_QUOTES = re.compile(r"\n\s{0,4}>")
+_ABBREVIATED = ("ns.", "ns:", "NS.", "NS:")
 _LEADING = re.compile(r"^[ \t]*(?:[➡👉🎯✅☑✔🏁🔹▶►→⇒⟹∴]\ufe0f?[ \t]*)+(?=\S)", re.MULTILINE)
 _PRICE_END = re.compile(r"(?<=[0-9])(?:/|\.)[-–](?=\s|$)")
 _FENCE = re.compile(r"\s*```\s*$")
@@ -93,18 +98,18 @@ def undress(response: str) -> str:
     if "|" in text:
         text = _table_end(_ROW.sub(r"Final answer: \1", text))
     if not text.isascii():
-        text = _LEADING.sub("", text.translate(_digits()))
+        text = _LEADING.sub("", text.translate(_digits()) if _OTHER_DIGIT.search(text) else text)
     text = _without_end(text)
-    if ">" in text:
+    if ">" in text and (text[0] == ">" or _QUOTES.search(text)):
         text = _QUOTED.sub(lambda m: m[1] or "", text)
     named = "nswer" in text or "NSWER" in text or "esult" in text or "RESULT" in text
     if named and "[" in text:
         text = _BRACKETED.sub(r"\1", text)
     if named and ("\\text" in text or "\\math" in text or "\\emph" in text):
         text = _EMPHASISED.sub(r"\1", text)
-    if named and "=" in text:
+    if named and "=" in text[-_TAIL:]:
         text = _EQUALS.sub(r"\1:", text)
-    if "ns" in text or "NS" in text:
+    if "—" in text or "–" in text or any(map(text.__contains__, _ABBREVIATED)):
         text = _ANNOUNCED.sub(r"\1Answer:", text)
     if named and ("**" in text or "__" in text):
         text = _RESULT.sub(lambda m: "Answer: " + _bullet(text, m[1] or ""), text)
