@@ -96,3 +96,36 @@ def test_a_reason_behind_the_value_is_no_other_value(response: str) -> None:
 
 def test_the_same_length_in_another_unit_is_no_other_value() -> None:
     assert passes("How long does it take?", "5 hours", "It takes 5 hours, so 300 minutes.") is True
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "response"),
+    [
+        ("Solve 3^(x - 2) = 81.", "6", "81 = 3^4, so x - 2 = 4 and x = 6."),
+        ("How many coaches are needed?", "4", "170/48 = 3.54, so the school needs 4 coaches."),
+        ("Factor x^2 + x - 12.", "(x + 4)(x - 3)", "Checking the steps once more confirms (x - 3)(x + 4)."),
+        ("Solve the system.", "(2, 9)", "That gives (2, 9) in the end."),
+        ("What is 4% as a fraction?", "1/25", "In short, 1/25."),
+        ("What is 19 + 24?", "43", "To add 19 and 24, take 20 + 24 = 44 and subtract 1, which leaves 43."),
+    ],
+)
+def test_a_plain_statement_states_the_value_at_its_end(question: str, reference: str, response: str) -> None:
+    assert passes(question, reference, response) is True
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The tank holds half of 24.",
+        "We have 30 minus 24.",
+        "It costs 3 dollars and 24 cents.",
+        "If all were full, the total would be 24.",
+        "The total is about 24 but we need 26.",
+        "Is the total 24?",
+        "We get 2 24.",
+        "We have 12 + 24.",
+        "The remainder is not 24.",
+    ],
+)
+def test_a_value_at_the_end_that_is_not_stated_is_none(response: str) -> None:
+    assert passes("How much is it?", "24", response) is False

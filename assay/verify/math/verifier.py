@@ -27,6 +27,7 @@ from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.held import refused
 from assay.verify.math.latex import plain
 from assay.verify.math.pieces import pieces, same_pieces, spoken_pieces
+from assay.verify.math.plainly import plainly
 from assay.verify.math.prefaces import stated
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.remainders import remainders
@@ -209,6 +210,9 @@ def _further(final: Final, response: str, question: str, accepted: tuple[str, ..
         for several in range(2, min(len(lines), 8) + 1):
             yield replace(final, text="\n".join(lines[-several:]), framed=True)
     yield from _prefaced(final, response, question, accepted)
+    if not final.marker:
+        for before, text in plainly(f"{final.lead} {final.text}".strip(), question):
+            yield replace(final, text=text, framed=True, lead=before)
     wanted = any(any(map(str.isdigit, reference)) for reference in accepted)
     for before, text, behind in remainders(final.text, question):
         said = in_digits(text) if wanted and not any(map(str.isdigit, text)) else text
