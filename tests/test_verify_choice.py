@@ -169,3 +169,9 @@ def test_a_surname_or_a_number_in_words_is_its_option():
     assert judge("C", "seven", ["5", "6", "7"]).passed is True
     assert judge("A", "0.9", ["9", "90"]).passed is False
     assert judge("B", "Guess 1: A\nGuess 2: B").passed is False
+
+
+def test_a_sign_of_negation_before_a_label_chooses_nothing():
+    for response in ("~B", "¬ B", "≠ B", "$\\neg B$", "!B", "\\boxed{\\neq B}"):
+        assert judge("B", response).passed is False
+    assert judge("B", "$B$").passed is True

@@ -23,6 +23,8 @@ from assay.verify.math.offered import left_open
 from assay.verify.math.unmarked import FENCE, declined, guesses
 from assay.verify.math.verifier import Math
 
+_STRUCK = re.compile(r"[\s*_$(\[{]*(?:[~¬≠!]|\\(?:neg?|neq|lnot|sim|not)(?![A-Za-z]))\s?[({]?[A-Z]\b")
+"""A sign of negation in front of a label."""
 MAX_CHARS = 4000
 """Characters at the end of an answer that are read."""
 
@@ -84,6 +86,8 @@ class Choice:
             response, answer = self._concluded(response, task.question)
         if answer is None or not answer.strip():
             return Verdict.wrong("no final answer found")
+        if _STRUCK.match(answer):
+            return Verdict.wrong("only says what it is not")
         marked = extract(response, self.rules, "none") is not None
         verdicts = None if several or marked else choice_spoken.judged(response, labelled)
         if not several and not marked and verdicts is None and choice_text.listing(response, labelled):

@@ -60,7 +60,12 @@ INSIDE = Caseless(
     r"same as the (?:key|reference|ground)|answer key|e\.g\.|for example|for instance|such as|if the (?:key|"
     r"reference|grader)|"
     r"something|or so|unless|opposite|exclude|no wait|make that|scratch that|or rather|corrected|fixed|"
-    r"expected)\b|[\"”’»“]\s*[,;—–-]?\s*(?:\w+\s){0,3}?(?:said|says|wrote|writes|"
+    r"expected|in geen geval|geenszins|(?:auf|in) keine[nm] fall|keineswegs|en ning[uú]n caso|de ning(?:ún modo|"
+    r"una manera)|"
+    r"em nenhum caso|de (?:jeito nenhum|modo algum|forma alguma)|en aucun cas|aucunement|in nessun caso|nessun modo|"
+    r"ни в коем случае|ни в каком случае|в жодному разі|w żadnym (?:razie|wypadku)|v žádném případě|i intet tilfælde|"
+    r"under inga omständigheter|på intet sätt|ikke under noen|semmi esetre|în niciun caz|hiçbir şekilde|asla)\b|"
+    r"[\"”’»“]\s*[,;—–-]?\s*(?:\w+\s){0,3}?(?:said|says|wrote|writes|"
     r"claim(?:s|ed)|shout(?:s|ed)|answer(?:s|ed)|repl(?:ies|ied)|told|heard|reads?)\b|±\s?(?:something|some|a|"
     r"\?)|[❌✗✘🚫⛔👎❎☒¬]|->"
 )
@@ -76,7 +81,10 @@ def led_against(lead: str) -> bool:
 
 _IT = (
     r"(?:this|that|it|(?:the|this|that|my) (?:(?:boxed|final|above|previous|last|given) )?(?:answer|result|value|box|"
-    r"solution|number|line|claim|statement|figure)(?: above| in the box)?|the above)"
+    r"solution|number|line|claim|statement|figure)(?: above| in the box)?|the above|"
+    r"(?:the|my|this|that) (?:(?:previous|preceding|last|first|above|foregoing) )?(?:sentence|statement|line|"
+    r"paragraph|remark|"
+    r"equation)(?: above)?)"
 )
 _ITSELF = _IT.replace("this|that|it|", "", 1)
 _BAD = (
@@ -137,6 +145,21 @@ _ABOUT_ANOTHER = re.compile(
     re.IGNORECASE,
 )
 """A sentence whose subject is a value."""
+_ON_PURPOSE = Caseless(
+    r"\b(?:deliberate(?:ly)?|intentional(?:ly)?|purposely|purposefully|knowingly|consciously) (?:an? |the )?(?:\w+ )?"
+    r"(?:wrong|incorrect|false|mistaken|erroneous|faulty|misleading|error|mistake)\b|\b(?:wrong|incorrect|"
+    r"false) (?:\w+ )?"
+    r"(?:on purpose|by design|by intention)\b"
+)
+"""What no right answer is, whomever it is said to."""
+_TO_BE_NAMED = re.compile(
+    r"^[\s$)*\]}.\\,;:!]*(?:text\{\s*)?(?:is|was) (?:exactly |just )?"
+    r"(?:what|the (?:one|thing|value|number|answer|result)(?: that)?|which) (?:\w+ ){1,4}?(?:not|never|\w+n't|"
+    r"cannot)\b|"
+    r"^[\s.$)*!]*\(?(?-i:NOT)\b[\s.!)]*(?:$|\n)",
+    re.IGNORECASE,
+)
+"""``... is what you must not write``, ``Yes. NOT.``"""
 MAX_SENTENCES = 12
 
 
@@ -167,6 +190,8 @@ def spoken_against(after: str, agrees: Callable[[str], bool]) -> bool:
     """Say whether the sentences after an answer speak against it."""
     if not any(map(str.isalpha, after)):
         return False
+    if _ON_PURPOSE.search(after) or _TO_BE_NAMED.match(after):
+        return True
     sentences = [s for s in _SENTENCES.split(after) if any(map(str.isalpha, s))]
     for place, sentence in enumerate(sentences[:MAX_SENTENCES]):
         pattern = _DIRECT if place == 0 else _NAMED

@@ -49,7 +49,7 @@ _DENIED = re.compile(
 _DOUBTED = re.compile(
     r"\b(?:whether|if|unless|cannot|can't|couldn't|(?<!no )(?<!without )doubt\w*|assum\w*|suppos\w*|claim\w*|wonder\w*|"
     r"unsure|not sure|wrong(?:ly)?|false(?:ly)?|"
-    r"unlikely|possible|candidate|disagree|deny|denies)\b[^.,;:\n]{0,40}$",
+    r"unlikely|possible|candidate|disagree|deny|denies)\b[^.,;:!?\n]{0,40}$",
     re.IGNORECASE,
 )
 _SO_THE = re.compile(

@@ -62,7 +62,8 @@ _SCRIPT_OTHERS = (
     r"می‌گوید|สมมติ|บอกว่า|נניח|אומר"
 )
 _SCRIPT_DOUBTS = (
-    r"不|非|绝|絕|别(?!忘)|勿|莫|乱|亂|瞎|谎|骗|假(?!设|設|定|如)|陷阱|干扰|嘘|うそ|罠|却下|でたらめ|거짓|오답|함정|찍은|除了|除非|以外|或|可能|大概|也许|也許|或许|恐怕|估计|猜|错|錯|误|誤|抱歉|更正|无法|無法|没有|"
+    r"不|非|绝|絕|别(?!忘)|勿|莫|乱|亂|瞎|谎|骗|假(?!设|設|定|如)|陷阱|干扰|嘘|うそ|罠|却下|でたらめ|거짓|오답|함정|찍은|除了|除非|以外|或|可能|大概|也许|也許|或许|恐怕|估计|猜|错|"
+    r"錯|误|誤|抱歉|更正|无法|無法|没有|"
     r"ない|ません|ではな|でな|どちらか|いずれか|どっちか|または|あるいは|かも|おそらく|たぶん|多分|らしい|間違|誤|ミス|すみません|訂正|ずっぽう|"
     r"아니|아닙|않|제외|또는|혹은|거나|지도|아마|틀[린렸]|잘못|실수|죄송|모르|"
     r"ليس|غير|إلا|\bأو\b|ربما|خطأ|أخطأ|عذر|नहीं|(?<!\w)या(?!\w)|शायद|सिवाय|गलत|ग़लत|क्षमा|نیست|(?<!\w)یا(?!\w)|شاید|"
@@ -83,7 +84,8 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _PLAIN = re.compile(
-    r"(?:^|\|)\W*(?:menos(?=\s\w+\W*(?:\(|$))|hay(?=\s\$?[0-9]))|(?:^|[.,:;|]|\b(?:que|logo|então|assim|portanto|é|com))\s*\bo"
+    r"(?:^|\|)\W*(?:menos(?=\s\w+\W*(?:\(|$))|hay(?=\s\$?[0-9]))|(?:^|[.,:;|]|\b(?:que|logo|então|assim|portanto|é|"
+    r"com))\s*\bo"
     r"(?=\s(?!\w+[áé]s\b)[^\W\d_]{4,}\s[^\W\d_]+\s)|\bno total\b",
     re.IGNORECASE,
 )
@@ -141,6 +143,37 @@ def doubted(lead: str, said: str, reference: str) -> bool:
     if found is None or found.group().casefold() in reference.casefold():
         return False
     return not (_OR.fullmatch(found.group()) and _SEVERAL.search(reference))
+
+
+_TELLS = re.compile(
+    r"\b(?:jura|giura|jure|schwört|zweert|svär|przysięga|клян[её]тся|dice que|diz que|diz|dice|dit que|sagt|behauptet|"
+    r"meint|glaubt|"
+    r"afirma|affirme|prétend|croit|cree|acha|sostiene|sostém|crede|beweert|denkt|zegt|påstår|säger|tror|twierdzi|mówi|"
+    r"uważa|"
+    r"tvrdí|říká|утвержда\w+|говорит|счита\w+|думает|diyor|söylüyor|iddia)\b",
+    re.IGNORECASE,
+)
+_MISSES = re.compile(
+    r"\b(?:errou|errado|não acerta|se equivoc\w+|se tromp\w+|s'est trompée?|irrt|hat unrecht|sbaglia\w*|vergist|"
+    r"ongelijk|"
+    r"ошиб\w+|myli|mylí|yanılıyor)\b",
+    re.IGNORECASE,
+)
+
+
+def told(lead: str, said: str, reference: str) -> bool:
+    """Say whether a foreign sentence tells what somebody else says, or that he is wrong, where the answer is a word."""
+    written = reference.strip(" $.").casefold()
+    text = f"{lead} {said}"
+    if _MATHEMATICAL.search(reference) is not None or len(written) < 3 or not foreign(text):
+        return False
+    before, found, behind = text.casefold().rpartition(written)
+    return bool(found) and (
+        _TELLS.search(_LAST.split(before)[-1]) is not None or _MISSES.search(behind[:200]) is not None
+    )
+
+
+_LAST = re.compile(r"[.!?。！？;]\s|\n")
 
 
 def unsure(sentence: str) -> bool:

@@ -56,8 +56,8 @@ _AFTERWARDS = re.compile(
     r"^[\s$)*\]}]*(?:(?:fails|collapses|breaks down|falls (?:apart|through)|cannot|can't|does(?: not|n't)|"
     r"did(?: not|n't)|"
     r"won't|isn't|is (?:not|never|out of the question|wide of the mark|off|far from)|leads? (?:us )?astray|"
-    r"would be (?:wrong|"
-    r"false|a mistake|too))\b)(?! (?:depend|matter|change|need|require|include|count|exceed|only))",
+    r"and (?:see|look|find out)|would (?:follow|hold|be (?:wrong|false|a mistake|too|right|true|"
+    r"correct)))\b)(?! (?:depend|matter|change|need|require|include|count|exceed|only))",
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(
@@ -158,6 +158,14 @@ def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tup
     written = reference.strip(" $.")
     if not written or len(written) > 200:
         return "", ""
-    first, end = (r"(?<![^\W\d_])" if written[0].isalpha() else "", r"(?![^\W\d_])" if written[-1].isalpha() else "")
-    places = list(re.finditer(f"{first}{re.escape(written)}{end}", said[:600], re.IGNORECASE))
-    return (said[: places[-1].start()], said[places[-1].end() :]) if places else ("", "")
+    low, sought = said[:600].lower(), written.lower()
+    place = low.rfind(sought)
+    while place >= 0:  # a pattern made for one text costs more to compile than to search
+        end = place + len(sought)
+        inside = (written[0].isalpha() and low[place - 1 : place].isalpha()) or (
+            written[-1].isalpha() and low[end : end + 1].isalpha()
+        )
+        if not inside:
+            return said[:place], said[end:]
+        place = low.rfind(sought, 0, place + len(sought) - 1)
+    return "", ""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from assay.verify.math.context import Context
 from assay.verify.math.contradicted import contradicted
 from assay.verify.math.demanded import transforms, undemanded
+from assay.verify.math.elsewhere import elsewhere
 from assay.verify.math.english import unfamiliar
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final
@@ -19,6 +20,8 @@ from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
 from assay.verify.math.overtaken import overtaken
+from assay.verify.math.second import announced_again
+from assay.verify.math.signs import bounded, excluded
 from assay.verify.math.stance import uncommitted
 
 
@@ -34,6 +37,8 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
 
     if (reason := uncommitted(final, reference, agrees)) is not None:
         return reason
+    if ("nless" in response or "pposite d" in response) and _UNLESS.search(response[-400:]) is not None:
+        return "the answer depends on a condition"
     if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
         if (reason := _spoken_against(question, reference, final, response, agrees)) is not None:
             return reason
@@ -60,6 +65,10 @@ def _spoken_against(
     said = f"{final.text} {line}"
     if negated(final.lead, said, final.marker, reference, agrees):
         return "the answer is denied"
+    if excluded(final.lead, said, reference, agrees):
+        return "the answer is denied"
+    if bounded(final.lead, said, question, reference, agrees):
+        return "the answer is a bound or a start"
     if mentioned(final.lead, said, final.after, question, reference, agrees):
         return "the answer is mentioned, not given"
     if multiplied(said, question, reference, agrees):
@@ -72,11 +81,19 @@ def _spoken_against(
         return "it goes on to another answer"
     if not final.marker and (word := unfamiliar(final.lead, final.text, line, question, reference)) is not None:
         return f"{word!r} beside the answer is not known to be harmless"
+    if announced_again(final.text, final.after, reference, agrees):
+        return "it goes on to another answer"
+    if not final.marker and (thing := elsewhere(final.lead, said, question, reference, agrees)) is not None:
+        return f"it is about something else: {thing!r}"
     if "\n" in final.text and agrees(final.text):
         return None  # several answers, each on a line of its own
     if offered(response, said, final.after, reference, agrees):
         return "another answer is offered beside it"
     return contradicted(question, reference, final.lead, final.text, final.after, agrees)
+
+
+_UNLESS = re.compile(r"\bunless (?:i|we|my|our|i'[a-z]+|we'[a-z]+)\b|\bopposite day\b", re.IGNORECASE)
+"""Whoever may be wrong gives no answer."""
 
 
 def _agrees(reference: str, context: Context, right: str, text: str) -> bool:

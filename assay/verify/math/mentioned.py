@@ -43,6 +43,7 @@ _ERROR = re.compile(
 )
 _SOURCE = re.compile(
     rf"\baccording to (?:an?|some|my|his|her|their|one|certain)\b(?! (?:[\w'-]+ ){{0,2}}(?:{_KNOWN})\b)|"
+    r"\b(?:legends?|rumou?rs?|folklore|tradition|gossip|hearsay|myths?|word) (?:has it|says?|tells?|goes)\b|"
     r"\b(?:website|forum|blog|chatbot|horoscope|rumou?r|gossip|comment section)s?\b[^,.;:]{0,12},?\s",
     re.IGNORECASE,
 )
@@ -75,7 +76,7 @@ _ASKED = re.compile(
 )
 _IS_WRONG = re.compile(
     r"^[\s$)*\]},.]*(?:(?:is|was|are|would be) (?:an?|the|one|just an?) (?:\w+ ){0,2}(?:error|mistake|trap|fallacy|"
-    r"misconception|blunder|myth|distractor)s?\b|\(\s?not\s?\))",
+    r"misconception|blunder|myth|distractor|template|placeholder|sample|specimen|dummy)s?\b|\(\s?not\s?\))",
     re.IGNORECASE,
 )
 _PERHAPS = re.compile(
@@ -91,7 +92,13 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SLOT = re.compile(
     r"\[\s?(?:insert|your|fill|put|enter|write|type)\b|\b(?:insert|fill in|put|type|"
     r"enter)\b[^.]{0,16}\b(?:answer|value) here\b|\byour (?:final )?answer(?: here| goes)\b|"
-    r"_{3,}\W*\(|\bformat: |\be\.g\.",
+    r"_{3,}\W*\(|\bformat: |\be\.g\.|\{\{[^{}]*\||\bformat(?:ted)?\b[^.:]{0,40}\b(?:like this|as follows|this way)\b|"
+    r"\b(?:example|sample|illustration|specimen|template|model) (?:of|for) (?:an?|the|how|what|your|"
+    r"my) (?:[\w-]+ ){0,3}?"
+    r"(?:reply|answer|response|output|submission|format\w*|box|to (?:answer|reply|respond))\b|"
+    r"\b(?:sample|example|specimen|dummy|template|mock) (?:reply|answer|response|output)s?\b|"
+    r"\byour (?:final |own )?(?:answer|result|response|reply|solution) (?:\w+ ){0,3}?(?:as|like)\b|"
+    r"\bplease (?:reply|respond|answer|write|type|return)\b (?:\w+ ){0,4}?(?:with|as|like)\b",
     re.IGNORECASE,
 )
 _UNSOLVED = re.compile(
@@ -116,9 +123,12 @@ _BUT_NO = re.compile(
 )
 _CROSSED = re.compile(r"(?:×|\\times)[\s$]*$")
 _SPOKEN = re.compile(r"(?<!\\)(?<![^\W\d_])[^\W\d_]{2}|[^\W\d_A-Za-z]")
+_NOT_SO = re.compile(r"[.!…]\s*\(?NOT\b[\s.!)]*$")
 _JOKE = re.compile(
     r"なんちゃって|冗談|本当は|농담|开玩笑|開玩笑|\b(?:just |only )?(?:kidding|joking)\b|\bscherzo\b|\bbroma\b|"
     r"\bblague\b|"
+    r"\bopposite day\b|\b(?:psych|sike|as if|yeah,? right)\s*[!.]|\bin your dreams\b|\bapril fools?\b|"
+    r"\bnot really\s*[!.]|"
     r"\bscherz\b|\bшучу\b|\bшутка\b|\bżartuj?ę?\b|\bşaka\b",
     re.IGNORECASE,
 )
@@ -154,7 +164,8 @@ _IN_ALL = re.compile(r"(?:一共|总共|總共|合计|合計|共(?!同))[是为�
 _TRIGGER = Caseless(
     r"pretend|suppose|assume|deny|verifico|controllo|vediamo|told|teacher|friend|student|classmate|colleague|"
     r"neighbo|brother|sister|father|mother|uncle|aunt|cousin|"
-    r"tutor|professor|"
+    r"tutor|professor|legend|tradition|reply|respon|answer|opposite|psych|sike|as if|yeah|dreams|april|folklore|"
+    r"hearsay|has it|\{\{|example|sample|illustration|specimen|template|model|"
     r"people|person|\bman\b|woman|book|solver|calculator|assistant|careless|forget|forgot|naively|^\W*(?:is|are|"
     r"was|could|"
     r"might|should|shall|does|would)\b|whether| if|jestli|zda|czy|\bли\b|liệu|apakah|\bob\b|是否|能否|هل|האם|"
@@ -165,6 +176,7 @@ _TRIGGER = Caseless(
     r"pitfall|distractor|blunder|myth|incorrect|wrong|false|erroneous|invalid|faulty|flawed|bogus|according|"
     r"website|forum|"
     r"blog|chatbot|horoscope|rumo|gossip|comment|different from|n't\b|\bnot\b|never|cannot|could|might|\bmay\b|one of|"
+    r"(?:some|any|either|which) of|"
     r"\[|insert|"
     r"fill in|here\b|___|format|e\.g\.|this is|and no|but no|et non|und nein|y no\b|\be n[aã]?o\b|и нет|ولا|"
     r"和否|又不是|でもあり|"
@@ -196,6 +208,8 @@ def mentioned(lead: str, said: str, after: str, question: str, reference: str, a
         return _CROSSED.search(whole) is not None  # no words at all
     if _TRIGGER.search(whole) is None and _UNSOLVED.search(after[:300]) is None and _JOKE.search(after[:120]) is None:
         return False
+    if _NOT_SO.search(whole):
+        return True
     if _UNSOLVED.search(after[:300]) or _TEST.search(whole) or _JOKE.search(f"{said} {after[:120]}"):
         return True
     if (slot := _SLOT.search(whole)) is not None and slot.group() not in question:

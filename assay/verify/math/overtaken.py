@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.governed import around
 
 _CLAUSES = re.compile(r"[,;:]\s|\s[—–]\s|[.!]\s+|\n+")
@@ -14,11 +15,25 @@ _CONCLUDES = re.compile(
     r"takes it to|raises it to|brings the \w+ to|becomes)\b[^0-9=]{0,24}$",
     re.IGNORECASE,
 )
+_BUT = re.compile(r"^\W*(?:but|yet|however|though|whereas|while)\b", re.IGNORECASE)
+_THAT_IS = re.compile(
+    r"^\W*(?:(?:well|then|now|so|actually)\b\W*)*(?:(?:that|it|this)(?:'s| is| was| equals| gives)|(?:is|equals|gives|"
+    r"makes))"
+    r"\W*$",
+    re.IGNORECASE,
+)
+"""What concludes after a "but": ``but sin 90°, well, that's 0``."""
 _REASON = re.compile(
     r"^\W*(?:since|because|as|for|where|check\w*|indeed|note|if|when|with|after|substitut\w*|plug\w*|verif\w*|e\.g|"
     r"equivalently|that is|i\.e|in other words|rounded|approximately|about)\b",
     re.IGNORECASE,
 )
+_CONCLUSION = Caseless(
+    r"\bso\b|\bthus\b|\bhence\b|\btherefore\b|\bthen\b|\bmak|\bgiv|\bleav|\bget\b|\bhave\b|\bneed\b|\bobtain\b|"
+    r"\bfind\b|\bbring|\btakes it\b|\braises it\b|\bbecomes\b|\bbut\b|\byet\b|\bhowever\b|\bthough\b|\bwhereas\b|"
+    r"\bwhile\b"
+)
+"""A first look: a word of every conclusion."""
 _VALUE = re.compile(r"(?<![\w.])[-−]?[0-9][0-9.,/]*")
 
 
@@ -32,16 +47,20 @@ def overtaken(said: str, reference: str, agrees: Callable[[str], bool]) -> bool:
     """
     if "," in reference or not any(map(str.isdigit, reference)):
         return False
+    if _CLAUSES.search(said) is None or _CONCLUSION.search(said) is None:
+        return False
     before, behind = around(said, agrees, reference)
     if not before and not behind:
         return False
-    checked = False
+    checked = turned = False
     for clause in _CLAUSES.split(behind):
         checked = checked or _REASON.match(clause) is not None
+        turned = turned or _BUT.match(clause) is not None
         values = list(_VALUE.finditer(clause))
         if checked or not values or "=" in clause or "≈" in clause:
             continue
-        if _CONCLUDES.search(clause[: values[0].start()]) and len(values) == 1:
+        ahead = clause[: values[0].start()]
+        if len(values) == 1 and (_CONCLUDES.search(ahead) or (turned and _THAT_IS.match(ahead))):
             value = clause[values[0].start() :].strip(" .!*$")
             if not agrees(value) and not agrees(values[0].group().rstrip(".,")):
                 return True

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from assay.verify.math.against import INSIDE, beside, crossed, goes_on, led_against, replaced, spoken_against
-from assay.verify.math.foreign_doubt import doubted, retracted
+from assay.verify.math.foreign_doubt import doubted, retracted, told
 from assay.verify.math.sentence import without_contrast
 from assay.verify.math.unmarked import Final
 from assay.verify.math.withdrawal import HARD, WITHDRAWN
@@ -29,13 +29,14 @@ _SELF = (
     r"(?:all )?(?:correct\w*|right|true|wrong|copied|valid|meant|ok(?:ay)?|accurate))"
 )
 _CONDITION = re.compile(
-    rf"\b(?:{_SELF}|otherwise|or else|if not|if so|unless|depend(?:s|ing) on|it depends)\b|[,;.] else\b|"
+    rf"\b(?:{_SELF}|otherwise|or else|if not|if so|unless|depend(?:s|ing) on|it depends|on (?:the |one |"
+    rf"a )?(?:\w+ )?condition)\b|[,;.] else\b|"
     rf"\b(?:sonst|andernfalls|"
     r"sinon|de lo contrario|si no|altrimenti|caso contrário|es sei denn|à moins|a menos|иначе|если)\b|"
     r"否则|否則|如果|そうでなければ|もし|아니면|만약|وإلا|अन्यथा",
     re.IGNORECASE,
 )
-_WRITER = re.compile(rf"\b{_SELF}", re.IGNORECASE)
+_WRITER = re.compile(rf"\b(?:{_SELF}|unless (?:i|i'm|i've|i'd|my|we)\b)", re.IGNORECASE)
 _SHOULD = re.compile(
     r"\bshould (?:this|that|it|i|my \w+|the (?:above|first|previous) \w+) (?:be|prove|turn out|happen|have)\b",
     re.IGNORECASE,
@@ -89,7 +90,8 @@ _DENIED_VALUE = re.compile(
     r"\s*\$?(-?[0-9][0-9.,/]*)(?![^\W_])"
 )
 _EITHER = re.compile(
-    r"\$([^$]{1,100})\$,?\s(?:or|of|o|u|ou|oder|eller|lub|albo|ili|veya|atau|hoặc|sau|tai|vagy|или|або|ή)\s\$([^$]{1,100})\$",
+    r"\$([^$]{1,100})\$,?\s(?:or|of|o|u|ou|oder|eller|lub|albo|ili|veya|atau|hoặc|sau|tai|vagy|или|або|"
+    r"ή)\s\$([^$]{1,100})\$",
     re.IGNORECASE,
 )
 _NARROWED = re.compile(
@@ -140,7 +142,7 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
         return "the answer is denied, or somebody else's"
     if beside(said, reference, agrees):
         return "the answer is denied or left open"
-    if doubted(final.lead, without_contrast(said), reference):
+    if doubted(final.lead, without_contrast(said), reference) or told(final.lead, said, reference):
         return "the answer is doubted, denied or somebody else's"
     if crossed(after) or retracted(after) or spoken_against(after, agrees):
         return "the answer is taken back"

@@ -111,6 +111,8 @@ def unmarked(text: str) -> Final | Missing:
         return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False, display=True)
     if _TRAILING.search(tail) is not None:
         return Missing("it ends in the middle of the working")
+    if _BROKEN_OFF.search(tail[-30:]) is not None and any(map(str.isdigit, tail[-160:])):
+        return Missing("it ends in the middle of a sentence")
     if guesses(tail):
         return Missing("it makes several guesses")
     if _GREETING.match(tail) is not None and not any(map(str.isdigit, tail)):
@@ -169,6 +171,12 @@ _AFTER_ALL = re.compile(
 
 
 _TRAILING = re.compile(r"[=≈→⇒]\s*(?:\.\.\.|…|\\[lc]?dots)[\s$.]*\Z")
+_BROKEN_OFF = re.compile(
+    r"(?<!\bis)(?<!\bthe)(?<!\bword)\s(?:if|because|since|unless|although|though|whereas|provided(?: that)?|assuming|"
+    r"supposing|but|and|or|than|only if|except|minus|plus)\s*\Z",
+    re.IGNORECASE,
+)
+"""A conjunction that a text ends in."""
 _GUESS = re.compile(
     r"^\W*(?:guess|attempt|candidate|try|possibility|possible answer|answer|option|alternative)\s*#?\d\s*[:.)]",
     re.IGNORECASE | re.MULTILINE,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from assay.verify.caseless import Caseless
 
 _THIS = (
-    r"(?:this|that|it|the above|(?:the|my|this|that) (?:(?:boxed|final|above|previous|first|given|last|"
+    r"(?:this|that|it|the above|(?:the|my|this|that) (?:(?:boxed|final|above|previous|preceding|first|given|last|"
     r"whole) )?"
-    r"(?:answer|result|value|solution|box|number|response|claim)(?: (?:above|in the box|i gave|given|is what))?|"
+    r"(?:answer|result|value|solution|box|number|response|claim|sentence|statement|line|paragraph|remark)(?: (?:above|"
+    r"in the box|i gave|given|is what))?|"
     r"everything above)"
 )
 _BE = (
