@@ -309,3 +309,108 @@ def test_progress_says_rate_and_time_left(capfd: pytest.CaptureFixture[str]) -> 
     [first, *_, last] = [line for line in capfd.readouterr().err.splitlines() if line.startswith("evaluate ")]
     assert "evaluate 8/48" in first and "/s  " in first and "s left  pass@1" in first
     assert "evaluate 48/48" in last
+
+
+SCORER = "def score(task, response):\n    return {value}\n"
+
+
+def test_an_evaluation_does_not_go_on_with_another_scorer_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, scorer = tmp_path / "out", tmp_path / "scorer.py"
+    scorer.write_text(SCORER.format(value=0.1))
+    interrupted(monkeypatch, 2)
+    asked = ["nano", *NANO, "--samples", "1", "--scorer", f"{scorer}:score", "--out", str(folder)]
+    assert called(capfd, *asked)[0] == 130
+    monkeypatch.undo()
+    scorer.write_text(SCORER.format(value=0.2))
+    for again in (asked, [str(folder)]):
+        code, _, err = called(capfd, *again)
+        assert code == 2 and f"holds an evaluation with other settings (files.{scorer}: " in err
+    scorer.write_text(SCORER.format(value=0.1))
+    assert called(capfd, str(folder))[0] == 0
+    assert {s.confidence for s in samples_of(folder)} == {0.1}
+
+
+def test_strategies_do_not_go_on_with_another_scorer_or_verifier_of_the_same_name(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scorer, verifier = tmp_path / "scorer.py", tmp_path / "verifier.py"
+    scorer.write_text(SCORER.format(value=0.1))
+    verifier.write_text("from assay.types import Verdict\ndef judge(task, response):\n    return Verdict(1, True)\n")
+    asked = ["nano", "tasks=arithmetic", "tasks.eval_size=2", "rollout.max_tokens=2", "--budgets", "1"]
+    asked += ["--strategy", f"best_of_n(scorer={scorer}:score)", "--verifier", f"{verifier}:judge"]
+    asked += ["--out", str(tmp_path / "out")]
+    assert called(capfd, *asked)[0] == 0 == called(capfd, *asked)[0]
+    for file in (scorer, verifier):
+        before = file.read_text()
+        file.write_text(before + "\n# edited\n")
+        code, _, err = called(capfd, *asked)
+        assert code == 2 and f"with other settings (files.{file}: " in err
+        file.write_text(before)
+
+
+def test_what_a_setting_names_is_marked_by_its_content(tmp_path: Path) -> None:
+    from assay.evaluate.target import files_mark
+
+    head, folder = tmp_path / "head.safetensors", tmp_path / "prm"
+    # An edit far from both ends is an edit.
+    head.write_bytes(b"a" * 400_000)
+    folder.mkdir()
+    (folder / "model.bin").write_bytes(b"1")
+    spec = [{"name": "S038", "head": str(head)}, {"scorer": {"name": "steps", "scorer": str(folder)}}]
+    first = files_mark(spec, None, 3, "judge", "a\nb: {question}?", "no/such.py:f", "x" * 5000)
+    assert set(first) == {str(head), str(folder)}
+    head.write_bytes(b"a" * 200_000 + b"b" + b"a" * 199_999)
+    (folder / "model.bin").write_bytes(b"2")
+    second = files_mark(spec)
+    assert all(first[name] != second[name] for name in first)
+
+
+class Made:
+    """Stands for an engine with a copy of the weights."""
+
+    def __init__(self, policy: Any, name: str):
+        self.policy, self.name, self.followed, self.closed = policy, name, [], False  # type: tuple[Any, str, Any, bool]
+
+    def follow(self, policy: Any) -> None:
+        self.followed.append(policy)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_the_engine_that_is_named_generates(monkeypatch: pytest.MonkeyPatch) -> None:
+    from assay.engines.hf import HFEngine
+    from assay.evaluate.model_source import ModelSource
+    from assay.evaluate.target import resolve
+
+    assert isinstance(resolve("nano", NANO).open(), HFEngine)
+    asked: list[Any] = []
+
+    def engine_of(policy: Any, spec: Any, max_rows: int) -> Made:
+        asked.append((spec, max_rows))
+        return Made(policy, spec["name"])
+
+    monkeypatch.setattr("assay.engines.base.engine_of", engine_of)
+    more = (*NANO, "engine=vllm", "engine.options.eager=true", "rollout.max_rows=7")
+    source = ModelSource("nano", more, Options(samples=1))
+    assert source.about["settings"]["engine"] == {"name": "vllm", "eager": True}
+    assert "engine" not in ModelSource("nano", NANO, Options(samples=1)).about["settings"]
+    source.start()
+    assert asked == [({"name": "vllm", "eager": True}, 7)]
+    assert source.engine.followed == [source.engine.policy]
+    source.close()
+    assert source.engine.closed
+    with pytest.raises(UsageError, match="leave out engine=vllm"):
+        resolve("openai:m@http://localhost:1/v1", ["engine=vllm"])
+
+
+def test_an_engine_that_is_not_here_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    try:
+        import vllm  # noqa: F401
+    except ImportError:
+        code, _, err = called(capfd, "nano", *NANO, "engine=vllm")
+        assert code == 2 and "vllm" in err and "engine=hf does without vllm" in err
+    else:
+        pytest.skip("vllm is installed")

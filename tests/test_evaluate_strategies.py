@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,54 @@ max_tokens = 6
     for strategy, budgets, out in (("sample", "", None), ("sampel", "1", None), ("sample", "1", tmp_path / "x.html")):
         with pytest.raises(UsageError):
             command(str(recipe), (), strategy, budgets, out, False)
+
+
+def drawn(rng: np.random.Generator, strategies: int, budgets: int, tasks: int, gain: float = 0.0) -> Comparison:
+    """Strategies that answer tasks of unequal difficulty alike, but for a gain of the last."""
+    p = rng.beta(1, 1, tasks)
+    points = []
+    for s in range(strategies):
+        for b in range(budgets):
+            right = rng.random(tasks) < np.minimum(p + (gain if s == strategies - 1 else 0), 1)
+            outcomes = tuple(Outcome(str(i), bool(x), False, 5) for i, x in enumerate(right))
+            points.append(Point(f"s{s}", str(b), outcomes))
+    return Comparison("m", tuple(points))
+
+
+@pytest.mark.parametrize(("strategies", "budgets", "tasks"), [(2, 1, 100), (6, 4, 100), (11, 2, 20)])
+def test_equal_strategies_are_told_apart_in_at_most_5_percent_of_comparisons(
+    strategies: int, budgets: int, tasks: int
+) -> None:
+    rng, comparisons = np.random.default_rng([strategies, tasks]), 200
+    told = sum(
+        any(row["verdict"] in ("better", "worse") for row in drawn(rng, strategies, budgets, tasks).rows())
+        for _ in range(comparisons)
+    )
+    # 5% of 200, and two standard errors of a rate that is just 5%.
+    assert told <= comparisons * (0.05 + 2 * math.sqrt(0.05 * 0.95 / comparisons))
+
+
+def test_a_better_strategy_is_told_apart() -> None:
+    rng, others = np.random.default_rng(0), 0
+    for _ in range(10):
+        rows = drawn(rng, 4, 2, 200, gain=0.3).rows()
+        assert [r["verdict"] for r in rows[-2:]] == ["better", "better"]
+        others += any(r["verdict"] in ("better", "worse") for r in rows[:-2])
+    assert others <= 2
+
+
+def test_the_p_value_is_mcnemars_with_holms_correction() -> None:
+    """9 tasks right by the second alone and 1 by the first alone: 2 (1 + 10) / 2^10; two of them: twice that."""
+    first = [True] * 1 + [False] * 9 + [True, False] * 10
+    second = [not x for x in first[:10]] + first[10:]
+
+    def point(name: str, right: list[bool]) -> Point:
+        return Point(name, "1", tuple(Outcome(str(i), x, False, 1) for i, x in enumerate(right)))
+
+    alone = Comparison("m", (point("a", first), point("b", second))).rows()
+    assert alone[0]["p"] is None and alone[1]["p"] == pytest.approx(22 / 1024)
+    assert alone[1]["verdict"] == "better"
+    same = Comparison("m", (point("a", first), point("b", second), point("c", first)))
+    assert same.adjusted() == [None, pytest.approx(44 / 1024), 1.0]
+    none = Comparison("m", (point("a", first), Point("b", "1", (Outcome("other", True, False, 1),))))
+    assert none.adjusted() == [None, None] and none.rows()[1]["verdict"] is None

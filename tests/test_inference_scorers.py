@@ -232,3 +232,27 @@ def test_a_value_head_is_kept_in_a_file(tmp_path: Path) -> None:
     assert torch.equal(again.linear.weight, head.linear.weight)
     with pytest.raises(UsageError, match="no such file"):
         ByValueHead(str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["surprisal(verifier=number)", "S043(verifier=number)", "best_of_n(scorer=verifier, scorer.verifier=number)"],
+)
+def test_a_verifier_may_be_named(spec: str) -> None:
+    """On a bandit whose second arm is called 1: where 1 is the reference, that arm is the answer if it was sampled."""
+    strategy = make_strategy(spec, sampling=Sampling(1))
+    task = Task("t", "", reference="1")
+    [answer] = strategy([task], ENGINE, 12, np.random.default_rng(0))
+    assert {e.text for e in answer.episodes} == {"0", "1"} and answer.text == "1"
+
+
+def test_a_verifier_that_there_is_not_and_a_paper_that_trains_are_said_so() -> None:
+    for spec, words in (
+        ("surprisal(verifier=numbr)", "no verify part is called 'numbr'; did you mean 'number'"),
+        ("test_time_training(verifier='no/such.py:f')", "no/such.py"),
+        ("S091", "its strategy is semantic_branching"),
+        ("S163", "is no strategy at test time; its seams: select, objective"),
+        ("S081", "trains, and is no strategy at test time; see assay papers show S081"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            make_strategy(spec)

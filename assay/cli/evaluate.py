@@ -53,7 +53,8 @@ def evaluate(
     Args:
         target: a run folder, a checkpoint in one, a recipe, a model (hub id, folder, GGUF file,
             openai:MODEL@http://host/v1), a file of samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a
-            finished one is measured again, a stopped one goes on. Or the folder of a comparison of strategies.
+            finished one is measured again, a stopped one goes on; scorer, chain and equal find something else out of a
+            finished one, which out keeps. Or the folder of a comparison of strategies.
         overrides: changes to a model's configuration, e.g. tasks.source=countdown tasks.eval_size=200.
         samples: responses per task; evaluate.samples of the configuration unless given.
         out: folder to keep the evaluation in: samples as they come, and results. A name that ends in .parquet gets the
@@ -106,7 +107,7 @@ def evaluate(
     from assay.engines.openai.costs import Usage
     from assay.evaluate.evaluation import Evaluation
     from assay.evaluate.results import results
-    from assay.evaluate.run import run
+    from assay.evaluate.run import redoes, run
     from assay.evaluate.source import Options
     from assay.training.console import Reporter
 
@@ -124,7 +125,8 @@ def evaluate(
         except OSError as error:
             raise RunError(f"could not write {out}: {error.strerror or error}") from None
     document = results(found, about, names or None)
-    into = folder if is_folder(folder) else None if single else out
+    # What was found out of stored samples again is not what their folder says of them.
+    into = folder if is_folder(folder) and not redoes(target, options) else None if single else out
     written = [] if into is None else _write(document, about, into)
     if as_json:
         print(json.dumps(document))

@@ -51,7 +51,7 @@ def serve(
         raise UsageError(f"--max-tokens must be positive, not {max_tokens}")
     if model.startswith("openai:"):
         raise UsageError(f"{model} is served already; name a model that is here")
-    engine = resolve(model, overrides).open()
+    engine = resolve(model, [*overrides, "engine=hf"]).open()
     if not isinstance(engine, HFEngine):
         raise UsageError(f"{model} cannot be served: its engine is not hf")
     server = ModelServer(engine, name or model, (host, port), max_tokens, key)

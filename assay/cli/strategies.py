@@ -12,6 +12,7 @@ from assay.errors import RunError, UsageError
 from assay.evaluate.strategies import Comparison, compare_strategies
 
 if TYPE_CHECKING:
+    from assay.engines.base import Engine
     from assay.training.console import Reporter
 
 FOUND = "strategies.json"
@@ -35,9 +36,9 @@ def run(
     """
     from assay.engines.base import Sampling
     from assay.evaluate.strategy_folder import StrategyFolder, check
-    from assay.evaluate.target import resolve, tasks_mark
+    from assay.evaluate.target import engine_setting, files_mark, resolve, tasks_mark
     from assay.inference.base import Budget
-    from assay.inference.named import make_strategies
+    from assay.inference.named import make_strategies, read_spec
     from assay.training.build import make_verifier, task_split
     from assay.training.console import Reporter
     from assay.verify.pool import check_verifier
@@ -71,7 +72,9 @@ def run(
         "budgets": [str(b) for b in spending],
         "sampling": asdict(sampling),
         "seed": config.seed,
+        **engine_setting(config),
         "chunk": chunk,
+        **({"files": files} if (files := files_mark([read_spec(n) for n in named], config.tasks.verify)) else {}),
     }
     if out is not None:
         check(out, settings)
@@ -80,6 +83,7 @@ def run(
     kept = None if out is None else StrategyFolder.create(out, settings)
     reporter = Reporter(quiet)
     with (
+        _closing(engine),
         _going_on(reporter, out),
         nullcontext() if kept is None else kept.locked(),
         reporter.progress("strategies", runs * -(-len(tasks) // chunk)) as tick,
@@ -96,6 +100,16 @@ def run(
             progress=lambda done, total: tick(done),
             kept=kept,
         )
+
+
+@contextmanager
+def _closing(engine: Engine) -> Iterator[None]:
+    """Have an engine end at last what it has started."""
+    try:
+        yield
+    finally:
+        if callable(close := getattr(engine, "close", None)):
+            close()
 
 
 @contextmanager

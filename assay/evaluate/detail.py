@@ -16,9 +16,21 @@ if TYPE_CHECKING:
     from assay.engines.base import Engine
     from assay.evaluate.chain_judge import ChainJudge, Rule, Votes
     from assay.evaluate.sample import Sample
+    from assay.evaluate.source import Options
     from assay.inference.scorers import Scorer
 
 EQUAL = ("same", "exact", "verifier")
+
+DETAILS = ("equal", "scorer", "chain", "votes", "rule", "every")
+"""Options that say what is found out of samples, and leave samples and verdicts as they are."""
+
+
+def asks(options: Options) -> list[str]:
+    """Return which of :data:`DETAILS` are asked for."""
+    from assay.evaluate.source import Options
+
+    usual = Options()
+    return [name for name in DETAILS if getattr(options, name) != getattr(usual, name)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ class Detail:
         """Return the samples, one for each pair, with what there is to know of them."""
         many = len(pairs)
         confidence: list[float | None] = [None] * many
-        sound, votes = self._sound(pairs, samples, engine, rng)
+        sound, votes = self.sound(pairs, samples, engine, rng)
         if self.scorer is not None:
             confidence = [s.value for s in self.scorer.score(pairs, engine, rng)]
         answers: list[str | None] = [None] * many
@@ -78,7 +90,7 @@ class Detail:
             for i, (sample, (task, episode)) in enumerate(zip(samples, pairs, strict=True))
         ]
 
-    def _sound(
+    def sound(
         self, pairs: Sequence[tuple[Task, Episode]], samples: Sequence[Sample], engine: Engine, rng: np.random.Generator
     ) -> tuple[list[bool | None], list[Votes]]:
         """Return whether each chain is right, and the votes that say so."""

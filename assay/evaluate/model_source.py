@@ -26,7 +26,7 @@ class ModelSource:
 
     def __init__(self, target: str, overrides: Sequence[str], options: Options):
         from assay.engines.base import Sampling
-        from assay.evaluate.target import resolve, tasks_mark
+        from assay.evaluate.target import engine_setting, files_mark, resolve, tasks_mark
         from assay.inference.scorers import as_scorer
         from assay.training.build import make_verifier, task_split
         from assay.training.randomness import Randomness
@@ -80,11 +80,13 @@ class ModelSource:
                 "samples": samples,
                 "sampling": asdict(sampling),
                 "seed": config.seed,
+                **engine_setting(config),
                 "scorer": scorer,
                 "chain": options.chain,
                 **({} if judge is None else {"votes": judge.n, "rule": options.rule, "every": options.every}),
                 "equal": options.equal,
                 "chunk": self.chunk,
+                **({"files": files} if (files := files_mark(scorer, options.chain, config.tasks.verify)) else {}),
             },
         }
         self.engine: Any = None

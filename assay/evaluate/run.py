@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
+from assay.evaluate.detail import DETAILS, asks
 from assay.evaluate.folder import EvaluationFolder, check_free, is_folder, now
 from assay.evaluate.sample import Sample, is_samples, read_samples
 from assay.evaluate.source import FILES, FLAGS, Options, Source
@@ -33,15 +34,29 @@ def run(
         RunError: something failed on the way; what was stored is kept.
     """
     path = Path(target).expanduser()
+    single = path.suffix == ".parquet" and path.is_file() and is_samples(path)
+    if redoes(target, options) and (single or is_folder(path)):
+        _nothing_else(target, overrides, options, None, DETAILS)
+        return _filled(_source(target, overrides, options), out, reporter)
     if is_folder(path):
         return _reopened(path, overrides, options, out, reporter)
-    if path.suffix == ".parquet" and path.is_file() and is_samples(path):
+    if single:
         _nothing_else(target, overrides, options, out)
         samples, label, step = read_samples(path)
         tasks = len({s.task_id for s in samples})
         return samples, {"target": target, "step": step, "settings": {"label": label}, "tasks": tasks}
     source = _source(target, overrides, options)
     return _filled(source, out, reporter)
+
+
+def redoes(target: str, options: Options) -> bool:
+    """Say whether samples that are there are to be kept, and something found out of them again."""
+    path = Path(target).expanduser()
+    if is_folder(path) or (path.suffix == ".parquet" and path.is_file() and is_samples(path)):
+        return bool(asks(options))
+    # These a file's own source finds out.
+    text = {"equal", "scorer"} if options.scorer is None or isinstance(options.scorer, str) else {"equal"}
+    return path.suffix in FILES and path.is_file() and not set(asks(options)) <= text
 
 
 def _reopened(
@@ -57,12 +72,15 @@ def _reopened(
     return _filled(source, path, reporter)
 
 
-def _nothing_else(target: str, overrides: Sequence[str], options: Options, out: Path | None) -> None:
+def _nothing_else(
+    target: str, overrides: Sequence[str], options: Options, out: Path | None, but: Sequence[str] = ()
+) -> None:
     """Refuse what would change samples that are there."""
+    usual = Options()
     given = [
-        f"--{FLAGS.get(k, k)}"
-        for k, v in asdict(options).items()
-        if v != asdict(Options())[k] and k not in ("by", "workers")
+        f"--{FLAGS.get(f.name, f.name)}"
+        for f in fields(Options)
+        if getattr(options, f.name) != getattr(usual, f.name) and f.name not in ("by", "workers", *but)
     ]
     given += [*overrides, *([] if out is None else ["--out"])]
     if given:
@@ -70,17 +88,24 @@ def _nothing_else(target: str, overrides: Sequence[str], options: Options, out: 
 
 
 def _source(target: str, overrides: Sequence[str], options: Options) -> Source:
+    from assay.evaluate.detail_source import detail_source
     from assay.evaluate.file_source import FileSource
     from assay.evaluate.model_source import ModelSource
+    from assay.evaluate.target import files_mark
 
     path = Path(target).expanduser()
+    if is_folder(path):
+        return detail_source(target, options)
     if path.suffix not in FILES:
         return ModelSource(target, overrides, options)
     if not path.is_file():
         raise UsageError(f"no file {target}" if not path.is_dir() else f"{target} is a folder; name a file in it")
     if overrides:
         raise UsageError(f"{overrides[0]!r} would change a model's configuration, and {target} is a file of samples")
-    return FileSource(target, options)
+    source: Source = detail_source(target, options) if redoes(target, options) else FileSource(target, options)
+    if files := files_mark(options.scorer, options.chain, options.verifier, options.reference):
+        source.about["settings"]["files"] = files
+    return source
 
 
 def _filled(source: Source, out: Path | None, reporter: Reporter) -> tuple[list[Sample], dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -13,12 +14,14 @@ from assay.engines.base import Engine
 from assay.engines.remembering import Remembering
 from assay.errors import RunError, UsageError
 from assay.evaluate.intervals import Interval, mean_interval, paired_interval
+from assay.evaluate.power import holm
 from assay.inference.base import Answer, Budget, Strategy
 from assay.types import Episode, Task
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_episodes
 
 SCHEMA = "assay/strategies/1"
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +68,17 @@ class Point:
 
     @property
     def tokens(self) -> Interval:
-        """Mean tokens per task, 95% over tasks."""
-        return mean_interval([float(o.tokens) for o in self.outcomes])
+        """Mean tokens per task, 95% over tasks; without width where all took as many."""
+        found = mean_interval([float(o.tokens) for o in self.outcomes])
+        return Interval(found.value, found.value, found.value) if math.isnan(found.low) else found
 
     def summary(self) -> dict[str, Any]:
         """Return the point in numbers.
 
         ``answered``: share of tasks with an answer; ``precision``: share of those answered right; ``honesty``: (right
         - wrong) / tasks; ``scoring``: mean tokens of scoring; ``undecided``: tasks whose answer the verifier could not
-        judge, which are left out of everything but the tokens; ``unscored``: responses that a scorer could not score.
+        judge, which are left out of everything but the tokens; ``unscored``: responses that a scorer could not score,
+        or that the tokens did not suffice to score.
         """
         known = [o for o in self.outcomes if o.counts]
         right = sum(o.passed is True for o in known)
@@ -117,26 +122,52 @@ class Comparison:
         """
         if point.strategy == self.points[0].strategy:
             return None
-        mine = [p for p in self.points if p.strategy == self.points[0].strategy]
-        base = next((p for p in mine if p.budget == point.budget), mine[0]).values()
-        here = point.values()
+        base, here = self._base(point), point.values()
         shared = [t for t in base if t in here]
         if not shared:
             return None
         return paired_interval([base[t] for t in shared], [here[t] for t in shared], bounds=(-1, 1))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return each point's numbers, and ``difference`` from the first strategy, with ``verdict``.
+    def _base(self, point: Point) -> dict[str, float]:
+        """Return the values of the first strategy that a point is compared with."""
+        mine = [p for p in self.points if p.strategy == self.points[0].strategy]
+        return next((p for p in mine if p.budget == point.budget), mine[0]).values()
 
-        The verdict is ``better`` or ``worse`` where the interval leaves out zero, else ``not told apart``.
+    def adjusted(self) -> list[float | None]:
+        """Return the p-value of each point's difference from the first strategy; ``None`` where there is none.
+
+        By McNemar's exact test on the tasks that only one of the two gets right, with Holm's correction over all points
+        that are compared: where no strategy is better than the first, some p-value is below .05 in at most 5% of
+        comparisons, however many strategies and budgets they have.
+        """
+        from assay.audit.agreement import Table, mcnemar
+
+        out: list[float | None] = [None] * len(self.points)
+        raw = {}
+        for k, point in enumerate(self.points):
+            if point.strategy != self.points[0].strategy:
+                base, here = self._base(point), point.values()
+                if pairs := [(base[t] == 1, here[t] == 1) for t in base if t in here]:
+                    found = Table.count(pairs)
+                    raw[k] = mcnemar(found.first, found.second)
+        for k, p in zip(raw, holm(list(raw.values())).tolist(), strict=True):
+            out[k] = p
+        return out
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each point's numbers, and ``difference`` from the first strategy, with ``p`` and ``verdict``.
+
+        The verdict is ``better`` or ``worse`` where ``p``, see :meth:`adjusted`, is below .05 and the interval of the
+        difference, which is for this one alone, leaves out zero; else ``not told apart``.
         """
         out = []
-        for point in self.points:
+        for point, p in zip(self.points, self.adjusted(), strict=True):
             found = self.difference(point)
             verdict = None
-            if found is not None:
-                verdict = "better" if found.low > 0 else "worse" if found.high < 0 else "not told apart"
-            out.append({**point.summary(), "difference": found and asdict(found), "verdict": verdict})
+            if found is not None and p is not None:
+                told = p < LEVEL and (found.low > 0 or found.high < 0)
+                verdict = "not told apart" if not told else "better" if found.low > 0 else "worse"
+            out.append({**point.summary(), "difference": found and asdict(found), "p": p, "verdict": verdict})
         return out
 
     def to_json(self) -> str:

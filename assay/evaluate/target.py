@@ -49,15 +49,29 @@ class Target:
     engine: Mapping[str, Any] | None = None
 
     def open(self) -> Engine:
-        """Load the model, or connect to its endpoint."""
+        """Load the model into the engine that its configuration names, or connect to its endpoint.
+
+        Raises:
+            UsageError: there is no such engine here, or it cannot generate with the model's weights.
+        """
         from assay.registry import build
 
         if self.engine is not None:
             made: Engine = build("engine", self.engine)
             return made
-        from assay.engines.hf import HFEngine
+        from assay.engines.base import Follower, engine_of
 
-        return HFEngine(self.load(), self.config.rollout.max_rows)
+        settings, policy = self.config.engine, self.load()
+        table = {"name": settings.name, **settings.options}
+        try:
+            engine = engine_of(policy, table, self.config.rollout.max_rows)
+        except UsageError as error:
+            if settings.name == "hf":
+                raise
+            raise UsageError(f"{error}; engine=hf does without {settings.name}") from error
+        if isinstance(engine, Follower):
+            engine.follow(policy)
+        return engine
 
     def load(self) -> CausalLM:
         """Load the model's weights.
@@ -100,7 +114,10 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
     path = Path(target).expanduser()
     if target.startswith("openai:"):
         table = endpoint(target)
-        return Target(target, load_config({"model": {"source": target}}, overrides), 0, "", engine=table)
+        config = load_config({"model": {"source": target}}, overrides)
+        if engine_setting(config):
+            raise UsageError(f"{target} generates by itself; leave out engine={config.engine.name}")
+        return Target(target, config, 0, "", engine=table)
     if (path / "config.toml").is_file():
         config = load_config(path / "config.toml", overrides)
         stage, step, folder = _checkpoint(path)
@@ -191,6 +208,52 @@ def _mark(path: Path) -> str:
             data.seek(max(0, size - PEEK))
             digest.update(data.read(PEEK))
     return digest.hexdigest()
+
+
+def engine_setting(config: RunConfig) -> dict[str, Any]:
+    """Return the engine as a setting that samples depend on; nothing for the usual one."""
+    settings = config.engine
+    if settings.name == "hf" and not settings.options:
+        return {}
+    return {"engine": {"name": settings.name, **settings.options}}
+
+
+def files_mark(*specs: Any) -> dict[str, str]:
+    """Return a digest of every file and folder that something names, by the name.
+
+    What depends on a scorer in ``score.py`` or on a head in ``head.safetensors`` depends on what is in there.
+
+    Args:
+        specs: texts, tables and lists of them: ``path/to/file.py:name``, or a path with a slash or a suffix.
+    """
+    out: dict[str, str] = {}
+    for spec in specs:
+        if isinstance(spec, Mapping):
+            out |= files_mark(*spec.values())
+        elif isinstance(spec, list | tuple):
+            out |= files_mark(*spec)
+        elif isinstance(spec, Path) or (isinstance(spec, str) and 0 < len(spec) < 4096):
+            text = str(spec)
+            name = text.rpartition(":")[0] if ".py:" in text else text
+            path = Path(name).expanduser()
+            try:
+                if path.suffix or "/" in name:
+                    out |= (
+                        {name: content_mark(path)} if path.is_file() else {name: _mark(path)} if path.is_dir() else {}
+                    )
+            except (OSError, ValueError):
+                continue  # no path at all
+    return out
+
+
+def content_mark(path: Path) -> str:
+    """A digest of a file's content, or of all files in a folder by name and content."""
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.is_file())
+        whole = "".join(f"{p.relative_to(path)} {content_mark(p)}\n" for p in files)
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()[:16]
 
 
 def tasks_mark(tasks: Sequence[Any]) -> str:

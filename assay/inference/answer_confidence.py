@@ -48,7 +48,7 @@ class AnswerConfidence:
             return None
         return float(np.exp(episode.logprobs[first:end].astype(np.float64)).mean())
 
-    def most(self, task: Task, length: int) -> int:
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
         return 0
 
 

@@ -20,7 +20,8 @@ class Budget:
         samples: responses that may be begun; a search that makes responses step by step follows as many at a time, or
             makes as many simulations. ``None`` for any number.
         tokens: tokens in all, counted as in :class:`Answer`. A strategy begins nothing for which, taken at its longest,
-            they do not suffice, except its first response, which is shortened to them. ``None`` for any number.
+            they do not suffice, the scoring of what is begun included, except its first response, which is shortened to
+            them, and goes without a score that they do not suffice for. ``None`` for any number.
 
     Raises:
         UsageError: neither is given, or one is below 1.
@@ -66,7 +67,8 @@ class Answer:
             generated to score them. The task's own prompt, and what continues a response that the model has just
             generated, are not counted again; any other prompt is.
         scoring: those of ``tokens`` that went into scoring.
-        meta: anything else: scores, shares of votes; ``unscored``, the responses whose scorer could not tell.
+        meta: anything else: scores, shares of votes; ``unscored``, the responses whose scorer could not tell, or
+            for whose score the tokens did not suffice.
     """
 
     text: str | None

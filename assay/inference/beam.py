@@ -25,8 +25,8 @@ class Beam:
 
     From the prompt N first steps are sampled. Then again and again: the beginnings that are not whole responses yet are
     scored, the best max(1, n / branch) of n kept, and as many steps sampled after them, in equal shares, as there are
-    places; a whole response keeps its place. The answer is the best-scored whole response, or beginning where tokens
-    ran out. With ``branch`` 1 it is best-of-n.
+    places; a whole response keeps its place. The answer is the best-scored whole response; where tokens do not suffice
+    for one, the best beginning, finished as far as they go. With ``branch`` 1 it is best-of-n.
 
     Source: the beam search over steps against a process reward model of arXiv 2408.03314.
 
@@ -85,6 +85,7 @@ class Beam:
             for i, episode, score in zip(each, grown, scores, strict=True):
                 missed[i] += score.value is None
                 (whole if stepping.done(episode, self.sampling) else live)[i].append((episode, score))
+        self._finish(meter, stepping, live, whole)
         out = []
         for i in range(len(tasks)):
             known = [(e, s) for e, s in [*whole[i], *([] if whole[i] else live[i])] if e is not None]
@@ -93,6 +94,20 @@ class Beam:
             out.append(meter.answer(i, episode.text, [e for e, _ in known], **meta))
         return out
 
+    def _finish(
+        self,
+        meter: Meter,
+        stepping: Stepping,
+        live: list[list[tuple[Episode | None, Score]]],
+        whole: list[list[tuple[Episode, Score]]],
+    ) -> None:
+        """Go on with the best beginning of each task that has no whole response, without opinions of it."""
+        rows = [i for i, found in enumerate(whole) if live[i] and not found and meter.left(i)]
+        best = [_top(live[i], 1)[0] for i in rows]
+        ends = stepping.extend(meter, rows, [head for head, _ in best], [1] * len(rows), whole=True)
+        for i, (_, score), [end] in zip(rows, best, ends, strict=True):
+            live[i] = [(end, score)]
+
     def _affordable(self, meter: Meter, stepping: Stepping, i: int, live: list[tuple[Episode | None, Score]]) -> int:
         """Return how many next steps the tokens that are left pay for, scoring included."""
         left = meter.left(i)
@@ -100,7 +115,7 @@ class Beam:
             return meter.samples
         longest = max((0 if e is None else len(e.tokens) for e, _ in live), default=0)
         step = min(self.step, self.sampling.max_tokens - longest)
-        cost = step + self.scorer.most(meter.tasks[i], longest + step)
+        cost = step + self.scorer.most(meter.tasks[i], longest + step, meter.engine)
         return max(left // cost, 0 if meter.spent[i] else 1)
 
 

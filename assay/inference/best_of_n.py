@@ -39,9 +39,8 @@ class BestOfN:
         self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
     ) -> list[Answer]:
         meter = Meter(tasks, engine, budget, rng, self.sampling, self.scorer)
-        found = meter.fill()
         out = []
-        for i, (episodes, scores) in enumerate(zip(found, meter.score_all(found), strict=True)):
+        for i, (episodes, scores) in enumerate(meter.scored()):
             top = best(scores)
             value = None if top is None else scores[top].value
             low = self.least is not None and value is not None and value < self.least

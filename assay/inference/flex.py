@@ -158,9 +158,15 @@ class Flex:
         numbered = "\n".join(f"[{k}] {s.strip()}" for k, s in enumerate(steps))
         return self.template.format(question=task.question, steps=numbered)
 
-    def most(self, task: Task, length: int) -> int:
-        prompt = len(self.template) // 4 + len(task.question) + length
-        return prompt + self.k * self.quick.max_tokens + self.think * self.slow.max_tokens
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        judge, steps, more = engine if self.engine is None else self.engine, [""], 0
+        if isinstance(response, int):
+            more = response
+        else:
+            steps = step_texts(response, self.by.of(response, engine.decode), engine.decode)
+        skip = len(judge.encode_response(self.skip, False)) if self.k and self.skip else 0
+        said = self.k * self.quick.max_tokens + self.think * self.slow.max_tokens
+        return len(judge.encode(self.prompt(task, steps))) + more + skip + said
 
     @staticmethod
     def _read(replies: Sequence[Episode], steps: int) -> list[int | None]:

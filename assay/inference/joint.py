@@ -222,5 +222,5 @@ class ByJointHead:
         found = self.head.tables(policy, [e for _, e in pairs])
         return [Score(float(t.sum(1) @ self.head.bins.values)) for t in found]
 
-    def most(self, task: Task, length: int) -> int:
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
         return 0

@@ -82,9 +82,10 @@ class Judge:
         shown = response if self.tail is None else response[-self.tail :]
         return self.template.format(question=task.question, response=shown)
 
-    def most(self, task: Task, length: int) -> int:
-        if self.engine is None:
-            prompt = len(self.template) // 4 + len(task.question)
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        judge, shown, more = engine if self.engine is None else self.engine, "", 0
+        if isinstance(response, int):
+            more = response if self.tail is None else min(response, self.tail)
         else:
-            prompt = len(self.engine.encode(self.prompt(task, "")))
-        return prompt + length + self.n * self.sampling.max_tokens
+            shown = response.text
+        return len(judge.encode(self.prompt(task, shown))) + more + self.n * self.sampling.max_tokens

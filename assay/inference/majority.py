@@ -113,9 +113,8 @@ class WeightedMajority:
         self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
     ) -> list[Answer]:
         meter = Meter(tasks, engine, budget, rng, self.sampling, self.scorer)
-        found = meter.fill()
         out = []
-        for i, (episodes, scores) in enumerate(zip(found, meter.score_all(found), strict=True)):
+        for i, (episodes, scores) in enumerate(meter.scored()):
             of = clusters(tasks[i], episodes, self.ballot)
             values = [s.value for s in scores]
             text, mean = episodes[0].text, None

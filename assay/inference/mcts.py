@@ -130,9 +130,11 @@ class MCTS:
         if left is not None:
             length = self.step if self.value == "state" else self.sampling.max_tokens
             length = min(length, self.sampling.max_tokens)
-            ahead = self.branch * (length + self.scorer.most(meter.tasks[i], self.sampling.max_tokens))
-            # Something is kept to finish a response with. Where nothing can be tried, one response is all there is.
-            if left < ahead + (self.sampling.max_tokens if self.value == "state" else 0):
+            opinion = self.scorer.most(meter.tasks[i], self.sampling.max_tokens, meter.engine)
+            # Something is kept to finish and score a response with. Where nothing can be tried, one response is all
+            # there is.
+            last = self.sampling.max_tokens + opinion if self.value == "state" else 0
+            if left < self.branch * (length + opinion) + last:
                 return None
         meter.begun[i] += cost
         node = root
@@ -158,7 +160,8 @@ class MCTS:
             )
             for k, [end] in zip(begun, ends, strict=True):
                 seen[k] = end
-        for i, node, episode, score in zip(rows, nodes, seen, meter.score(rows, seen), strict=True):
+        keep = self.sampling.max_tokens if self.value == "state" else 0
+        for i, node, episode, score in zip(rows, nodes, seen, meter.score(rows, seen, keep), strict=True):
             missed[i] += score.value is None
             if node.done or self.value == "rollout":
                 whole[i].append((episode, score))

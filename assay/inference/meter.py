@@ -21,7 +21,7 @@ class Meter:
     Args:
         tasks, engine, budget, rng: what the strategy was called with.
         sampling: how whole responses are drawn.
-        scorer: who will score them, whose cost is set aside when a response is begun.
+        scorer: who scores them, whose cost is set aside when a response is begun.
     """
 
     def __init__(
@@ -35,6 +35,8 @@ class Meter:
     ):
         self.tasks, self.engine, self.rng, self.sampling, self.scorer = list(tasks), engine, rng, sampling, scorer
         self.budget = Budget.of(budget)
+        # Under a budget of tokens opinions come between responses, whose draws are not to depend on them.
+        self.judging = rng if scorer is None or self.budget.tokens is None else rng.spawn(1)[0]
         self.begun = [0] * len(tasks)
         self.spent = [0] * len(tasks)
         self.scoring = [0] * len(tasks)
@@ -56,24 +58,31 @@ class Meter:
             limits.append(self.budget.samples - self.begun[i])
         if (left := self.left(i)) is not None:
             length = self.sampling.max_tokens if tokens is None else tokens
-            extra = 0 if self.scorer is None else self.scorer.most(self.tasks[i], length)
+            extra = 0 if self.scorer is None else self.scorer.most(self.tasks[i], length, self.engine)
             limits.append(left // max(1, length + extra))
             if not self.begun[i] and not self.spent[i]:
                 limits[-1] = max(1, limits[-1])
         return max(0, min(limits))
 
     def fill(self, wanted: int | None = None) -> list[list[Episode]]:
-        """Sample whole responses to every task until ``wanted`` or the budget is reached.
+        """Sample whole responses to every task until ``wanted`` or the budget is reached; see :meth:`scored`."""
+        return [episodes for episodes, _ in self.scored(wanted)]
 
-        Under a budget of tokens what short responses leave over pays for more of them.
+    def scored(self, wanted: int | None = None) -> list[tuple[list[Episode], list[Score]]]:
+        """Sample and score whole responses to every task until ``wanted`` or the budget is reached.
+
+        Under a budget of tokens what short responses and short opinions leave over pays for more of them: responses are
+        scored before others are begun.
         """
-        found: list[list[Episode]] = [[] for _ in self.tasks]
+        found: list[tuple[list[Episode], list[Score]]] = [([], []) for _ in self.tasks]
         while True:
-            counts = [self.may(i, None if wanted is None else wanted - len(f)) for i, f in enumerate(found)]
+            counts = [self.may(i, None if wanted is None else wanted - len(f)) for i, (f, _) in enumerate(found)]
             if not any(counts):
                 return found
-            for f, new in zip(found, self.sample(counts), strict=True):
-                f.extend(new)
+            new = self.sample(counts)
+            for (episodes, scores), more, values in zip(found, new, self.score_all(new), strict=True):
+                episodes.extend(more)
+                scores.extend(values)
             if self.budget.tokens is None:
                 return found
 
@@ -108,18 +117,44 @@ class Meter:
                 self.spent[i] += len(episodes[0].prompt)
         return found
 
-    def score(self, rows: Sequence[int], episodes: Sequence[Episode], scorer: Scorer | None = None) -> list[Score]:
-        """Score an episode for the task in each of ``rows``, and charge it."""
-        scorer = scorer or self.scorer
-        if scorer is None or not episodes:
-            return []
-        pairs = [(self.tasks[i], e) for i, e in zip(rows, episodes, strict=True)]
-        found = list(scorer.score(pairs, self.engine, self.rng))
-        if len(found) != len(pairs):
-            raise RunError(f"a scorer gave {len(found)} scores for {len(pairs)} responses")
-        for i, score in zip(rows, found, strict=True):
-            self.charge(i, score.tokens)
-        return found
+    def score(self, rows: Sequence[int], episodes: Sequence[Episode], keep: int = 0) -> list[Score]:
+        """Score an episode for the task in each of ``rows``, and charge it.
+
+        Under a budget of tokens, those that what is left, less ``keep``, does not suffice for have no score.
+        """
+        out = [Score(None) for _ in episodes]
+        needs = [self.needs(i, e) for i, e in zip(rows, episodes, strict=True)]
+        open_ = list(range(len(episodes)))
+        # What opinions cost less than they might pays for others.
+        while self.scorer is not None and (now := self._afforded(rows, needs, open_, keep)):
+            pairs = [(self.tasks[rows[j]], episodes[j]) for j in now]
+            found = list(self.scorer.score(pairs, self.engine, self.judging))
+            if len(found) != len(pairs):
+                raise RunError(f"a scorer gave {len(found)} scores for {len(pairs)} responses")
+            for j, score in zip(now, found, strict=True):
+                self.charge(rows[j], score.tokens)
+                out[j] = score
+            open_ = sorted(set(open_) - set(now))
+        return out
+
+    def needs(self, i: int, episode: Episode) -> int:
+        """Return the most tokens that it can take to score a response to task ``i``; 0 without a budget of them."""
+        if self.scorer is None or self.budget.tokens is None:
+            return 0
+        return self.scorer.most(self.tasks[i], episode, self.engine)
+
+    def _afforded(self, rows: Sequence[int], needs: Sequence[int], open_: Sequence[int], keep: int) -> list[int]:
+        """Return which of ``open_`` can be scored together with what is left, less ``keep``."""
+        if self.budget.tokens is None:
+            return list(open_)
+        out, most = [], dict.fromkeys(rows, 0)
+        for j in open_:
+            i, left = rows[j], self.left(rows[j]) or 0
+            # What costs nothing has its score whatever is left.
+            if not needs[j] or most[i] + needs[j] <= left - keep:
+                most[i] += needs[j]
+                out.append(j)
+        return out
 
     def score_all(self, episodes: Sequence[Sequence[Episode]]) -> list[list[Score]]:
         """Score the responses of every task."""

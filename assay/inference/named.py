@@ -88,7 +88,10 @@ def make_strategy(spec: Any, **given: Any) -> Strategy:
             options = {k: v for k, v in table.items() if k != "name"}
             made = call(row.factory, options, f"paper {row.id} ({row.name})", given)
             if not isinstance(made, Strategy) or hasattr(made, "credit"):
-                raise UsageError(f"{row.id} ({row.name}) trains; assay papers show {row.id} names its strategy, if any")
+                rollout = getattr(made, "rollout", None)
+                own = rollout.get("name") if isinstance(rollout, dict) else rollout
+                its = f"its strategy is {own}" if own in names("inference") else f"see assay papers show {row.id}"
+                raise UsageError(f"{row.id} ({row.name}) trains, and is no strategy at test time; {its}")
             return made
         papers.rows()  # a paper may register a strategy by name
     found: Strategy = build("inference", table, **given)

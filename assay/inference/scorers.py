@@ -16,9 +16,9 @@ from assay.rewards.function import load_function
 from assay.rewards.segments import Steps, step_texts
 from assay.rewards.step_scores import StepScorer, make_scorer
 from assay.types import Episode, Task, Verdict
-from assay.verify.base import Verifier
 from assay.verify.episodes import judge_episodes
 from assay.verify.kind import KindVerifier
+from assay.verify.make import make_verifier
 
 Reduce = Literal["min", "product", "mean", "sum", "last", "max"]
 
@@ -46,8 +46,15 @@ class Scorer(Protocol):
         """Return one score per pair; ``engine`` is the one that made the responses."""
         ...
 
-    def most(self, task: Task, length: int) -> int:
-        """Return about how many tokens it can take to score a response of ``length`` tokens."""
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        """Return how many tokens it can take to score a response, at most; budgets of tokens are kept by it.
+
+        Args:
+            task: of the response.
+            response: one that is there; or, of one that is yet to be made, its length in tokens, for which it is enough
+                to be about right.
+            engine: which makes the responses.
+        """
         ...
 
 
@@ -56,16 +63,20 @@ class ByVerifier:
     """The score of a verifier's verdict; nothing where it abstains. It costs no tokens.
 
     Args:
-        verifier: judges; with the task's own one, which knows the reference, the result is an upper bound.
+        verifier: judges, anything :func:`assay.verify.make.make_verifier` takes; with the task's own one, which knows
+            the reference, the result is an upper bound.
     """
 
-    verifier: Verifier = field(default_factory=KindVerifier)
+    verifier: Any = field(default_factory=KindVerifier)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verifier", make_verifier(self.verifier))
 
     def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
         verdicts = judge_episodes(self.verifier, pairs)
         return [Score(None if v.passed is None else v.score, 0, v.feedback) for v in verdicts]
 
-    def most(self, task: Task, length: int) -> int:
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
         return 0
 
 
@@ -92,7 +103,7 @@ class ByFunction:
             out.append(Score(value))
         return out
 
-    def most(self, task: Task, length: int) -> int:
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
         return 0
 
 
@@ -117,7 +128,7 @@ class Confidence:
             return None
         return -math.exp(found) if self.negative else math.exp(found)
 
-    def most(self, task: Task, length: int) -> int:
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
         return 0
 
 
@@ -159,13 +170,15 @@ class BySteps:
         for i, row in zip(rows, found, strict=True):
             if row is not None:
                 values[i] = reduced([(1 + s) / 2 if self.unit else s for s in row], self.reduce)
-        return [
-            Score(v, len(e.prompt) + len(e.tokens) if len(e.tokens) else 0)
-            for v, (_, e) in zip(values, pairs, strict=True)
-        ]
+        return [Score(v, _read(e)) for v, (_, e) in zip(values, pairs, strict=True)]
 
-    def most(self, task: Task, length: int) -> int:
-        return 2 * length
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        return len(engine.encode(task.prompt)) + response if isinstance(response, int) else _read(response)
+
+
+def _read(episode: Episode) -> int:
+    """Return how many tokens there are to read for a model that is shown prompt and response."""
+    return len(episode.prompt) + len(episode.tokens) if len(episode.tokens) else 0
 
 
 def reduced(scores: Sequence[float], how: Reduce) -> float:

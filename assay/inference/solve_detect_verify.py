@@ -161,7 +161,7 @@ class SolveDetectVerify:
             # Nobody acts on an opinion of the last solution, but it is worth knowing where it costs no round.
             if turn == self.rounds:
                 break
-            judged = [i for i in open_ if self._affords(meter, i, found[i][-1])]
+            judged = [i for i in open_ if (left := meter.left(i)) is None or left >= meter.needs(i, found[i][-1])]
             verdicts = meter.score(judged, [found[i][-1] for i in judged])
             open_ = []
             for i, score in zip(judged, verdicts, strict=True):
@@ -183,10 +183,6 @@ class SolveDetectVerify:
             )
             for i in range(len(tasks))
         ]
-
-    def _affords(self, meter: Meter, i: int, episode: Episode) -> bool:
-        left = meter.left(i)
-        return left is None or left >= self.scorer.most(meter.tasks[i], len(episode.tokens))
 
     def _solve(self, meter: Meter, rows: Sequence[int], prompts: Sequence[Any]) -> list[tuple[Episode, bool]]:
         """Return a solution to each of the tasks ``rows``, and whether it was stopped before its own end."""

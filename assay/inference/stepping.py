@@ -59,7 +59,7 @@ class Stepping:
                     sampling, max_tokens=self.length(head, sampling), stop=tuple({*sampling.stop, *self.stop})
                 )
             left = meter.left(i)
-            if left is not None and not meter.spent[i]:
+            if left is not None:
                 drawn = replace(drawn, max_tokens=max(1, min(drawn.max_tokens, left // max(n, 1))))
             prefix = () if head is None else tuple(int(t) for t in head.tokens)
             asked.append(Request(meter.tasks[i].prompt, n, drawn, int(meter.rng.integers(2**63)), prefix))

@@ -17,6 +17,7 @@ from assay.registry import part
 from assay.types import Task
 from assay.verify.episodes import judge_episodes
 from assay.verify.kind import KindVerifier
+from assay.verify.make import make_verifier
 
 Rule = Literal["surprisal", "confident", "random", "top3", "oracle"]
 
@@ -69,7 +70,8 @@ class Surprisal:
 
     Args:
         sampling: how tokens are drawn.
-        verifier: says which are right, and how good; by default that of the task's kind.
+        verifier: says which are right, and how good: anything :func:`assay.verify.make.make_verifier` takes; by
+            default that of the task's kind.
         rule: see :func:`select`; the others are the method's comparisons.
         total: sum in place of mean log-probability, by which long responses are surprising.
 
@@ -83,6 +85,7 @@ class Surprisal:
     total: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "verifier", make_verifier(self.verifier))
         if self.rule not in get_args(Rule):
             raise UsageError(f"inference 'surprisal': rule {self.rule!r} is none of {', '.join(get_args(Rule))}")
 

@@ -30,6 +30,7 @@ from assay.training.update import update
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_episodes
 from assay.verify.kind import KindVerifier
+from assay.verify.make import make_verifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ class Adaptation:
 
     Args:
         sampling: how tokens are drawn.
-        verifier: says which are right, and how good; by default that of the task's kind.
+        verifier: says which are right, and how good: anything :func:`assay.verify.make.make_verifier` takes; by
+            default that of the task's kind.
         steps: gradient steps at most.
         lr: of Adam.
         rank: of the low-rank adapters that are trained, see :func:`assay.policies.borrowed.borrowed`; 0 trains all
@@ -112,6 +114,7 @@ class Adaptation:
     token_budget: int = 8192
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "verifier", make_verifier(self.verifier))
         if self.rule not in get_args(Rule):
             raise UsageError(
                 f"inference 'test_time_training': rule {self.rule!r} is none of {', '.join(get_args(Rule))}"

@@ -158,5 +158,9 @@ class ByValueHead:
         values = [float(head(h[-1])) if len(h) else None for h in found]
         return [Score(v, c) for v, c in zip(values, costs, strict=True)]
 
-    def most(self, task: Task, length: int) -> int:
-        return 0 if self.policy is None else len(self.policy.encode(task.prompt)) + length
+    def most(self, task: Task, response: Episode | int, engine: Engine | None) -> int:
+        if self.policy is None:
+            return 0
+        if isinstance(response, int):
+            return len(self.policy.encode(task.prompt)) + response
+        return len(response.prompt) + len(response.tokens)

@@ -92,6 +92,9 @@ class LastTokenVote:
         scores = last_token_scores(policy, groups, self.token, self.scale, self.reference)
         for i, (group, mine) in enumerate(zip(groups, scores, strict=True)):
             chosen = weighted_vote([extract(e.text) for e in group.episodes], mine)
-            meter.charge(i, len(group.episodes))
-            out.append(meter.answer(i, group.episodes[chosen].text, group.episodes, scores=mine))
+            # A single response that has used up the budget is the answer without a verdict.
+            left = meter.left(i)
+            told = mine if left is None or left >= len(mine) else []
+            meter.charge(i, len(told))
+            out.append(meter.answer(i, group.episodes[chosen].text, group.episodes, scores=told))
         return out
