@@ -17,7 +17,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,16 @@ from assay.evaluate import aggregate
 from assay.evaluate.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
 from assay.evaluate.calibration import auroc, selective
 from assay.evaluate.calibration_interval import calibration_interval
-from assay.evaluate.confidence import clustered_intervals
+from assay.evaluate.confidence import auroc_interval, clustered_intervals
 from assay.evaluate.crossing import crossing, first_crossing
 from assay.evaluate.efficiency import efficiency_curve
-from assay.evaluate.intervals import mean_interval, paired_interval, ratio_interval
+from assay.evaluate.intervals import mean_interval, paired_interval, ratio_interval, signed_ratio_interval
+from assay.evaluate.judging import precision_of_verdicts
 from assay.evaluate.pass_at_k import pass_at_k, wilson
 from assay.evaluate.power import clustered_interval
 from assay.evaluate.profiles import probability_of_improvement, profile
+from assay.evaluate.reference import summary
+from assay.evaluate.returns import gaps
 from assay.evaluate.support import support_intervals
 from assay.lab.paired import paired_effect
 
@@ -108,6 +111,21 @@ def of_runs() -> Iterator[Case]:
                         continue
                     draw = partial(aggregated, kind=kind, runs=runs, tasks=tasks, function=function, method="t")
                     yield Case(name, f"{runs} runs x {tasks} tasks, {kind}", draw, truth)
+    for kind in ("normal", "binomial", "skewed"):
+        for tasks in (1, 3):
+            truth = truth_of(kind, tasks, aggregate.iqm)
+            for runs in (2, 3):
+                draw = partial(aggregated, kind=kind, runs=runs, tasks=tasks, function=aggregate.iqm, method="t")
+                # Four scores of two runs: the middle half is their mean but for two, and t of one degree is wide.
+                # Three skewed runs do not show that they are.
+                setting = f"{runs} runs x {tasks} tasks, {kind}"
+                yield Case("iqm", setting, draw, truth, runs == 2, limit=kind == "skewed")
+    ceiling = partial(scored_runs, law=(20.0, 0.3))
+    truth = float(aggregate.iqm(ceiling(np.random.default_rng(0), runs=LARGE)))
+    for runs in (3, 5, 10):
+        draw = partial(ceilings, runs=runs)
+        # Most runs are right in everything, and three of them tell nothing of one that is not.
+        yield Case("iqm", f"{runs} runs of 300, most at 1", draw, truth, runs > 3, limit=runs <= 5)
     exponential = partial(few, runs=5)
     yield Case("mean", "5 runs x 1 tasks, exponential", exponential, 1.0, limit=True)
     draw = partial(tied, runs=5)
@@ -140,6 +158,15 @@ def of_runs() -> Iterator[Case]:
     for seeds in (3, 5, 10):
         yield Case("paired_effect", f"{seeds} seeds, normal", partial(effect, seeds=seeds), 0.1)
         yield Case("paired_test", f"{seeds} seeds, normal", partial(tested, seeds=seeds), 0.1)
+
+
+def scored_runs(rng: Rng, runs: int, law: tuple[float, float]) -> Values:
+    """Shares of 300 tasks that runs ``(runs, 1)`` get right."""
+    return rng.binomial(300, rng.beta(*law, (runs, 1))) / 300
+
+
+def ceilings(rng: Rng, runs: int) -> Any:
+    return aggregate.interval(scored_runs(rng, runs, (20.0, 0.3)), "iqm", resamples=1000, bounds=(0, 1))
 
 
 def few(rng: Rng, runs: int) -> Any:
@@ -244,7 +271,14 @@ def of_tasks() -> Iterator[Case]:
         # Gains and losses have an interval each, and of 20 tasks either is seen in few.
         yield Case("difference", f"{tasks} tasks x 8", partial(differed, tasks=tasks, n=8), 0.2, tasks == 20)
         yield Case("difference", f"{tasks} tasks x 1", partial(differed, tasks=tasks, n=1), 0.2, tasks == 20)
+    yield from of_differences()
     for tasks in (20, 60, 200):
+        for what, (draw, truth) in TOTALS.items():
+            yield Case(what, f"{tasks} tasks x 8", partial(draw, tasks=tasks), truth, tasks == 20)
+        yield Case("length", f"{tasks} tasks x 4, lognormal(0.5)", partial(lengths, tasks=tasks, s=0.5), 1.0)
+        # The longest responses to 20 such tasks are seldom among those seen, whatever is made of the others.
+        skewed = partial(lengths, tasks=tasks, s=1.0)
+        yield Case("length", f"{tasks} tasks x 4, lognormal(1)", skewed, 1.0, limit=tasks < 200)
         yield Case("clustered mean", f"{tasks} tasks x 1 to 8", partial(clusters, tasks=tasks, law="mixed"), 0.4)
         yield Case("clustered mean", f"{tasks} tasks x 1 to 8, hard", partial(clusters, tasks=tasks, law="hard"), 0.2)
         yield Case(
@@ -265,6 +299,119 @@ def of_tasks() -> Iterator[Case]:
 def differed(rng: Rng, tasks: int, n: int) -> Any:
     rate = 0.8 * rng.beta(0.5, 2, tasks)
     return paired_interval(rng.binomial(n, rate) / n, rng.binomial(n, rate + 0.2) / n, bounds=(-1, 1))
+
+
+def small(rng: Rng, tasks: int, k: int, n: int, most: float) -> Values:
+    """Differences of pass@k of n samples, where every task's rate rises by up to ``most``."""
+    first = rng.beta(0.5, 1.5, tasks)
+    second = np.clip(first + most * rng.random(tasks), 0, 1)
+    total = np.full(tasks, n)
+    return np.asarray(
+        pass_at_k(total, rng.binomial(n, second), k) - pass_at_k(total, rng.binomial(n, first), k), dtype=np.float64
+    )
+
+
+def sparse(rng: Rng, tasks: int, gained: float, lost: float) -> Values:
+    """Differences of single samples: 1 with one chance, -1 with another."""
+    u = rng.random(tasks)
+    return np.where(u < gained, 1.0, np.where(u < gained + lost, -1.0, 0.0))
+
+
+def uneven(rng: Rng, tasks: int, share: float) -> Values:
+    """Differences of pass@1 of 16 samples: noise, but for a share of the tasks, which go from .03 to .97."""
+    rate, moved = rng.random(tasks), rng.random(tasks) < share
+    first, second = (np.where(moved, end, rate) for end in (0.03, 0.97))
+    return (rng.binomial(16, second) - rng.binomial(16, first)) / 16
+
+
+def apart(rng: Rng, draw: Callable[[Rng], Values]) -> Any:
+    return mean_interval(draw(rng), bounds=(-1, 1))
+
+
+def of_differences() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    first = rng.beta(0.5, 1.5, 10 * LARGE)
+    step = rng.random(10 * LARGE)
+    for k, n, most in ((1, 16, 0.1), (4, 16, 0.1), (16, 16, 0.1), (1, 64, 0.02)):
+        second = np.clip(first + most * step, 0, 1)
+        truth = float(((1 - first) ** k - (1 - second) ** k).mean())
+        for tasks in (20, 50, 200):
+            draw = partial(small, tasks=tasks, k=k, n=n, most=most)
+            setting = f"{tasks} tasks, pass@{k} of {n}, gain {truth:.3f}"
+            yield Case("difference", setting, partial(apart, draw=draw), truth, tasks == 20)
+    for gained, lost in ((0.04, 0.02), (0.05, 0.05), (0.2, 0.2)):
+        for tasks in (50, 200, 1000):
+            draw = partial(sparse, tasks=tasks, gained=gained, lost=lost)
+            setting = f"{tasks} tasks x 1, {gained:g} gained, {lost:g} lost"
+            yield Case("difference", setting, partial(apart, draw=draw), gained - lost, tasks * lost < 5)
+    for tasks in (20, 50, 200):
+        draw = partial(apart, draw=partial(uneven, tasks=tasks, share=0.05))
+        # Of 20 tasks none has moved in one data set of three, and the others say nothing of it.
+        yield Case("difference", f"{tasks} tasks x 16, one of 20 moves", draw, 0.05 * 0.94, limit=tasks < 200)
+    for tasks in (20, 60, 200):
+        yield Case("returns gap", f"{tasks} problems", partial(gap_of, tasks=tasks), 2.0)
+        yield Case("reference fit", f"{tasks} tasks x 4", partial(fit_of, tasks=tasks), fit_truth())
+
+
+def gap_of(rng: Rng, tasks: int) -> Any:
+    """Mean returns of 32 responses, of 0 or up to 48 each, and the same and 2 on average."""
+    value = 48 * rng.beta(0.5, 1.0, tasks)
+    first = rng.gamma(8.0, value / 8.0)
+    return gaps({48: first + rng.gamma(1.0, 2.0, tasks)}, {48: first})[48]
+
+
+def fit_rows(rng: Rng, tasks: int) -> list[list[Values]]:
+    """Log-probabilities of references of 5 to 30 tokens under 4 samples, of tasks that differ."""
+    level = rng.gamma(2.0, 0.3, tasks)
+    return [
+        [-m * rng.gamma(2.0, 0.5, n) for _ in range(4)]
+        for m, n in zip(level.tolist(), rng.integers(5, 31, tasks).tolist(), strict=True)
+    ]
+
+
+def fit_of(rng: Rng, tasks: int) -> Any:
+    return summary(fit_rows(rng, tasks)).log_mean_prob
+
+
+@cache
+def fit_truth() -> float:
+    return summary(fit_rows(np.random.default_rng(0), LARGE // 4)).log_mean_prob.value
+
+
+def sound(rng: Rng, tasks: int) -> Any:
+    """Sound among the right of 8 samples, more often in tasks that are often solved."""
+    rate = rng.beta(0.5, 0.8, tasks)
+    right = rng.binomial(8, rate)
+    good = rng.binomial(right, 0.3 + 0.6 * rate)
+    some = right > 0
+    return ratio_interval(good[some], right[some], bounds=(0, 1))
+
+
+def truncated(rng: Rng, tasks: int) -> Any:
+    return ratio_interval(rng.binomial(8, rng.beta(0.3, 10, tasks)), np.full(tasks, 8), bounds=(0, 1))
+
+
+def believed(rng: Rng, tasks: int, law: tuple[float, float]) -> Any:
+    """Solutions that a judge accepts: 9 of 10 right ones and 3 of 10 wrong ones."""
+    right = rng.random((tasks, 8)) < rng.beta(*law, (tasks, 1))
+    taken = rng.random((tasks, 8)) < np.where(right, 0.9, 0.3)
+    of = np.repeat(np.arange(tasks), 8).tolist()
+    [found] = precision_of_verdicts(taken.ravel().astype(float).tolist(), right.ravel().tolist(), of).values()
+    return found.share
+
+
+TOTALS: dict[str, tuple[Callable[..., Any], float]] = {
+    "sound|right": (sound, 0.3 + 0.6 * 1.5 / 2.3),
+    "truncated": (truncated, 0.3 / 10.3),
+    "precision, hard": (partial(believed, law=(0.3, 0.7)), 0.27 / (0.27 + 0.21)),
+    "precision, easy": (partial(believed, law=(4.0, 1.0)), 0.72 / (0.72 + 0.06)),
+}
+"""Ratios of totals and their truths."""
+
+
+def lengths(rng: Rng, tasks: int, s: float) -> Any:
+    mean = rng.lognormal(-s * s / 2, s, (tasks, 1))
+    return ratio_interval((mean * rng.lognormal(-0.125, 0.5, (tasks, 4))).sum(1), np.full(tasks, 4))
 
 
 def clusters(rng: Rng, tasks: int, law: str) -> Any:
@@ -305,12 +452,17 @@ def sure(rng: Rng, tasks: int, k: int, bent: float) -> tuple[Values, Values]:
 
 def ranked(p: Values, y: Values) -> list[float]:
     found = selective(p, y)
-    return [auroc(p, y), found.area, *(float(found.accuracy[math.ceil(s * len(p)) - 1]) for s in (0.5, 0.8))]
+    return [found.area, *(float(found.accuracy[math.ceil(s * len(p)) - 1]) for s in (0.5, 0.8))]
 
 
 def ranks(rng: Rng, tasks: int, k: int, bent: float) -> Any:
     p, y = sure(rng, tasks, k, bent)
     return clustered_intervals(list(p), list(y), ranked, resamples=200, seed=int(rng.integers(2**31)))
+
+
+def ranked_apart(rng: Rng, tasks: int, k: int, bent: float) -> Any:
+    p, y = sure(rng, tasks, k, bent)
+    return auroc_interval(list(p), list(y))
 
 
 def calibrated(rng: Rng, tasks: int, k: int, bent: float) -> Any:
@@ -324,13 +476,23 @@ def scored(rng: Rng, tasks: int, k: int, bent: float, what: str) -> Any:
         return ratio_interval(((p - y) ** 2).sum(1), np.full(tasks, k), bounds=(0, 1))
     if what == "overconfidence":
         return ratio_interval((p - y).sum(1), np.full(tasks, k), bounds=(-1, 1))
-    return ratio_interval(
-        abstaining(p, y, float(what)).sum(1), np.full(tasks, k), bounds=(-1 / (1 / float(what) - 1), 1)
-    )
+    bar = float(what)
+    penalty = bar / (1 - bar)
+    hits, lost = ((p >= bar) & (y > 0)).sum(1), penalty * ((p >= bar) & (y == 0)).sum(1)
+    return signed_ratio_interval(hits, lost, np.full(tasks, k), bounds=(-penalty, 1))
 
 
-def abstaining(p: Values, y: Values, bar: float) -> Values:
-    return np.where(p >= bar, np.where(y > 0, 1.0, -bar / (1 - bar)), 0.0)
+def rare(rng: Rng, tasks: int, right: float, gap: float) -> tuple[Values, Values]:
+    """Scores and outcomes ``(tasks, 4)``: a share right, not the same in all tasks, and scores a gap apart."""
+    y = (rng.random((tasks, 4)) < rng.beta(4 * right, 4 - 4 * right, (tasks, 1))).astype(float)
+    return gap * y + rng.normal(size=(tasks, 4)) + 0.5 * rng.normal(size=(tasks, 1)), y
+
+
+def told_apart(rng: Rng, tasks: int, right: float, gap: float) -> Any:
+    p, y = rare(rng, tasks, right, gap)
+    while y.all() or not y.any():
+        p, y = rare(rng, tasks, right, gap)
+    return auroc_interval(list(p), list(y))
 
 
 def of_confidences() -> Iterator[Case]:
@@ -342,68 +504,119 @@ def of_confidences() -> Iterator[Case]:
         other = {"brier": ((p - y) ** 2).mean(), "overconfidence": (p - p ** (1 + bent)).mean()}
         for tasks, k in ((20, 4), (60, 4), (60, 16), (200, 4)):
             setting = f"{tasks} tasks x {k}, bent {bent:g}"
-            yield Case("auroc, aurc, accuracy@", setting, partial(ranks, tasks=tasks, k=k, bent=bent), every)
+            yield Case("aurc, accuracy@", setting, partial(ranks, tasks=tasks, k=k, bent=bent), every)
+            yield Case("auroc", setting, partial(ranked_apart, tasks=tasks, k=k, bent=bent), auroc(p, y), tasks == 20)
             # Of calibrated confidences the truth is the least value there is; few samples show mostly noise.
             least = bent == 0 or tasks * k < 500
             yield Case("ece", setting, partial(calibrated, tasks=tasks, k=k, bent=bent), error, least)
             for what, truth in other.items():
                 yield Case(what, setting, partial(scored, tasks=tasks, k=k, bent=bent, what=what), float(truth))
-            for bar in (0.5, 0.75):
+            for bar in (0.5, 0.75, 0.9):
                 truth = float(np.where(p >= bar, p ** (1 + bent) * (1 + bar / (1 - bar)) - bar / (1 - bar), 0.0).mean())
-                yield Case(
-                    f"abstaining@{bar}", setting, partial(scored, tasks=tasks, k=k, bent=bent, what=str(bar)), truth
-                )
+                draw = partial(scored, tasks=tasks, k=k, bent=bent, what=str(bar))
+                yield Case(f"abstaining@{bar}", setting, draw, truth, bar == 0.9)
+    for right in (0.5, 0.9, 0.95):
+        for gap in (0.0, 1.0, 2.5, 3.5):
+            truth = auroc(*(a.ravel() for a in rare(np.random.default_rng(0), LARGE, right, gap)))
+            for tasks in (20, 60, 200):
+                # What is wrong is in a few tasks, fewer than 20 but for 200 tasks.
+                least = tasks == 20 or right == 0.95 or (tasks, right) == (60, 0.9)
+                draw = partial(told_apart, tasks=tasks, right=right, gap=gap)
+                yield Case("auroc", f"{tasks} tasks x 4, {right:.0%} right, {truth:.2f}", draw, truth, least)
 
 
 # Before and after
 
 
-def reach(rng: Rng, items: int, each: int) -> Any:
+KINDS = (0.5, 0.2, 0.1, 0.2)
+FEW_LOST = {"hardly any lost": (0.6, 0.03, 0.03, 0.34), "nearly all reached": (0.9, 0.02, 0.06, 0.02)}
+"""Shares of items that are preserved, lost, gained and out of reach."""
+
+
+def reached(rng: Rng, items: int, each: int, name: str, kinds: tuple[float, ...] = KINDS) -> Any:
     """Items of four kinds, the same for all ``each`` answers of a problem in half of the problems."""
-    shared = np.repeat(rng.choice(4, items, p=KINDS), each)
-    own = rng.choice(4, items * each, p=KINDS)
+    shared = np.repeat(rng.choice(4, items, p=kinds), each)
+    own = rng.choice(4, items * each, p=kinds)
     kind = np.where(np.repeat(rng.random(items) < 0.5, each), shared, own)
     before, after = (kind == 0) | (kind == 1), (kind == 0) | (kind == 2)
-    return support_intervals(before, after, None if each == 1 else np.repeat(np.arange(items), each).tolist())
+    found = support_intervals(before, after, None if each == 1 else np.repeat(np.arange(items), each).tolist())
+    return getattr(found, name)
 
 
-KINDS = (0.5, 0.2, 0.1, 0.2)
-
-
-def crossed(rng: Rng, tasks: int, most: int) -> Any:
-    easy = rng.random(tasks) < 0.5
-    before = np.where(easy, 0.3, 0.05)
-    after = np.where(easy, 0.8, 0.004)
-    n = np.full(tasks, most)
-    found = crossing((n, rng.binomial(n, before)), (n, rng.binomial(n, after)), most, resamples=300)
-    return [found, found.first, found.last, found.gap]
-
-
-def of_pairs() -> Iterator[Case]:
-    kept, lost, won, _ = KINDS
-    rates = {
+def support_rates(kinds: tuple[float, ...]) -> dict[str, float]:
+    kept, lost, won, _ = kinds
+    return {
         "retention": kept / (kept + lost),
         "discovery": won / (kept + won),
         "change": (won - lost) / (kept + lost + won),
     }
+
+
+Rates = tuple[Values, Values]
+WORLDS: dict[str, Callable[[Rng, int], Rates]] = {}
+"""Rates of tasks before and after training."""
+
+
+def world(name: str) -> Callable[[Callable[[Rng, int], Rates]], Callable[[Rng, int], Rates]]:
+    def keep(function: Callable[[Rng, int], Rates]) -> Callable[[Rng, int], Rates]:
+        WORLDS[name] = function
+        return function
+
+    return keep
+
+
+@world("two kinds")
+def two_kinds(rng: Rng, tasks: int) -> Rates:
+    easy = rng.random(tasks) < 0.5
+    return np.where(easy, 0.3, 0.05), np.where(easy, 0.8, 0.004)
+
+
+@world("early")
+def early(rng: Rng, tasks: int) -> Rates:
+    easy = rng.random(tasks) < 0.3
+    return np.where(easy, 0.3, 0.2), np.where(easy, 0.95, 0.03)
+
+
+@world("spread")
+def spread_out(rng: Rng, tasks: int) -> Rates:
+    first, learnt = rng.beta(0.5, 2.0, tasks), rng.random(tasks) < 0.6
+    return first, np.where(learnt, 1 - (1 - first) ** 4, 0.05 * first)
+
+
+def crossed(rng: Rng, tasks: int, most: int, rates: Callable[[Rng, int], Rates], where: bool) -> Any:
+    n = np.full(tasks, most)
+    before, after = (rng.binomial(most, r) for r in rates(rng, tasks))
+    found = crossing((n, before), (n, after), most, resamples=300)
+    return found if where else [found.first, found.last, found.gap]
+
+
+def of_pairs() -> Iterator[Case]:
     for items, each in ((60, 1), (200, 1), (60, 4)):
+        rates = support_rates(KINDS)
         for name, truth in rates.items():
             draw = partial(reached, items=items, each=each, name=name)
             yield Case(f"support {name}", f"{items} problems x {each}", draw, truth)
         srr, ndr = rates["retention"], rates["discovery"]
         draw = partial(reached, items=items, each=each, name="dynamics")
         yield Case("support dynamics", f"{items} problems x {each}", draw, 2 * srr * ndr / (srr + ndr), True)
-    ks = np.arange(1, 129)
-    b, a = (1 - (1 - np.array(r)[:, None]) ** ks for r in ((0.3, 0.05), (0.8, 0.004)))
-    truth = first_crossing(b.mean(0), a.mean(0))
-    for tasks in (60, 200):
-        draw = partial(crossed, tasks=tasks, most=128)
-        at = [truth, (a - b).mean(0)[0], (a - b).mean(0)[-1], b.mean(0)[-1] - a.mean(0)[0]]
-        yield Case("crossing, and its ends", f"{tasks} tasks x 128", draw, at)
-
-
-def reached(rng: Rng, items: int, each: int, name: str) -> Any:
-    return getattr(reach(rng, items, each), name)
+    for what, kinds in FEW_LOST.items():
+        for items, each in ((100, 1), (300, 1), (100, 4)):
+            for name, truth in support_rates(kinds).items():
+                draw = partial(reached, items=items, each=each, name=name, kinds=kinds)
+                yield Case(f"support {name}", f"{items} problems x {each}, {what}", draw, truth, True)
+    for name, rates_of in WORLDS.items():
+        ks, (b, a) = np.arange(1, 129), rates_of(np.random.default_rng(0), LARGE)
+        first, second = (np.array([(1 - (1 - r) ** k).mean() for k in ks]) for r in (b, a))
+        truth = first_crossing(first, second)
+        assert truth is not None
+        gap = second - first
+        for tasks in (60, 200):
+            draw = partial(crossed, tasks=tasks, most=128, rates=rates_of)
+            # The crossing is a whole number, which hardly moves where it is small.
+            setting = f"{tasks} tasks x 128, {name}, at {truth}"
+            yield Case("crossing", setting, partial(draw, where=True), truth, True)
+            ends = [gap[0], gap[-1], first[-1] - second[0]]
+            yield Case("gaps at a crossing's ends", setting, partial(draw, where=False), ends)
 
 
 def cases() -> list[Case]:

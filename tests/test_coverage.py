@@ -42,6 +42,25 @@ def iqm(kind: str, runs: int, tasks: int) -> tuple[object, float]:
     return draw, BENCH.truth_of(kind, tasks, aggregate.iqm)
 
 
+def gone(most: float) -> float:
+    """How far a rise by up to ``most`` of rates of Beta(.5, 1.5) is short of most / 2, since they end at 1."""
+    from scipy import integrate, stats
+
+    short = lambda rate: stats.beta.pdf(rate, 0.5, 1.5) * (most - 1 + rate) ** 2 / (2 * most)  # noqa: E731
+    return float(integrate.quad(short, 1 - most, 1)[0])
+
+
+def worth_of_abstaining(bar: float) -> float:
+    """Of calibrated confidences, the logistic function of a normal variable of variance 2."""
+    from scipy import integrate, stats
+
+    def worth(z: float) -> float:
+        p = 1 / (1 + math.exp(-z))
+        return stats.norm.pdf(z, scale=math.sqrt(2)) * (p - (1 - p) * bar / (1 - bar))
+
+    return float(integrate.quad(worth, math.log(bar / (1 - bar)), 12)[0])
+
+
 CASES = {
     "IQM, 5 runs x 1 task": lambda: iqm("normal", 5, 1),
     "IQM, 5 runs x 5 tasks": lambda: iqm("binomial", 5, 5),
@@ -55,6 +74,15 @@ CASES = {
         0.2,
     ),
     "difference over 50 tasks": lambda: (lambda rng: BENCH.differed(rng, 50, 8), 0.2),
+    "small difference over 50 tasks": lambda: (
+        lambda rng: BENCH.apart(rng, lambda rng: BENCH.small(rng, 50, 1, 64, 0.04)),
+        0.02 - gone(0.04),
+    ),
+    "precision over 30 hard tasks x 8": lambda: (lambda rng: BENCH.believed(rng, 30, (0.3, 0.7)), 0.5625),
+    "abstaining at .75 over 20 tasks x 4": lambda: (
+        lambda rng: BENCH.scored(rng, 20, 4, 0.0, "0.75"),
+        worth_of_abstaining(0.75),
+    ),
     "clustered mean of 20 tasks": lambda: (lambda rng: BENCH.clusters(rng, 20, "hard"), 0.2),
     "tokens per right of 60 tasks": lambda: (lambda rng: BENCH.tokens_per_right(rng, 60), 250.0),
     "paired test of 3 seeds": lambda: (lambda rng: BENCH.tested(rng, 3), 0.1),
@@ -88,7 +116,27 @@ def test_calibrated_confidences_are_not_found_miscalibrated() -> None:
     found = calibration_interval(list(p), list(y))
     assert 0.15 < found.low < found.value < found.high < 0.35
     one = calibration_interval([p[0]], [y[0]])
-    assert one.low == one.value == one.high
+    assert math.isnan(one.low) and math.isnan(one.high)
+
+
+def test_the_calibration_error_s_interval_is_about_a_quarter_of_the_way_to_the_unbiased_one() -> None:
+    """By hand: 40 tasks of one sample in two bins, 17 of 20 right at .5 and all of 20 at .7.
+
+    The gaps are e = (7 / 40, 6 / 40), the error their sum, .325. Student's interval is about the point a quarter of the
+    way from it to sum sqrt(e^2 - s^2), and reaches further down here than what is simulated does; about the error
+    itself its end would be .0022 higher, at the other end of the way .0068 lower.
+    """
+    p, e = np.repeat([0.5, 0.7], 20), np.array([7, 6]) / 40
+    y = np.concatenate([np.repeat([1.0, 0.0], (17, 3)), np.ones(20)])
+    found = calibration_interval(list(p[:, None]), list(y[:, None]))
+    apart = np.zeros((40, 2))
+    apart[np.arange(40), np.repeat([0, 1], 20)] = (y - p) / 40
+    apart = (apart - e / 40) * math.sqrt(40 / 39)
+    unbiased = float(np.sqrt(e**2 - (apart**2).sum(0)).sum())
+    centre, half = 0.75 * 0.325 + 0.25 * unbiased, 2.022691 * float(np.sqrt((apart.sum(1) ** 2).sum()))
+    assert found.value == pytest.approx(0.325) and unbiased == pytest.approx(0.316, abs=1e-3)
+    assert found.low == pytest.approx(centre - half, abs=1e-6)
+    assert centre + half - 1e-6 <= found.high < centre + half + 0.005
 
 
 def test_what_the_constructions_are_without_what_they_correct() -> None:

@@ -35,7 +35,7 @@ from assay.evaluate.sample import Sample
 from assay.evaluate.target import resolve
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.report.diagnosis import rows, table
+from assay.report.diagnosis import rows, table, verdict
 from assay.report.diagnosis_page import render
 from assay.tasks.arithmetic import Arithmetic
 from assay.tasks.chunks import solution_chunks
@@ -87,7 +87,9 @@ def test_hits_are_of_the_first_k_judged_samples() -> None:
 def test_a_change_is_paired_and_leaves_out_what_is_not_known() -> None:
     found = change([0.1, 0.5, math.nan], [0.2, 0.6, 0.9])
     assert (found.tasks, found.before.value, found.after.value) == (2, pytest.approx(0.3), pytest.approx(0.4))
-    assert found.difference.low == found.difference.high == pytest.approx(0.1)
+    assert found.difference.value == pytest.approx(0.1)
+    # Differences that are all the same say nothing of their spread, and so not that it went up.
+    assert math.isnan(found.difference.low) and math.isnan(found.difference.high) and verdict(found) == ""
     assert math.isnan(change([math.nan], [1.0]).difference.value)
 
 
@@ -333,6 +335,54 @@ def test_the_spectrum_of_a_change_of_known_rank() -> None:
         change_spectrum(old, {"a.q_proj.weight": torch.eye(20)})
     with pytest.raises(UsageError, match="shares"):
         change_spectrum(old, new, ())
+
+
+def taught(replies: dict[Any, list[str]], folder: Path) -> CausalLM:
+    """A nano model that was shown these replies to each prompt alike, stored and read again."""
+    config = ModelConfig(source="nano", nano={"hidden": 32, "layers": 2, "heads": 2, "context": 16})
+    policy = CausalLM.load(config, 0)
+    pairs = [(policy.encode(q).tolist(), policy.encode_response(r).tolist()) for q, row in replies.items() for r in row]
+    width = max(len(q) + len(r) for q, r in pairs)
+    ids = torch.tensor([[*q, *r, *[0] * (width - len(q) - len(r))] for q, r in pairs])
+    where = torch.arange(width - 1)
+    said = torch.stack([(where >= len(q) - 1) & (where < len(q) + len(r) - 1) for q, r in pairs])
+    policy.model.set_attn_implementation("eager")
+    optimizer = torch.optim.Adam(policy.module.parameters(), lr=1e-2)
+    for _ in range(80):
+        optimizer.zero_grad()
+        logp = policy.model(input_ids=ids).logits[:, :-1].log_softmax(-1)
+        loss = -logp.gather(-1, ids[:, 1:, None])[..., 0][said].mean()
+        loss.backward()
+        optimizer.step()
+    policy.save(folder)
+    return CausalLM.load(config.model_copy(update={"source": str(folder)}), 0)
+
+
+def test_a_crossing_of_two_models_is_found(tmp_path: Path) -> None:
+    """Before: a quarter right on every task. After: nearly always right on half of them, and never on the others.
+
+    pass@k is 1 - .75^k before and .5 after: they cross between k = 2 (.44) and k = 3 (.58).
+    """
+    tasks = [t for t in (Arithmetic(digits=1)[i] for i in range(60)) if len(str(t.reference)) == 1]
+    tasks = list({t.prompt: t for t in tasks}.values())[:20]
+    wrong = {t.prompt: [str((int(str(t.reference)) + d) % 10) for d in (1, 2, 3)] for t in tasks}
+    known = {t.prompt: i % 2 == 0 for i, t in enumerate(tasks)}
+    first = {t.prompt: [str(t.reference), *wrong[t.prompt]] for t in tasks}
+    second = {q: row[:1] if known[q] else row[1:] for q, row in first.items()}
+    sides = []
+    for name, replies in (("before", first), ("after", second)):
+        engine = HFEngine(taught(replies, tmp_path / name))
+        sampling, rng = Sampling(max_tokens=4), np.random.default_rng(0)
+        sides.append(
+            evaluate(tasks, engine, KindVerifier(), samples=64, sampling=sampling, rng=rng, label=name, step=0)
+        )
+    found = diagnose(*sides)
+    assert found.crossing.verdict == "crosses" and found.crossing.k in (2, 3, 4) and found.crossing.most == 64
+    assert found.crossing.low <= 3 <= found.crossing.high
+    assert found.crossing.first.value > 0.1 and found.crossing.last.value < -0.3
+    assert "The curves cross at" in " ".join(table(found))
+    # The other way round it is no crossing of this kind.
+    assert diagnose(sides[1], sides[0]).crossing.verdict == "rises"
 
 
 # The command

@@ -96,6 +96,47 @@ def test_scores_count_from_a_threshold(tmp_path: Path) -> None:
     assert results(found) == {"q": [False, True, None]} and [s.score for s in found.samples] == [0.5, 1.0, 0.0]
 
 
+def harness(answers: list[list[str]], **verdicts: float) -> list[dict[str, Any]]:
+    """Rows as lm-evaluation-harness 0.4 writes them: one for each document and filter."""
+    return [
+        {
+            "doc_id": i,
+            "doc": {"question": row["prompt"]},
+            "target": row["answer"],
+            "resps": [texts],
+            "filtered_resps": texts,
+            "filter": name,
+            "metrics": ["exact_match"],
+            "exact_match": value if texts[0].endswith(str(row["answer"])) else 0.0,
+        }
+        for i, (row, texts) in enumerate(zip(LIST, answers, strict=True))
+        for name, value in verdicts.items()
+    ]
+
+
+def test_filters_of_the_harness_judge_the_same_responses(tmp_path: Path) -> None:
+    """Two documents with one response each and two filters are two tasks of one sample, not of two."""
+    file = written(tmp_path / "s.jsonl", *harness([["it is 2"], ["5"]], strict=0.0, flexible=1.0))
+    with pytest.raises(UsageError, match=r"line 2 has the responses to '0' again.*--fields filter=strict"):
+        measured(file)
+    assert results(measured(file, fields={"filter": "strict"})) == {"0": [False], "1": [False]}
+    assert results(measured(file, fields={"filter": "flexible"})) == {"0": [True], "1": [False]}
+    with pytest.raises(UsageError, match="no rows of the filter 'none'; filters there are: strict"):
+        measured(file, fields={"filter": "none"})
+    # A verifier judges the responses themselves, once.
+    assert results(measured(file, verifier="number")) == {"0": [True], "1": [False]}
+    one = written(tmp_path / "one.jsonl", *harness([["it is 2"], ["5"]], none=1.0))
+    assert results(measured(one)) == {"0": [True], "1": [False]}
+
+
+def test_one_verdict_on_repeats_is_not_one_on_each(tmp_path: Path) -> None:
+    rows = harness([["2", "3", "it is 2"], ["5", "5", "4"]], none=1.0)
+    file = written(tmp_path / "s.jsonl", *rows)
+    with pytest.raises(UsageError, match=r"3 completions and one value for 'score'.*--verifier KIND"):
+        measured(file)
+    assert results(measured(file, verifier="number")) == {"0": [True, False, True], "1": [False, False, True]}
+
+
 def test_fields_are_mapped(tmp_path: Path) -> None:
     row = {"item": {"no": 4, "q": "1+1?"}, "out": [{"text": "2"}], "ok": 1, "id": "not this"}
     names = {"task": "item.no", "prompt": "item.q", "response": "out.0.text", "passed": "ok"}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,6 +24,7 @@ from assay.evaluate.calibration import (
     expected_calibration_error,
     selective,
 )
+from assay.evaluate.paired import sign_flip_test
 from assay.evaluate.pass_at_k import pass_at_k, pass_curve
 from assay.evaluate.power import (
     Spread,
@@ -209,6 +213,44 @@ def test_power_against_simulation() -> None:
         needed(spread, 0.1, tasks=1)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=9))
+def test_the_paired_test_over_tasks_is_scipys(rows: list[tuple[int, int]]) -> None:
+    """Exact over all signs, as SciPy's permutation test of paired samples enumerates them."""
+    before, after = np.array(rows).T / 4
+    expected = stats.permutation_test(
+        (after, before), lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=np.inf
+    ).pvalue
+    assert sign_flip_test(before, after) == pytest.approx(min(1.0, expected))
+
+
+def test_the_paired_test_of_single_samples_is_mcnemars() -> None:
+    """12 tasks gained and 3 lost: binomial, exactly; 60 and 30 from drawn signs, within four standard errors."""
+    before = np.repeat([0.0, 1.0, 1.0], (12, 3, 40))
+    after = np.repeat([1.0, 0.0, 1.0], (12, 3, 40))
+    assert sign_flip_test(before, after) == pytest.approx(stats.binomtest(12, 15).pvalue)
+    before, after = np.repeat([0.0, 1.0], (60, 30)), np.repeat([1.0, 0.0], (60, 30))
+    exact = stats.binomtest(60, 90).pvalue
+    assert sign_flip_test(before, after) == pytest.approx(exact, abs=4 * math.sqrt(exact / 100_000))
+    # Of many tasks it is near Student's.
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    y = x + rng.normal(0.15, 1, 200)
+    assert sign_flip_test(x, y) == pytest.approx(stats.ttest_rel(y, x).pvalue, rel=0.1)
+    assert sign_flip_test([0.5, 1.0], [0.5, 1.0]) == 1
+    with pytest.raises(ValueError, match="the same tasks"):
+        sign_flip_test([1.0], [1.0, 0.0])
+
+
+def test_equal_models_are_seldom_told_apart_over_tasks() -> None:
+    """400 pairs of evaluations of 30 tasks x 4 by one model: p below .05 in at most 5 %, and 2 errors more."""
+    rng, called = np.random.default_rng(1), 0
+    for i in range(400):
+        before, after = rng.binomial(4, rng.beta(0.5, 1, 30), (2, 30)) / 4
+        called += sign_flip_test(before, after, draws=2000, seed=i) < 0.05
+    assert called / 400 <= 0.05 + 0.022
+
+
 def test_the_spread_of_two_tables() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(2, 2, 40000)
@@ -229,3 +271,18 @@ def test_adjusted_p_values_are_scipys(p: list[float]) -> None:
     for i, at in enumerate(order):
         by_definition[at] = min(1, max((m - j) * p[order[j]] for j in range(i + 1)))
     np.testing.assert_allclose(holm(p), by_definition, atol=1e-12)
+
+
+def test_what_the_page_on_statistics_shows() -> None:
+    """Its examples run, one after another, and what they say the results are is so."""
+    page = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, names)
+    for function in ("holm", "benjamini_hochberg"):
+        [said] = re.findall(rf"^{function}\(p\) +# (.*)$", page, re.M)
+        assert names[function](names["p"]).tolist() == pytest.approx([float(v) for v in said.split(", ")], abs=5e-5)
+    # The z-equation by hand: (1.959964 + .841621) sqrt(task / 200 + sample / (200 8 3) + seed / 3).
+    spread = names["spread"]
+    error = math.sqrt(spread.task / 200 + spread.sample / 4800 + spread.seed / 3)
+    assert names["detectable"](spread, tasks=200, samples=8, seeds=3) == pytest.approx(2.801585 * error, rel=1e-5)

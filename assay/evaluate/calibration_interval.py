@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +37,7 @@ def calibration_interval(
     given.
 
     Args:
-        p, y: confidences in [0, 1] and outcomes of each task; of one task the interval has no width.
+        p, y: confidences in [0, 1] and outcomes of each task; of one task the ends are NaN.
         bins: of equal width, see :func:`~assay.evaluate.calibration.expected_calibration_error`.
         confidence: coverage.
         draws: of the simulation.
@@ -50,7 +51,7 @@ def calibration_interval(
     every, right = np.concatenate(p), np.concatenate(y)
     error, tasks = expected_calibration_error(every, right, bins), len(p)
     if tasks < 2:
-        return Interval(error, error, error)
+        return Interval(error, math.nan, math.nan)
     task = np.repeat(np.arange(tasks), [len(row) for row in p])
     flat = np.bincount(task * bins + bin_of(every, bins), weights=right - every, minlength=tasks * bins)
     shares = flat.reshape(tasks, bins) / len(every)

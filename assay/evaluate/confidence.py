@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.evaluate.calibration import auroc, brier, selective
 from assay.evaluate.calibration_interval import calibration_interval
-from assay.evaluate.intervals import Interval, ratio_interval, score_interval, trials_of
+from assay.evaluate.intervals import Interval, ratio_interval, score_interval, signed_ratio_interval, trials_of
 from assay.evaluate.sample import Sample
 
 BARS = (0.5, 0.75, 0.9)
@@ -18,6 +19,9 @@ BARS = (0.5, 0.75, 0.9)
 
 ANSWERED = (0.5, 0.8)
 """Shares of the samples, the most confident, for the accuracy of those."""
+
+SPARE = 0.75
+"""Trials' worth of variance that is added to an AUROC's where few tasks have a sample of the rarer kind."""
 
 Statistics = Callable[[NDArray[np.float64], NDArray[np.float64]], Sequence[float]]
 
@@ -41,16 +45,16 @@ def confidence_measures(rows: Sequence[Sequence[Sample]]) -> Iterator[tuple[str,
     y = [np.array([s.passed for s in row], dtype=np.float64) for row in known]
     right, many = np.concatenate(y), len(known)
     every = np.concatenate(p)
-    names = ["auroc"] if 0 < right.sum() < len(right) else []
-    names += ["aurc", *(f"accuracy@{share:.0%}" for share in ANSWERED)]
+    names = ["aurc", *(f"accuracy@{share:.0%}" for share in ANSWERED)]
     probable = bool(every.min() >= 0 and every.max() <= 1)
 
     def statistics(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[float]:
         curve = selective(a, b)
         last = [max(0, int(np.ceil(share * len(a) - 1e-9)) - 1) for share in ANSWERED]
-        ranked = [auroc(a, b)] if names[0] == "auroc" else []
-        return [*ranked, curve.area, *(float(curve.accuracy[i]) for i in last)]
+        return [curve.area, *(float(curve.accuracy[i]) for i in last)]
 
+    if 0 < right.sum() < len(right):
+        yield "auroc", auroc_interval(p, y), many
     for name, found in zip(names, clustered_intervals(p, y, statistics), strict=True):
         yield name, found, many
     if not probable:
@@ -65,8 +69,50 @@ def confidence_measures(rows: Sequence[Sequence[Sample]]) -> Iterator[tuple[str,
     )
     for bar in BARS:
         penalty = bar / (1 - bar)
-        worth = [np.where(a >= bar, np.where(b > 0, 1.0, -penalty), 0.0).sum() for a, b in zip(p, y, strict=True)]
-        yield f"abstaining@{bar:g}", ratio_interval(worth, size, bounds=(-penalty, 1)), many
+        hits = [b[a >= bar].sum() for a, b in zip(p, y, strict=True)]
+        lost = [penalty * (1 - b[a >= bar]).sum() for a, b in zip(p, y, strict=True)]
+        yield f"abstaining@{bar:g}", signed_ratio_interval(hits, lost, size, bounds=(-penalty, 1)), many
+
+
+def auroc_interval(
+    p: Sequence[NDArray[np.float64]], y: Sequence[NDArray[np.float64]], confidence: float = 0.95
+) -> Interval:
+    """AUROC of all confidences and outcomes, with its interval over tasks.
+
+    With V_i the share of wrong samples that a right sample i beats (the share of right ones that beat it, of a wrong
+    one; ties count half), the variance is that of DeLong, DeLong and Clarke-Pearson (1988) for samples that come in
+    clusters, Obuchowski's (1997): sums of V_i - AUROC over the right and over the wrong samples of each task, squared
+    and multiplied. What there is to learn it from is the tasks that have a sample of the rarer kind: with G of them
+    there are G - 1 degrees of freedom, and :data:`SPARE` AUROC (1 - AUROC) / (G (G - 1)) is added, since the estimate
+    and its variance go astray together where the tasks are few. The ends are those of
+    :func:`~assay.evaluate.intervals.score_interval`; 0 and 1 if all samples of a kind are from one task.
+
+    Args:
+        p, y: confidences and outcomes of each task; samples of both kinds among them.
+        confidence: coverage.
+    """
+    from scipy import stats
+
+    every, right = np.concatenate(p), np.concatenate(y) > 0
+    task = np.repeat(np.arange(len(p)), [len(row) for row in p])
+    value, ranks = auroc(every, right), stats.rankdata(every)
+    sums, groups = [], []
+    for mine, sign in ((right, 1.0), (~right, -1.0)):
+        others = len(every) - int(mine.sum())
+        beaten = (ranks[mine] - stats.rankdata(every[mine])) / others
+        share = beaten if sign > 0 else 1 - beaten
+        sums.append(np.bincount(task[mine], (share - value) / mine.sum(), len(p)))
+        groups.append(len(np.unique(task[mine])))
+    few = min(groups)
+    if few < 2:
+        return Interval(value, 0.0, 1.0)
+    (a, b), tasks = sums, len(p)
+    variance = sum(g / (g - 1) * float((x**2).sum()) for g, x in zip(groups, sums, strict=True))
+    variance = max(variance + 2 * tasks / (tasks - 1) * float((a * b).sum()), 0.0)
+    trials = float(few)
+    if 0 < value < 1:
+        trials = trials_of(value, variance + SPARE * value * (1 - value) / (few * (few - 1)), (0.0, 1.0))
+    return score_interval(value, trials, few - 1, confidence=confidence)
 
 
 def clustered_intervals(
@@ -82,8 +128,7 @@ def clustered_intervals(
 
     G / (G - 1) times the variance over resamples of the G tasks is the estimate's, with G - 1 degrees of freedom; the
     ends are those of :func:`~assay.evaluate.intervals.score_interval`. Where nothing varies each task counts for one
-    trial. Resamples without a value, for an AUROC those of one class alone, are left out. The interval of one task has
-    no width.
+    trial. Resamples without a value are left out. Of one task the ends are NaN.
 
     Args:
         p, y: confidences and outcomes of each task.
@@ -100,7 +145,7 @@ def clustered_intervals(
     values = np.array(statistics(every, right))
     tasks = len(where)
     if tasks < 2:
-        return [Interval(v, v, v) for v in values.tolist()]
+        return [Interval(v, math.nan, math.nan) for v in values.tolist()]
     drawn = np.empty((many, len(values)))
     for i in range(many):
         rows = np.concatenate([where[j] for j in rng.integers(tasks, size=tasks)])

@@ -65,9 +65,12 @@ class Reader:
     A row belongs to the task that its task field names, or to that of its prompt where it has none. A completion is
     text, or chat messages of which the last is read.
 
+    lm-evaluation-harness writes the same responses once for each of its filters, which judge them by another part of
+    their text. One filter is read: the one that ``fields["filter"]`` names, or any where a verifier judges.
+
     Args:
         fields: name of the field, with dots into nested ones and numbers into lists, for a role of :data:`ROLES` that
-            is called otherwise; an empty name leaves the role out.
+            is called otherwise; an empty name leaves the role out. For ``filter`` see above.
         reference: a field of the rows, or a file of tasks with references, which rows are joined to by task, or by
             prompt where they name none; its own fields are found as those of rows are.
         judged: whether rows have to say what is right; else a verifier will.
@@ -88,29 +91,50 @@ class Reader:
 
     def __post_init__(self) -> None:
         for role in self.fields:
-            if role not in ROLES:
+            if role not in (*ROLES, "filter"):
                 raise UsageError(f"there is no role {role!r} to map a field to{nearest(role, ROLES)}")
 
     def read(self, path: Path) -> list[ForeignTask]:
         """Return the tasks of the file, in order of appearance.
 
         Raises:
-            UsageError: no rows, or one that lacks what is needed or holds something else, with its line.
+            UsageError: no rows, or one that lacks what is needed or holds something else, with its line; rows of
+                several filters that are to be taken at their word, and none is named.
         """
+        filters: dict[str, str] = {}
         references = self._references()
         tasks: dict[str, Task] = {}
         given: dict[str, list[Given]] = {}
         for where, row in read_rows(path):
             if not isinstance(row, Mapping):
                 raise UsageError(f"{where} is a {type(row).__name__}, not an object with fields")
-            found = self._given(row, where)
             key = self._key(row, where)
+            if self._repeats(row, key, where, filters):
+                continue
+            found = self._given(row, where)
             if key not in tasks:
                 tasks[key] = self._task(row, key, where, references)
             given.setdefault(key, []).extend(found)
+        if not tasks and filters:
+            there = ", ".join(dict.fromkeys(filters.values()))
+            raise UsageError(f"{path} has no rows of the filter {self.fields['filter']!r}; filters there are: {there}")
         if not tasks:
             raise UsageError(f"{path} has no rows")
         return [ForeignTask(task, tuple(given[key])) for key, task in tasks.items()]
+
+    def _repeats(self, row: Mapping[str, Any], key: str, where: str, filters: dict[str, str]) -> bool:
+        """Whether a row has the responses to a task for another filter than is read; notes the first filter of each."""
+        name = row.get("filter") if "resps" in row else None
+        if not isinstance(name, str):
+            return False
+        first = filters.setdefault(key, name)
+        chosen = self.fields.get("filter")
+        if not chosen and name != first and self.judged:
+            raise UsageError(
+                f"{where} has the responses to {key[:80]!r} again, as the filter {name!r} judges them, after {first!r};"
+                f" say which is to be believed: --fields filter={first}"
+            )
+        return name != (chosen or first)
 
     def _key(self, row: Mapping[str, Any], where: str) -> str:
         task = self.value(row, "task", where)
@@ -191,7 +215,10 @@ class Reader:
                     raise UsageError(f"{where} has {len(texts)} completions and {len(value)} values for {role!r}")
                 told[role] = value
             elif value is not None and many and len(texts) > 1 and role != "stop":
-                raise UsageError(f"{where} has {len(texts)} completions and one value for {role!r}; give one for each")
+                raise UsageError(
+                    f"{where} has {len(texts)} completions and one value for {role!r}; give one for each, or have them "
+                    "judged with --verifier KIND --reference FIELD"
+                )
             else:
                 told[role] = [value] * len(texts)
         named = self.fields.get("passed")

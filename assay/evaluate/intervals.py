@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,11 +47,14 @@ def mean_interval(
     - ``bounds`` (a, b): :func:`score_interval`, whose ends lie within them, and which is Wilson's for values that are
       all 0 or 1;
     - bounds with a < 0 < b, as of a difference: the positive and the negative parts, each bounded by 0, are answered so
-      and put together (:func:`parts_interval`), since few large changes among many zeros are too skewed for one;
+      and put together (:func:`parts_interval`), since few large changes among many zeros are too skewed for one. No
+      further than 1 + 2 / n times the largest change that n values show is taken to be possible: many samples of a task
+      never differ by as much as one right and one wrong answer, and room for that would be most of the interval;
     - no bounds: :func:`skewed_interval`.
 
     Equal values would give an interval of no width, and so claim certainty from any number of tasks. With bounds they
     leave room for a share p of unseen tasks, p being Wilson's upper end for 0 of n: ``[v - p (v - a), v + p (b - v)]``.
+    Without bounds nothing is known of their spread, and the ends are NaN.
 
     The bootstrap over tasks (``BCa``, ``percentile``) is there for comparison; of few tasks it covers too rarely.
 
@@ -73,7 +77,7 @@ def mean_interval(
         raise ValueError(f"values from {x.min():g} to {x.max():g} are outside the bounds {bounds}")
     if np.ptp(x) <= 1e-12 * max(1.0, abs(mean)):
         if bounds is None:
-            return Interval(mean, mean, mean)
+            return Interval(mean, math.nan, math.nan)
         unseen = wilson(0, x.size, confidence)[1]
         return Interval(mean, mean - unseen * (mean - bounds[0]), mean + unseen * (bounds[1] - mean))
     if method != "t":
@@ -83,10 +87,11 @@ def mean_interval(
         return skewed_interval(mean, error, x.size - 1, skewness, confidence)
     if bounds[0] < 0 < bounds[1]:
         gain, loss = np.maximum(x, 0), np.maximum(-x, 0)
+        reach = (1 + 2 / x.size) * float(np.abs(x).max())
         both = float(np.corrcoef(gain, loss)[0, 1]) if np.ptp(gain) > 0 and np.ptp(loss) > 0 else 0.0
         up, down = (
             mean_interval(part, bounds=(0, end), confidence=confidence)
-            for part, end in ((gain, bounds[1]), (loss, -bounds[0]))
+            for part, end in ((gain, min(reach, bounds[1])), (loss, min(reach, -bounds[0])))
         )
         return parts_interval(up, down, both)
     if np.isin(x, bounds).all():
@@ -236,6 +241,7 @@ def ratio_interval(
     *,
     bounds: Bounds | None = None,
     confidence: float = 0.95,
+    rare: bool = False,
 ) -> Interval:
     """Ratio of two totals over tasks, such as the mean of all samples, robust to samples of a task being alike.
 
@@ -247,6 +253,8 @@ def ratio_interval(
     Args:
         numerators, denominators: ``(tasks,)``; denominators at least 0, not all 0.
         bounds: of a task's ratio, where known.
+        rare: the degrees of freedom are, with bounds, those of the tasks that are not at the bound which most of them
+            are at: the others say nothing of how what is rare is spread.
 
     Raises:
         ValueError: lengths that differ, no tasks, or denominators that are negative or all 0.
@@ -260,7 +268,42 @@ def ratio_interval(
         return mean_interval(np.full(tasks, ratio), bounds=bounds, confidence=confidence)
     variance = tasks / (tasks - 1) * float((left**2).sum()) / float(x.sum()) ** 2
     if bounds is not None and not bounds[0] < 0 < bounds[1]:
-        return score_interval(ratio, trials_of(ratio, variance, bounds), tasks - 1, bounds, confidence)
+        spread = [int((y > bounds[0] * x + 1e-12).sum()), int((y < bounds[1] * x - 1e-12).sum())]
+        degrees = max(min(spread) - 1, 1) if rare else tasks - 1
+        return score_interval(ratio, trials_of(ratio, variance, bounds), degrees, bounds, confidence)
     found = skewed_interval(ratio, variance**0.5, tasks - 1, _skewness(left), confidence)
     low, high = bounds or (-np.inf, np.inf)
     return Interval(ratio, max(found.low, low), min(found.high, high))
+
+
+def signed_ratio_interval(
+    gains: ArrayLike,
+    losses: ArrayLike,
+    denominators: ArrayLike,
+    *,
+    bounds: Bounds,
+    confidence: float = 0.95,
+    rare: bool = False,
+) -> Interval:
+    """Ratio of totals of terms that may be below 0, ``(sum_g gain_g - sum_g loss_g) / sum_g x_g``.
+
+    Gains and losses have an interval each (:func:`ratio_interval`), put together by :func:`parts_interval`. Where one
+    of the two is rare or large, such as a loss of 9 for one sample in 100, their sum is too skewed for one interval.
+
+    Args:
+        gains, losses, denominators: ``(tasks,)``; at least 0.
+        bounds: (a, b), a < 0 < b, of a task's ratio: its gains are at most b, its losses at most -a.
+        rare: of both, see :func:`ratio_interval`.
+
+    Raises:
+        ValueError: as :func:`ratio_interval`.
+    """
+    x = np.asarray(denominators, dtype=np.float64)
+    parts = [np.asarray(part, dtype=np.float64) for part in (gains, losses)]
+    up, down = (
+        ratio_interval(part, x, bounds=(0, end), confidence=confidence, rare=rare)
+        for part, end in zip(parts, (bounds[1], -bounds[0]), strict=True)
+    )
+    left = [part - part.sum() / x.sum() * x for part in parts]
+    size = float(np.sqrt((left[0] ** 2).sum() * (left[1] ** 2).sum()))
+    return parts_interval(up, down, float((left[0] * left[1]).sum()) / size if size > 0 else 0.0)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.evaluate.intervals import Interval
-from assay.evaluate.pass_at_k import wilson
+from assay.evaluate.intervals import Interval, ratio_interval
 
 
 def first_error_f1(said: Sequence[int | None], truth: Sequence[int]) -> dict[str, float]:
@@ -41,9 +40,9 @@ def first_error_f1(said: Sequence[int | None], truth: Sequence[int]) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Of ``judged`` solutions ``accepted`` were called right, and ``share`` is how many of those were (Wilson, 95%).
+    """Of ``judged`` solutions ``accepted`` were called right, and ``share`` is how many of those were.
 
-    ``share`` is ``None`` where nothing was accepted.
+    Its interval is for 95 %, over tasks. ``share`` is ``None`` where nothing was accepted.
     """
 
     judged: int
@@ -55,14 +54,19 @@ class Precision:
 def precision_of_verdicts(
     scores: Sequence[float | None],
     right: Sequence[bool],
+    tasks: Sequence[Hashable],
     groups: Sequence[Hashable] | None = None,
     threshold: float = 0.5,
 ) -> dict[Hashable, Precision]:
     """Return by group, such as the difficulty, how far a positive verdict can be believed.
 
+    Solutions of a task are right or wrong together, and are a ratio of totals over the tasks of which some were
+    accepted (:func:`~assay.evaluate.intervals.ratio_interval`); one of each, and the interval is nearly Wilson's.
+
     Args:
         scores: of each solution; above ``threshold`` it is accepted. ``None`` where there is no verdict; left out.
         right: whether it is.
+        tasks: that it is a solution of.
         groups: of each solution; one group ``all`` if left out.
         threshold: see above.
 
@@ -70,13 +74,17 @@ def precision_of_verdicts(
         ValueError: lengths that differ.
     """
     names = ["all"] * len(scores) if groups is None else list(groups)
-    rows = [(g, s, r) for g, s, r in zip(names, scores, right, strict=True) if s is not None]
+    rows = [row for row in zip(names, tasks, scores, right, strict=True) if row[2] is not None]
     out: dict[Hashable, Precision] = {}
-    for group in dict.fromkeys(g for g, *_ in rows):
-        mine = [(s, r) for g, s, r in rows if g == group]
-        taken = [r for s, r in mine if s > threshold]
-        share = Interval(sum(taken) / len(taken), *wilson(sum(taken), len(taken))) if taken else None
-        out[group] = Precision(len(mine), len(taken), sum(taken), share)
+    for group in dict.fromkeys(row[0] for row in rows):
+        mine = [(t, s, r) for g, t, s, r in rows if g == group]
+        taken: dict[Hashable, list[bool]] = {}
+        for task, score, good in mine:
+            if score is not None and score > threshold:
+                taken.setdefault(task, []).append(bool(good))
+        hits, sizes = [sum(v) for v in taken.values()], [len(v) for v in taken.values()]
+        share = ratio_interval(hits, sizes, bounds=(0, 1)) if taken else None
+        out[group] = Precision(len(mine), sum(sizes), sum(hits), share)
     return out
 
 

@@ -92,6 +92,36 @@ def paired_samples(before: Evaluation, after: Evaluation) -> PairedSamples:
     )
 
 
+def sign_flip_test(before: ArrayLike, after: ArrayLike, *, draws: int = 100_000, seed: int = 0) -> float:
+    """Two-sided p-value of the mean difference over tasks, if before and after were drawn alike.
+
+    Then either sign of a task's difference is as likely. The p-value is the share of all ways to set the signs whose
+    mean is at least as far from 0: of all of them where at most 16 tasks differ, else of ``draws`` and the one seen,
+    which counts as one more. It asks for no law of the differences; of single samples, right or wrong, it is McNemar's
+    exact test.
+
+    Args:
+        before, after: ``(tasks,)``, in the same order.
+        draws, seed: of signs, where there are too many ways.
+
+    Raises:
+        ValueError: no tasks, not as many of one as of the other, or values that are not finite.
+    """
+    x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1 or not x.size or not np.isfinite([x, y]).all():
+        raise ValueError(f"a paired test needs finite values of the same tasks, got shapes {x.shape} and {y.shape}")
+    moved = np.abs(y - x)[y != x]
+    seen = abs(float((y - x).sum())) - 1e-9 * max(1.0, float(moved.sum()))
+    if len(moved) <= 16:
+        codes = np.arange(1 << len(moved))[:, None] >> np.arange(len(moved))
+        return float((np.abs((1 - 2 * (codes & 1)) @ moved) >= seen).mean())
+    rng, far, size = np.random.default_rng(seed), 0, max(1, (1 << 22) // len(moved))
+    for start in range(0, draws, size):
+        signs = 1 - 2 * rng.integers(2, size=(min(size, draws - start), len(moved)))
+        far += int((np.abs(signs @ moved) >= seen).sum())
+    return (far + 1) / (draws + 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A mean over tasks before and after, and their paired difference, each with its 95% interval."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.errors import UsageError
-from assay.evaluate.intervals import Interval, mean_interval, ratio_interval
+from assay.evaluate.intervals import Interval, mean_interval, ratio_interval, signed_ratio_interval
 from assay.evaluate.pass_at_k import pass_curve, wilson
 
 NOTHING = Interval(math.nan, math.nan, math.nan)
@@ -96,7 +96,8 @@ def support_intervals(before: ArrayLike, after: ArrayLike, clusters: Sequence[in
     Args:
         before, after: as of :func:`support`.
         clusters: ``(items,)``: items with the same number were drawn together, as the answers of one problem are. The
-            rates are then ratios of totals over clusters (:func:`~assay.evaluate.intervals.ratio_interval`).
+            rates are then ratios of totals over clusters (:func:`~assay.evaluate.intervals.ratio_interval`, with
+            ``rare``).
 
     Raises:
         UsageError: lengths that differ.
@@ -121,7 +122,7 @@ def support_intervals(before: ArrayLike, after: ArrayLike, clusters: Sequence[in
         change = (
             mean_interval(moved[union], bounds=(-1, 1))
             if clusters is None or np.ptp(moved[union]) == 0
-            else _ratio_over(moved, union, of, (-1, 1))
+            else _change_over(second & ~first, first & ~second, union, of)
         )
     return SupportIntervals(counts, retention, discovery, dynamics, change)
 
@@ -183,18 +184,20 @@ def _proportion(
         return NOTHING
     if of is None:
         return Interval(count / total, *wilson(count, total, confidence))
-    return _ratio_over(part.astype(float), whole, of, (0.0, 1.0), confidence)
+    tops, bottoms = _sums(part & whole, of), _sums(whole, of)
+    return ratio_interval(tops[bottoms > 0], bottoms[bottoms > 0], bounds=(0.0, 1.0), confidence=confidence, rare=True)
 
 
-def _ratio_over(
-    value: NDArray[np.float64],
-    whole: NDArray[np.bool_],
-    of: NDArray[np.int64],
-    bounds: tuple[float, float],
-    confidence: float = 0.95,
+def _change_over(
+    gained: NDArray[np.bool_], lost: NDArray[np.bool_], union: NDArray[np.bool_], of: NDArray[np.int64]
 ) -> Interval:
-    """Sum of ``value`` where ``whole`` over the number of these, with its interval over the clusters that have any."""
+    """Gained less lost over the items in ``union``, with its interval over the clusters that have any."""
+    up, down, all_ = (_sums(part, of) for part in (gained, lost, union))
+    some = all_ > 0
+    return signed_ratio_interval(up[some], down[some], all_[some], bounds=(-1, 1), rare=True)
+
+
+def _sums(which: NDArray[np.bool_], of: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many items there are of each cluster."""
     _, index = np.unique(of, return_inverse=True)
-    tops, bottoms = np.bincount(index, weights=value * whole), np.bincount(index, weights=whole.astype(float))
-    any_ = bottoms > 0
-    return ratio_interval(tops[any_], bottoms[any_], bounds=bounds, confidence=confidence)
+    return np.asarray(np.bincount(index, weights=which.astype(float)), dtype=np.float64)
