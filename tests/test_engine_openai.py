@@ -35,6 +35,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.engines.base import Engine, Request, Sampling
+from assay.engines.ended import Hear, listening
 from assay.engines.openai.limits import Limiter, Window, retry_after
 from assay.engines.openai.vocabulary import Alphabet
 from assay.errors import UsageError
@@ -480,7 +481,8 @@ def test_it_can_be_called_inside_an_event_loop_and_from_threads(server: Faulty) 
     assert texts(engine.generate(requests("a"))) == [["said a 0"]]
 
 
-def test_an_interrupt_ends_the_wait_and_the_engine_lives(server: Faulty) -> None:
+@pytest.mark.parametrize("hear", [None, lambda *_: None], ids=["unheard", "heard"])
+def test_an_interrupt_ends_the_wait_and_the_engine_lives(server: Faulty, hear: Hear | None) -> None:
     # Python has no handler of its own where it was started with interrupts ignored, as in a shell's background.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -491,11 +493,53 @@ def test_an_interrupt_ends_the_wait_and_the_engine_lives(server: Faulty) -> None
     server.acts = [act]
     engine = engine_at(server.url)
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), listening(hear):
             engine.generate(requests("a"))
     finally:
         signal.signal(signal.SIGINT, before)
     assert texts(engine.generate(requests("b"))) == [["said b 0"]]
+
+
+def test_responses_are_told_of_as_they_come(server: Faulty) -> None:
+    """In the thread that asks, each while others are on their way: "slow" is answered once "quick" has been heard of.
+    What could not be had is not told."""
+    heard: list[tuple[Request, str]] = []
+    quick = threading.Event()
+
+    def hear(request: Request, text: str) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        heard.append((request, text))
+        if request.prompt == "quick":
+            quick.set()
+
+    def choose(body: dict[str, Any]) -> Act | None:
+        prompt = body["messages"][-1]["content"]
+        if prompt == "lost":
+            return status(400)
+
+        def act(handler: Any, body: dict[str, Any]) -> None:
+            assert prompt == "quick" or quick.wait(20)
+            fine(handler, body)
+
+        return act
+
+    server.choose = choose
+    asked = requests("slow", "quick", "lost", n=2)
+    with listening(hear):
+        made = engine_at(server.url).generate(asked)
+    assert texts(made)[:2] == [["said slow 0", "said slow 1"], ["said quick 0", "said quick 1"]]
+    assert [e.stop for e in made[2]] == ["error"] * 2
+    assert heard == [(asked[i], text) for i in (1, 0) for text in texts(made)[i]]
+
+
+def test_what_a_listener_raises_ends_the_call(server: Faulty) -> None:
+    def hear(request: Request, text: str) -> None:
+        raise KeyError(text)
+
+    engine = engine_at(server.url)
+    with pytest.raises(KeyError, match="said a 0"), listening(hear):
+        engine.generate(requests("a", "b"))
+    assert texts(engine.generate(requests("c"))) == [["said c 0"]]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import running
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from ranked import ranked
 
 import assay
 from assay.batch import Batch
@@ -22,6 +24,8 @@ from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.sft import SFT
 from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.scale.ray.weights import take
 from assay.training import build
 from assay.training.mismatch import compare, corrected, correction_for, drawn, measure
 from assay.types import Ask, Episode, Group, Task
@@ -201,3 +205,54 @@ def test_no_correction_where_none_is_wanted(
     rows = running.metrics(running.run(tmp_path / "run", engine={"check_every": 1, **engine}, train={"steps": 1}))
     assert rows[-1]["mismatch/kl"] > 1e-3
     assert "mismatch/weight" not in rows[-1]
+
+
+def test_it_is_measured_between_updates_of_a_run_that_asks_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is right, and the batch that comes is a step old: what is compared must be of the same weights, or a
+    learning rate this high would show. In the last step nothing is asked for, so there is nothing to compare."""
+    monkeypatch.setattr(build, "engine_of", copying)
+    sections = {"train": {"steps": 5, "lr": 0.03}, "overlap": {"staleness": 1}}
+    rows = running.metrics(running.run(tmp_path / "run", engine={"check_every": 2}, **sections))
+    rows = [row for row in rows if row["stage"] == "rl"]
+    assert [row["staleness"] for row in rows] == [0, 1, 1, 1, 1]
+    found = [row.get("mismatch/kl") for row in rows]
+    assert [x is None for x in found] == [False, True, False, True, True]
+    assert all(x < 1e-9 for x in found if x is not None)
+
+
+def test_a_run_that_asks_ahead_is_corrected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "engine_of", copying)
+    monkeypatch.setattr(Copying, "OFF", 0.1)
+    sections = {"overlap": {"staleness": 1}, "engine": {"check_every": 1}, "train": {"steps": 3}}
+    rows = [row for row in running.metrics(running.run(tmp_path / "a", **sections)) if row["stage"] == "rl"]
+    assert all("mismatch/weight" in row for row in rows)
+    assert [row.get("mismatch/kl", 0.0) for row in rows[:2]] == pytest.approx([math.exp(-0.1) - 0.9] * 2, abs=1e-5)
+
+
+class CopyingOnARank(Copying):
+    """The same of a policy that no rank has whole."""
+
+    def follow(self, policy: CausalLM) -> None:
+        with torch.no_grad():
+            take(self.policy.model, policy.merged_state())
+
+
+def rank_with_an_engine_that_is_off(folder: Path) -> None:
+    """In a rank: a run of two steps."""
+    recipe = running.recipe(folder, scale={"trainers": 2}, engine={"check_every": 1}, train={"steps": 2})
+    model = ModelConfig.model_validate({"source": "nano", **recipe["model"]})
+    Copying.OFF = 0.1
+    build.engine_of = lambda *_: CopyingOnARank(CausalLM.load(model, 1))
+    assay.train(recipe, quiet=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="ranks are started by forking")
+def test_ranks_compare_together(tmp_path: Path) -> None:
+    """Every rank has an engine, which answers its share; all are compared with the policy that is put together, and all
+    ranks correct for it in the same step."""
+    assert ranked(2, rank_with_an_engine_that_is_off, tmp_path / "run") == [0, 0]
+    rows = [row for row in running.metrics(tmp_path / "run") if row["stage"] == "rl"]
+    assert [row["mismatch/kl"] for row in rows] == pytest.approx([math.exp(-0.1) - 0.9] * 2, abs=1e-5)
+    assert all(row["mismatch/weight"] == pytest.approx(math.exp(-0.1), abs=1e-3) for row in rows)

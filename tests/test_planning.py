@@ -142,7 +142,23 @@ def test_memory_of_an_engine_by_hand() -> None:
     assert found["keys, values"] == pytest.approx(32 * 4200 * 131_072 * 5 / 3)
     halves = by_name(engine_memory(LLAMA, WORK, Layout(1, 1, tensor_parallel=2), H100))
     assert halves["weights"] == N
-    assert "weights" not in by_name(engine_memory(LLAMA, WORK, Layout(1, 1, colocated=True), H100))
+    # On the trainer's device hf decodes with its weights, unless it lags behind them; vLLM always has its own.
+    alone = Layout(1, 1, colocated=True)
+    assert "weights" not in by_name(engine_memory(LLAMA, hf, alone, H100))
+    assert by_name(engine_memory(LLAMA, hf, replace(alone, staleness=1), H100))["weights"] == 2 * N
+    assert by_name(engine_memory(LLAMA, WORK, alone, H100))["weights"] == 2 * N
+
+
+def test_who_lags_behind_is_in_memory_beside_the_update() -> None:
+    """In turn, a device holds the larger of what training and writing take beside what lasts; side by side, both."""
+    work = replace(WORK, prompts=1, lora=LoraConfig(rank=16), checkpointing=True)
+    turns = Layout(8, 8, colocated=True)
+    train, write = (by_name(f(LLAMA, work, turns, H100)) for f in (trainer_memory, engine_memory))
+    lasts = sum(train.pop(n) for n in ("runtime", "weights", "gradients", "optimiser")) + write.pop("weights")
+    assert train.keys() == {"gathered", "activations", "logits in blocks"}
+    both = [sum(train.values()), sum(write.values()) - write["runtime"]]
+    assert peak(LLAMA, work, turns, H100)[0] == pytest.approx(lasts + max(both))
+    assert peak(LLAMA, work, replace(turns, staleness=1), H100)[0] == pytest.approx(lasts + sum(both))
 
 
 def test_a_paged_engine_takes_as_many_rows_as_fit() -> None:
@@ -244,8 +260,36 @@ def test_what_is_gathered_by_hand() -> None:
     # Across machines the ports of a machine carry it together, where they are slower than its inner links.
     assert Layout(16, 1, per_node=8).trainer_link(ROUND) == 8 * 1e9
     assert Layout(8, 1, per_node=8).trainer_link(ROUND) == 1e10
-    assert sync(LLAMA, work, Layout(8, 4), ROUND, FULL).time.value == pytest.approx(2 * N / 1e9)
-    assert sync(LLAMA, work, Layout(1, 1, colocated=True), ROUND, FULL).time.value == 0
+
+
+def test_weights_on_their_way_by_hand() -> None:
+    """One trainer gathers and sends them: five copies at 5e9 bytes/s in memory, then once to each other machine."""
+    hf = replace(WORK, engine="hf")
+
+    def seconds(layout: Layout, work: Workload = WORK) -> float:
+        return sync(LLAMA, work, layout, ROUND, FULL).time.value
+
+    # Eight trainers fill a machine; each lacks seven eighths, at 1e10 bytes/s. Four engines are on the next machine.
+    gathered, copied, fetched = 7 / 8 * 2 * N / 1e10, 5 * 2 * N / 5e9, 2 * N / 1e9
+    assert seconds(Layout(8, 4)) == pytest.approx(gathered + copied + fetched)
+    assert seconds(Layout(8, 24)) == pytest.approx(gathered + copied + 3 * fetched)
+    assert seconds(Layout(1, 4)) == pytest.approx(copied)
+    # A server reads them from a file in memory, which is two copies more.
+    assert seconds(Layout(8, 2, tensor_parallel=4)) == pytest.approx(gathered + 7 / 5 * copied + fetched)
+    # On the trainers' own devices nothing leaves them.
+    assert seconds(Layout(8, 8, colocated=True)) == pytest.approx(gathered)
+    assert seconds(Layout(1, 1, colocated=True)) == pytest.approx(2 * 2 * N / ROUND.bandwidth)
+    assert seconds(Layout(1, 1, colocated=True), hf) == 0
+    assert sync(LLAMA, WORK, Layout(8, 4), ROUND, FULL).bound == "copies in memory"
+    assert sync(LLAMA, WORK, Layout(8, 24), ROUND, FULL).bound == "network"
+
+
+def test_machines_that_weights_are_sent_to() -> None:
+    """Trainers fill the first machines; engines are on those after them, or on the same if all fit into one."""
+    assert Layout(4, 4).machines_to_reach == 0
+    assert Layout(4, 12).machines_to_reach == 1
+    assert Layout(32, 4, tensor_parallel=8).machines_to_reach == 4
+    assert Layout(8, 24).machines_to_reach == 3
 
 
 def test_packed_tokens_are_those_of_the_policys_micro_batches() -> None:
@@ -335,6 +379,17 @@ def test_the_search_takes_the_quickest_that_fits() -> None:
     assert not any(p.fits for p in found[len(fitting) :])
     with pytest.raises(UsageError, match="attention heads"):
         search(LLAMA, work, H100, e, list(layouts(6, work, LLAMA, tensor_parallel=3)))
+    with pytest.raises(UsageError, match="of one machine"):
+        search(LLAMA, work, H100, e, list(layouts(64, work, LLAMA, tensor_parallel=16)))
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize("engine", ["hf", "vllm"])
+def test_only_divisions_that_can_be_started(engine: str, staleness: int) -> None:
+    """Engines of several devices are servers beside the trainers; the engine hf lags behind one trainer alone."""
+    found = list(layouts(16, replace(WORK, engine=engine), LLAMA, staleness=staleness))
+    assert all(c.tensor_parallel == 1 for c in found if c.colocated or engine == "hf")
+    assert any(c.colocated for c in found) is not (engine == "hf" and staleness == 1)
 
 
 def test_many_devices_are_divided_by_machines() -> None:
@@ -373,6 +428,12 @@ def test_a_recipe_becomes_a_plan() -> None:
     assert any("assumed, not measured" in n for n in found.notes)
     split = answer(load_config(recipe), Ask(trainers=4, engines=2, tensor_parallel=2, prompt_tokens=100)).plan.layout
     assert (split.trainers, split.engines, split.devices) == (4, 2, 8)
+    served = {"name": "vllm-server", "options": {"tensor_parallel_size": 4}}
+    shared = load_config({**recipe, "engine": served, "scale": {"trainers": 8, "engines": 2}})
+    found = answer(shared, Ask(prompt_tokens=100))
+    assert (found.plan.layout.tensor_parallel, found.plan.layout.devices, found.plan.work.engine) == (4, 16, "vllm")
+    assert any("options.tensor_parallel_size=4" in n for n in found.notes)
+    assert not any("generates, where the recipe says" in n for n in found.notes)
     scaled = load_config({**recipe, "scale": {"nodes": 4, "trainers": 8, "engines": 24}})
     plan = answer(scaled, Ask(prompt_tokens=100)).plan
     assert (plan.layout.trainers, plan.layout.engines, plan.layout.per_node) == (8, 24, 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from assay.scale import supervise as module
 from assay.scale.faults import faults
+from assay.scale.launch import SUPERVISED
 from assay.scale.supervise import supervise
 
 ENDS = """
@@ -96,3 +98,73 @@ def test_passes_a_signal_on(tmp_path: Path) -> None:
 
     threading.Thread(target=strike).start()
     assert supervise([sys.executable, "-S", "-c", code], [], tmp_path, 3) == 128 + signal.SIGTERM
+
+
+RANK = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: open(sys.argv[1] + "/told-" + os.environ["RANK"], "w").close())
+open(sys.argv[1] + "/pid-" + os.environ["RANK"], "w").write(str(os.getpid()) + "\\n")
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    time.sleep(0.02)
+"""
+"""A rank that is in the middle of a step and ends it, whoever tells it to stop."""
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells ranks of the launcher's death")
+@pytest.mark.parametrize("supervised", [True, False])
+def test_ranks_of_a_launcher_that_was_killed(supervised: bool, tmp_path: Path) -> None:
+    """Who resumes the run at once finds none of them at work; where nobody does, they are told to end their step."""
+    command = (
+        f"from assay.scale.launch import launch; launch({[sys.executable, '-S', '-c', RANK, str(tmp_path)]}, 2, 'r')"
+    )
+    given = {k: v for k, v in os.environ.items() if k != SUPERVISED} | ({SUPERVISED: "x"} if supervised else {})
+    launcher = subprocess.Popen([sys.executable, "-c", command], env=given)
+    pids = []
+    try:
+        pids = [int(waited(tmp_path / f"pid-{rank}").read_text()) for rank in range(2)]
+        launcher.kill()
+        launcher.wait()
+        if supervised:
+            end = time.monotonic() + 10
+            while any(map(alive, pids)) and time.monotonic() < end:
+                time.sleep(0.02)
+            assert not any(map(alive, pids)) and not list(tmp_path.glob("told-*"))
+        else:
+            assert all(waited(tmp_path / f"told-{rank}").exists() for rank in range(2)) and all(map(alive, pids))
+    finally:
+        launcher.kill()
+        for pid in filter(alive, pids):
+            os.kill(pid, signal.SIGKILL)
+
+
+def waited(path: Path) -> Path:
+    """The file, once it is there with its line ended, or was made empty on purpose."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if path.exists() and (path.name.startswith("told") or path.read_text().endswith("\n")):
+            return path
+        time.sleep(0.02)
+    raise AssertionError(f"{path.name} never came")
+
+
+def test_a_local_cluster_that_does_not_come_up_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray gives up early on a busy machine: the error has the exit code after which a supervised run goes on."""
+    from assay.scale.ray.cluster import LostCluster, connect
+
+    class Slow:
+        @staticmethod
+        def init(**_: object) -> None:
+            raise RuntimeError("Timed out waiting for file gcs_server_port\nmore")
+
+    with pytest.raises(LostCluster, match=r"did not start: Timed out .* gcs_server_port$") as error:
+        connect(Slow, None)
+    assert error.value.exit_code == module.LOST

@@ -19,7 +19,7 @@ from assay.errors import RunError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import LoraConfig
 from assay.policies.merge import merged_state
-from assay.scale.ray.engine import EngineActor, plain
+from assay.scale.ray.engine import EngineActor, RayEngine, plain
 from assay.scale.ray.weights import blocks, take
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.float64]
@@ -128,6 +128,28 @@ def test_an_actor_whose_engine_has_weights_of_its_own_holds_no_others(monkeypatc
         with pytest.raises(RunError, match="weights of another model"):
             actor.take(3, list(blocks(wrong.items())))
     assert actor.version == 2
+
+
+@pytest.mark.parametrize(("alone", "option", "wanted"), [(True, {}, 0.92), (True, {"x": 0.5}, 0.5), (False, {}, None)])
+def test_an_engine_takes_the_gpu_that_is_its_own(
+    alone: bool, option: dict[str, float], wanted: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM is told to take what the plan counts on, unless the recipe says otherwise or the GPU is shared."""
+    seen: list[float | None] = []
+
+    def like_vllm(policy: Any, max_rows: int, gpu_memory_utilization: float | None = None) -> ByName:
+        seen.append(gpu_memory_utilization)
+        return ByName(policy)
+
+    monkeypatch.setitem(registry._PARTS["engine"], "like_vllm", like_vllm)
+    config = load_config({"model": {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 24}}}).model
+    cluster: Any = SimpleNamespace(own_gpus=alone, scale=SimpleNamespace(engines=1))
+    spec = {"name": "like_vllm", **({"gpu_memory_utilization": option["x"]} if option else {})}
+    engine = RayEngine(None, cluster, spec, config, max_rows=4)
+    description, _ = engine.crew.arguments()
+    EngineActor(description, {}).start()
+    assert seen == [wanted]
+    assert "gpu_memory_utilization" not in RayEngine(None, cluster, "hf", config, 4).crew.arguments()[0][0]
 
 
 def test_weights_of_another_model_are_refused() -> None:

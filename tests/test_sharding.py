@@ -251,6 +251,44 @@ def test_models_of_all_kinds_can_be_sharded(tmp_path: Path) -> None:
         assert (after - expected[1]).abs().max() < 1e-4
 
 
+def sending(folder: Path) -> None:
+    """In a rank: what engines are sent of bfloat16 models of several kinds, which are kept in float32."""
+    import tiny
+    import torch
+
+    from assay.policies.causal_lm import CausalLM
+    from assay.scale.sharding import ShardedLM
+
+    ranks = join(2)
+    for kind in KINDS:
+
+        def make(kind: str = kind) -> CausalLM:
+            return CausalLM(tiny.tiny(kind).to(torch.bfloat16), tiny.TOKENIZER)
+
+        policy = ShardedLM(make, ranks, torch.device("cpu"))
+        assert {p.dtype for p in policy.module.parameters()} == {torch.float32}
+        sent = {name: weight.clone() for name, weight in policy.merged_state()}
+        if ranks.first:
+            torch.save(sent, folder / kind)
+    ranks.close()
+
+
+def test_engines_are_sent_what_they_compute_with(tmp_path: Path) -> None:
+    """Names, precisions and bits are those that a single process of the same model would send."""
+    import tiny
+    import torch
+
+    from assay.policies.causal_lm import CausalLM
+
+    assert ranked(2, sending, tmp_path) == [0, 0]
+    for kind in KINDS:
+        sent = torch.load(tmp_path / kind, weights_only=True)
+        wanted = dict(CausalLM(tiny.tiny(kind).to(torch.bfloat16), tiny.TOKENIZER).merged_state())
+        assert sent.keys() == wanted.keys()
+        for name, weight in wanted.items():
+            assert sent[name].dtype == weight.dtype and torch.equal(sent[name], weight), name
+
+
 # Resumed on another number of ranks
 
 

@@ -87,7 +87,11 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Follower(Protocol):
-    """An engine that generates with a copy of the weights of a policy that is being trained."""
+    """An engine that generates with a copy of the weights of a policy that is being trained.
+
+    One that shares a device with the policy may also have ``sleep(level)`` and ``wake()``: it is put to sleep, at level
+    2, before the weights change, and woken and given the new ones before it is asked again.
+    """
 
     def follow(self, policy: Policy) -> None:
         """Take over the policy's weights as they are now; what is generated from here on is theirs."""

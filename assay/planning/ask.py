@@ -99,12 +99,20 @@ def answer(config: RunConfig, ask: Ask) -> Answer:
     if given is not None:
         trainers, engines = given
         size = parallel or 1
-        fixed = Layout(trainers, engines or max(1, trainers // size), size, not engines, per_node, staleness)
-        candidates = [fixed]
+        if size > 1 and not engines:
+            raise UsageError(f"engines of {size} devices have devices of their own: say how many engines there are")
+        if size > per_node:
+            raise UsageError(f"an engine of {size} devices does not fit into a machine of {per_node}")
+        candidates = [Layout(trainers, engines or trainers, size, not engines, per_node, staleness)]
     else:
         candidates = list(layouts(gpus, work, shapes, per_node, staleness, parallel))
     found = search(shapes, work, device, efficiency, candidates)
     best = found[0]
+    if best.layout.tensor_parallel > 1:
+        size = best.layout.tensor_parallel
+        notes.append(
+            f"engines of {size} devices are servers: engine.name=vllm-server engine.options.tensor_parallel_size={size}"
+        )
     if ask.price is None and device.price:
         notes.append(f"{device.name} at ${device.price:g} an hour ({PRICES_OF}, on demand); give --price for yours")
     return Answer(
@@ -146,7 +154,7 @@ def _workload(config: RunConfig, ask: Ask, shapes: Shapes, device: Device) -> tu
     readers, more = readers_of(config)
     size = SIZES[model.dtype]
     engine = _engine(config, ask, device)
-    if engine != config.engine.name and ask.engine is None:
+    if ask.engine is None and not config.engine.name.startswith(engine):
         notes.append(f"{engine} generates, where the recipe says {config.engine.name}; --engine")
     workers = ask.verifiers or config.scale.verifiers or config.tasks.verify_workers or 1
     notes.append(f"{ask.verify_seconds:g} s per verdict, {workers} at once; --verify-seconds")
@@ -188,7 +196,7 @@ def _shapes(config: RunConfig, ask: Ask) -> Shapes:
 def _engine(config: RunConfig, ask: Ask, device: Device) -> EngineKind:
     if ask.engine is not None:
         return ask.engine
-    if config.engine.name == "vllm":
+    if config.engine.name in ("vllm", "vllm-server"):
         return "vllm"
     # The default stands in every recipe; beside other devices it is not what anybody would generate with.
     return "vllm" if device.name != "cpu" and (ask.gpus or 1) > 1 else "hf"

@@ -32,19 +32,17 @@ class Layout:
         return self.trainers if self.colocated else self.trainers + self.engines * self.tensor_parallel
 
     @property
-    def shared_weights(self) -> bool:
-        """Whether the engine decodes with the very weights that are trained."""
-        return self.colocated and self.trainers == 1
+    def machines_to_reach(self) -> int:
+        """Machines with engines, besides the one that new weights come from."""
+        if self.devices <= self.per_node:
+            return 0
+        return -(-self.devices // self.per_node) - max(1, self.trainers // self.per_node)
 
     def trainer_link(self, device: Device) -> float:
         """Bytes/s per trainer in a collective: across nodes, a node's ports together or its inner links, if slower."""
         if self.trainers <= self.per_node:
             return device.link
         return min(device.link, self.per_node * device.network)
-
-    def sync_link(self, device: Device) -> float:
-        """Bytes/s at which new weights reach the engines, passed on from one to the next."""
-        return device.link if self.devices <= self.per_node else device.network
 
     def words(self) -> str:
         tp = f" of {self.tensor_parallel} devices each" if self.tensor_parallel > 1 else ""

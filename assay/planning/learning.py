@@ -7,13 +7,21 @@ import numpy as np
 from assay.planning.devices import Device
 from assay.planning.efficiency import Efficiency
 from assay.planning.layout import Layout
-from assay.planning.memory import layer_bytes, row_padding, trained
+from assay.planning.memory import layer_bytes, row_padding, shared_weights, trained
 from assay.planning.quantity import Number, Phase, Quantity, quantity
 from assay.planning.shapes import Shapes
 from assay.planning.workload import Workload
 
 TOKEN_BYTES = 17
 """Of a sampled token on its way to the trainers: id, log-probability, entropy, mask."""
+
+
+HOST_SPEED = 5e9
+"""Bytes/s of one copy from memory that is not pinned, or into new memory, by one process: assumed."""
+HOST_COPIES = 5
+"""Of each weight on its way to an engine: off the device, into a block, into the store, out of it, onto the device."""
+SERVED_COPIES = 2
+"""More to a server: into the file that it reads, and out of it."""
 
 
 def verify(work: Workload) -> Phase:
@@ -171,7 +179,7 @@ def travels(shapes: Shapes, work: Workload, layout: Layout) -> list[Quantity]:
             gradient=work.stored(layout.trainers)[1],
         )
     ]
-    if not layout.shared_weights:
+    if not shared_weights(work, layout):
         out.append(
             quantity(
                 "weights, to each engine", "B", "parameters * bytes", parameters=shapes.parameters, bytes=work.size
@@ -192,17 +200,34 @@ def travels(shapes: Shapes, work: Workload, layout: Layout) -> list[Quantity]:
 
 
 def sync(shapes: Shapes, work: Workload, layout: Layout, device: Device, e: Efficiency) -> Phase:
-    """Return the time that new weights take to the engines."""
-    if layout.shared_weights:
+    """Return the time that new weights take to the engines.
+
+    Engines on the trainers' devices take each weight once it is gathered. To others one process sends them: through its
+    machine's memory into a store, out of which every other machine fetches a copy, all at once from the same port.
+    """
+    size: dict[str, Number] = {"parameters": shapes.parameters, "bytes": work.size}
+    if shared_weights(work, layout):
         return Phase(quantity("weights to engines", "s", "0"), "")
-    across = layout.trainer_link(device) if layout.colocated else layout.sync_link(device)
-    time = quantity(
-        "weights to engines",
-        "s",
-        "parameters * bytes / (link * link_share)",
-        parameters=shapes.parameters,
-        bytes=work.size,
-        link=across,
-        link_share=e.link,
-    )
-    return Phase(time, "interconnect")
+    if layout.colocated and layout.trainers == 1:
+        formula = "2 * parameters * bytes / (bandwidth * bandwidth_share)"
+        speed = {"bandwidth": device.bandwidth, "bandwidth_share": e.bandwidth}
+        return Phase(quantity("weights to engines", "s", formula, **size, **speed), "memory bandwidth")
+    gathering: dict[str, Number] = {
+        "trainers": layout.trainers,
+        "link": layout.trainer_link(device),
+        "link_share": e.link,
+    }
+    gathered = "(trainers - 1) / trainers / (link * link_share)"
+    if layout.colocated:
+        whole = quantity("weights to engines", "s", f"parameters * bytes * {gathered}", **size, **gathering)
+        return Phase(whole, "interconnect")
+    sending: dict[str, Number] = {
+        "copies": HOST_COPIES + (SERVED_COPIES if layout.tensor_parallel > 1 else 0),
+        "host": HOST_SPEED,
+        "machines": layout.machines_to_reach,
+        "network": device.network,
+    }
+    formula = f"parameters * bytes * ({gathered} + copies / host + machines / (network * link_share))"
+    time = quantity("weights to engines", "s", formula, **size, **gathering, **sending)
+    fetched = layout.machines_to_reach / (device.network * e.link)
+    return Phase(time, "network" if fetched > float(sending["copies"]) / HOST_SPEED else "copies in memory")

@@ -50,6 +50,11 @@ def row_padding(work: Workload) -> tuple[float, float]:
     return rows, (work.prompt_tokens + work.lengths.longest_of(rows)) / each
 
 
+def shared_weights(work: Workload, layout: Layout) -> bool:
+    """Whether the engine decodes with the very weights that are trained: vLLM has its own, and so has who lags."""
+    return layout.colocated and layout.trainers == 1 and work.engine == "hf" and not layout.staleness
+
+
 def trainer_memory(shapes: Shapes, work: Workload, layout: Layout, device: Device) -> list[Quantity]:
     """Return what one trainer holds at the height of an update."""
     f, b = layout.trainers, work.size
@@ -121,7 +126,7 @@ def engine_memory(shapes: Shapes, work: Workload, layout: Layout, device: Device
     kv = shapes.kv_bytes(b)
     out = (
         []
-        if layout.shared_weights
+        if shared_weights(work, layout)
         else [
             quantity("weights", "B", "parameters * bytes / devices", parameters=shapes.parameters, bytes=b, devices=p)
         ]
@@ -193,7 +198,9 @@ def rows_at_once(shapes: Shapes, work: Workload, layout: Layout, device: Device)
         return wanted
     fixed = shapes.parameters * work.size / layout.tensor_parallel + 3 * CHUNK_BYTES
     if layout.colocated:
-        fixed += sum(q.value for q in trainer_memory(shapes, work, layout, device) if q.name in LASTING)
+        # With older weights it writes while the other trains, and finds all of that in memory.
+        rest = {q.name: q.value for q in trainer_memory(shapes, work, layout, device) if q.name != "runtime"}
+        fixed += sum(v for name, v in rest.items() if layout.staleness or name in LASTING)
     free = (
         (1 - RESERVE) * device.memory
         - fixed
@@ -218,5 +225,7 @@ def peak(shapes: Shapes, work: Workload, layout: Layout, device: Device) -> tupl
     runtime, copy = engine.pop("runtime"), engine.pop("weights", 0.0)
     train.pop("runtime")
     lasting = sum(train.pop(name, 0.0) for name in LASTING)
-    both = runtime + copy + lasting + max(sum(train.values()), sum(engine.values()))
+    while_training, while_writing = sum(train.values()), sum(engine.values())
+    either = while_training + while_writing if layout.staleness else max(while_training, while_writing)
+    both = runtime + copy + lasting + either
     return both, both

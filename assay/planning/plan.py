@@ -159,13 +159,17 @@ def layouts(
     staleness: int = 0,
     tensor_parallel: int | None = None,
 ) -> Iterator[Layout]:
-    """Yield divisions of ``gpus`` devices: all in turn, and trainers beside engines; of many, by whole machines."""
+    """Yield divisions of ``gpus`` devices: all in turn, and trainers beside engines; of many, by whole machines.
+
+    An engine of several devices is a server on one machine, with devices that are not the trainers'. The engine ``hf``
+    lags behind where a single process trains, as it then has a copy of the whole model.
+    """
     sizes = [tensor_parallel] if tensor_parallel else [1] if work.engine == "hf" else [1, 2, 4, 8, 16]
     for size in sizes:
-        if size > gpus or (size > per_node and tensor_parallel is None) or shapes.heads % size:
+        if size > min(gpus, per_node) or shapes.heads % size:
             continue
-        if gpus % size == 0:
-            yield Layout(gpus, gpus // size, size, True, per_node, staleness)
+        if size == 1 and not (work.engine == "hf" and staleness and gpus > 1):
+            yield Layout(gpus, gpus, 1, True, per_node, staleness)
         unit = per_node if gpus >= 4 * per_node else 1
         trainers = [f for f in range(unit, gpus, unit) if (gpus - f) % size == 0 and gpus > f]
         step = max(1, -(-len(trainers) // SPLITS))
@@ -184,7 +188,7 @@ def search(
     if not candidates:
         raise UsageError(
             f"no division of the devices suits: an engine's devices must divide the model's {shapes.heads} attention "
-            "heads and be fewer than all"
+            "heads, be of one machine and fewer than all"
         )
     plans = [make_plan(shapes, work, layout, device, efficiency) for layout in candidates]
     # Of those that do not fit, the one that lacks least.

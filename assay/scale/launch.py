@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -28,6 +29,9 @@ GRACE = 2.0
 
 HURRY = 10.0
 """Seconds that ranks have to stop at once after being told twice."""
+
+SUPERVISED = "ASSAY_SUPERVISED"
+"""Set for a command that is run by :mod:`assay.scale.supervise`: names the file that tells it ended by itself."""
 
 PR_SET_PDEATHSIG = 1
 
@@ -55,6 +59,8 @@ def launch(command: Sequence[str], size: int, run: str, lost: int = 1) -> int:
                 if rank.poll() is None:
                     rank.send_signal(number)
 
+        # Who resumes a supervised run at once must not meet ranks that are still ending a step.
+        orphaned = signal.SIGKILL if SUPERVISED in os.environ else signal.SIGTERM
         before = {s: signal.signal(s, pass_on) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
             for number in range(size):
@@ -65,7 +71,7 @@ def launch(command: Sequence[str], size: int, run: str, lost: int = 1) -> int:
                         command,
                         env=environment,
                         start_new_session=True,
-                        preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has no other thread
+                        preexec_fn=partial(die_with_parent, orphaned),  # noqa: PLW1509 - no other thread is here
                     )
                 )
                 if told:
@@ -99,10 +105,10 @@ def _environment(rank: int, size: int, folder: Path) -> dict[str, str]:
     return {**out, "OMP_NUM_THREADS": cores}
 
 
-def _die_with_parent() -> None:
-    """In a rank about to start: have the kernel tell it to stop if the launcher is killed."""
+def die_with_parent(number: int = signal.SIGTERM) -> None:
+    """In a process about to start: have the kernel send it a signal if the one that starts it is killed."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def _watch(ranks: Sequence[subprocess.Popen[bytes]], told: Sequence[int], folder: Path, run: str, lost: int) -> int:

@@ -242,6 +242,13 @@ class ShardedLM(CausalLM):
             out |= {k: v.cpu() for k, v in self.module.state_dict().items() if k not in parameters}
         return out
 
+    def merged_state(self) -> Iterator[tuple[str, Tensor]]:
+        """See :meth:`CausalLM.merged_state`; in the precision of ``model.dtype``, which engines compute in."""
+        buffers = dict(self.model.named_buffers()).keys()
+        for name, weight in super().merged_state():
+            kept = name in buffers or not weight.is_floating_point()
+            yield name, weight if kept else weight.to(self.dtype)
+
     def save(self, folder: Path) -> None:
         """As :meth:`CausalLM.save`, by rank 0; every rank calls it."""
         state = self.full_state(trainable=self.adapter is not None)

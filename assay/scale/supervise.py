@@ -16,11 +16,9 @@ from types import FrameType
 
 from assay.errors import RunError, UsageError
 from assay.scale.faults import Faults
-from assay.scale.launch import _die_with_parent
+from assay.scale.launch import SUPERVISED, die_with_parent
 from assay.scale.ranks import LostRank
 
-SUPERVISED = "ASSAY_SUPERVISED"
-"""Set for the command that is run, so that it does not run itself once more: the file that tells it ended by itself."""
 LOST = LostRank.exit_code
 """What a command ends with that lost a rank or its cluster: an end that may not come again."""
 PAUSES = (0.0, 1.0, 5.0, 15.0, 60.0)
@@ -77,7 +75,7 @@ def supervise(command: Sequence[str], resume: Sequence[str], folder: Path, retri
                 env={**os.environ, SUPERVISED: str(mark)},
                 # A session of its own, for Ctrl-C in a terminal would otherwise reach it twice.
                 start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has no other thread
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has no other thread
             )
             if told:
                 child.send_signal(told[-1])

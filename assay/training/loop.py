@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -39,6 +39,7 @@ from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.overlap import Flight, Pipeline
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
+from assay.training.shadow import Shadow
 from assay.training.signals import compute_signals, wants_reference
 from assay.training.step import learn, sample, value
 from assay.training.update import update
@@ -70,9 +71,9 @@ class Trainer:
 
     ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
-    ``behind`` that the weights have changed since the engine was given them; ``pipeline`` holds the batches that are
-    asked ahead, if ``overlap.staleness`` asks for that; ``correction`` is what the mismatch of engine and policy called
-    for.
+    ``behind`` that the weights have changed since the engine was given them; ``asleep`` that the engine has given its
+    device's memory back; ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that;
+    ``correction`` is what the mismatch of engine and policy called for.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
@@ -99,6 +100,7 @@ class Trainer:
     updates: int = field(default=0, init=False)
     started: bool = field(default=False, init=False)
     behind: bool = field(default=True, init=False)
+    asleep: bool = field(default=False, init=False)
     pipeline: Pipeline | None = field(default=None, init=False)
     correction: Correction = field(default="none", init=False)
     _start: float = field(default_factory=time.perf_counter, init=False)
@@ -131,8 +133,11 @@ class Trainer:
                 if self.stage == "warmup":
                     self.warm_up(interrupt)
                 self.reinforce(interrupt)
+                # vLLM, when it is closed, takes down every group of the process, that of the ranks too.
+                self.ranks.barrier()
             except Stopped:
                 self.save()
+                self.ranks.barrier()
             except UsageError as error:
                 raise RunError(str(error)) from error
             except torch.OutOfMemoryError as error:
@@ -229,8 +234,7 @@ class Trainer:
         with self.saved_on_failure(), clock("step"):
             self.updates, models = 0, self.models
             groups, batch, found = self.sampled(models, clock) if self.pipeline is None else self.taken(models, clock)
-            every = self.config.engine.check_every
-            if every and self.step % every == 0:
+            if self.pipeline is None and self.check_is_due:
                 found |= self.check_engine(batch, models)
             metrics = rollout_metrics(batch)
             if len(batch):
@@ -281,60 +285,88 @@ class Trainer:
     def taken(self, models: Models, clock: Clock) -> tuple[list[Group], Batch, dict[str, float]]:
         """The same of a batch that was asked for ``overlap.staleness`` steps ago, after asking for a later one."""
         assert self.pipeline is not None
-        self.launch(self.pipeline)
+        found = self.launch(self.pipeline, models)
         taken = self.pipeline.take()
         clock.seconds |= taken.seconds
         batch = value(taken.groups, self.method, models, clock)
-        return taken.groups, batch, {"staleness": float(self.step - taken.version), **taken.metrics}
+        return taken.groups, batch, {"staleness": float(self.step - taken.version), **taken.metrics, **found}
 
-    def launch(self, pipeline: Pipeline) -> None:
+    def launch(self, pipeline: Pipeline, models: Models) -> dict[str, float]:
         """Ask for every batch up to ``overlap.staleness`` steps ahead, in the run's steps; today's weights answer.
 
-        What is asked is drawn here, step by step; the answers to each batch have a generator of their own.
+        What is asked is drawn here, step by step; the answers to each batch have a generator of their own. Before they
+        are begun, engine and policy are compared, if that is due: when the answers come, the policy has gone on.
         """
+        found: dict[str, float] = {}
         last = min(self.step + self.config.overlap.staleness, self.config.train.steps - 1)
         asked = pipeline.flights[-1].step if pipeline.flights else self.step - 1
         pipeline.flights += [Flight(step, list(self.curriculum.next(step))) for step in range(asked + 1, last + 1)]
         if new := [flight for flight in pipeline.flights if flight.generated is None]:
             self.sync()
+            if self.check_is_due:
+                found = self.check_engine(None, models, [ask.task for ask in new[-1].asks])
             for flight in new:
                 pipeline.launch(flight, self.random.fresh(f"rollout/{flight.step}"), self.step)
+        return found
 
     def sync(self) -> None:
-        """Give the engine the policy's weights, if it has a copy that is behind them; it is idle then."""
+        """Wake the engine, and give it the policy's weights if it has a copy that is behind them; it is idle then."""
         if isinstance(self.engine, Follower):
             if self.pipeline is not None:
                 self.pipeline.idle()
+            if self.asleep:
+                self.engine.wake()  # type: ignore[attr-defined]
+                self.asleep = False
             if self.behind:
                 self.engine.follow(self.policy)
         self.behind = False
 
-    def check_engine(self, batch: Batch | None, models: Models) -> dict[str, float]:
-        """Compare what an engine with weights of its own says with the policy, and correct what is too far off.
+    def rest(self) -> None:
+        """Have an engine beside the policy give its device's memory back before the weights change, if it knows how.
+
+        Its weights are dropped, for :meth:`sync` gives it others when it wakes it. One that is asked ahead has no rest.
+        """
+        sleep = getattr(self.engine, "sleep", None)
+        if isinstance(self.engine, Follower) and sleep is not None and self.pipeline is None and not self.asleep:
+            sleep(level=2)
+            self.asleep = True
+
+    @property
+    def check_is_due(self) -> bool:
+        """Whether engine and policy are to be compared in this RL step."""
+        every = self.config.engine.check_every
+        return every > 0 and self.step % every == 0
+
+    def check_engine(
+        self, batch: Batch | None, models: Models, tasks: Sequence[Task] | None = None
+    ) -> dict[str, float]:
+        """Compare what an engine of another make says with the policy, and correct what is too far off.
+
+        Ranks compare together, what the first finds holds for all.
 
         Args:
             batch: what the engine sampled with the weights that the policy has; without it, a probe is sampled.
             models: what runs the policy.
+            tasks: the first of them are what a probe asks; those held out if left out, and a line says what was found.
         """
-        if not isinstance(self.engine, Follower) or self.pipeline is not None or self.ranks.size > 1:
+        if not isinstance(self.engine, Follower) or isinstance(self.engine, Shadow):
             return {}
-        settings, name = self.config.engine, self.config.engine.name
+        settings, name, sampled = self.config.engine, self.config.engine.name, batch
         if batch is None:
             self.sync()
             rollout = self.config.rollout
             sampling = Sampling(rollout.max_tokens, rollout.temperature, rollout.top_p, rollout.top_k)
-            batch = probe(self.engine, self.eval_tasks[:4], sampling)
-            found = compare(batch, models)
+            batch = probe(self.engine, (self.eval_tasks if tasks is None else tasks)[:4], sampling)
+        found = self.ranks.broadcast(compare(batch, models))
+        if sampled is None and tasks is None:
             self.reporter.line(f"engine {name} against the policy: {found}")
-        else:
-            found = compare(batch, models)
         wanted = correction_for(found.kl, settings.mismatch, settings.correction)
         if found.kl > settings.mismatch and self.correction == "none":
             self.correct(wanted)
             done = "the objective corrects for it from here on" if self.correction != "none" else "nothing is done"
             self.reporter.line(f"engine {name}: {found}, above engine.mismatch = {settings.mismatch:g}; {done}")
-            missing = self.method.needs & {"policy_logprobs"} - batch.signals.keys()
-            compute_signals(batch, missing, models)
+            if sampled is not None:
+                compute_signals(sampled, self.method.needs & {"policy_logprobs"} - sampled.signals.keys(), models)
         return found.metrics
 
     def correct(self, correction: Correction) -> None:
@@ -345,6 +377,7 @@ class Trainer:
 
     def apply(self, objective: Any, batch: Batch) -> tuple[dict[str, float], int]:
         """One optimiser step of the current stage."""
+        self.rest()
         self.behind = True
         return update(
             self.policy,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from scipy.stats import chisquare
 from tiny import batch_of
 
 from assay.engines.base import Engine, Follower, Request, Sampling
+from assay.engines.ended import listening
 from assay.engines.hf import HFEngine
 from assay.engines.trie import Trie
 from assay.engines.vllm.asking import seed_of
+from assay.engines.vllm.device import executor_at
 from assay.engines.vllm.engine import VLLMEngine, vllm_engine
 from assay.errors import UsageError
 from assay.policies.causal_lm import CausalLM
@@ -229,6 +232,31 @@ def test_an_interrupted_call_leaves_nothing_behind(engine: VLLMEngine, monkeypat
     monkeypatch.undo()
     assert not inner.has_unfinished_requests()
     assert tokens(engine.generate(requests())) == tokens(expected)
+
+
+def test_responses_are_told_of_as_they_end(engine: VLLMEngine) -> None:
+    """The shorter first, while the others are being made, with the text that their episode has."""
+    asked = [Request(PROMPTS[0], n, Sampling(max_tokens=t, temperature=0.7), 3) for n, t in ((1, 30), (2, 5), (1, 15))]
+    heard: list[tuple[Request, str, bool]] = []
+    with listening(lambda *said: heard.append((*said, engine._llm.llm_engine.has_unfinished_requests()))):
+        made = engine.generate(asked)
+    assert [request for request, *_ in heard] == [asked[1], asked[1], asked[2], asked[0]]
+    assert sorted(text for _, text, _ in heard) == sorted(e.text for e in flat(made))
+    assert [more for *_, more in heard[1:]] == [True, True, False]
+    assert tokens(made) == tokens(engine.generate(asked))
+    with pytest.raises(ZeroDivisionError), listening(lambda *_: 1 // 0):
+        engine.generate(asked)
+    assert not engine._llm.llm_engine.has_unfinished_requests()
+
+
+def test_it_is_placed_on_the_gpu_of_its_policy() -> None:
+    """vLLM's own executor in one process, but for the number of the GPU, which else is the first."""
+    from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+    placed = object.__new__(executor_at(3))
+    assert isinstance(placed, UniProcExecutor)
+    placed.vllm_config = SimpleNamespace(device_config=SimpleNamespace(device="cuda"))
+    assert placed._distributed_args()[1:] == (0, 3)
 
 
 def test_draws_of_others_are_left_alone(engine: VLLMEngine) -> None:

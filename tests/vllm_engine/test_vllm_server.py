@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from tiny import batch_of
 
 from assay.engines.base import Engine, Follower, Request, Sampling
+from assay.engines.ended import listening
 from assay.engines.hf import HFEngine
 from assay.engines.openai.engine import openai_engine
 from assay.engines.vllm.served import VLLMServerEngine, vllm_server_engine
@@ -101,6 +103,43 @@ def test_n_responses_of_one_call(engine: VLLMServerEngine, policy: CausalLM) -> 
     assert len({tuple(t) for t in tokens(made[:1])}) == 4
     assert_agrees(flat(made), policy, 1.0)
     plain.close()
+
+
+def test_responses_are_told_of_as_they_end(engine: VLLMServerEngine) -> None:
+    """The longest is told of last, though it was asked for first; each with the text that its episode has."""
+    asked = [Request(p, 2, Sampling(max_tokens=t), 3) for p, t in zip(PROMPTS, (90, 1, 1), strict=True)]
+    heard: list[tuple[Request, str]] = []
+    with listening(lambda *said: heard.append(said)):
+        made = engine.generate(asked)
+    expected = [(request, e.text) for request, row in zip(asked, made, strict=True) for e in row]
+    assert sorted(heard, key=str) == sorted(expected, key=str)
+    assert max(len(e.tokens) for e in made[0]) > 20
+    assert heard[-1][0] is asked[0]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"verdict": {"enum": ["yes", "no"]}, "score": {"enum": [0, 1]}},
+    "required": ["verdict", "score"],
+    "additionalProperties": False,
+}
+
+
+def test_structured_output(engine: VLLMServerEngine) -> None:
+    """A model of random weights says nonsense, and what fits the schema where it is given one."""
+    options = {"model": "policy", "base_url": f"{engine.server.url}/v1", "api": "completions", "max_n": 1}
+    asked = [Request(PROMPTS[0], 4, Sampling(max_tokens=90), 5)]
+    free, shaped = openai_engine(**options), openai_engine(**options, json_schema=SCHEMA)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(flat(free.generate(asked))[0].text)
+    said = flat(shaped.generate(asked))
+    assert {e.stop for e in said} <= {"eos", "stop"}
+    for e in said:
+        found = json.loads(e.text)
+        assert found.keys() == {"verdict", "score"}
+        assert found["verdict"] in ("yes", "no") and found["score"] in (0, 1)
+    free.close()
+    shaped.close()
 
 
 def test_stop_strings_and_ends(engine: VLLMServerEngine, policy: CausalLM) -> None:

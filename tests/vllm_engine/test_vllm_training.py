@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import running
 import tomli_w
 
@@ -60,3 +61,26 @@ def test_a_mismatch_is_corrected_for(tmp_path: Path) -> None:
     assert "above engine.mismatch = 0; the objective corrects for it from here on" in said
     assert [0 < row["mismatch/kl"] < 0.05 for row in rows] == [True] * 3
     assert all("mismatch/weight" in row for row in rows)
+
+
+@pytest.mark.parametrize("name", ["vllm", "vllm-server"])
+def test_every_rank_of_a_sharded_run_has_an_engine(tmp_path: Path, name: str) -> None:
+    """Sharding renames the class of the model, by which vLLM knows an architecture. What an engine says is compared on
+    rows of all ranks, and agrees with the policy that is put together from them; so all were given the same weights."""
+    engine = {"name": name, "check_every": 1, "options": {"kv_cache_gib": 0.5}}
+    said, rows = train(tmp_path, scale={"trainers": 2}, engine=engine, train={"steps": 2, "lr": 1e-2})
+    assert f"engine {name} against the policy: KL" in said
+    assert "engine.mismatch" not in said
+    assert [row["mismatch/kl"] < 1e-8 for row in rows] == [True] * 2
+    assert all(row["grad_norm"] > 0 for row in rows)
+
+
+def test_a_batch_of_older_weights_is_no_mismatch(tmp_path: Path) -> None:
+    """Batches come a step late, at a learning rate that changes every response; still the engine agrees with the policy
+    whose weights it was given, which is measured when it has just been given them."""
+    said, rows = train(tmp_path, overlap={"staleness": 1})
+    assert "engine vllm against the policy: KL" in said
+    assert "engine.mismatch" not in said
+    assert [row["staleness"] for row in rows] == [0, 1, 1]
+    # Nothing is asked for in the last step, so nothing is compared.
+    assert [row["mismatch/kl"] < 1e-8 for row in rows if "mismatch/kl" in row] == [True] * 2

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from assay.engines.base import Request
+from assay.engines.ended import listener
 from assay.engines.openai.address import Server
 from assay.engines.openai.cache import Cache
 from assay.engines.openai.client import Client, Failed
@@ -22,6 +24,9 @@ from assay.engines.openai.worker import Worker
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Episode, Prompt
+
+Tell = Callable[[tuple[Request, str]], None]
+"""Told of a response that is there: what was asked, and its text."""
 
 
 class OpenAIEngine:
@@ -70,7 +75,7 @@ class OpenAIEngine:
         for request in requests:
             self.wire.check(request)
         before = self.usage.failed
-        out = self._worker.run(self._all(requests))
+        out = self._made(requests)
         if lost := self.usage.failed - before:
             reasons = [str(e.meta["error"]) for row in out for e in row if e.stop == "error"]
             log = logging.getLogger(__name__)
@@ -84,9 +89,16 @@ class OpenAIEngine:
             self._worker.run(client.close())
         self._worker.close()
 
-    async def _all(self, requests: Sequence[Request]) -> list[list[Episode]]:
+    def _made(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        """Return all responses; whoever listens hears of those of a call when its answer is there."""
+        hear = listener()
+        if hear is None:
+            return self._worker.run(self._all(requests, lambda _: None))
+        return self._worker.hearing(lambda said: hear(*said), partial(self._all, requests))
+
+    async def _all(self, requests: Sequence[Request], tell: Tell) -> list[list[Episode]]:
         client = self._connected()
-        tasks = [asyncio.ensure_future(self._responses(client, request)) for request in requests]
+        tasks = [asyncio.ensure_future(self._responses(client, request, tell)) for request in requests]
         try:
             return list(await asyncio.gather(*tasks))
         except BaseException:
@@ -102,10 +114,18 @@ class OpenAIEngine:
             self._client, self._generation = Client(self.server, self.ledger, OPTIONAL), self._worker.generation
         return self._client
 
-    async def _responses(self, client: Client, request: Request) -> list[Episode]:
+    async def _responses(self, client: Client, request: Request, tell: Tell) -> list[Episode]:
         size = self.max_n or request.n
         parts = [(start, min(size, request.n - start)) for start in range(0, request.n, max(1, size))]
-        rows = await asyncio.gather(*(self._call(client, request, n, _seed(request.seed, start)) for start, n in parts))
+
+        async def called(start: int, n: int) -> list[Episode]:
+            found = await self._call(client, request, n, _seed(request.seed, start))
+            for episode in found:
+                if episode.stop != "error":
+                    tell((request, episode.text))
+            return found
+
+        rows = await asyncio.gather(*(called(*part) for part in parts))
         return [episode for row in rows for episode in row]
 
     async def _call(self, client: Client, request: Request, n: int, seed: int) -> list[Episode]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import threading
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 
 class Worker:
@@ -29,6 +31,19 @@ class Worker:
         """Return what ``coroutine`` returns, or raise what it raises."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self.loop())
         try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def hearing(self, hear: Callable[[X], None], begin: Callable[[Callable[[X], None]], Coroutine[Any, Any, T]]) -> T:
+        """The same of the coroutine ``begin(tell)``; what that tells meanwhile, ``hear`` gets in the calling thread."""
+        told: queue.SimpleQueue[tuple[X] | None] = queue.SimpleQueue()
+        future = asyncio.run_coroutine_threadsafe(begin(lambda what: told.put((what,))), self.loop())
+        future.add_done_callback(lambda _: told.put(None))
+        try:
+            while (what := told.get()) is not None:
+                hear(*what)
             return future.result()
         except BaseException:
             future.cancel()

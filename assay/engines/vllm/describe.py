@@ -31,10 +31,23 @@ def on_a_cpu(context: int | None) -> dict[str, Any]:
     return {"enable_chunked_prefill": False, "max_num_batched_tokens": max(STEP, context or 0), "block_size": 32}
 
 
+def architecture(model: Any) -> str:
+    """Return the name of a model's class: its own, where sharding has put one in front that is named otherwise."""
+    from torch.distributed.fsdp import FSDPModule
+
+    return next(kind.__name__ for kind in type(model).__mro__ if not issubclass(kind, FSDPModule))
+
+
+def precision(policy: CausalLM) -> str:
+    """Return the type of number that a policy computes in, by vLLM's name; one that is sharded keeps its weights in
+    float32 all the same."""
+    return str(getattr(policy, "dtype", policy.model.dtype)).removeprefix("torch.")
+
+
 def write_description(policy: CausalLM, folder: Path) -> None:
     """Write everything of a model but its weights: what vLLM has to know before it gets those."""
     config = deepcopy(policy.model.config)
-    config.architectures = [type(policy.model).__name__]
+    config.architectures = [architecture(policy.model)]
     config.save_pretrained(folder)
     tokenizer = policy.tokenizer
     if not policy.chat and getattr(tokenizer, "chat_template", None):

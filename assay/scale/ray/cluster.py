@@ -21,6 +21,7 @@ from typing import Any, NoReturn, TypeVar
 from assay.config import ScaleConfig
 from assay.errors import RunError, UsageError
 from assay.scale.faults import Faults
+from assay.scale.ray.gpus import GPUs, keep
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -44,7 +45,8 @@ T = TypeVar("T")
 
 
 class LostCluster(RunError):
-    """The cluster's head, or its part on this machine, has gone, and with it every actor. Going on anew may work."""
+    """The cluster has gone, or its part on this machine, and with it every actor; or it never came up. Going on anew
+    may work."""
 
     exit_code = 75  # EX_TEMPFAIL, as for a lost rank
 
@@ -69,7 +71,7 @@ def connect(ray: Any, address: str | None, processors: int = 1) -> None:
 
     Raises:
         UsageError: none answers at ``address``.
-        RunError: none could be started.
+        LostCluster: none could be started.
     """
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address is None:
@@ -85,7 +87,8 @@ def connect(ray: Any, address: str | None, processors: int = 1) -> None:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         if address is not None:
             raise UsageError(f"no Ray cluster answers at RAY_ADDRESS = {address}: {reason}") from error
-        raise RunError(f"a local Ray cluster did not start: {reason}") from error
+        # A busy machine may be too slow for Ray's patience, so another try may do.
+        raise LostCluster(f"a local Ray cluster did not start: {reason}") from error
 
 
 class Cluster:
@@ -94,17 +97,19 @@ class Cluster:
     Args:
         scale: how many of what.
         faults: told what dies.
-        gpu: whether the policy trained in this process takes a GPU.
+        gpus: what trainers and an engine take of them.
     """
 
-    def __init__(self, scale: ScaleConfig, faults: Faults, gpu: bool = False):
-        self.scale, self.faults, self.gpu = scale, faults, gpu
+    def __init__(self, scale: ScaleConfig, faults: Faults, gpus: GPUs | None = None):
+        self.scale, self.faults, self.gpus = scale, faults, gpus or GPUs()
         self.ray = import_ray()
         self.lost: str | None = None
         self._owned = self._joined = False
         self._group: Any = None
         self._share = 0.0
-        self._seat: Any = None
+        self.own_gpus = False
+        """Whether each engine has GPUs to itself."""
+        self._seats: list[Any] = []
         self._here = ("", 0)
         self._over = threading.Event()
         self.when_joined: list[Callable[[], None]] = []
@@ -159,36 +164,21 @@ class Cluster:
                 f"each, and {has}; ask for fewer, or start Ray on more machines"
             )
         if gpus and self.scale.engines:
-            # Engines share GPUs among themselves, and with the policy, only where there are too few.
-            mine = 1 if self.gpu else 0
-            self._share = (
-                1.0 if gpus >= self.scale.engines + mine else int(100 * gpus / (self.scale.engines + mine)) / 100
-            )
-            if mine and self._share == 1.0:
-                self._take_seat()
+            mine = next(node for node in nodes if node["NodeID"] == self.context.get_node_id())
+            here = int(mine["Resources"].get("GPU", 0))
+            self._share, self.own_gpus = self.gpus.share(gpus, here, self.scale.engines)
+            if self.own_gpus and self.gpus.own and here:
+                self._seats = keep(ray, self.gpus.own, here, PLACE_PATIENCE)
         engine = {"CPU": 1.0, **({"GPU": self._share} if self._share else {})}
         bundles = [engine] * self.scale.engines + [{"CPU": 1.0}] * self.scale.verifiers
         self._group = placement_group(bundles, strategy="SPREAD" if len(nodes) > 1 else "PACK")
         if not self._group.wait(PLACE_PATIENCE):
             free = ray.available_resources()
+            spans = f" of {self._share:g} GPUs of one machine each" if self._share > 1 else ""
             raise UsageError(
                 f"{has}, of which {free.get('CPU', 0):g} and {free.get('GPU', 0):g} are free: too few for "
-                f"{self.scale.engines} engines and {self.scale.verifiers} verifiers; wait for the others to end"
+                f"{self.scale.engines} engines{spans} and {self.scale.verifiers} verifiers; wait for the others to end"
             )
-
-    def _take_seat(self) -> None:
-        """Keep one of this machine's GPUs from the engines, and train on that one."""
-        import torch
-
-        here = {f"node:{self.ray.util.get_node_ip_address()}": 0.001}
-        self._seat = self.ray.remote(num_cpus=0, num_gpus=1, resources=here)(_Seat).remote()
-        try:
-            taken = self.ray.get(self._seat.gpus.remote(), timeout=PLACE_PATIENCE)
-        except self.ray.exceptions.GetTimeoutError:
-            self.ray.kill(self._seat)
-            raise UsageError("the policy trains on this machine's GPU, and Ray has none free here") from None
-        if torch.cuda.device_count() > int(taken[0]):
-            torch.cuda.set_device(int(taken[0]))
 
     def hire(self, kind: type, index: int, *arguments: Any) -> Any:
         """Return a new actor in place ``index``: engines come first, then verifiers. It may not run yet."""
@@ -298,8 +288,8 @@ class Cluster:
         elif self._owned:
             self.ray.shutdown()
         elif self.ray.is_initialized():
-            if self._seat is not None:
-                self.ray.kill(self._seat)
+            for seat in self._seats:
+                self.ray.kill(seat)
             if self._group is not None:
                 self.ray.util.remove_placement_group(self._group)
 
@@ -319,12 +309,3 @@ class Cluster:
                 self.blame(error)
             if ready or time.monotonic() >= end:
                 return list(ready)
-
-
-class _Seat:
-    """Holds a GPU that the driver uses."""
-
-    def gpus(self) -> list[int | str]:
-        import ray
-
-        return list(ray.get_gpu_ids())

@@ -11,22 +11,30 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from threading import RLock
 from typing import Any
 
 import numpy as np
+import torch
 
 from assay.engines.base import Request
 from assay.engines.ended import listener
 from assay.engines.speaking import Speaking
 from assay.errors import RunError
+from assay.planning.memory import RESERVE
 from assay.policies.base import Policy
 from assay.policies.loading import ModelConfig
+from assay.registry import find
 from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.crew import Crew
 from assay.scale.ray.parts import outside, register
 from assay.types import Episode
 
+MEMORY_SHARE = "gpu_memory_utilization"
+"""Option of engines that take a share of a GPU's memory for a copy of the weights, keys and values."""
+OWN_SHARE = 1 - RESERVE
+"""That share of a GPU which an engine has to itself, unless the recipe says another."""
 PARTS = 2
 """Pieces of a call for each engine: more leave less waiting for the slowest, fewer decode more together."""
 
@@ -61,7 +69,10 @@ class RayEngine(Speaking):
         self.policy, self.cluster, self.max_rows, self.parts = policy, cluster, max_rows, parts
         self.version = 0
         self._lock = RLock()
-        description = (dict(spec) if isinstance(spec, Mapping) else spec, plain(model), max_rows, seed)
+        asked = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
+        if cluster.own_gpus and MEMORY_SHARE in signature(find("engine", asked["name"])).parameters:
+            asked = {MEMORY_SHARE: OWN_SHARE, **asked}
+        description = (asked, plain(model), max_rows, seed)
         made_here = outside("engine")
         self.crew = Crew(cluster, "engine", EngineActor, lambda: (description, made_here), 0, cluster.scale.engines)
 
@@ -129,7 +140,9 @@ class EngineActor:
     as soon as the engine is made, and tokenizer and architecture are all that is left of it.
     """
 
-    def __init__(self, description: tuple[Any, dict[str, Any], int, int], parts: Mapping[str, Callable[..., Any]]):
+    def __init__(
+        self, description: tuple[dict[str, Any], dict[str, Any], int, int], parts: Mapping[str, Callable[..., Any]]
+    ):
         self.description, self.parts = description, parts
         self.version = 0
         self.engine: Any = None
@@ -145,6 +158,11 @@ class EngineActor:
         spec, model, max_rows, seed = self.description
         self.policy = CausalLM.load(ModelConfig.model_validate(model), seed)
         self.policy.module.requires_grad_(False).eval()
+        if MEMORY_SHARE in spec:
+            # The engine puts its own copy where this one was loaded, and asks for nearly all of that memory.
+            self.policy.module.to("cpu")
+            if torch.cuda.is_initialized():
+                torch.cuda.empty_cache()
         self.engine = engine_of(self.policy, spec, max_rows)
         self.follows = isinstance(self.engine, Follower)
         self.by_name = self.follows and getattr(self.engine, "by_name", False)

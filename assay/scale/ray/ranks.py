@@ -17,14 +17,16 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from assay.config import ScaleConfig
 from assay.errors import UsageError
-from assay.scale.launch import GRACE
+from assay.scale.launch import GRACE, SUPERVISED, die_with_parent
 from assay.scale.ranks import LostRank
 from assay.scale.ray.cluster import PLACE_PATIENCE, connect, import_ray
+from assay.scale.ray.gpus import STARTED
 
 SIOCGIFADDR = 0x8915
 LOST = LostRank.exit_code
@@ -70,6 +72,7 @@ def launch_ranks(command: Sequence[str], scale: ScaleConfig, address: str, gpu: 
             "MASTER_ADDR": places[0]["address"],
             "MASTER_PORT": str(places[0]["port"]),
             "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
+            STARTED: "1",
         }
         # The actor of this machine only holds its places; its ranks are this process's own.
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, places[0]["gpus"]))} if gpu else {}
@@ -169,13 +172,23 @@ class Host:
         """Start ranks ``first`` to ``first + size - 1``."""
         import ray
 
+        # The ranks of other machines cannot go on without this one, those here may end the step if nobody resumes it.
+        orphaned = signal.SIGTERM if folder is None and SUPERVISED not in os.environ else signal.SIGKILL
         device = interface(ray.util.get_node_ip_address())
         speak = {} if device is None else {"GLOO_SOCKET_IFNAME": device, "NCCL_SOCKET_IFNAME": device}
         for local in range(size):
             place = {"RANK": str(first + local), "LOCAL_RANK": str(local)}
             everything = {**os.environ, **speak, **environment, **place}
             cwd = folder if folder is not None and os.path.isdir(folder) else None
-            self.ranks.append(subprocess.Popen(command, env=everything, cwd=cwd, start_new_session=True))
+            self.ranks.append(
+                subprocess.Popen(
+                    command,
+                    env=everything,
+                    cwd=cwd,
+                    start_new_session=True,
+                    preexec_fn=partial(die_with_parent, orphaned),  # noqa: PLW1509 - one system call
+                )
+            )
 
     def codes(self) -> list[int | None]:
         return [rank.poll() for rank in self.ranks]

@@ -17,6 +17,7 @@ from assay.scale.faults import Faults
 from assay.scale.ranks import Ranks
 from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.engine import RayEngine
+from assay.scale.ray.gpus import gpus_of
 from assay.scale.ray.verifier import RayVerifier
 from assay.scale.setup import device_type
 from assay.training.console import Reporter
@@ -32,9 +33,8 @@ def cluster_of(config: RunConfig, ranks: Ranks, reporter: Reporter) -> Cluster |
     scale = config.scale
     if not scale.engines and not scale.verifiers:
         return None
-    # Where Ray started the ranks, it has set their GPUs aside already.
-    gpu = ranks.size == 1 and device_type(config.model.device) == "cuda"
-    return Cluster(scale, Faults(Path(config.run.dir), reporter.line), gpu)
+    gpus = gpus_of(config, device_type(config.model.device), ranks.size)
+    return Cluster(scale, Faults(Path(config.run.dir), reporter.line), gpus)
 
 
 def remote_verifier(cluster: Cluster, config: RunConfig, ranks: Ranks) -> Verifier:
