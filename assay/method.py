@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -12,6 +13,7 @@ from assay.batch import Batch
 from assay.credit.base import Credit
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
+from assay.fit import check_parts
 from assay.objectives.base import Objective
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import build, call
@@ -114,12 +116,12 @@ def make_method(name: str | Method = "grpo", options: Mapping[str, Any] | None =
             method's own part, the id of a paper for what it puts there, or a part; ``None`` keeps the method's own.
 
     Raises:
-        UsageError: unknown method, part or option; an objective that would ignore what the credit computes.
+        UsageError: unknown method, part or option; a part that would undo or ignore another, see :mod:`assay.fit`.
     """
     if isinstance(name, Method) and options:
         raise UsageError(f"method.options ({', '.join(options)}) are for a method named by its id, not for one made")
-    method = name if isinstance(name, Method) else _named(name, options or {})
     given = {seam: spec for seam, spec in parts.items() if spec is not None}
+    before = method = name if isinstance(name, Method) else _named(name, _required(name, options or {}, given))
     for seam, spec in given.items():
         if isinstance(spec, Mapping) and "name" not in spec and not (seam == "reward" and "function" in spec):
             spec = _adjusted(seam, getattr(method, seam), spec)  # noqa: PLW2901
@@ -127,8 +129,7 @@ def make_method(name: str | Method = "grpo", options: Mapping[str, Any] | None =
     wanted = getattr(method.credit, "rollout", None)
     if wanted is not None and method.rollout == "single_turn" and "rollout" not in given:
         method = replace(method, rollout=wanted)
-    if given.keys() & {"credit", "objective"}:
-        _check_pair(method.credit, method.objective, "credit" in given)
+    check_parts(method, before, given.keys())
     return method
 
 
@@ -149,20 +150,21 @@ def _made(seam: str, spec: Any) -> Any:
     return build(seam, spec) if seam in SEAMS else spec
 
 
-def _check_pair(credit: Any, objective: Any, asked: bool) -> None:
-    """Raise UsageError if the objective would ignore what the credit computes."""
-    reads = getattr(objective, "reads", "tokens")
-    names = type(credit).__name__, type(objective).__name__
-    if reads == "nothing" and (asked or not isinstance(credit, GRPO)):
-        raise UsageError(
-            f"objective {names[1]} reads no advantages, so credit {names[0]} would do nothing; leave out the credit, "
-            "or take a policy-gradient objective such as 'clip'"
-        )
-    if reads == "response" and getattr(credit, "level", "response") == "token":
-        raise UsageError(
-            f"credit {names[0]} gives each token its own advantage and objective {names[1]} reads one for the whole "
-            "response; take 'gspo_token' or another objective of tokens"
-        )
+def _required(name: str, options: Mapping[str, Any], parts: dict[str, Any]) -> Mapping[str, Any]:
+    """Return the options of a paper's method, with those it cannot do without that stand in a part's table instead.
+
+    They are taken out of ``parts``: ``method = "S075"`` with ``reward = {judge = ...}`` is S075 with that judge.
+    """
+    from assay import papers
+
+    factory = papers.find(name).factory if re.fullmatch(r"[sS]\d{3}", name) else None
+    known = {} if factory is None else inspect.signature(factory).parameters
+    for key in (k for k, p in known.items() if p.default is p.empty and k not in options):
+        for seam, table in parts.items():
+            if isinstance(table, Mapping) and "name" not in table and key in table:
+                options = {**options, key: table[key]}
+                parts[seam] = {k: v for k, v in table.items() if k != key}
+    return options
 
 
 def _named(name: str, options: Mapping[str, Any]) -> Method:

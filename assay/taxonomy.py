@@ -7,7 +7,9 @@ Tags are read off the parts where they say enough (their class, options and what
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,8 @@ OPTIMISER = ("PPO", "actor-critic", "Q-learning", "DPO", "GRPO")
 """What turns it into an update."""
 BESIDES = ("REINFORCE", "imitation")
 """Optimisers that the survey has no heading for."""
+UNSORTED = "unsorted"
+"""What an objective has of which nothing can be read off, until :data:`SAID` says more."""
 ANY = "any"
 """The part serves whichever there is."""
 
@@ -30,7 +34,8 @@ DECIDED: dict[str, tuple[str, ...]] = {
     "credit": ("optimiser",),
     "objective": ("optimiser",),
 }
-"""Where a part has to have a tag other than :data:`ANY`, unless it wraps another part or :data:`SAID` says so."""
+"""Where a part has to have a tag other than :data:`ANY` and :data:`UNSORTED`, unless it wraps another part or
+:data:`SAID` says so."""
 
 INNER = {"inner", "terms", "labelled", "checks", "gate", "overrides", "objective", "parts", "loss"}
 """Options that hold other parts: what is wrapped decides."""
@@ -137,7 +142,7 @@ def _objective(made: Any) -> Tags:
         return Tags(optimiser=("PPO", "GRPO", "actor-critic"))
     if _module(made).endswith("preference"):
         return Tags(("human", "AI"), ("pairwise",), ("DPO",))
-    return Tags()
+    return Tags() if INNER & _options(made) else Tags(optimiser=(UNSORTED,))
 
 
 def _tasks(made: Callable[..., Any]) -> Tags:
@@ -161,14 +166,15 @@ def undecided(found: Sequence[tuple[str, str, Tags]]) -> list[str]:
         f"{seam} {name}: {kind}"
         for seam, name, mine in found
         for kind in DECIDED.get(seam, ())
-        if getattr(mine, kind) == (ANY,) and (seam, name) not in SAID and not wraps(seam, name)
+        if getattr(mine, kind) in ((ANY,), (UNSORTED,)) and (seam, name) not in SAID and not wraps(seam, name)
     ]
 
 
 INTRODUCTION = """
 # What kind of part is it?
 
-Made from the parts by `python -m assay.taxonomy > docs/taxonomy.md`; do not edit. Every part has three tags, in the
+Made from the parts by `python -m assay.taxonomy > docs/taxonomy.md`; do not edit. A part that was added since is not
+here yet; the tests compare what is. Every part has three tags, in the
 terms of "A Technical Survey of Reinforcement Learning Techniques for Large Language Models": who says what a response
 is worth (*reward*: human, AI, rule, process), in what form (*feedback*: pairwise, scalar, verifiable, textual), and
 what turns it into an update (*optimiser*: PPO, actor-critic, Q-learning, DPO, GRPO; besides, REINFORCE and imitation).
@@ -192,11 +198,12 @@ All run through one step and share one record of a rollout, `Episode`.
 """
 
 
-def page() -> str:
-    """Return docs/taxonomy.md."""
-    found = rows()
+def page(only: Collection[tuple[str, str]] | None = None) -> str:
+    """Return docs/taxonomy.md, of the parts ``only`` (seam and name) or of all."""
+    found = [row for row in rows() if only is None or row[:2] in only]
     sections = [INTRODUCTION]
-    kinds = {"reward": REWARD, "feedback": FEEDBACK, "optimiser": (*OPTIMISER, *BESIDES)}
+    unsorted = (UNSORTED,) if any(UNSORTED in mine.optimiser for *_, mine in found) else ()
+    kinds = {"reward": REWARD, "feedback": FEEDBACK, "optimiser": (*OPTIMISER, *BESIDES, *unsorted)}
     for kind, known in kinds.items():
         lines = [f"## By {kind}", "", "| tag | parts |", "| --- | --- |"]
         for tag in known:
@@ -210,9 +217,30 @@ def page() -> str:
     return "\n\n".join(section.strip() for section in sections) + "\n"
 
 
+def listed(text: str) -> set[tuple[str, str]]:
+    """Return seam and name of each part that a page has."""
+    found = set()
+    for line in text.partition("## The survey's recipes")[0].splitlines():
+        cells = line.strip("| ").split(" | ")
+        for piece in cells[1].split("; ") if len(cells) == 2 else ():
+            seam = re.match(r"\w+(?= `)", piece)
+            found |= {(seam[0] if seam else cells[0], name) for name in re.findall(r"`([^`]+)`", piece)}
+    return found
+
+
+def stale(text: str) -> str | None:
+    """Return what a page has wrong of the parts that it lists; ``None`` if nothing. Parts that it lacks are new."""
+    mine, there = listed(text), {(seam, name) for seam, name, _ in rows()}
+    if gone := sorted(mine - there):
+        return f"it lists parts that are gone: {', '.join(map(' '.join, gone))}"
+    return None if text == page(mine) else "it is not what the parts say of themselves"
+
+
 def _by_seam(parts: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {seam: ", ".join(f"`{n}`" for s, n in parts if s == seam) for seam in dict.fromkeys(s for s, _ in parts)}
 
 
 if __name__ == "__main__":
     print(page(), end="")
+    for part in undecided(rows()):
+        print(f"say in assay.taxonomy.SAID what kind of part this is: {part}", file=sys.stderr)

@@ -17,10 +17,12 @@ from running import metrics, run, weights
 
 import assay
 import assay.credit
-from assay import registry
+from assay import registry, taxonomy
 from assay.config import load_config
+from assay.objectives import table
 
-PAGE = (Path(__file__).parents[1] / "docs" / "add-a-method.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
 NAME = "quantile"
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 1}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
 
@@ -65,6 +67,16 @@ def test_adding_the_file_adds_the_part() -> None:
 
 
 @pytest.mark.usefixtures("added")
+def test_the_file_and_its_test_are_all_that_is_touched() -> None:
+    """Pages made from the parts stay right of what they list, and would list the new part if they were made again."""
+    text = (ROOT / "docs" / "taxonomy.md").read_text(encoding="utf-8")
+    assert taxonomy.stale(text) is None
+    assert ("credit", NAME) in taxonomy.listed(taxonomy.page()) - taxonomy.listed(text)
+    assert not [line for line in taxonomy.undecided(taxonomy.rows()) if NAME in line], "it wants a row of its own"
+    assert (ROOT / "docs" / "objectives.md").read_text(encoding="utf-8") == table.page()
+
+
+@pytest.mark.usefixtures("added")
 def test_the_tests_of_the_page_pass(request: pytest.FixtureRequest) -> None:
     found: dict[str, Any] = {"__name__": "page"}
     exec(compile(TEST, "docs/add-a-method.md", "exec"), found)
@@ -99,8 +111,7 @@ def test_the_object_works_in_place_of_the_name() -> None:
 
 
 def test_every_file_the_page_names_is_there() -> None:
-    root = Path(__file__).parents[1]
     mine = {f"assay/credit/{NAME}.py", f"tests/test_credit_{NAME}.py", "assay/papers/sNNN_name.py"}
     named = set(re.findall(r"`((?:assay|tests)/[\w/]+(?:\.py|/))`", PAGE)) - mine
     assert len(named) > 8
-    assert [name for name in sorted(named) if not (root / name).exists()] == []
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

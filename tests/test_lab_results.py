@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay import papers
-from assay.lab.claim import claims_made
+from assay.cli.lab import lab
+from assay.errors import UsageError
+from assay.lab import claim as claim_module
+from assay.lab import results as results_module
+from assay.lab.claim import Claim, claims_made
 from assay.lab.paired import paired_effect
-from assay.lab.results import collected, counts, page, results, verdict
+from assay.lab.results import NOT_RUN, collected, counts, page, published, results, stale, verdict
 
 ROOT = Path(__file__).parent.parent
 RECORDS = sorted((ROOT / "lab").glob("S*.json"))
@@ -23,7 +27,55 @@ def test_summary_and_page_are_made_from_the_records() -> None:
     again = "; run: python -m assay.lab.results"
     assert results() == found, f"assay/lab/results.json is not what lab/ says{again}"
     rows = {row.id: row for row in papers.rows()}
-    assert (ROOT / "docs" / "lab.md").read_text() == page(found, rows), f"docs/lab.md is not what lab/ says{again}"
+    wrong = stale((ROOT / "docs" / "lab.md").read_text(), found, rows)
+    assert wrong is None, f"docs/lab.md: {wrong}{again}"
+
+
+def test_a_claim_that_is_new_does_not_make_the_page_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding a paper is adding its file; a page that tells of claims or records that are not there is noticed."""
+    found, rows = collected(ROOT / "lab"), {row.id: row for row in papers.rows()}
+    before = page(found, rows)
+    [key] = [key for key in sorted(rows) if key not in claims_made()][:1]
+    new = Claim(key, "It works.", "tree", {"a": {}, "b": {}}, "a", "b", "final", name="new")
+    monkeypatch.setitem(claim_module._CLAIMS, key, (new,))
+    after = page(found, rows)
+    assert f"{NOT_RUN}{key} (new)" in after or f", {key} (new)" in after
+    assert stale(before, found, rows) is None and stale(after, found, rows) is None
+    assert stale(after.replace(f"{key} (new)", f"{key} (old)"), found, rows) == (
+        f"it says of claims that were run, or that are gone, that they were not run: {key} (old)"
+    )
+    fewer = {k: v for k, v in found.items() if k != min(found)}
+    assert stale(page(fewer, rows), found, rows)
+    assert stale(before.replace("+0.", "+1.", 1), found, rows) == "it is not what the records say"
+
+
+def test_publishing_writes_record_row_and_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a made-up claim: its record goes to lab/, under its name, and the page has its row."""
+    for name in ("lab", "docs", "assay/lab"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "docs" / "lab.md").write_text("")
+    first, second = claims_made()["S065"][:2]
+    monkeypatch.setattr(results_module, "__file__", str(tmp_path / "assay" / "lab" / "results.py"))
+    for claim, file in ((first, "S065.json"), (second, "S065.mechanism.json")):
+        record = json.loads((ROOT / "lab" / file).read_text())
+        assert published(record, claim) == tmp_path / "lab" / file
+        assert json.loads((tmp_path / "lab" / file).read_text()) == record
+    text = (tmp_path / "docs" / "lab.md").read_text()
+    assert text.count("| S065 PURE |") == 2
+    shipped = json.loads((tmp_path / "assay" / "lab" / "results.json").read_text())
+    assert [one["name"] for one in shipped["S065"]] == ["steps", "mechanism"]
+    with pytest.raises(UsageError, match="register it first"):
+        results_module.place_of(replace(second, name="other"))
+    (tmp_path / "docs" / "lab.md").unlink()
+    with pytest.raises(UsageError, match="no checkout"):
+        published(record, second)
+
+
+def test_what_differs_from_the_claim_is_not_published(tmp_path: Path) -> None:
+    for options, seeds in (("steps=1",), 5), ((), 2):
+        with pytest.raises(UsageError, match="without options, without --out and with at least 5 seeds"):
+            lab("S065", options, seeds=seeds, publish=True, dir=tmp_path)
+    assert not list(tmp_path.iterdir()), "it was run before it was refused"
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda p: p.stem)

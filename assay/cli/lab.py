@@ -10,6 +10,9 @@ from tyro.conf import Positional
 
 from assay.cli.common import Overrides, Unprotected, protect
 
+LEAST = 5
+"""Seeds of a record that is published."""
+
 
 def lab(
     paper: Annotated[str, Positional],
@@ -20,6 +23,7 @@ def lab(
     first_seed: int = 0,
     dir: Path | None = None,
     out: Path | None = None,
+    publish: bool = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Run what a paper claims, with and without its method, on the same seeds with equal rollouts; record the effect.
@@ -36,6 +40,8 @@ def lab(
         first_seed: the first of them; the others follow.
         dir: where the runs are kept; runs/lab/PAPER unless given.
         out: file of the record, JSON; record.json in the folder of the runs unless given.
+        publish: in a checkout of assay: put the record into lab/ and make its row in docs/lab.md, and the summary that
+            the package ships, again. For the claim as it stands (no options) and at least 5 seeds.
         unsafe_no_sandbox: run programs from responses without protection.
     """
     import tomllib
@@ -43,6 +49,7 @@ def lab(
     from assay.errors import UsageError
     from assay.lab import run_claim
     from assay.lab.claim import claim_of
+    from assay.lab.results import place_of, published
     from assay.training.files import write_text
     from assay.training.run_folder import environment
 
@@ -51,6 +58,12 @@ def lab(
         raise UsageError("give --claim or --setting, not both: either says which of the claims is run")
     label = claim or setting
     chosen = claim_of(paper, label)
+    if publish:
+        if options or seeds < LEAST or out is not None:
+            raise UsageError(
+                f"--publish is for a claim as it stands: without options, without --out and with at least {LEAST} seeds"
+            )
+        place_of(chosen)  # what cannot be published is said before it is run
     knobs = {}
     for option in options:
         name, _equals, value = option.partition("=")
@@ -63,9 +76,11 @@ def lab(
         chosen, folder, range(first_seed, first_seed + seeds), knobs, say=lambda line: print(line, flush=True)
     )
     here = {k: v for k, v in environment().items() if k != "command"}
-    path = out or folder / "record.json"
+    path, whole = out or folder / "record.json", {**record, "environment": here}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps({**record, "environment": here}, indent=1) + "\n")
+    write_text(path, json.dumps(whole, indent=1) + "\n")
+    if publish:
+        path = published(whole, chosen)
     effect = record["effect"]
     means = ", ".join(f"{arm} {value:.4f}" for arm, value in record["means"].items())
     print(f"{chosen.paper}: {chosen.text}")

@@ -32,6 +32,8 @@ class ReinforcePlusPlus:
     discount: float = 1.0
     epsilon: float = 1e-8
 
+    level = "token"
+
     @property
     def summary(self) -> dict[str, str]:
         return {"baseline": "batch mean over tokens", "normalisation": "batch std over tokens"}

@@ -119,9 +119,8 @@ class PolicyLoss(ABC):
                 ).to(here.dtype)
                 metrics["mismatch/weight"] = masked_mean(weights, mask)
                 known = mask & ~batch.logprobs.isnan()
-                metrics["mismatch/kl"] = masked_mean(
-                    kl_estimate(torch.where(known, batch.logprobs, 0), torch.where(known, old, 0), "k3"), mask
-                )
+                engine, own = (torch.where(known, x, 0).clamp(min=IMPOSSIBLE) for x in (batch.logprobs, old))
+                metrics["mismatch/kl"] = masked_mean(kl_estimate(engine, own, "k3"), mask)
         if self.correction not in ("none", "recompute"):
             loss = weights * loss
         if self.kl_weight:

@@ -13,6 +13,7 @@ from torch.nn.functional import logsigmoid
 
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
+from assay.objectives.policy_loss import IMPOSSIBLE
 from assay.registry import part
 
 By = Literal["reward", "verdict"]
@@ -23,7 +24,8 @@ def sequence_log_ratio(
 ) -> Float[Tensor, "N"]:
     """h_i = sum over learnable tokens of log pi - log pi_ref, or their mean; zero for samples that are not active."""
     mask = batch.mask & batch.active[:, None]
-    gaps = torch.where(mask, logprobs, 0) - torch.where(mask, reference, 0)
+    here, there = (torch.where(mask, x, 0).clamp(min=IMPOSSIBLE) for x in (logprobs, reference))
+    gaps = here - there
     total = gaps.sum(-1)
     return total / mask.sum(-1).clamp(min=1) if average else total
 

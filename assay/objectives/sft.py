@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch, Loss
+from assay.objectives.policy_loss import IMPOSSIBLE
 from assay.ops import Aggregation, aggregate
 from assay.registry import part
 
@@ -26,4 +27,4 @@ class SFT:
     reads = "nothing"
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
-        return Loss(aggregate(-logprobs, batch, self.aggregation))
+        return Loss(aggregate(-logprobs.clamp(min=IMPOSSIBLE), batch, self.aggregation))

@@ -11,6 +11,7 @@ from torch import Tensor
 from assay.batch import Batch, Loss
 from assay.credit.returns import packed_left, placed_rewards
 from assay.errors import UsageError
+from assay.objectives.policy_loss import IMPOSSIBLE
 from assay.ops import Aggregation, aggregate, masked_mean
 from assay.registry import part
 
@@ -56,8 +57,8 @@ class SoftQ:
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
         mask = batch.mask & batch.active[:, None]
-        q = torch.where(mask, batch.live["logit"], 0)
-        value = (q - self.temperature * torch.where(mask, logprobs, 0)).detach()
+        q, logp = (torch.where(mask, x, 0).clamp(min=IMPOSSIBLE) for x in (batch.live["logit"], logprobs))
+        value = (q - self.temperature * logp).detach()
         target = placed_rewards(batch).to(q.dtype) + self.discount * _next(value, mask)
         error = torch.where(mask, q - target, 0)
         loss = aggregate(error.square(), batch, self.aggregation, self.max_length)

@@ -34,7 +34,11 @@ METHODS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], str]] = {
         {"name": "clip", "aggregation": "constant", "max_length": 4096},
         "",
     ),
-    "DAPO": ({"name": "grpo"}, {"name": "clip", "clip_high": 0.28}, "select `dapo`, reward term `overlong`"),
+    "DAPO": (
+        {"name": "grpo"},
+        {"name": "clip", "clip_high": 0.28},
+        "select `dapo` or, to ask on in place of equal groups, rollout `dynamic`; reward term `overlong`",
+    ),
     "Lite PPO": ({"name": "standardised"}, {"name": "clip"}, ""),
     "OPO": ({"name": "opo"}, {"name": "reinforce"}, ""),
     "GPG": ({"name": "gpg"}, {"name": "gpg"}, ""),
@@ -56,6 +60,12 @@ Made from the parts by `python -m assay.objectives.table > docs/objectives.md`; 
 (rewards to advantages A) and an *objective* (log-probabilities and A to a loss); rho is the ratio of the policy to the
 one that sampled. All objectives share aggregation, divergence, entropy bonus and the correction for a sampling engine
 that differs from the trainer (`assay/objectives/policy_loss.py`), so these mix freely.
+
+But for one thing: `gspo`, `gmpo` and `response` have one ratio for a whole response and move all of its tokens by it.
+Of advantages that differ within a response only their mean would be left, so credits that give each token its own
+(`gae`, `reinforce++`, S017's `tempo` and others with `level = "token"`) are refused there: `objective=gspo credit=S017`
+is, and `objective=gspo_token`, which has the same value and moves every token by its own advantage, is what to take.
+Parts that would undo each other are refused as well, in one line that says why (`assay/fit.py`).
 """
 
 ADVANTAGES = """
@@ -70,11 +80,6 @@ PULL = """
 
 How strongly a token of advantage 1 is raised, and one of advantage -1 lowered, as its ratio moves: the gradient of
 minus the loss on log pi, for a response of this one token. Zero is a clipped token.
-"""
-
-REST = """
-Without a ratio at all, over pairs or samples of a group and a reference policy: `sft` (with select `verdict`: rejection
-fine-tuning), `dpo`, `ipo` and `kto`.
 """
 
 RATIOS = (0.5, 0.9, 1.0, 1.1, 2.0)
@@ -122,8 +127,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows))
 
 
-def numbers(values: Sequence[float]) -> str:
-    return ", ".join(f"{v:.2f}".replace("-0.00", "0.00") for v in values)
+def numbers(values: Sequence[float], digits: int = 2) -> str:
+    return ", ".join(f"{v + 0.0:.{digits}f}".replace(f"-{0:.{digits}f}", f"{0:.{digits}f}") for v in values)
+
+
+def spec_of(options: Mapping[str, Any]) -> str:
+    return f"`{', '.join(f'{k} = {v}' for k, v in options.items())}`".replace("name = ", "", 1)
 
 
 def alike(rows: Mapping[str, tuple[str, ...]]) -> list[list[str]]:
@@ -136,6 +145,8 @@ def alike(rows: Mapping[str, tuple[str, ...]]) -> list[list[str]]:
 
 def page() -> str:
     """Return the page."""
+    from assay.objectives.table_rest import rest
+
     made = {
         name: (build("credit", dict(credit)), build("objective", dict(objective)), more)
         for name, (credit, objective, more) in METHODS.items()
@@ -150,10 +161,7 @@ def page() -> str:
         ]
         for name, (credit, objective, more) in made.items()
     ]
-    specs = [
-        [name, *(f"`{', '.join(f'{k} = {v}' for k, v in spec.items())}`".replace("name = ", "", 1) for spec in parts)]
-        for name, parts in ((n, m[:2]) for n, m in METHODS.items())
-    ]
+    specs = [[name, *(spec_of(spec) for spec in parts)] for name, parts in ((n, m[:2]) for n, m in METHODS.items())]
     credits = alike({name: (numbers(advantages(m[0])),) for name, m in made.items()})
     pulls = alike({name: tuple(numbers(pull(m[1], a)) for a in (1.0, -1.0)) for name, m in made.items()})
     parts = ["method", "baseline", "normalisation", "ratio", "bound", "aggregation", "KL in the loss", "besides"]
@@ -167,7 +175,7 @@ def page() -> str:
         table(["credit of", "A"], credits),
         PULL,
         table(["objective of", *headings], pulls),
-        REST,
+        *rest(),
     ]
     return "\n\n".join(section.strip() for section in sections) + "\n"
 

@@ -71,6 +71,8 @@ class SignedOutcome:
 
     penalty: float = 1.0
 
+    relabels = True
+
     def __post_init__(self) -> None:
         if self.penalty < 0:
             raise UsageError(f"reward 'S059': penalty {self.penalty:g} must not be negative")

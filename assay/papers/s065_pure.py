@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from assay.credit.step_rloo import Baseline, StepRLOO
+from assay.engines.base import Engine
 from assay.lab.claim import Claim, claims
 from assay.method import Method
 from assay.papers import paper
+from assay.rewards.asked_steps import AskedSteps
 from assay.rewards.process import Form, ProcessReward
 from assay.rewards.segments import Steps
 
@@ -38,7 +41,9 @@ def pure(
 
     Args:
         prm: scores steps: ``verdict``, ``path/to/file.py:name``, the folder of a token classifier, or an object; see
-            :class:`assay.rewards.step_scores.StepScores` and :class:`assay.rewards.prm.ClassifierPRM`.
+            :class:`assay.rewards.step_scores.StepScores` and :class:`assay.rewards.prm.ClassifierPRM`. Or a model that
+            is asked, an engine or a table that specifies one, see
+            :class:`assay.rewards.asked_steps.AskedSteps`.
         steps: how responses are cut into steps, see :class:`assay.rewards.segments.Steps`.
         form: ``softmin``, ``min`` (the limit of temperature 0) or ``sum``.
         temperature: of the softmin.
@@ -49,6 +54,8 @@ def pure(
 
     Source: PURE (arXiv 2504.15275) and its implementation.
     """
+    if isinstance(prm, Engine | Mapping):
+        prm = AskedSteps(prm)
     reward = ProcessReward(prm, steps, form, temperature, outcome, kl_weight)
     return Method(reward=reward, credit=StepRLOO(steps, baseline, silence_ends))
 

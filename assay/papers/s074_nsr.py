@@ -56,6 +56,8 @@ class SignedVerdict:
     right: float = 1.0
     wrong: float = 1.0
 
+    reads = "verdict"
+
     def __post_init__(self) -> None:
         if self.right < 0 or self.wrong < 0:
             raise UsageError(f"credit 'S074': right {self.right:g} and wrong {self.wrong:g} must not be negative")

@@ -25,7 +25,7 @@ from assay.types import Task
 
 
 @paper("S075", "FAPO", arxiv="2510.22543", seams=["reward", "objective"])
-def fapo(judge: Any = None, penalty: float = 1.0, overlong: tuple[int, int] | None = None) -> Method:
+def fapo(judge: Any, penalty: float = 1.0, overlong: tuple[int, int] | None = None) -> Method:
     """GRPO with DAPO's clip range, where a judge reads the right responses and flawed ones lose their reward.
 
         R_i = -1 if wrong;  1 if right and sound;  1 - penalty if right and the judge finds a wrong step
@@ -37,8 +37,8 @@ def fapo(judge: Any = None, penalty: float = 1.0, overlong: tuple[int, int] | No
     Args:
         judge: an engine (or the specification of one) that is shown problem, reference answer and the response's
             numbered steps, and answers with the boxed number of the earliest wrong step, or -1; see
-            :class:`FlawedAware`. A recipe names it as ``method.reward = {judge = ...}``. Without it nothing is found
-            to be flawed, which is DAPO's reward.
+            :class:`FlawedAware`. A recipe names it as ``method.reward = {judge = ...}`` or among ``method.options``.
+            ``None`` with ``penalty=0`` only, which is DAPO's reward.
         penalty: lambda, 1 in the paper, which takes the numbers from R alone ("parameter-free").
         overlong: max_length and buffer of DAPO's soft overlong punishment, which is then added (the paper: 8192, 4096).
 
@@ -73,7 +73,7 @@ class FlawedAware:
     Terms: ``verdict``; ``flawed`` and ``unread``, zeros and ones.
 
     Args:
-        judge: an engine, or the specification of one; ``None``: no response is flawed.
+        judge: an engine, or the specification of one; ``None`` with ``penalty`` 0 only.
         penalty: lambda.
         right, wrong: rewards of right and wrong responses.
         max_tokens, temperature: of the judge's reply.
@@ -81,7 +81,8 @@ class FlawedAware:
         remembered: readings that are kept.
 
     Raises:
-        UsageError: a judge that is no engine, a negative ``penalty``, or a template without ``{steps}``.
+        UsageError: a judge that is no engine, a penalty without a judge, a negative ``penalty``, or a template without
+            ``{steps}``.
     """
 
     judge: Any = None
@@ -101,6 +102,11 @@ class FlawedAware:
             raise UsageError("reward 'S075': needs penalty >= 0, and remembered and max_tokens of at least 1")
         if "{steps}" not in self.template:
             raise UsageError("reward 'S075': the template does not show the judge the {steps}")
+        if self.judge is None and self.penalty:
+            raise UsageError(
+                "reward 'S075': without a judge no response is flawed and the verdict alone counts; name an engine, "
+                'e.g. reward.judge = {name = "openai", model = "MODEL", base_url = "http://host/v1"}, or penalty = 0'
+            )
         self.judge = None if self.judge is None else build("engine", self.judge)
         if self.judge is not None and not isinstance(self.judge, Engine):
             raise UsageError(f"reward 'S075': the judge must be an engine or its specification, not {self.judge!r}")

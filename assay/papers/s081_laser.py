@@ -79,6 +79,7 @@ class SelfRewardMix:
     least: float = 0.1
 
     group_relative = True
+    beside = LastToken.name
 
     def __post_init__(self) -> None:
         if not 0 <= self.tau <= 1:

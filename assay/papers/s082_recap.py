@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -27,6 +28,8 @@ WEIGHT, ADVANTAGES = "objective_weight:", "objective_advantages:"
 """Signals by objective: ``(N,)`` lambda_k / K for the samples that feed it, 0 for others; ``(N, T)`` its advantages."""
 IMITATION = "imitation"
 LEAST = 1e-6
+PATIENCE = 5
+"""Steps with a single objective after which that is said; a mixture may leave the others out of a few."""
 
 
 @paper("S082", "RECAP", arxiv="2510.21978", seams=["curriculum", "credit", "objective"])
@@ -51,7 +54,7 @@ def recap(
 
     Args:
         general: task source that is replayed; without it the objectives are those of the run's own tasks, which may be
-            a ``mixture``.
+            a ``mixture``. With a single objective it is GRPO, of which a warning is logged.
         share: of the prompts that are general.
         window: steps.
         temperature: the higher, the nearer all weights are to 1.
@@ -143,6 +146,8 @@ class PerObjective:
     series: Literal["loss", "reward"] = "loss"
     imitation: bool = False
     course: Course = field(init=False)
+    _alone: int = field(default=0, init=False, repr=False)
+    _others: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, table in (self.objectives or {}).items():
@@ -182,12 +187,25 @@ class PerObjective:
                 mean = float(values[part.active].mean())
                 losses[name] = 1 - mean if self.series == "loss" else mean
             batch.signals[ADVANTAGES + name] = found
+        self._warn(list(fed))
         self.course.observe(losses)
         for name, weight in self.course.weights(list(fed)).items():
             share = torch.where(fed[name][1] & batch.active, weight / len(fed), 0).to(batch.rewards.dtype)
             batch.signals[WEIGHT + name] = share
             total = total + share[:, None] * batch.signals[ADVANTAGES + name]
         return total
+
+    def _warn(self, names: Sequence[str]) -> None:
+        """Say once that there is nothing to weigh, when as many steps as a window has had the same single objective."""
+        self._alone = self._alone + 1 if len(names) == 1 and not self._others else 0
+        self._others = self._others or len(names) > 1
+        if self._alone == min(self.window, PATIENCE):
+            logging.getLogger(__name__).warning(
+                "method S082 has had one objective (%s) for %d steps, which leaves it GRPO: give it tasks to replay "
+                "(curriculum.general), a mixture of sources, or a reward of several terms",
+                names[0],
+                self._alone,
+            )
 
     def fed(self, batch: Batch) -> dict[str, tuple[Float[Tensor, "N"], Bool[Tensor, "N"]]]:
         """Return each objective's reward, and which active samples feed it, for those that some do."""

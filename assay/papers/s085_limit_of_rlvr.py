@@ -86,4 +86,14 @@ claims(
         baseline="trained",
         measure="pass@64",
     ),
+    Claim(
+        paper="S085",
+        text="With 64 samples, a language model before RL solves more held-out tasks than the one after.",
+        setting="boundary",
+        arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
+        better="base",
+        baseline="trained",
+        measure="pass@64",
+        name="nano",
+    ),
 )

@@ -23,9 +23,13 @@ from assay.types import Origin
 
 @paper("S097", "RL-PLUS", arxiv="2508.00222", seams=["rollout", "credit", "objective"])
 def rl_plus(
-    focus: float = 0.5, entropy_weight: float = 1e-3, max_length: int = 8192, own_baseline: bool = False
+    focus: float = 0.5,
+    entropy_weight: float = 1e-3,
+    max_length: int = 8192,
+    own_baseline: bool = False,
+    teacher: Any = None,
 ) -> Method:
-    """GRPO in which one response of each group is the task's worked solution, and nothing is clipped.
+    """GRPO in which one response of each group is the task's worked solution, or a teacher's, and nothing is clipped.
 
         own tokens:      l = -rho A,                   rho = pi / pi_old
         solution tokens: l = -r (1 - sg[pi])^focus A,  r = 2 pi / (pi_old + omega),  omega = (pi_old + 1) / 2
@@ -41,6 +45,8 @@ def rl_plus(
         entropy_weight: of the entropy bonus.
         max_length: constant that the loss is divided by, besides the number of responses.
         own_baseline: take the mean reward over the policy's own responses only.
+        teacher: an engine, or the specification of one, that writes the solutions: the first of its responses that the
+            verifier passes, see :class:`~assay.rollout.taught.Taught`. Without it they are the tasks' own.
 
     Source: RL-PLUS (arXiv 2508.00222) and its authors' code, which is followed where the two differ (the paper divides
     A by the deviation and writes the uniform distribution in place of the 1 in omega).
@@ -50,7 +56,7 @@ def rl_plus(
         objective=MixtureRatio(
             aggregation="constant", max_length=max_length, entropy_weight=entropy_weight, focus=focus
         ),
-        rollout="demonstration",
+        rollout="demonstration" if teacher is None else {"name": "taught", "teacher": teacher},
     )
 
 

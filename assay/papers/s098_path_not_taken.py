@@ -41,6 +41,14 @@ def path_not_taken(
     (``rotation``), the share of entries with |w' - w| <= 0.001 max(|w|, |w'|) (``sparsity``), and how much of the
     principal and of the low region changed against the share of all (``principal``, ``low``, ``random``).
 
+    That the model's own geometry decides where, a control shows: the same model in another basis, of which different
+    entries change.
+
+        from assay.policies.rotated import rotate_values
+        policy = CausalLM.load(ModelConfig(source="path/to/base"), 0)
+        rotate_values(policy.module)
+        policy.save(Path("path/to/rotated"))                                       # train on this
+
     Args:
         region: M.
         share: of a matrix's entries that a region takes.

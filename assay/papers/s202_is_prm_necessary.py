@@ -78,9 +78,8 @@ class SelfPRM:
         self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
     ) -> list[Answer]:
         meter = Meter(tasks, engine, budget, rng, self.sampling, self.scorer)
-        found = meter.fill()
         out = []
-        for i, (episodes, scores) in enumerate(zip(found, meter.score_all(found), strict=True)):
+        for i, (episodes, scores) in enumerate(meter.scored()):
             values = [s.value for s in scores]
             chosen = pick(values, clusters(tasks[i], episodes, self.ballot), rng)
             out.append(meter.answer(i, episodes[chosen].text, episodes, scores=values, unscored=unscored(scores)))
@@ -145,8 +144,10 @@ class TrueProbability:
         true, false = (said[c] for c in codes)
         return Score(1 / (1 + math.exp(min(false - true, 700.0))), cost)
 
-    def most(self, task: Task, length: int) -> int:
-        return (len(self.template) + len(task.question)) // 4 + length + 8
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        shown, more = ("", response) if isinstance(response, int) else (response.text, 0)
+        words = sum(len(engine.encode_response(word)) for word in self.words)
+        return len(engine.encode(filled(self.template, question=task.question, response=shown))) + more + words
 
 
 claims(

@@ -30,7 +30,7 @@ from assay.verify.format import Format
 LIMIT = 1e-3, 1e3
 
 
-@paper("S205", "StableReinforce", arxiv="2505.02835", seams=["reward", "credit", "objective"])
+@paper("S205", "StableReinforce", arxiv="2505.02835", seams=["reward", "credit", "objective", "inference"])
 def stable_reinforce(
     judge: Any = None,
     kl_weight: float = 1e-3,
@@ -47,6 +47,11 @@ def stable_reinforce(
     format: the response is ``<think>...</think><answer>...</answer>`` and nothing else. consistency: 1, -1 or 0 where
     the judge finds that the end of the reasoning and the answer agree, disagree, or does not say; as a factor of the
     accuracy it never pays for a wrong answer. One response per prompt will do.
+
+    The trained reward model's verdict on a pair is that of most of 15 judgements, strategy
+    :class:`~assay.inference.voting.Voting`:
+
+        assay eval runs/reward-model --strategy "sample,voting" --budgets 1,15
 
     Args:
         judge: an engine, or the specification of one; without it consistency is 0.

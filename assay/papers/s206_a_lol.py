@@ -118,6 +118,11 @@ class PositiveLeftover:
     def needs(self) -> frozenset[Signal]:
         return frozenset({self.value})
 
+    @property
+    def one_sided(self) -> bool:
+        """Of rewards 0 and 1, only 1 is above a value between them."""
+        return self.draw != "all"
+
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         leftover = batch.rewards - batch.signals["prompt_value"].to(batch.rewards.dtype)
         data = torch.tensor([e.meta.get("role") != "value" and len(e.tokens) > 0 for e in batch.episodes])

@@ -14,6 +14,7 @@ from assay.errors import UsageError
 from assay.evaluate import aggregate, profiles
 from assay.evaluate.efficiency import efficiency_curve
 from assay.evaluate.intervals import Interval
+from assay.lab.claim import Claim, claims
 from assay.papers import paper
 
 
@@ -168,3 +169,21 @@ class Reliable:
             "method": self.method,
             "seed": self.seed,
         }
+
+
+claims(
+    Claim(
+        paper="S213",
+        text="Of 200 pairs of identical methods with five runs each, fewer are called different than by standard "
+        "errors that do not overlap.",
+        setting="alike",
+        arms={
+            "S213": {"rule": "beats"},
+            "improvement alone": {"rule": "improvement"},
+            "standard errors": {"rule": "standard errors"},
+        },
+        better="S213",
+        baseline="standard errors",
+        measure="calm",
+    )
+)

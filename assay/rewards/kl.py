@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from assay.batch import Batch, Reward
+from assay.objectives.policy_loss import IMPOSSIBLE
 from assay.ops import Estimator, kl_estimate
 from assay.registry import part
 
@@ -33,7 +34,8 @@ class KLReward:
 
     def __call__(self, batch: Batch) -> Reward:
         own, reference = (
-            torch.where(batch.mask, batch.signals[name], 0) for name in ("policy_logprobs", "reference_logprobs")
+            torch.where(batch.mask, batch.signals[name], 0).clamp(min=IMPOSSIBLE)
+            for name in ("policy_logprobs", "reference_logprobs")
         )
         tokens = torch.where(batch.mask, -kl_estimate(own, reference, self.estimator), 0).to(batch.rewards.dtype)
         return Reward(torch.zeros_like(batch.rewards), tokens=tokens, terms={"kl": tokens.sum(-1)})

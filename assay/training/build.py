@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.registry import build
 from assay.rewards.base import RewardPart
-from assay.rewards.spec import reward_of
 from assay.scale.divided import AgreedMethod, DividedVerifier, divided_engine
 from assay.scale.folder import SharedFolder
 from assay.scale.ranks import Ranks
@@ -100,9 +98,9 @@ def _assemble(
         config, reporter = quieted(config, ranks), Reporter(quiet=True)
     random = Randomness(config.seed)
     parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
-    method = make_method(given["method"] or config.method.name, **parts)
     if given["reward"] is not None:
-        method = replace(method, reward=reward_of(given["reward"]))
+        parts["reward"] = given["reward"]
+    method = make_method(given["method"] or config.method.name, **parts)
     check_sharding(config, method, ranks)
     method = AgreedMethod.of(method, ranks)
     stream, eval_tasks = task_split(config, given["tasks"])

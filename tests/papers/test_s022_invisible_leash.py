@@ -70,6 +70,22 @@ def test_a_rare_right_answer_loses_what_it_had() -> None:
     assert 0 < p[2] < 0.5e-4
 
 
+@pytest.mark.parametrize("method", ["grpo", "S032"])
+def test_what_has_no_probability_is_never_sampled_and_stays_at_none(method: str) -> None:
+    """A policy gradient moves the logits of what was sampled: 60 steps leave a right answer of probability 0 there.
+
+    Beside a wrong answer, one that is right and one that was out of reach, as in the tilt: q = (.5, .3, .2, 0).
+    """
+    tree = Tree.of([0.0, 1.0, 0.0, 1.0])
+    start = torch.tensor([[0.5, 0.3, 0.2, 0.0]], dtype=torch.float64).log()
+    policy = TabularPolicy(tree, start)
+    training = Training(steps=60, prompts=1, group=8, lr=0.5)
+    train(policy, [Task("0", "", kind="tabular")], TabularVerifier(tree), {"name": method}, training, 0)
+    p = policy.leaf_logprobs().exp().detach().numpy()
+    assert p[3] == 0.0 and p[:3].sum() == pytest.approx(1)
+    assert p[1] > 0.9
+
+
 def sample(task: str, response: str, passed: bool | None) -> Sample:
     return Sample(task, task, response, float(bool(passed)), passed, "", 1, "eos")
 

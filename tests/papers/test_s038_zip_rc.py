@@ -206,14 +206,20 @@ def test_a_higher_price_buys_fewer_tokens(world: tuple[TabularPolicy, JointHead]
 
 
 def test_the_head_is_calibrated_on_new_responses(world: tuple[TabularPolicy, JointHead]) -> None:
-    """Mean expected reward after the prompt and the share that comes out right, for each problem."""
+    """Mean expected reward after the prompt and the share that comes out right, for each problem.
+
+    From 60 responses to each the first stage is within .05. The second, whose labels are what the first expects near
+    the end, is a little further off.
+    """
     policy, head = world
-    fresh = sampled(policy, ["0", "1", "2"], 500, 11)
-    for group in fresh:
+    groups = sampled(policy, ["0", "1", "2"], 60, 11)
+    first = JointTraining(Bins(7, tuple(range(13))), stages=1, epochs=60, lr=0.2).fit(policy, groups)
+    for group in sampled(policy, ["0", "1", "2"], 500, 11):
         pairs = [(group.task, e) for e in group.episodes]
-        score = ByJointHead(head).score(pairs, TabularEngine(policy), np.random.default_rng(0))
         right = np.mean([v.passed is True for v in group.verdicts])
-        assert abs(np.mean([s.value for s in score]) - right) < 0.12
+        for made, most in ((first, 0.05), (head, 0.12)):
+            score = ByJointHead(made).score(pairs, TabularEngine(policy), np.random.default_rng(0))
+            assert abs(np.mean([s.value for s in score]) - right) < most
 
 
 def test_the_paper_names_the_strategy(world: tuple[TabularPolicy, JointHead]) -> None:

@@ -112,12 +112,12 @@ def test_a_judge_that_fails_is_no_verdict_and_is_asked_again(make_batch):
     assert len(judge.asked) == 2
 
 
-def test_without_a_penalty_or_a_judge_it_is_dapo(make_batch):
+def test_without_a_penalty_it_is_dapo(make_batch):
     texts = [SOUND, FLAWED, WRONG, FLAWED]
     scores = torch.tensor([1.0, 1, -1, 1], dtype=torch.float64)
-    for reward in (FlawedAware(Judge(), penalty=0), FlawedAware()):
+    for reward in (FlawedAware(Judge(), penalty=0), FlawedAware(penalty=0)):
         assert torch.equal(reward(batch_of(make_batch, texts)).values, scores)
-    method = make_method("S075")
+    method = make_method("S075", options={"judge": Judge()})
     assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.28)
     assert method.objective.aggregation == "token_mean" and not method.objective.kl_weight
 
@@ -177,7 +177,27 @@ def test_options():
     for bad in ({"penalty": -1}, {"template": "judge this"}, {"judge": object()}):
         with pytest.raises(UsageError, match="S075"):
             FlawedAware(**bad)
-    assert make_method("S075", reward={"penalty": 0.5}).reward.penalty == 0.5
+
+
+def test_a_judge_is_named_with_the_method_or_with_its_reward():
+    """Without one the advantages would be those of the verdict alone, so it is asked for."""
+    judge = Judge()
+    for parts in (
+        {"options": {"judge": judge}},
+        {"reward": {"judge": judge}},
+        {"reward": {"judge": judge, "right": 2}},
+    ):
+        reward = make_method("S075", **parts).reward
+        assert reward.judge is judge and reward.right == parts.get("reward", {}).get("right", 1)
+    assert make_method("S075", options={"judge": judge}, reward={"penalty": 0.5}).reward.penalty == 0.5
+    assert make_method("S075", reward={"judge": judge, "penalty": 0.5}).reward.judge is judge
+    assert make_method("grpo", reward={"name": "S075", "judge": judge}).reward.judge is judge
+    for lacking in ({}, {"reward": {"penalty": 0.5}}, {"options": {"penalty": 0.5}}):
+        with pytest.raises(UsageError, match=r"S075 \(FAPO\) needs judge"):
+            make_method("S075", **lacking)
+    with pytest.raises(UsageError, match="name an engine"):
+        make_method("S075", options={"judge": None})
+    assert make_method("S075", options={"judge": None, "penalty": 0.0}).reward.judge is None
 
 
 def test_the_settings_start_and_its_judge():
@@ -195,6 +215,7 @@ def test_the_settings_start_and_its_judge():
 
 def test_an_arm_is_given_the_settings_judge(tmp_path):
     setting = derivations.Setting(steps=3)
-    runs = [setting.run({"name": "S075", "reward": {"judge": judge}}, 0, tmp_path) for judge in ("here", None)]
+    arms = {"reward": {"judge": "here"}}, {"options": {"judge": None, "penalty": 0.0}}
+    runs = [setting.run({"name": "S075", **arm}, 0, tmp_path) for arm in arms]
     assert runs[0]["rollouts"] == runs[1]["rollouts"] == 3 * 4 * 16
     assert runs[0]["flawed"] < runs[1]["flawed"]

@@ -122,6 +122,18 @@ def test_one_objective_is_grpo():
     assert a[0] == pytest.approx(b[0], abs=1e-12) and torch.allclose(a[1], b[1], atol=1e-12)
 
 
+def test_a_single_objective_is_said_to_be_grpo_once(caplog):
+    """After five steps of it (or a window, if that is shorter), and never where others have been seen."""
+    alone, mixed = [(3, "math", [1.0, 0, 0])], MIXED
+    for window, order, said in ((20, [alone] * 9, 5), (2, [alone] * 9, 2), (20, [mixed, *[alone] * 9], 0)):
+        method = make_method("S082", options={"window": window})
+        for step, rows in enumerate(order, 1):
+            caplog.clear()
+            method.value(batch_of(rows))
+            told = [r.message for r in caplog.records]
+            assert len(told) == (step == said) and all("one objective (math)" in t for t in told)
+
+
 @pytest.mark.parametrize("aggregation", ["token_mean", "sequence_mean"])
 def test_every_objective_is_a_mean_over_its_own_samples(aggregation):
     """Against the loss of each source's samples as a batch by themselves."""

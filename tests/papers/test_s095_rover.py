@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from assay.batch import Batch
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
-from assay.method import make_method
+from assay.method import Method, make_method
 from assay.objectives.policy_gradient import PolicyGradient
 from assay.papers.s095_rover import UniformBellman, following
 from assay.policies.tabular import TabularPolicy, Tree
@@ -128,18 +128,45 @@ def test_the_vocabulary_mean_counts_all_tokens_whatever_was_sampled():
     assert losses[0] == pytest.approx(float(value.detach()) / 2)
 
 
-def test_greedy_on_the_uniform_values_finds_an_answer_wherever_there_is_one():
-    """What the target estimates: the value of choosing uniformly, by which greedy choices are right ones."""
+def every_leaf(rewards: list[float]) -> tuple[TabularPolicy, Batch, Method]:
+    """The uniform policy on a tree of three children, and all that it can say, each once: its exact expectation."""
+    depth = {27: 3, 81: 4}[len(rewards)]
+    policy = TabularPolicy(Tree.uniform(3, depth, rewards))
+    method = make_method("S095", credit={"normalise": False})
+    batch = valued(policy, list(range(len(rewards))), 0.0)
+    return policy, method.value(batch), method
+
+
+def test_greedy_after_one_step_finds_an_answer_wherever_there_is_one():
+    """From the uniform policy, a step along the loss raises a choice by the uniform policy's value of it."""
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        level = (rng.random(81) < 0.05).astype(float)
-        solvable, values = level.any(), [level]
-        while len(values[-1]) > 1:
-            values.append(values[-1].reshape(-1, 3).mean(1))
-        node = 0
-        for layer in values[-2::-1]:
-            node = 3 * node + int(np.argmax(layer[3 * node : 3 * node + 3]))
-        assert bool(level[node]) == bool(solvable)
+    for _ in range(25):
+        rewards = (rng.random(81) < 0.05).astype(float).tolist()
+        policy, batch, method = every_leaf(rewards)
+        (slope,) = torch.autograd.grad(loss_of(method.objective, policy, batch).value, policy.logits)
+        path: list[int] = []
+        while len(path) < 4:
+            path.append(int(slope[policy.tree.node(path)].argmin()))
+        assert rewards[policy.tree.paths.index(tuple(path))] == max(rewards)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_sampling_from_the_fitted_values_keeps_every_answer_in_play(seed):
+    """Every right leaf ends above, every wrong one below the uniform 1/27; the optimum of the reward keeps few."""
+    rewards = (np.random.default_rng(seed).random(27) < 0.2).astype(float)
+    right = torch.from_numpy(rewards > 0)
+    policy, batch, method = every_leaf(rewards.tolist())
+    greedy = policy.twin()
+    for _ in range(150):
+        (slope,) = torch.autograd.grad(loss_of(method.objective, policy, batch).value, policy.logits)
+        (climb,) = torch.autograd.grad((greedy.leaf_logprobs().exp() @ torch.from_numpy(rewards)), greedy.logits)
+        with torch.no_grad():
+            policy.logits -= 5 * slope
+            greedy.logits += 5 * climb
+    fitted, best = (p.leaf_logprobs().detach().exp() for p in (policy, greedy))
+    assert 27 * float(fitted[right].min()) > 1.5 and 27 * float(fitted[~right].max()) < 1
+    assert float(fitted[right].min() / fitted[right].max()) > 0.9
+    assert float(best[right].sum()) > 0.99 and float(best[right].min() / best[right].max()) < 0.05
 
 
 def test_the_reward_is_standardised_or_only_centred():

@@ -30,6 +30,7 @@ from assay.method import make_method
 from assay.objectives.masked import Masked
 from assay.papers.s098_path_not_taken import policy_shift
 from assay.policies.regions import largest, region
+from assay.policies.rotated import rotate_values
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.training.run_folder import last_checkpoint
@@ -277,3 +278,31 @@ def test_the_settings_network_knows_half_the_questions_and_its_arms_begin_alike(
     runs = [setting.run({"name": n}, 3, tmp_path) for n in ("grpo", "S098")]
     assert runs[0]["start"] == runs[1]["start"] == pytest.approx(float(chances.mean()))
     assert runs[1]["sparsity"] >= 0.5 > runs[0]["sparsity"] and runs[0]["kl"] > 0
+
+
+@pytest.mark.parametrize("shared", [1, 2])
+def test_a_rotated_model_is_the_same_function_in_another_basis(shared: int):
+    """Also where heads share their values; leading entries of what was rotated agree with those before as by chance."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4 // shared, "head_dim": 16}
+    config = LlamaConfig(vocab_size=32, intermediate_size=48, num_hidden_layers=2, attention_bias=True, **sizes)
+    torch.manual_seed(0)
+    module = LlamaForCausalLM(config).double().eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    before = {name: p.detach().clone() for name, p in module.named_parameters()}
+    tokens = torch.randint(32, (3, 9))
+    plain = module(input_ids=tokens).logits.detach()
+    names = rotate_values(module, seed=1)
+    assert torch.allclose(module(input_ids=tokens).logits, plain, atol=1e-9)
+    after = dict(module.named_parameters())
+    assert {n.split(".self_attn.")[1] for n in names} == {"v_proj.weight", "o_proj.weight"} and len(names) == 4
+    assert all(torch.equal(after[n], w) for n, w in before.items() if "v_proj" not in n and "o_proj" not in n)
+    for name in names:
+        assert not torch.allclose(after[name], before[name])
+        assert spectral_shift(before[name], after[name]) < 1e-9
+        found, chance = agreement([largest(w[name], 0.5) for w in (before, after)])
+        assert abs(found - chance) < 0.06
+    with pytest.raises(UsageError, match="no attention layers"):
+        rotate_values(torch.nn.Linear(2, 2))

@@ -132,7 +132,7 @@ def test_a_value_model_of_its_own_learns_below_the_head_and_is_paid_for() -> Non
     own, other = ByValueHead(alone), ByValueHead(head, value)
     assert own.score(pairs, engine, np.random.default_rng(0))[0].tokens == 0
     assert other.score(pairs, engine, np.random.default_rng(0))[0].tokens == len(e.prompt) + len(e.tokens)
-    assert other.most(tasks[0], 5) == len(e.prompt) + 5
+    assert other.most(tasks[0], 5, engine) == len(e.prompt) + 5
 
 
 def test_search_by_exact_values_does_what_it_should(tmp_path: Path) -> None:

@@ -172,18 +172,6 @@ def test_learning_with_a_draft_is_learning_without():
     assert torch.equal(policy.twin().log_policy(), policy.log_policy())
 
 
-def test_refinements_differ_more_than_plain_answers():
-    """A right draft, found by one of 8, lifts the chance from p to 1/2: more variance within groups than 16 answers."""
-    rng = np.random.default_rng(0)
-    for p, expected in ((0.1, (0.158, 0.084)), (0.02, (0.047, 0.018))):
-        n = 200_000
-        found = rng.random((n, 8)) < p
-        chance = np.where(found.any(-1), 0.5, p)
-        mine = (rng.random((n, 8)) < chance[:, None]).var(-1).mean()
-        plain = (rng.random((n, 16)) < p).var(-1).mean()
-        assert (mine, plain) == pytest.approx(expected, abs=2e-3) and mine > 1.5 * plain
-
-
 def test_options():
     method = make_method("S151", rollout={"drafts": 0.25})
     assert method.rollout["drafts"] == 0.25 and method.rollout["name"] == "best_draft"

@@ -97,12 +97,20 @@ def test_how_far_acceptance_can_be_believed() -> None:
     scores: list[float | None] = [1.0] * 20 + [0.0] * 5 + [1.0] * 3 + [None]
     right = [True] + [False] * 19 + [True] * 5 + [True] * 4
     groups = ["hard"] * 25 + ["easy"] * 4
-    found = precision_of_verdicts(scores, right, groups)
+    found = precision_of_verdicts(scores, right, range(29), groups)
     hard, easy = found["hard"], found["easy"]
     assert hard.share is not None and hard.share.value == pytest.approx(0.05)
-    assert hard.share.low == pytest.approx(0.00888, abs=1e-4) and (hard.judged, hard.accepted) == (25, 20)
+    # Wilson's equation by hand, with t of 19 degrees and 19 trials: p (1 - p) over the variance p (1 - p) / 19.
+    square = 2.093024**2 / 19
+    ends = np.roots([1 + square, -(2 * 0.05 + square), 0.05**2])
+    assert (hard.share.low, hard.share.high) == pytest.approx(tuple(sorted(ends)), abs=1e-5)
+    assert (hard.judged, hard.accepted) == (25, 20)
     assert easy.share is not None and easy.share.value == 1 and easy.judged == 3, "no verdict, no judgement"
-    assert precision_of_verdicts([0.2], [True])["all"].share is None
+    assert precision_of_verdicts([0.2], [True], ["t"])["all"].share is None
+    # Five solutions of each task that are right or wrong together say as little as one of each.
+    many = precision_of_verdicts(np.repeat(scores[:20], 5), np.repeat(right[:20], 5), np.repeat(range(20), 5))["all"]
+    assert many.accepted == 100 and many.share is not None
+    assert (many.share.low, many.share.high) == pytest.approx((hard.share.low, hard.share.high))
 
 
 def test_ties_are_voted_on() -> None:

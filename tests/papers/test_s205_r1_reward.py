@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from assay.batch import Batch
 from assay.credit.reinforce_pp import ReinforcePlusPlus
+from assay.engines.base import Sampling
 from assay.errors import UsageError
+from assay.inference.named import make_strategies
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.papers.s205_r1_reward import BoundedRatio, ConsistencyReward, InlierReturns, question
+from assay.papers.s205_r1_reward import BoundedRatio, ConsistencyReward, InlierReturns, answer_of, question
+from assay.registry import build
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 WELL = "<think>First looks better.\n\nSo response 1 wins.</think><answer>1</answer>"
@@ -148,3 +151,60 @@ def test_options():
         ConsistencyReward(tries=0)
     with pytest.raises(UsageError, match="gspo_token"):
         make_method("S205", objective="gspo")
+
+
+class Judging:
+    """A reward model that gives the same judgements of a pair in turn."""
+
+    def __init__(self, *texts: str):
+        self.texts = texts
+
+    def generate(self, requests):
+        return [[reply_of(self.texts[i % len(self.texts)]) for i in range(r.n)] for r in requests]
+
+
+def voted(*texts: str, k: int | None = None, **options):
+    strategy = build("inference", {"name": "voting", **options})
+    [answer] = strategy([Task("pair", "Which is better?")], Judging(*texts), k or len(texts), np.random.default_rng(0))
+    return answer
+
+
+def says(verdict: object) -> str:
+    return f"<think>The other one is worse.</think><answer>{verdict}</answer>"
+
+
+@pytest.mark.parametrize(
+    ("judgements", "verdict", "share"),
+    [
+        ([1] * 8 + [2] * 7, "1", 8 / 15),
+        ([2] * 8 + [1] * 7, "2", 8 / 15),
+        ([2, 1] * 5 + [None] * 5, "2", 1 / 2),
+        ([1] * 4 + [2] * 5 + [None] * 6, "2", 5 / 9),
+        ([None] * 14 + [2], "2", 1.0),
+    ],
+)
+def test_the_verdict_of_fifteen_judgements(judgements, verdict, share):
+    """Those without an answer tag have no vote, however often they name a response in their last line."""
+    answer = voted(*["I would say\n1" if j is None else says(j) for j in judgements])
+    assert answer_of(answer.text) == verdict and answer.meta["share"] == pytest.approx(share)
+    assert len(answer.episodes) == 15
+
+
+def test_without_a_readable_judgement_it_abstains():
+    assert voted(*["response 1"] * 15).abstains
+    assert voted(says(1), says(1), says(2), least=0.8).abstains
+
+
+def test_voting_makes_a_judge_that_is_right_six_times_in_ten_right_eight_times_in_ten():
+    """P(8 or more of 15 are right) at 0.6 is 0.7869, and at 0.5 still one half; from the rule at each count."""
+    won = [answer_of(voted(*[says(1)] * c, *[says(2)] * (15 - c)).text) == "1" for c in range(16)]
+
+    def chance(p: float) -> float:
+        return sum(w * math.comb(15, c) * p**c * (1 - p) ** (15 - c) for c, w in enumerate(won))
+
+    assert chance(0.6) == pytest.approx(0.7869, abs=1e-4) and chance(0.5) == pytest.approx(0.5)
+
+
+def test_it_is_a_strategy_of_the_command_line():
+    named = make_strategies("sample,voting", sampling=Sampling(64, 1.0))
+    assert named["voting"].sampling.max_tokens == 64

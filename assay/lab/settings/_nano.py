@@ -31,11 +31,7 @@ def run_arm(recipe: Mapping[str, Any], arm: Mapping[str, Any], seed: int, folder
     Raises:
         RunError: the run was interrupted.
     """
-    from assay.training.run_folder import last_checkpoint
-
-    model = {**recipe["model"], "source": str(last_checkpoint(warm_start(recipe, seed, folder))[2] / "policy")}
-    rl = {key: value for key, value in recipe.items() if key != "warmup"}
-    result = _train({**rl, "model": model, "method": dict(arm)}, seed, folder / "run")
+    result = train_from(warm_start(recipe, seed, folder), recipe, arm, seed, folder / "run")
     before, after = (e.pass_interval(1) for e in (result.before, result.after) if e is not None)
     if before is None or after is None:
         raise RunError(f"{result.folder}: every verdict of an evaluation was an abstention")
@@ -48,6 +44,15 @@ def run_arm(recipe: Mapping[str, Any], arm: Mapping[str, Any], seed: int, folder
         "silent": float(np.mean([row["groups/zero_variance"] for row in steps])),
         "rollouts": len(steps) * recipe["rollout"]["prompts"] * recipe["rollout"]["group"],
     }
+
+
+def train_from(start: Path, recipe: Mapping[str, Any], arm: Mapping[str, Any], seed: int, folder: Path) -> Any:
+    """Train an arm in ``folder`` from the run in ``start``, without a warm-up of its own; return the result."""
+    from assay.training.run_folder import last_checkpoint
+
+    model = {**recipe["model"], "source": str(last_checkpoint(start)[2] / "policy")}
+    rl = {key: value for key, value in recipe.items() if key != "warmup"}
+    return _train({**rl, "model": model, "method": dict(arm)}, seed, folder)
 
 
 def warm_start(recipe: Mapping[str, Any], seed: int, folder: Path) -> Path:

@@ -1,0 +1,114 @@
+"""Beside the sampled responses one of a teacher's, that the verifier found right: an outside author to learn from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.engines.base import Engine, Request, Sampling
+from assay.errors import UsageError
+from assay.registry import part
+from assay.rewards.asking import judge_of
+from assay.rollout.demonstration import Demonstration
+from assay.rollout.single_turn import with_hint
+from assay.types import Ask, Group, Prompt, Task
+
+
+@part("rollout", "taught")
+@dataclass(slots=True)
+class Taught:
+    """As ``demonstration``, with the solution written by a teacher: another model, asked the task's own prompt.
+
+    The teacher writes ``tries`` responses at once; the first that the run's verifier passes is the solution, and is
+    remembered for the task. Where none passes, the task's own ``solution`` takes its place if it has one, else all
+    responses are the policy's; such a task is asked about again when it comes back, and so is one where the teacher
+    could not be reached. With ``keep = "any"`` the first response that was finished will do: no verifier is asked
+    before, and what it makes of the response afterwards is its reward.
+
+    Source: the outside data of RL-PLUS (arXiv 2508.00222), written when it is needed.
+
+    Args:
+        sampling, judge: supplied by the run.
+        teacher: an engine, or the specification of one; not the policy's own.
+        tries: responses asked for, at least 1.
+        keep: ``right`` or ``any``.
+        max_tokens, temperature: of the teacher's responses; ``max_tokens`` those of the run unless given.
+        remembered: tasks whose solution is kept.
+
+    Raises:
+        UsageError: the teacher is no engine, or a number below 1.
+    """
+
+    sampling: Sampling
+    judge: Callable[[Sequence[Group]], list[Group]]
+    teacher: Any
+    tries: int = 4
+    keep: Literal["right", "any"] = "right"
+    max_tokens: int | None = None
+    temperature: float = 1.0
+    remembered: int = 100_000
+    _known: OrderedDict[str, str] = field(default_factory=OrderedDict, init=False, repr=False)
+    _seen: dict[str, float] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if min(self.tries, self.remembered, 1 if self.max_tokens is None else self.max_tokens) < 1:
+            raise UsageError("rollout 'taught': tries, remembered and max_tokens must be at least 1")
+        self.teacher = judge_of(self.teacher, "rollout 'taught'")
+
+    def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
+        self._teach([ask for ask in asks if ask.n > 1], rng)
+        shown = [replace(ask, task=self._solved(ask)) for ask in asks]
+        while len(self._known) > self.remembered:
+            self._known.popitem(last=False)
+        groups = Demonstration(self.sampling).collect(shown, engine, rng)
+        return [replace(group, ask=ask) for ask, group in zip(asks, groups, strict=True)]
+
+    def metrics(self) -> dict[str, float]:
+        """``teacher/asked`` tasks, and of these the shares ``teacher/used`` and ``teacher/failed`` to be reached."""
+        return self._seen
+
+    def _teach(self, asks: Sequence[Ask], rng: np.random.Generator) -> None:
+        """Ask the teacher about the tasks whose solution is not known, each once."""
+        self._seen = {}
+        new = {key: ask for ask in asks if (key := key_of(ask)) not in self._known}
+        if not new:
+            return
+        sampling = Sampling(self.max_tokens or self.sampling.max_tokens, self.temperature)
+        seeds = rng.integers(2**63, size=len(new)).tolist()
+        requests = [Request(prompt_of(a), self.tries, sampling, s) for a, s in zip(new.values(), seeds, strict=True)]
+        written = [
+            [e for e in episodes if e.stop != "error" and e.text] for episodes in self.teacher.generate(requests)
+        ]
+        groups = [Group(replace(a, n=len(w)), tuple(w)) for a, w in zip(new.values(), written, strict=True)]
+        passed = [[True] * len(w) for w in written]
+        if self.keep == "right":
+            passed = [[v.passed is True for v in g.verdicts] for g in self.judge(groups)]
+        for key, episodes, right in zip(new, written, passed, strict=True):
+            for episode, good in zip(episodes, right, strict=True):
+                if good and episode.stop != "length":
+                    self._known[key] = episode.text
+                    break
+        self._seen = {
+            "teacher/asked": float(len(new)),
+            "teacher/used": sum(key in self._known for key in new) / len(new),
+            "teacher/failed": sum(not w for w in written) / len(new),
+        }
+
+    def _solved(self, ask: Ask) -> Task:
+        key = key_of(ask)
+        if key not in self._known:
+            return ask.task
+        self._known.move_to_end(key)
+        return replace(ask.task, solution=self._known[key])
+
+
+def key_of(ask: Ask) -> str:
+    return f"{ask.task.id}\n{ask.hint}\n{ask.task.prompt}"
+
+
+def prompt_of(ask: Ask) -> Prompt:
+    return with_hint(ask.task.prompt, ask.hint)

@@ -1,0 +1,126 @@
+"""What a run can bring to a paper's method, made by hand: batches of random responses, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from choices import Reader
+
+from assay import papers
+from assay.batch import Batch
+from assay.method import Method
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.signals.base import Models
+from assay.training.signals import compute_signals, wants_reference
+from assay.training.update import update
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
+PRM = {"prm": f"{Path(__file__)}:scored"}
+REQUIRED: dict[str, dict[str, Any]] = {"S065": PRM, "S075": {"judge": Reader("3+9"), "penalty": 0.5}}
+"""What a method has to be told."""
+FOLLOW_UPS = {"understanding": {"positive": ["yes"], "negative": ["what"]}}
+OPTIONS = {**REQUIRED, "S115": PRM, "S117": {"aspects": FOLLOW_UPS}}
+"""Those, scores of steps where verdicts say nothing of them, and few follow-ups in place of a hundred and twenty."""
+
+
+def scored(task: Task, steps: Sequence[str]) -> list[float]:
+    """Scores of steps that differ, in [-1, 1]."""
+    return [(sum(map(ord, step)) % 7) / 3 - 1 for step in steps]
+
+
+def method_of(key: str, **options: Any) -> Method:
+    found = papers.make(key, **{**OPTIONS.get(key, {}), **options})
+    assert isinstance(found, Method)
+    return found
+
+
+TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
+METHODS = [row.id for row in papers.rows() if row.factory is not None and TRAINING & {*row.seams}]
+
+
+@pytest.fixture(scope="module")
+def policy() -> CausalLM:
+    torch.manual_seed(0)
+    policy = CausalLM.load(ModelConfig(**NANO), 0)
+    policy.module.double()
+    return policy
+
+
+def group(policy: CausalLM, name: str, lengths: list[int], right: list[bool | None], seed: int = 0) -> Group:
+    """Random responses of given lengths and verdicts; sampled by a policy near this one."""
+    rng = np.random.default_rng([seed, len(name), sum(lengths)])
+    prompt = policy.encode(f"{len(name)}+2=")
+    episodes, verdicts = [], []
+    for length, passed in zip(lengths, right, strict=True):
+        tokens = rng.integers(4, 14, length)
+        logprobs = (-2.5 + 0.2 * rng.standard_normal(length)).astype(np.float32)
+        entropies = (2 + 0.1 * rng.standard_normal(length)).astype(np.float32)
+        text = policy.decode(tokens)
+        stop = "eos" if length % 2 else "length"
+        mask = np.ones(length, dtype=bool)
+        episodes.append(Episode(prompt, tokens, mask, logprobs, text, stop, entropies))
+        score = {True: 1.0, False: 0.0, None: 0.0}[passed]
+        verdicts.append(Verdict(score, passed, {"a": score}, "" if passed is not None else "timed out"))
+    task = Task(name, f"{len(name)}+2=", reference="3", solution="3")
+    return Group(Ask(task, len(lengths)), tuple(episodes), tuple(verdicts))
+
+
+CASES: dict[str, list[tuple[list[int], list[bool | None]]]] = {
+    "mixed": [([3, 5, 2, 4], [True, False, False, True]), ([4, 1, 6, 2], [False, False, True, False])],
+    "all right": [([3, 5, 2], [True, True, True]), ([2, 2, 2], [True, True, True])],
+    "all wrong": [([3, 5, 2], [False, False, False])],
+    "one token, none": [([1, 0, 1, 0], [True, False, False, True])],
+    "abstentions": [([3, 5, 2, 4], [True, None, False, None]), ([3, 2], [None, None])],
+    "one response": [([4], [True])],
+    "one right in many": [([3] * 8, [True] + [False] * 7)],
+}
+
+
+def batch_of(policy: CausalLM, case: str) -> Batch:
+    groups = [group(policy, "t" * (i + 1), *shape, seed=i) for i, shape in enumerate(CASES[case])]
+    return Batch.from_groups(groups, torch.float64)
+
+
+def signalled(method: Method, policy: CausalLM, batch: Batch) -> Batch:
+    """Start what learns and compute what the method needs to know of a batch."""
+    reference = policy.twin() if wants_reference(method.needs) else None
+    models = Models(policy, reference, encode=policy.encode)
+    torch.manual_seed(0)
+    for learner in method.learners:
+        learner.start(models)
+    compute_signals(batch, method.needs, models)
+    return batch
+
+
+def valued(method: Method, policy: CausalLM, batch: Batch) -> Batch:
+    return method.value(signalled(method, policy, batch))
+
+
+def gradient(policy: CausalLM, method: Method, batch: Batch, budget: int = 8192) -> tuple[float, list[torch.Tensor]]:
+    """Loss and gradient of a mini-batch, the weights left alone."""
+    parameters = list(policy.module.parameters())
+    found: list[torch.Tensor] = []
+
+    class Keep(torch.optim.Optimizer):
+        def step(self, closure: Any = None) -> None:  # type: ignore[override]
+            found.extend(torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters)
+
+    result, _ = update(
+        policy,
+        method.objective,
+        batch,
+        Keep(parameters, {}),
+        live=method.live,
+        token_budget=budget,
+        max_grad_norm=math.inf,
+        skip_idle=getattr(method.objective, "zero_advantage_is_idle", False),
+    )
+    return result["loss"], found

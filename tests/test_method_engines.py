@@ -1,0 +1,214 @@
+"""Engines as teachers and judges: S097's solutions, S151's choice among drafts, S065's scores of steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from assay.batch import Batch
+from assay.engines.base import Request, Sampling
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.papers.s151_igrpo import DraftJudge
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
+from assay.rewards.asked_steps import AskedSteps, scored
+from assay.signals.base import Models
+from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+from assay.verify.episodes import judge_groups
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Scripted:
+    """An engine that answers each prompt with texts of its own, one token a character; keeps what it was asked."""
+
+    def __init__(self, texts: Mapping[Any, list[str]] | Callable[[Any], list[str]], stop: str = "eos"):
+        self.texts, self.stop, self.asked = texts, stop, list[Request]()
+
+    def encode(self, prompt: Any) -> np.ndarray:
+        return np.frombuffer(str(prompt).encode(), dtype=np.uint8).astype(np.int64)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.encode(text)
+
+    def decode(self, tokens: Any) -> str:
+        return bytes(np.asarray(tokens, dtype=np.uint8)).decode()
+
+    def generate(self, requests: list[Request]) -> list[list[Episode]]:
+        self.asked += requests
+        out = []
+        for r in requests:
+            texts = self.texts(r.prompt) if callable(self.texts) else self.texts[r.prompt]
+            out.append([episode(self.encode(r.prompt), texts[i % len(texts)], self.stop) for i in range(r.n)])
+        return out
+
+
+def episode(prompt: np.ndarray, text: str, stop: str = "eos") -> Episode:
+    tokens = np.frombuffer(text.encode(), dtype=np.uint8).astype(np.int64)
+    return Episode(prompt, tokens, tokens >= 0, np.zeros(len(tokens), dtype=np.float32), text, stop)
+
+
+TREE = Tree.of([0.0, [1.0, 0.0]])
+"""Right is the path 1/0."""
+
+
+def taught(teacher: Any, asks: list[Ask], **options: Any) -> tuple[list[Group], Any]:
+    judge = partial(judge_groups, TabularVerifier(TREE))
+    rollout = build("rollout", {"name": "taught", "teacher": teacher, **options}, sampling=Sampling(8), judge=judge)
+    return rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(0)), rollout
+
+
+def test_the_teachers_first_right_response_is_the_solution() -> None:
+    teacher = Scripted({"": ["0", "1/0", "1/1"]})
+    asks = [Ask(Task("a", ""), 4), Ask(Task("b", ""), 4), Ask(Task("lone", ""), 1)]
+    groups, rollout = taught(teacher, asks, tries=3)
+    for group, ask in zip(groups, asks, strict=True):
+        assert group.ask is ask and len(group.episodes) == ask.n
+    for group in groups[:2]:
+        assert group.episodes[-1].text == "1/0" and (group.episodes[-1].origins == Origin.TEACHER).all()
+        assert group.episodes[-1].logprobs is None and all(e.origins is None for e in group.episodes[:-1])
+    assert all(e.origins is None for e in groups[2].episodes)
+    assert [r.n for r in teacher.asked] == [3, 3], "a response without siblings has no use for a solution"
+    assert rollout.metrics() == {"teacher/asked": 2.0, "teacher/used": 1.0, "teacher/failed": 0.0}
+    rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(1))
+    assert len(teacher.asked) == 2 and rollout.metrics() == {}, "what is known is asked for again"
+
+
+@pytest.mark.parametrize(("text", "stop"), [("0", "eos"), ("1/0", "length"), ("1/0", "error")])
+def test_without_a_right_response_the_task_s_own_solution_or_none(text: str, stop: str) -> None:
+    """Wrong, cut off, or not to be had; and the task is asked about again."""
+    teacher = Scripted({"": [text]}, stop)
+    asks = [Ask(Task("a", "", solution="1/1"), 3), Ask(Task("b", ""), 3)]
+    (own, none), rollout = taught(teacher, asks, tries=2)
+    assert own.episodes[-1].text == "1/1" and len(own.episodes) == 3
+    assert all(e.origins is None for e in none.episodes) and len(none.episodes) == 3
+    assert rollout.metrics()["teacher/used"] == 0 and rollout.metrics()["teacher/failed"] == (stop == "error")
+    rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(1))
+    assert len(teacher.asked) == 4
+
+
+def test_any_response_will_do_if_asked_for_and_memory_is_bounded() -> None:
+    teacher = Scripted({"": ["0"]})
+    asks = [Ask(Task(name, ""), 2) for name in "ab"]
+    groups, rollout = taught(teacher, asks, keep="any", remembered=1)
+    assert [g.episodes[-1].text for g in groups] == ["0", "0"], "a solution was forgotten within its own step"
+    rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(1))
+    assert len(teacher.asked) == 3
+
+
+def test_the_method_takes_a_teacher() -> None:
+    teacher = Scripted({"": ["1/0"]})
+    assert make_method("S097", options={"teacher": teacher}).rollout == {"name": "taught", "teacher": teacher}
+    assert make_method("S097").rollout == "demonstration"
+    for bad in ({"teacher": "nobody"}, {"teacher": teacher, "tries": 0}):
+        with pytest.raises(UsageError):
+            taught(asks=[], **bad)
+
+
+def critic(prompt: str) -> list[str]:
+    """Two critiques of a draft: of good ones, of which one is better, and of a bad one."""
+    kind = next((k for k in ("best", "fair", "mute") if k in prompt), "bad")
+    yes, no, nothing = r"\boxed{True}", r"\boxed{False}", "hm"
+    return {"best": [yes, yes], "fair": [yes, no], "mute": [nothing, nothing], "bad": [no, no]}[kind]
+
+
+def test_a_judge_chooses_the_draft_and_the_verifier_judges_what_comes_of_it() -> None:
+    method = make_method("S151", options={"judge": Scripted(critic), "critiques": 2, "template": "{question}|{draft}|"})
+    drafts = iter(["bad", "fair", "best", "mute", "1", "2", "3", "4"])
+    engine = Scripted(lambda prompt: [next(drafts) for _ in range(4)])
+
+    def nobody(groups: Any) -> Any:
+        raise AssertionError("the verifier was asked about drafts")
+
+    rollout = build("rollout", method.rollout, sampling=Sampling(8), judge=nobody)
+    [group] = rollout.collect([Ask(Task("t", "q", reference="7"), 8)], engine, np.random.default_rng(0))
+    assert [r.prompt for r in engine.asked] == ["q", "q|best|"] and len(group.episodes) == 4
+    assert rollout.metrics()["drafts/best"] == 1.0
+    assert rollout.metrics()["drafts/score"] == pytest.approx((0 + 0.5 + 1) / 3), "an abstention counts as a score"
+    judge = method.rollout["judge"].engine
+    assert [r.n for r in judge.asked] == [2] * 4 and not any("7" in r.prompt for r in judge.asked)
+
+
+def test_a_judge_of_drafts_that_cannot_be_reached_abstains() -> None:
+    groups = [Group(Ask(Task("t", "q"), 1), (episode(np.zeros(0, dtype=np.int64), "best"),))]
+    [judged] = DraftJudge(Scripted(critic, "error"))(groups)
+    assert judged.verdicts[0].passed is None
+    with pytest.raises(UsageError, match="S151"):
+        make_method("S151", options={"judge": object()})
+    with pytest.raises(UsageError, match="n must be at least 1"):
+        make_method("S151", options={"judge": Scripted(critic), "critiques": 0})
+
+
+@pytest.mark.parametrize(
+    ("critiques", "steps", "expected"),
+    [
+        ([-1, -1], 3, [1, 1, 1]),
+        ([1], 3, [1, -1, -1]),
+        ([1, -1, 2, None], 3, [1, 1 - 2 / 3, 1 - 4 / 3]),
+        ([0, 0, 0, -1], 2, [-0.5, -0.5]),
+        ([None, None], 2, None),
+        ([-1], 0, []),
+    ],
+)
+def test_steps_are_scored_by_where_critiques_see_the_first_error(critiques: Any, steps: int, expected: Any) -> None:
+    found = scored(critiques, steps)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+def test_a_model_that_is_asked_is_a_process_reward_model() -> None:
+    def said(prompt: str) -> list[str]:
+        wrong = next(
+            (k for k, line in enumerate(prompt.split("numbered steps:\n")[1].splitlines()) if "bad" in line), -1
+        )
+        return [f"I see \\boxed{{{wrong}}}", "no idea"]
+
+    engine = Scripted(said)
+    method = make_method("S065", options={"prm": engine, "steps": {"by": "newline"}, "kl_weight": 0.0})
+    scorer = method.reward.scorer
+    assert isinstance(scorer, AskedSteps) and scorer.engine is engine
+    asks = [
+        (Task("t", "q", reference="secret"), ["one", "bad", "three"]),
+        (Task("t", "q"), ["one"]),
+        (Task("t", "q"), []),
+    ]
+    assert scorer.scores([*asks, asks[1]]) == [[1, -1, -1], [1], [], [1]]
+    assert len(engine.asked) == 2 and not any("secret" in r.prompt for r in engine.asked)
+    wide = AskedSteps(engine, n=2)
+    assert wide.scores(asks[:1]) == [[1, -1, -1]], "a critique that cannot be read counts as one"
+    assert AskedSteps(Scripted(said, "error")).scores(asks[:2]) == [None, None]
+    for bad in ({"n": 0}, {"template": "judge this"}, {"engine": object()}):
+        with pytest.raises(UsageError):
+            AskedSteps(**{"engine": engine, **bad})
+
+
+class Letters(TabularPolicy):
+    """Reads tokens as a script writes them."""
+
+    def decode(self, tokens: Any) -> str:
+        return bytes(np.asarray(tokens, dtype=np.uint8)).decode()
+
+
+def test_its_scores_become_the_methods_rewards() -> None:
+    """Two lines, the second wrong: the softmin at 0.1 gives it nearly all the weight, and the tokens earn -1 in all."""
+    engine = Scripted(lambda prompt: [r"\boxed{1}" if "bad" in prompt else r"\boxed{-1}"])
+    method = make_method("S065", options={"prm": engine, "steps": {"by": "newline"}, "kl_weight": 0.0, "outcome": 0.0})
+    none = np.zeros(0, dtype=np.int64)
+    texts = "ok\nbad", "ok\nfine"
+    verdicts = tuple(Verdict.right() for _ in texts)
+    group = Group(Ask(Task("t", "q", reference="1"), 2), tuple(episode(none, text) for text in texts), verdicts)
+    batch, models = Batch.from_groups([group], torch.float64), Models(Letters(TREE))
+    batch.signals = {signal.name: signal(batch, models) for signal in method.reward.needs}
+    scores = batch.signals["step_scores"]
+    assert scores[0].nonzero().tolist() == [[2], [5]] and scores[0, [2, 5]].tolist() == [1, -1]
+    reward = method.reward(batch)
+    placed = torch.where(batch.mask, reward.tokens, 0).sum(-1)
+    weight = math.exp(10) / (math.exp(10) + math.exp(-10))
+    assert placed.tolist() == pytest.approx([1 - 2 * weight, 1.0])
