@@ -168,3 +168,28 @@ def test_a_local_cluster_that_does_not_come_up_is_tried_again(monkeypatch: pytes
     with pytest.raises(LostCluster, match=r"did not start: Timed out .* gcs_server_port$") as error:
         connect(Slow, None)
     assert error.value.exit_code == module.LOST
+
+
+STUCK = """
+import time
+from assay.scale.ray import cluster
+
+cluster.START_PATIENCE = 0.2
+
+
+class Ray:
+    @staticmethod
+    def init(**options):
+        time.sleep(60)
+
+
+cluster.connect(Ray, None)
+"""
+
+
+def test_a_start_that_waits_for_a_dead_server_ends_in_one_line() -> None:
+    ended = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=50, check=False)
+    assert ended.returncode == 75
+    assert ended.stderr == (
+        "assay: a local Ray cluster did not start within 0.2 s; nothing has been computed meanwhile\n"
+    )

@@ -36,6 +36,8 @@ STORE = 2 << 30
 """Most bytes that the object store of a cluster started here takes of ``/dev/shm``; used as needed."""
 PLACE_PATIENCE = 60.0
 """Seconds to wait for places that others occupy."""
+START_PATIENCE = 180.0
+"""Seconds for Ray to start or to be joined. Where its server dies as it starts, Ray itself waits for ever."""
 MISSES = 3
 """Seconds in a row without the head after which it counts as gone."""
 
@@ -81,6 +83,9 @@ def connect(ray: Any, address: str | None, processors: int = 1) -> None:
             "include_dashboard": False,
             "object_store_memory": max(store, 80 << 20),
         }
+    watch = threading.Timer(START_PATIENCE, _give_up, [address])
+    watch.daemon = True
+    watch.start()
     try:
         ray.init(address=address or "local", **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -89,6 +94,16 @@ def connect(ray: Any, address: str | None, processors: int = 1) -> None:
             raise UsageError(f"no Ray cluster answers at RAY_ADDRESS = {address}: {reason}") from error
         # A busy machine may be too slow for Ray's patience, so another try may do.
         raise LostCluster(f"a local Ray cluster did not start: {reason}") from error
+    finally:
+        watch.cancel()
+
+
+def _give_up(address: str | None) -> NoReturn:
+    """End this process: nothing else wakes a call that waits for a server which has died."""
+    what = "a local Ray cluster did not start" if address is None else f"the Ray cluster at {address} did not answer"
+    with suppress(OSError):
+        os.write(2, f"assay: {what} within {START_PATIENCE:g} s; nothing has been computed meanwhile\n".encode())
+    os._exit(LostCluster.exit_code)
 
 
 class Cluster:
