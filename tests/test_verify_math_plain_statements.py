@@ -129,3 +129,28 @@ def test_a_plain_statement_states_the_value_at_its_end(question: str, reference:
 )
 def test_a_value_at_the_end_that_is_not_stated_is_none(response: str) -> None:
     assert passes("How much is it?", "24", response) is False
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "right", "wrong"),
+    [
+        ("りんごはいくらですか。", "450円", "答え：450円", "答え：450ドル"),
+        ("りんごはいくらですか。", "450円", "答え：450", "答え：450ユーロ"),
+        (
+            "Find the area.",
+            "28 cm²",
+            "The shape covers 28 square centimeters.",
+            "The shape covers 28 cubic centimeters.",
+        ),
+        ("Give the sum first, then the product.", "9, 20", r"\boxed{9} and \boxed{20}", r"\boxed{20} and \boxed{9}"),
+        (
+            "How many are left?",
+            "41",
+            "60 - 19 = 41.",
+            "60 - 19 = 41.\nThat is off by ten.\nSo I correct the result to 31.",
+        ),
+    ],
+)
+def test_units_order_and_corrections_count(question: str, reference: str, right: str, wrong: str) -> None:
+    assert passes(question, reference, right) is True
+    assert passes(question, reference, wrong) is False

@@ -214,7 +214,9 @@ def spoken_against(after: str, agrees: Callable[[str], bool]) -> bool:
 _REPLACED = Caseless(
     r"(?:\b(?:make (?:that|it)|no,? wait|wait,|or rather|i mean|i meant|erratum|errata|corrigendum|corrected|"
     r"correction|"
-    r"edit(?:ed)?|updated?|amended|revised|revision|fixed|fix|changed? to|should (?:be|read|have been)|read|"
+    r"edit(?:ed)?|updated?|amended|revised|revision|fixed|fix|changed? to|"
+    r"(?:correct|change|revise|amend|adjust|update)\w* (?:the|my|this|that|it)(?: \w+)? to|"
+    r"should (?:be|read|have been)|read|"
     r"replace\w*(?: it| that| this)? (?:by|with)|"
     r"(?:it|that|this)(?:'s| is)(?: actually| really| rather| in fact)?|(?:it )?comes? (?:out )?to|(?:value|"
     r"answer|result) is|"
@@ -223,6 +225,7 @@ _REPLACED = Caseless(
 )
 _CORRECTS = re.compile(
     r"\b(?:make (?:that|it)|no,? wait|or rather|i mean|i meant|erratum|errata|corrigendum|correct(?:ed|ion)|"
+    r"correct (?:the|my|this|that|it)|"
     r"edit(?:ed)?|updated?|amended|revised|revision|"
     r"fix(?:ed)?|should (?:be|read|have been)|mixed|slip|mistake|error|wrong|typo|oops|sorry|apolog\w+|"
     r"actually|really|instead|wait|"

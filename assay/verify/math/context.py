@@ -109,7 +109,7 @@ _FACTORED = re.compile(
 _EXPANDED = re.compile(r"\bexpand(?:ed)?\b|multiply out")
 _ORDERED = re.compile(
     r"\border\b|\bsort|arrange|sequence|ascending|descending|respectively|decrypt|permutation|"
-    r"increasing|decreasing|next .{0,20}terms?|rank",
+    r"increasing|decreasing|next .{0,20}terms?|rank|\bfirst\b.{0,60}\bthen\b|\b(?:in|keep) (?:this|that) order\b",
 )
 
 
@@ -227,6 +227,7 @@ def _context(question: str, digits: int, form: bool) -> Context:
             "creasing",
             "next",
             "rank",
+            "then",
         ),
         "roman" in low,
         form and _says(low, _ROMAN, "roman"),

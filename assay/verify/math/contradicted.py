@@ -60,8 +60,11 @@ _NO_UNITS = frozenset(
 _CLOSING = re.compile(r"^[\s}$).*\\\])]*(?:[.,;:!\n]|$)")
 
 
-def unit_beside(lead: str, text: str, after: str) -> str | None:
-    """Return the known unit written right after, or announced before, a bare value; ``None`` if there is none."""
+def unit_beside(lead: str, text: str, after: str, closing: bool = False) -> str | None:
+    """Return the known unit written right after, or announced before, a bare value; ``None`` if there is none.
+
+    With ``closing``, a unit that more words follow is passed over: ``grams per cubic centimetre``.
+    """
     if not _bare(text):
         return None
     if _CIRC.match(after):
@@ -69,7 +72,7 @@ def unit_beside(lead: str, text: str, after: str) -> str | None:
     match = _BEHIND.match(after)
     if match is not None:
         unit = re.sub(r"\s?\^\s?\{?([23])\}?", r"^\1", match["unit"].strip())
-        short = len(unit) < 3 and _CLOSING.match(after[match.end("unit") :]) is None
+        short = (closing or len(unit) < 3) and _CLOSING.match(after[match.end("unit") :]) is None
         if unit.casefold() not in _NO_UNITS and not short and _known(unit):
             return unit
     before = _BEFORE.search(f"{lead} ")
@@ -213,6 +216,15 @@ def _swapped(question: str, said: str) -> bool:
     )
 
 
+def _same_money(reference: str, text: str) -> bool:
+    """Say whether no other currency is named; what counts in 円 may be read without, as a bare number."""
+    wanted, said = (
+        {value.unit.dimension for value in read(one) if isinstance(value, Scalar) and value.unit is not None}
+        for one in (reference, text)
+    )
+    return not wanted or not said or not wanted.isdisjoint(said)
+
+
 _TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
 _SPOKEN = re.compile(r"(?<!\\)\b[A-Za-z]{3}")
 
@@ -234,11 +246,17 @@ def contradicted(
         value = inside["value"].strip("$").rstrip(".,")
         if agrees(value) and not agrees(f"{value} {inside['unit']}"):
             return "the unit beside the answer contradicts it"
+    if ("円" in reference or "元" in reference) and not _same_money(reference, text):
+        return "the currency is another one"
     if other_marks(reference, text):
         return "minutes and seconds are mixed up"
     before, behind = around(text, agrees) if _SPOKEN.search(text) else ("", "")
     line = "" if after.lstrip(" $.*").startswith("[asy]") else after.partition("\n")[0]
     if before or behind:
+        value = text[len(before) : len(text) - len(behind)].strip("$ ")
+        beside = unit_beside("", value, behind, closing=True)
+        if beside is not None and not _asked_in(beside, question) and not agrees(f"{value} {beside}"):
+            return "the unit beside the answer contradicts it"
         near = f"{BREAK.split(before)[-1]} @ {BREAK.split(behind)[0]}"
     else:
         near = f"{_CLAUSE.split(lead)[-1][-60:]} {text} {_CLAUSE.split(line)[0][:40]}"

@@ -15,7 +15,7 @@ from assay.verify.math.english import unfamiliar
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final
 from assay.verify.math.frames import strange
-from assay.verify.math.governed import negated, softened
+from assay.verify.math.governed import around, negated, softened
 from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
@@ -45,8 +45,13 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
     elif repeated(response, final.after, reference, agrees):
         return "another answer is offered beside it"
     if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
-        strictly = replace(context, approximate=False, exact=True)
-        return undemanded(question, reference, final.text, functools.partial(_agrees, reference, strictly, ""))
+        strictly = functools.partial(_agrees, reference, replace(context, approximate=False, exact=True), "")
+        if (reason := undemanded(question, reference, final.text, strictly)) is not None:
+            return reason
+        before, behind = around(final.text, agrees)
+        if (before or behind) and "round" in question.casefold() and "=" not in final.text:
+            value = final.text[len(before) : len(final.text) - len(behind)]
+            return undemanded(question, reference, value, strictly)
     return None
 
 
