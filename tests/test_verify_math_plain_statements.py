@@ -154,3 +154,24 @@ def test_a_value_at_the_end_that_is_not_stated_is_none(response: str) -> None:
 def test_units_order_and_corrections_count(question: str, reference: str, right: str, wrong: str) -> None:
     assert passes(question, reference, right) is True
     assert passes(question, reference, wrong) is False
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "response"),
+    [
+        (
+            "Solve x^2 > 4.",
+            "x < -2 or x > 2",
+            "x < -2 or x > 2 — at least that's what I thought, but I now believe -2 < x < 2.",
+        ),
+        ("What comes after 3, 9, 27?", "81", '{"reasoning": "27*3 = 81", "answer": null}'),
+        ("حاصل ۷ × ۶ چیست؟", "۴۲", "پاسخ ۴۲ نیست."),
+    ],
+)
+def test_what_is_taken_back_left_out_or_denied_is_no_answer(question: str, reference: str, response: str) -> None:
+    assert passes(question, reference, response) is False
+
+
+def test_a_reference_in_other_digits() -> None:
+    assert passes("حاصل ۷ × ۶ چیست؟", "۴۲", "پاسخ ۴۲ است.") is True
+    assert passes("What is 7 times 6?", "٤٢", r"\boxed{42}") is True

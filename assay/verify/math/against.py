@@ -41,7 +41,8 @@ _KIND = re.compile(
 
 
 INSIDE = Caseless(
-    r"\b(?:apart from|aside from|vicinity|unverified|unchecked|ballpark|placeholder|(?:is|are|seems?) (?:also "
+    r"\b(?:i now (?:believe|think)|what i (?:thought|believed)|"
+    r"apart from|aside from|vicinity|unverified|unchecked|ballpark|placeholder|(?:is|are|seems?) (?:also "
     r")?possible|[0-9]+ ?% (?:sure|"
     r"confiden\w+|certain\w*|likely)|mark \S+ as|the key|save for|besides|slightly|somewhat|nearly|almost|not "
     r"quite|fails? to|has "

@@ -98,7 +98,7 @@ def undress(response: str) -> str:
     if "|" in text:
         text = _table_end(_ROW.sub(r"Final answer: \1", text))
     if not text.isascii():
-        text = _LEADING.sub("", text.translate(_digits()) if _OTHER_DIGIT.search(text) else text)
+        text = _LEADING.sub("", ascii_digits(text))
     text = _without_end(text)
     if ">" in text and (text[0] == ">" or _QUOTES.search(text)):
         text = _QUOTED.sub(lambda m: m[1] or "", text)
@@ -156,6 +156,11 @@ def _bullet(text: str, mark: str) -> str:
     return "" if mark[:1] != "-" or len(re.findall(r"^- ", text, re.MULTILINE)) > 1 else mark
 
 
+def ascii_digits(text: str) -> str:
+    """Return ``text`` with the decimal digits of all scripts as those of ASCII."""
+    return text.translate(_digits()) if _OTHER_DIGIT.search(text) else text
+
+
 @functools.cache
 def _digits() -> dict[int, str]:
     """The decimal digits of all scripts, as those of ASCII."""
@@ -186,8 +191,9 @@ def _from_json(text: str) -> str:
             _CORRECTED.search(key) and (value is False or isinstance(value, str | int)) for key, value in found.items()
         ):
             answers = [""]  # the object itself says that its answer is wrong, or what it is corrected to
-        if len(answers) != 1 or isinstance(answers[0], dict | bool) or answers[0] is None:
+        if len(answers) != 1 or isinstance(answers[0], dict | bool):
             return text
+        answers = ["" if answers[0] is None else answers[0]]
         answer = answers[0] if isinstance(answers[0], str) else json.dumps(answers[0], ensure_ascii=False)
         start = len(text) - len(text[-MAX_OBJECT:]) + match.start()
         before = re.sub(r"```[A-Za-z]*\s*$", "", text[:start])

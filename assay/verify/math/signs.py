@@ -31,9 +31,11 @@ _START = re.compile(
 )
 _ASKED = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _TRIGGER = Caseless(
-    r"under|over|below|above|beyond|beneath|past|exceed|up to|upward|order of|bounded|"
-    r"[oθωο]\}?\s?(?:\\left)?\(|start|begin|initial|guess|estimate|first|trial"
+    r"(?:under|over|below|above|beyond|beneath|past|exceed\w*|up to|upwards? of|order of|bounded (?:\w+ )?by)"
+    r"[\s$*\\({]{0,8}[-−]?[0-9]|[oθωο]\}?\s?(?:\\left)?\(\s?[-−]?[0-9]|"
+    r"start|begin|initial|guess|estimate|first|trial"
 )
+"""A first look: a bound right before a number, or a word of a search."""
 
 
 def excluded(lead: str, said: str, reference: str, agrees: Callable[[str], bool]) -> bool:

@@ -20,7 +20,7 @@ from assay.verify.math.claims import claimed
 from assay.verify.math.conclusion import concluded
 from assay.verify.math.context import Context, context_of
 from assay.verify.math.contradicted import unit_beside
-from assay.verify.math.dressing import undress
+from assay.verify.math.dressing import ascii_digits, undress
 from assay.verify.math.echoes import copies, echoes
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final, Missing, locate
@@ -255,7 +255,7 @@ def _final_of(text: str) -> str:
         text = text.rpartition("####")[2]
     if "boxed" in text and (found := boxes(text)):
         text = text[found[-1].start : found[-1].end]
-    return text.strip()
+    return ascii_digits(text.strip())
 
 
 __all__ = ["Math", "plain", "references"]
