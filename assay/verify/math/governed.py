@@ -6,6 +6,7 @@ beginning of the clause, or belongs to a verb whose subject is the writer or a p
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -146,6 +147,7 @@ def softened(lead: str, said: str, question: str, reference: str, agrees: Callab
     return word not in question.casefold() and word not in reference.casefold()
 
 
+@functools.lru_cache(32)  # several rules ask about the same sentence
 def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tuple[str, str]:
     """What stands before and after the last right value of a sentence, or before and after ``reference`` as written."""
     last = None
