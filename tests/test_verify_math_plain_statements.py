@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from assay.types import Task
 from assay.verify.math import Math
 from assay.verify.math.english import plain_words
+from assay.verify.math.plainly import plainly
 
 JUDGE = Math()
 
@@ -175,3 +176,15 @@ def test_what_is_taken_back_left_out_or_denied_is_no_answer(question: str, refer
 def test_a_reference_in_other_digits() -> None:
     assert passes("حاصل ۷ × ۶ چیست؟", "۴۲", "پاسخ ۴۲ است.") is True
     assert passes("What is 7 times 6?", "٤٢", r"\boxed{42}") is True
+
+
+def test_a_sentence_that_opposes_anything_is_not_plain() -> None:
+    assert ("So the total is ", "24") in plainly("So the total is 24.", "How much?")
+    for said in ("If we may, the total is 24.", "It is 20 or more, so the total is 24.", "The question says it is 24."):
+        assert not list(plainly(said, "How much?")), said
+
+
+def test_a_unit_that_goes_on_is_no_other_unit() -> None:
+    question = "A block of 3 cm³ weighs 15.6 g. Find its density."
+    assert passes(question, "5.2 g/cm³", "The density of the block is 5.2 grams per cubic centimetre.") is True
+    assert passes("Find the area of the plot.", "40 m²", "40 metros quadrados") is True

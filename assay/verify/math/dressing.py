@@ -193,7 +193,6 @@ def _from_json(text: str) -> str:
             answers = [""]  # the object itself says that its answer is wrong, or what it is corrected to
         if len(answers) != 1 or isinstance(answers[0], dict | bool):
             return text
-        answers = ["" if answers[0] is None else answers[0]]
         answer = answers[0] if isinstance(answers[0], str) else json.dumps(answers[0], ensure_ascii=False)
         start = len(text) - len(text[-MAX_OBJECT:]) + match.start()
         before = re.sub(r"```[A-Za-z]*\s*$", "", text[:start])
