@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Collection
 
 import pytest
 
@@ -40,10 +41,10 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def processes_below(root: int) -> list[str]:
-    """Return the command lines of the processes below ``root``; a zombie's is empty."""
+def processes_below(root: int, others: Collection[int] = ()) -> list[str]:
+    """Return the command lines of the processes below ``root`` but ``others``; a zombie's is empty."""
     lines = []
-    for pid in descendants(root):
+    for pid in set(descendants(root)).difference(others):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 lines.append(file.read().replace(b"\0", b" ").decode("utf-8", "replace"))
