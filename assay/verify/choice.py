@@ -20,7 +20,7 @@ from assay.verify.math.conclusion import announced, parted
 from assay.verify.math.context import context_of
 from assay.verify.math.dressing import undress
 from assay.verify.math.offered import left_open
-from assay.verify.math.unmarked import FENCE, declined, guesses
+from assay.verify.math.unmarked import FENCE, broken_off, declined, guesses, thinking
 from assay.verify.math.verifier import Math
 
 _STRUCK = re.compile(r"[\s*_$(\[{]*(?:[~¬≠!]|\\(?:neg?|neq|lnot|sim|not)(?![A-Za-z]))\s?[({]?[A-Z]\b")
@@ -78,6 +78,8 @@ class Choice:
             return _words(self.rules)(replace(task, reference=reference), response)
         if not wanted:
             return Verdict.abstain(f"task {task.id}: reference {shorten(str(reference))!r} is none of the options")
+        if thinking(response):
+            return Verdict.wrong("the thinking does not end")
         response = undress(response)
         if "```" in response:
             response = FENCE.sub("", response).rstrip()
@@ -94,6 +96,8 @@ class Choice:
             return Verdict.wrong("lists several options")
         if not marked and not several and guesses(response):
             return Verdict.wrong("it makes several guesses")
+        if not marked and (cut := broken_off(response[-MAX_CHARS:].rstrip())) is not None:
+            return Verdict.wrong(cut.reason)
         if not marked and declined(response):
             return Verdict.wrong("it declines to answer")
         reading = self._read(answer, labelled, several) if verdicts is None else _Reading(frozenset([verdicts]))

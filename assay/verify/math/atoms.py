@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.nodes import MINUS_ONE, ONE, PI, E, I, Node, Unreadable, call, div, inverse, mul, power
@@ -96,7 +95,7 @@ class Atoms:
         token = self.tokens[self.place] if self.place < len(self.tokens) else None
         if token is not None and token.kind == "num" and len(token.text) > 1 and token.text.isdecimal():
             rest = token.text[1:]
-            self.tokens[self.place] = replace(token, text=rest, value=Fraction(int(rest)), spaced=False)
+            self.tokens[self.place] = token._replace(text=rest, value=Fraction(int(rest)), spaced=False)
             return Fraction(int(token.text[0]))
         return self.primary()
 

@@ -62,7 +62,8 @@ class Brackets(Cutter):
             if opening == "(":
                 return value
             if opening == "⦃":
-                return value if isinstance(value, Items | RealSet) else Items((value,), "{")
+                whole = isinstance(value, Items) or (isinstance(value, RealSet) and not _empty(value))
+                return value if whole else Items((value,), "{")
             return value if isinstance(value, Items) and value.brackets == "[" else Items((value,), opening)
         if opening in "({":
             return reader.value()
@@ -94,6 +95,10 @@ class Brackets(Cutter):
         return RealSet(
             (Piece(low_end, opening == "[" and low_end is not None, high_end, closing == "]" and high_end is not None),)
         )
+
+
+def _empty(value: RealSet) -> bool:
+    return not value.pieces and not value.name
 
 
 def _item(reader: Cutter) -> Value:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
-from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from assay.verify.math.latex import plain
 from assay.verify.math.units import Unit, lookup, read_unit
@@ -14,54 +15,138 @@ from assay.verify.math.words import number_words
 MAX_QUESTION = 20_000
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
-    """Attributes:
+    """A question, and what it says about its answer; each part is looked for when it is first asked for.
 
-    asked: the unit after "how many" or "in", if it is a known one.
-    options: texts of the options by letter.
-    approximate: rounding is asked for.
-    exact: an exact value is asked for, so that no rounding is accepted.
-    percent: percentages are spoken of.
-    chance: a probability is asked for.
-    interval: an inequality, a domain or a range is spoken of, so that two numbers in brackets are an interval.
-    equation: solutions of an equation are asked for, so that they are not.
-    base: the number base asked for, 0 if none.
-    simplest: a fraction in lowest terms, or a radical without square factors, is asked for.
-    factored, expanded: that form of a polynomial is asked for.
-    ordered: a list is asked for in order.
-    roman: Roman numerals are spoken of.
-    numeral: the answer is to be a Roman numeral.
-    unevaluated: an answer may be left as a product.
-    text: the question in plain spelling, without blanks; ``question`` is it as it stands.
-    converted: a quantity is to be converted to the unit asked for, so that no other unit will do.
-    given: number and unit of the quantity in a question that only asks for it in another unit; it is no answer.
-    digits: significant digits a rounded answer needs.
-    form: the form that the question asks for counts.
+    Args:
+        question: the text, of which the first :data:`MAX_QUESTION` characters count.
+        digits: significant digits a rounded answer needs.
+        form: the form that the question asks for counts.
     """
 
-    asked: Unit | None = None
-    options: dict[str, str] = field(default_factory=dict, hash=False, compare=False)
-    approximate: bool = False
-    exact: bool = False
-    percent: bool = False
-    chance: bool = False
-    interval: bool = False
-    equation: bool = False
-    base: int = 0
-    simplest: bool = False
-    factored: bool = False
-    expanded: bool = False
-    ordered: bool = False
-    roman: bool = False
-    numeral: bool = False
-    unevaluated: bool = False
-    text: str = ""
-    question: str = field(default="", hash=False, compare=False)
-    converted: bool = False
-    given: tuple[Fraction, Unit] | None = None
-    digits: int = 6
-    form: bool = True
+    def __init__(self, question: str = "", digits: int = 6, form: bool = True):
+        self.question, self.digits, self.form = question[:MAX_QUESTION], digits, form
+
+    def but(self, **parts: bool | Unit | None) -> Context:
+        """The same, its attributes named in ``parts`` set to them."""
+        other = copy.copy(self)
+        vars(other).update(parts)
+        return other
+
+    @cached_property
+    def _low(self) -> str:
+        return self.question.casefold()
+
+    @cached_property
+    def _quantity(self) -> tuple[Unit | None, bool, tuple[Fraction, Unit] | None]:
+        return _quantity(self.question, self._low)
+
+    @cached_property
+    def asked(self) -> Unit | None:
+        """The unit after "how many" or "in", if it is a known one."""
+        return self._quantity[0]
+
+    @cached_property
+    def converted(self) -> bool:
+        """A quantity is to be converted to the unit asked for, so that no other unit will do."""
+        return self._quantity[1]
+
+    @cached_property
+    def given(self) -> tuple[Fraction, Unit] | None:
+        """Number and unit of the quantity in a question that only asks for it in another unit; it is no answer."""
+        return self._quantity[2]
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """Texts of the options by letter."""
+        return _options(self.question)
+
+    @cached_property
+    def approximate(self) -> bool:
+        """Rounding is asked for."""
+        return _says(
+            self._low,
+            _APPROXIMATE,
+            "approx",
+            "round",
+            "nearest",
+            "decimal",
+            "signif",
+            "estimate",
+            "≈",
+            "correct",
+        )
+
+    @cached_property
+    def exact(self) -> bool:
+        """An exact value is asked for, so that no rounding is accepted."""
+        return _says(self._low, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal")
+
+    @cached_property
+    def percent(self) -> bool:
+        """Percentages are spoken of."""
+        return "%" in self._low or "percent" in self._low or "per cent" in self._low
+
+    @cached_property
+    def chance(self) -> bool:
+        """A probability is asked for."""
+        return _says(self._low, _CHANCE, "probab", "chance", "likel")
+
+    @cached_property
+    def interval(self) -> bool:
+        """An inequality, a domain or a range is spoken of, so that two numbers in brackets are an interval."""
+        return _says(self._low, _INTERVAL, "inequalit", "interval", "domain", "range", "≤", "≥", "<", ">", "\\l", "\\g")
+
+    @cached_property
+    def equation(self) -> bool:
+        """Solutions of an equation are asked for, so that they are not."""
+        return _says(self._low, _EQUATION, "solution", "root", "zero", "solve", "equation")
+
+    @cached_property
+    def base(self) -> int:
+        """The number base asked for, 0 if none."""
+        named = any(word in self._low for word in ("base", "bin", "oct", "hex"))
+        return _base(self.question) if named else 0
+
+    @cached_property
+    def simplest(self) -> bool:
+        """A fraction in lowest terms, or a radical without square factors, is asked for."""
+        return self.form and _says(self._low, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible")
+
+    @cached_property
+    def factored(self) -> bool:
+        """A polynomial in factors is asked for."""
+        return self.form and _says(self._low, _FACTORED, "factor")
+
+    @cached_property
+    def expanded(self) -> bool:
+        """A polynomial multiplied out is asked for."""
+        return self.form and _says(self._low, _EXPANDED, "expand", "multiply")
+
+    @cached_property
+    def ordered(self) -> bool:
+        """A list is asked for in order."""
+        return _says(self._low, _ORDERED, *_ORDERLY) or _says(self._low, _PARTS, " and ")
+
+    @cached_property
+    def roman(self) -> bool:
+        """Roman numerals are spoken of."""
+        return "roman" in self._low
+
+    @cached_property
+    def numeral(self) -> bool:
+        """The answer is to be a Roman numeral."""
+        return self.form and _says(self._low, _ROMAN, "roman")
+
+    @cached_property
+    def unevaluated(self) -> bool:
+        """An answer may be left as a product."""
+        return _says(self._low, _UNEVALUATED, *_AS_IT_STANDS)
+
+    @cached_property
+    def text(self) -> str:
+        """The question in plain spelling, without blanks."""
+        return plain(self.question).replace(" ", "") if len(self.question) < 4000 else ""
 
 
 _OPTION = re.compile(
@@ -133,10 +218,47 @@ _INTERVAL = re.compile(
     r"inequalit|\binterval|\bdomain\b|\brange\b|[≤≥<>]|\\(?:le|ge|leq|geq|lt|gt|leqslant|geqslant)(?![a-z])"
 )
 _EQUATION = re.compile(r"\b(?:real|integer|complex|all|the) (?:solutions?|roots?|zeros?)\b|\bsolve\b|\bequation")
+_PART = (
+    r"(?:sum|product|difference|quotient|remainder|length|width|height|breadth|area|perimeter|volume|mean|median|mode|"
+    r"range|numerator|denominator|radius|diameter|circumference|slope|intercept|minimum|maximum|smallest|largest|least|"
+    r"greatest|gcd|lcm|real part|imaginary part|domain|amplitude|period)"
+)
+_PARTS = re.compile(
+    rf"\b(?:the|its|their|find|give|state|name|compute|calculate|determine) {_PART}(?: \w+)?,? and "
+    rf"(?:the |its |their )?{_PART}\b"
+)
+_ORDERLY = (
+    "order",
+    "sort",
+    "arrang",
+    "sequence",
+    "cending",
+    "respectively",
+    "decrypt",
+    "permutation",
+    "creasing",
+    "next",
+    "rank",
+    "then",
+)
+_AS_IT_STANDS = (
+    "form",
+    "product",
+    "power",
+    "factor",
+    "binomial",
+    "expression",
+    "quotient",
+    "simplif",
+    "evaluat",
+    "multipl",
+    "comput",
+)
 
 
+@functools.lru_cache(2048)
 def context_of(question: str, digits: int = 6, form: bool = True) -> Context:
-    return _context(question[:MAX_QUESTION], digits, form)
+    return Context(question, digits, form)
 
 
 _BASE = re.compile(
@@ -170,11 +292,7 @@ def _says(low: str, pattern: re.Pattern[str], *words: str) -> bool:
     return False
 
 
-@functools.lru_cache(2048)
-def _context(question: str, digits: int, form: bool) -> Context:
-    if not question.strip():
-        return Context(digits=digits, form=form)
-    low = question.casefold()
+def _quantity(question: str, low: str) -> tuple[Unit | None, bool, tuple[Fraction, Unit] | None]:
     asked = None
     for match in _ASKED.finditer(low) if question.isascii() else _ASKED_ANY.finditer(question):
         name = question[match.start(1) : match.end(1)]
@@ -194,62 +312,14 @@ def _context(question: str, digits: int, form: bool) -> Context:
             asked, given = unit, (Fraction(within["value"] or 1), other)
     if asked is not None and asked.factor < 1 and asked.dimension in _MONEY and _NEAREST.search(question):
         asked = None  # "to the nearest cent" is a price in dollars
+    return asked, converted, given
+
+
+def _options(question: str) -> dict[str, str]:
     options: dict[str, str] = {}
     if "A." in question or "A)" in question or "A:" in question:
         for match in _OPTION.finditer(question):
             options.setdefault(match[1], match[2].strip())
         if list(options) != [chr(ord("A") + k) for k in range(len(options))] or len(options) < 2:
             options = {}
-    return Context(
-        asked,
-        options,
-        _says(low, _APPROXIMATE, "approx", "round", "nearest", "decimal", "signif", "estimate", "≈", "correct"),
-        _says(low, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal"),
-        "%" in low or "percent" in low or "per cent" in low,
-        _says(low, _CHANCE, "probab", "chance", "likel"),
-        _says(low, _INTERVAL, "inequalit", "interval", "domain", "range", "≤", "≥", "<", ">", "\\l", "\\g"),
-        _says(low, _EQUATION, "solution", "root", "zero", "solve", "equation"),
-        _base(question) if any(word in low for word in ("base", "bin", "oct", "hex")) else 0,
-        form and _says(low, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible"),
-        form and _says(low, _FACTORED, "factor"),
-        form and _says(low, _EXPANDED, "expand", "multiply"),
-        _says(
-            low,
-            _ORDERED,
-            "order",
-            "sort",
-            "arrang",
-            "sequence",
-            "cending",
-            "respectively",
-            "decrypt",
-            "permutation",
-            "creasing",
-            "next",
-            "rank",
-            "then",
-        ),
-        "roman" in low,
-        form and _says(low, _ROMAN, "roman"),
-        _says(
-            low,
-            _UNEVALUATED,
-            "form",
-            "product",
-            "power",
-            "factor",
-            "binomial",
-            "expression",
-            "quotient",
-            "simplif",
-            "evaluat",
-            "multipl",
-            "comput",
-        ),
-        plain(question).replace(" ", "") if len(question) < 4000 else "",
-        question,
-        converted,
-        given,
-        digits,
-        form,
-    )
+    return options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import unicodedata
@@ -158,13 +157,7 @@ def _bullet(text: str, mark: str) -> str:
 
 def ascii_digits(text: str) -> str:
     """Return ``text`` with the decimal digits of all scripts as those of ASCII."""
-    return text.translate(_digits()) if _OTHER_DIGIT.search(text) else text
-
-
-@functools.cache
-def _digits() -> dict[int, str]:
-    """The decimal digits of all scripts, as those of ASCII."""
-    return {c: str(unicodedata.digit(chr(c))) for c in range(0x80, 0x20000) if unicodedata.category(chr(c)) == "Nd"}
+    return text if text.isascii() else _OTHER_DIGIT.sub(lambda m: str(unicodedata.digit(m[0])), text)
 
 
 def _uncommented(text: str) -> str:

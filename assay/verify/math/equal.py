@@ -242,7 +242,7 @@ def _option(reference: str, ours: tuple[Value, ...], theirs: tuple[Value, ...], 
         listed = ctx.options.get(min(right.letters), "")
         if listed and right.content and not matches(listed, right.content, ctx):
             return False
-        return (bool(content) and content != reference and matches(reference, content, Context(asked=ctx.asked))) or (
-            content == reference
-        )
+        if content == reference:
+            return True
+        return bool(content) and matches(reference, content, Context().but(asked=ctx.asked))
     return False

@@ -19,7 +19,7 @@ from assay.verify.math.equal import matches
 from assay.verify.math.foreign_doubt import CORRECTED
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.stance import ATTRIBUTED
-from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, contrasted, unmarked, whole
+from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, contrasted, thinking, unmarked, whole
 from assay.verify.math.values import RealSet, Text, Truth
 
 MAX_RESPONSE = 100_000
@@ -97,6 +97,8 @@ def locate(response: str, rules: Sequence[str], strict: bool) -> Final | Missing
         if end in text:
             rest = text.rpartition(end)[2]
             text = rest if rest.strip() else text.replace(end, "\n")
+    if thinking(text):
+        return Missing("the thinking does not end")
     found: list[tuple[Span, str]] = []
     for rule in rules:
         spans = SPANS.get(rule)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 from assay.verify.math.context import Context
 from assay.verify.math.contradicted import contradicted
@@ -45,7 +44,7 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
     elif repeated(response, final.after, reference, agrees):
         return "another answer is offered beside it"
     if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
-        strictly = functools.partial(_agrees, reference, replace(context, approximate=False, exact=True), "")
+        strictly = functools.partial(_agrees, reference, context.but(approximate=False, exact=True), "")
         if (reason := undemanded(question, reference, final.text, strictly)) is not None:
             return reason
         before, behind = around(final.text, agrees)

@@ -26,6 +26,8 @@ class Unreadable(Exception):
 
 
 def add(items: list[Node]) -> Node:
+    if len(items) == 1:  # most sums and products are of one thing, and arithmetic with fractions is slow
+        return items[0]
     constant, rest = ZERO, []
     for item in items:
         if isinstance(item, Fraction):
@@ -40,14 +42,16 @@ def add(items: list[Node]) -> Node:
 
 
 def mul(items: list[Node]) -> Node:
+    if len(items) == 1:
+        return items[0]
     constant, rest = ONE, []
     for item in items:
         if isinstance(item, Fraction):
-            constant *= item
+            constant = item if constant is ONE else constant * item
         elif item[0] == "*":
             for factor in item[1]:
                 if isinstance(factor, Fraction):
-                    constant *= factor
+                    constant = factor if constant is ONE else constant * factor
                 else:
                     rest.append(factor)
         else:
@@ -60,7 +64,7 @@ def mul(items: list[Node]) -> Node:
 
 
 def neg(a: Node) -> Node:
-    return mul([MINUS_ONE, a])
+    return -a if isinstance(a, Fraction) else mul([MINUS_ONE, a])
 
 
 def inverse(a: Node) -> Node:

@@ -69,7 +69,7 @@ def quantity(tokens: list[Token]) -> list[Scalar]:
             continue
         unit = _unit_of(tail)
         if unit is not None and unit.known:
-            tight = token.kind == "id" and not token.spaced and token.text != "원"
+            tight = token.kind == "id" and not token.spaced and token.text not in "원円元"
             found.append(_with_unit(value, unit, tight))
             break
         if token.text == "%":
@@ -221,7 +221,7 @@ def _prose(value: Scalar, tail: list[Token], unit: Unit | None) -> Scalar | None
         low = token.text.casefold()
         if low in HEDGES or low in NUMBER_WORDS - {"second", "seconds"} or "不" in low or "或" in low:
             return None
-    if unit is not None and len(tail) <= 3 and tail[0].text.casefold() not in _STOP:
+    if unit is not None and len(tail) <= 3 and tail[0].text.casefold() not in _STOP and not _measured(tail):
         return replace(value, unit=unit)
     for length in (3, 2, 1):
         known = read_unit(_text(tail[:length])) if len(tail) >= length else None
@@ -233,6 +233,15 @@ def _prose(value: Scalar, tail: list[Token], unit: Unit | None) -> Scalar | None
         return replace(value, unit=None, loose=True)
     first = tail[: next((k for k, t in enumerate(tail) if t.text.casefold() in _STOP or t.kind == "op"), len(tail))][:4]
     return replace(value, unit=read_unit(_text(first)), loose=True)
+
+
+def _measured(tail: list[Token]) -> bool:
+    """``minutes together``: a unit in the plural and a word that is none."""
+    if len(tail) < 2 or tail[1].kind != "word" or tail[1].text.casefold() in _STOP:
+        return False
+    name = tail[0].text
+    unit = lookup(name) if len(name) > 4 and name.endswith("s") else None
+    return unit is not None and unit.known and lookup(tail[1].text) is None
 
 
 def _mentions_pi(node: Node) -> bool:

@@ -185,7 +185,7 @@ def _readings(text: str) -> list[Value]:
             whole = re.sub("[^0-9]", "", whole)
             decimal = structured(f"{before}{whole}.{decimals}{after}")
             found += [v for v in decimal if isinstance(v.value if isinstance(v, Named) else v, Scalar)]
-    if not text.isascii():
+    if not text.isascii() and not any(isinstance(value, Scalar) and value.unit is not None for value in found):
         found += _other_scripts(text)
     for spelling in always(said):
         found += [value for value in _respelled(spelling) if value not in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 from assay.verify.math.context import Context
 
@@ -35,7 +34,7 @@ def restated(text: str, context: Context, agrees: Callable[[str, Context], bool]
         match = pattern.fullmatch(bare)
         if match is not None and match["second"].strip(" $"):
             first, second = match["first"].strip(" $"), match["second"].strip(" $")
-            rough = replace(context, approximate=True, exact=False, simplest=False)
+            rough = context.but(approximate=True, exact=False, simplest=False)
             if (agrees(first, context) and agrees(second, rough)) or (agrees(first, rough) and agrees(second, context)):
                 return True
     return False

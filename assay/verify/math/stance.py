@@ -94,6 +94,10 @@ _EITHER = re.compile(
     r"ή)\s\$([^$]{1,100})\$",
     re.IGNORECASE,
 )
+_EITHER_PRICE = re.compile(
+    r"([$€£¥₹]\s?[0-9][0-9.,]*),?\s(?:or|of|o|u|ou|oder|eller|lub|albo|nebo|alebo|ili|veya|atau|hoặc|sau|tai|vagy|или|"
+    r"або|чи|ή|או|أو|या|或|または|또는)\s([$€£¥₹]\s?[0-9][0-9.,]*)"
+)
 _NARROWED = re.compile(
     r"\b(?:keep|retain|take|choose|accept|leav(?:es|ing)|left with|gives) only\s+"
     r"\$?((?:[A-Za-z]\s?=\s?)?-?[0-9][0-9./]*)\$?|"
@@ -186,7 +190,7 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     narrowed = _NARROWED.search(f"{said} {after[:300]}")
     if narrowed is not None and not agrees(next(filter(None, narrowed.groups())).rstrip(".,")):
         return "it goes on to another answer"
-    for one, other in _EITHER.findall(said):
+    for one, other in (*_EITHER.findall(said), *_EITHER_PRICE.findall(said)):
         if not (agrees(one) and agrees(other)) and not agrees(said):
             return "another answer is offered beside it"
     restated = _RESTATED.search(said)

@@ -43,7 +43,8 @@ from assay.verify.math.written import (
     operation,
 )
 
-_RELATIONS = ("=", "<", ">", "<=", ">=", "!=", "≈", "∈")
+_RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "≈", "∈"))
+_OF_SETS = frozenset("∪∩∖∅")
 
 
 class Reader(Brackets):
@@ -120,15 +121,14 @@ class Reader(Brackets):
 
     def single(self) -> Value:
         tokens = self.tokens
-        if any(is_op(t, "±", "∓") for t in tokens) and not (self.closes_at_end() and tokens[0].text in "{⦃("):
+        signs = {t.text for t in tokens if t.kind == "op"}
+        if ("±" in signs or "∓" in signs) and not (self.closes_at_end() and tokens[0].text in "{⦃("):
             return self.plus_minus()
-        for token in tokens:
-            if token.kind == "op" and token.text in _RELATIONS:
-                sides = self.split(*_RELATIONS)
-                if len(sides) > 1:
-                    return self.relation(sides)
-                break
-        if any(is_op(t, "∪", "∩", "∖", "ℝ", "∅") or t.text in ("ℝ", "U") for t in tokens):
+        if not _RELATIONS.isdisjoint(signs):
+            sides = self.split(*_RELATIONS)
+            if len(sides) > 1:
+                return self.relation(sides)
+        if not _OF_SETS.isdisjoint(signs) or any(t.text in ("ℝ", "U") for t in tokens):
             found = self.set_expression()
             if found is not None:
                 return found
@@ -147,7 +147,7 @@ class Reader(Brackets):
             found = self.interval()
             if found is not None:
                 return found
-        if any(is_op(t, ":") for t in tokens):
+        if ":" in signs:
             parts = self.split(":")
             return Ratio(tuple(expression(part) for part in parts))
         if any(t.text == "to" for t in tokens):
@@ -190,7 +190,7 @@ class Reader(Brackets):
         values: list[Value] = []
         for first, second in (("+", "-"), ("-", "+")):
             swap = {"±": first, "∓": second}
-            tokens = [replace(t, text=swap[t.text]) if t.kind == "op" and t.text in swap else t for t in self.tokens]
+            tokens = [t._replace(text=swap[t.text]) if t.kind == "op" and t.text in swap else t for t in self.tokens]
             value = self.sub(tokens).value()
             if isinstance(value, Named):
                 value = value.value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from assay.verify.math.latex import FUNCTIONS
 from assay.verify.math.nodes import Unreadable
@@ -15,8 +15,7 @@ _CONSTANTS = {"pi": "π", "inf": "∞", "infinity": "∞", "oo": "∞", "Infinit
 _CONNECTIVES = frozenset(("or", "and", "mod"))
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """``kind`` is ``num``, ``id`` (a variable or constant), ``func``, ``cmd``, ``word`` or ``op``.
 
     ``spaced`` tells whether white space comes before; ``value`` and ``decimals`` (digits after the point, ``None`` for
@@ -76,7 +75,7 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
         elif kind == "num":
             tokens.append(_number(piece, spaced))
         elif kind == "grp":
-            tokens.append(replace(_number(piece.replace(",", ""), spaced), grouped=True))
+            tokens.append(_number(piece.replace(",", ""), spaced)._replace(grouped=True))
         elif kind == "rep":
             tokens.append(Token("num", piece, spaced, _repeating(piece), None))
         elif kind == "dots":
@@ -140,7 +139,7 @@ def _ellipsis(piece: str, spaced: bool) -> Token:
             return Token("num", piece, spaced, _repeating(f"{whole}.{head}({block})"))
     if not digits:
         raise Unreadable("an ellipsis")
-    return replace(_number(piece, spaced), inexact=True)
+    return _number(piece, spaced)._replace(inexact=True)
 
 
 def _words(piece: str, spaced: bool, tokens: list[Token]) -> None:

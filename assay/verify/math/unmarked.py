@@ -34,7 +34,8 @@ class Missing:
     reason: str
 
 
-_UNCLOSED_THINK = re.compile(r"<think(?:ing)?>")
+_OPENED_THINK = re.compile(r"<think(?:ing)?>")
+_CLOSED_THINK = re.compile(r"</think(?:ing)?>")
 DENIAL = re.compile(
     r"(?:\bnot|n't|\bnever|\bneither|\bnor|不是|不|nicht|\bno es|n'est pas|не)\s*[:$*(\[\\ ]*$", re.IGNORECASE
 )
@@ -98,7 +99,7 @@ def unmarked(text: str) -> Final | Missing:
         if _PROGRAM.search(text) is not None:
             return Missing("it ends in code")
         text = FENCE.sub("", text).rstrip()
-    if _UNCLOSED_THINK.search(text) and not re.search(r"</think(?:ing)?>", text):
+    if thinking(text):
         return Missing("the thinking does not end")
     if not text.strip():
         return Missing("the response is empty")
@@ -109,10 +110,8 @@ def unmarked(text: str) -> Final | Missing:
         display = _DISPLAY.search(tail[: unit.start(1)])  # "$$t = 2$$ hours."
     if display is not None:
         return Final(next(g for g in display.groups() if g is not None).strip(), False, marker=False, display=True)
-    if _TRAILING.search(tail) is not None:
-        return Missing("it ends in the middle of the working")
-    if _BROKEN_OFF.search(tail[-30:]) is not None and any(map(str.isdigit, tail[-160:])):
-        return Missing("it ends in the middle of a sentence")
+    if (broken := broken_off(tail)) is not None:
+        return broken
     if guesses(tail):
         return Missing("it makes several guesses")
     if _GREETING.match(tail) is not None and not any(map(str.isdigit, tail)):
@@ -170,13 +169,30 @@ _AFTER_ALL = re.compile(
 )
 
 
-_TRAILING = re.compile(r"[=≈→⇒]\s*(?:\.\.\.|…|\\[lc]?dots)[\s$.]*\Z")
+_TRAILING = re.compile(r"[=≈→⇒]\s*(?:\.\.\.|…|\\[lc]?dots)[\s$.]*\Z|(?:[0-9)}\]%]|\b[A-Za-z])\s*[=≈→⇒]\s*\Z")
 _BROKEN_OFF = re.compile(
     r"(?<!\bis)(?<!\bthe)(?<!\bword)\s(?:if|because|since|unless|although|though|whereas|provided(?: that)?|assuming|"
-    r"supposing|but|and|or|than|only if|except|minus|plus)\s*\Z",
+    r"supposing|but|and|or|than|only if|except|minus|plus|so|so that|therefore|thus|hence|then|which|whose|of|to|with)"
+    r",?\s*\Z",
     re.IGNORECASE,
 )
 """A conjunction that a text ends in."""
+
+
+def broken_off(tail: str) -> Missing | None:
+    """Say where a text without a marked answer was cut, if it was."""
+    if _TRAILING.search(tail) is not None:
+        return Missing("it ends in the middle of the working")
+    if _BROKEN_OFF.search(tail[-30:]) is not None and any(map(str.isdigit, tail[-160:])):
+        return Missing("it ends in the middle of a sentence")
+    return None
+
+
+def thinking(text: str) -> bool:
+    """Say whether a response is cut before its thinking ends."""
+    return _OPENED_THINK.search(text) is not None and _CLOSED_THINK.search(text) is None
+
+
 _GUESS = re.compile(
     r"^\W*(?:guess|attempt|candidate|try|possibility|possible answer|answer|option|alternative)\s*#?\d\s*[:.)]",
     re.IGNORECASE | re.MULTILINE,

@@ -161,6 +161,8 @@ class Math:
             return same_pieces(wanted, found, lambda a, b: matches(a, b, context))
         if not text or len(text) > 2 * max(len(reference), MAX_LENGTH):
             return False
+        if final.marker and text == reference and not context.options:
+            return True  # as it is written; most right answers are, and need not be read
         kind = read(reference)[:1]
         textual = bool(kind) and isinstance(kind[0], Text | Truth | Choice | Sign)
         stated = final.marker or textual or not ((not final.framed and hedged(text)) or pending(text, context))
@@ -243,10 +245,14 @@ def references(reference: Any) -> tuple[str, ...]:
             text = _final_of(str(one))
         except ValueError:  # an integer of more digits than Python prints
             continue
-        readings = read(text)
-        if len(text) > MAX_LENGTH or (readings and (any(map(str.isalnum, text)) or not isinstance(readings[0], Text))):
+        said = any(map(str.isalnum, text)) and plain(text).strip(" .,;:*`~_{}")
+        if len(text) > MAX_LENGTH or said or _mathematical(text):
             found.append(text)
     return tuple(found)
+
+
+def _mathematical(text: str) -> bool:
+    return any(not isinstance(value, Text) for value in read(text)[:1])
 
 
 @functools.lru_cache(4096)

@@ -129,7 +129,9 @@ def _truth(kind: Truth, text: str) -> bool:
     if said != {kind.value} or _JUDGING.search(text) or _OFFERED.search(text):
         return False
     if truth(words[0]) is not None:
-        return _EMPTY_HANDED.match(text) is None
+        return _EMPTY_HANDED.match(text) is None and (
+            _TALKED_OF.match(text) is None or _CALLED_RIGHT.match(text) is not None
+        )
     ending = _IS.search(text)
     return ending is not None and truth(ending[1]) == kind and not re.search(r"\bnot\b|n't\b", text)
 
@@ -145,6 +147,20 @@ def says_first(response: str) -> Truth | None:
 
 _EMPTY_HANDED = re.compile(
     r"\W*no (?:idea|clue|answer|comment|problem|way|guess|thanks|thank|worries|solution|information|one|time|reply)\b",
+    re.IGNORECASE,
+)
+_TALKED_OF = re.compile(
+    r"\W*\w+[\s*\"'”)]+(?:is|was|are|were|would|wouldn't|can|cannot|can't|could|couldn't|should|isn't|wasn't|seems?|looks?|sounds?|"
+    r"feels?|must|may|might|will|won't|has|does|doesn't|being|as|ist|wäre|kann|est|serait|es|sería|è|sarebbe|é|seria|zou|"
+    r"är|er|jest|by[łl]oby|это|было|будет|olur|adalah)\b",
+    re.IGNORECASE,
+)
+"""A truth value as the subject of a sentence: "Yes is wrong"."""
+_CALLED_RIGHT = re.compile(
+    r"\W*\w+[\s*\"'”)]+(?:is|ist|est|es|è|é|jest) (?:the|my|our|die|la|el|a)?\s?"
+    r"(?:final |correct |right |richtige |bonne )?"
+    r"(?:answer|response|conclusion|choice|verdict|correct|right|antwort|respuesta|réponse|risposta|resposta|richtig|"
+    r"correcto?a?)\b[\s*.!]*(?:$|because|since|as)",
     re.IGNORECASE,
 )
 _OFFERED = re.compile(
