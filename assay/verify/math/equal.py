@@ -44,9 +44,14 @@ _ALTERNATIVES = re.compile(r"\bor\b|\\lor|∨")
 _CONSTANT = re.compile(r"\+\s*(?:[CcKkDA](?:_?\{?[01]\}?|₁|₀)?|(?:\\text\{)?const(?:ant|\.)?\}?)\s*\$?\s*$")
 
 
+@functools.lru_cache(4096)  # the same text is asked about by many rules
 def matches(reference: str, answer: str, ctx: Context) -> bool:
     """Say whether any reading of ``answer`` is any reading of ``reference``, both the text of a final answer alone."""
-    if reference == answer or _reads_as(reference, answer, ctx):
+    if as_written(reference) == as_written(answer):
+        return True
+    if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(reference) and not ctx.base:
+        return int(answer) == int(reference)
+    if _reads_as(reference, answer, ctx):
         return True
 
     def agrees(one: str, other: str) -> bool:
@@ -99,8 +104,6 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
                 return in_form(reference, left, answer, right, ctx)
     if mathematical and ours[-1] == theirs[-1] and isinstance(theirs[0], Text):
         return True
-    if mathematical and _as_written(reference) == _as_written(answer):
-        return True
     if mathematical and isinstance(ours[0], Scalar) and (mixed := _MIXED.match(said := plain(answer))) is not None:
         # "2 and 1/2" may be two values; beside one number it is a mixed number.
         return _reads_as(reference, f"{mixed[1]} {said[mixed.end() :]}", ctx)
@@ -113,6 +116,7 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
     return _roman(reference, answer, ctx) or _option(reference, ours, theirs, ctx)
 
 
+_INTEGER = re.compile(r"-?[1-9][0-9]{0,14}")
 _PADDED = re.compile(r"(?:^|,)[\s$]*0[0-9]+(?![0-9:.])")
 
 
@@ -213,7 +217,9 @@ def _filled_in(kind: str, answer: str, ctx: Context) -> bool:
 _LOOSE_BLANK = re.compile(r"(?<![0-9]) | (?![0-9])")
 
 
-def _as_written(text: str) -> str:
+@functools.lru_cache(8192)
+def as_written(text: str) -> str:
+    """The plain spelling of ``text`` without the blanks that do not matter."""
     said = plain(text)
     return (_LOOSE_BLANK.sub("", said) if " " in said else said).rstrip(".")
 

@@ -167,13 +167,14 @@ def spelled(text: str) -> Scalar | None:
     return None
 
 
+_COUNTING = NUMBER_WORDS | {"minus", "negative", "a", "an"}
 _OPERATORS = frozenset("to in out times over root plus minus squared cubed divided multiplied point of".split())
 
 
 def counted_words(text: str) -> str | None:
     """Return ``thirty-three apples`` as ``33 apples``, ``None`` if it does not begin with number words."""
     words = text.replace("-", " ").split()
-    if not words or words[0].casefold() not in NUMBER_WORDS | {"minus", "negative", "a", "an"} or len(words) > 24:
+    if not words or words[0].casefold() not in _COUNTING or len(words) > 24:
         return None
     for length in range(min(len(words) - 1, 12), 0, -1):
         value = number_words(" ".join(words[:length]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 from assay.verify.math.context import Context
 from assay.verify.math.contradicted import contradicted
@@ -19,9 +20,11 @@ from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
 from assay.verify.math.overtaken import overtaken
+from assay.verify.math.read import read
 from assay.verify.math.second import announced_again
 from assay.verify.math.signs import bounded, excluded
 from assay.verify.math.stance import uncommitted
+from assay.verify.math.values import Date, Items, Matrix, Relation, Scalar, Truth
 
 
 def refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
@@ -102,9 +105,24 @@ _UNLESS = re.compile(r"\bunless (?:i|we|my|our|i'[a-z]+|we'[a-z]+)\b|\bopposite 
 
 def _agrees(reference: str, context: Context, right: str, text: str) -> bool:
     """Say whether a text is the reference; ``right`` is one that is known to be, if it is a number."""
-    if text == right and _NUMBER.fullmatch(text):
-        return True
+    if _NUMBER.fullmatch(text):
+        if text == right:
+            return True
+        if text.isdecimal() and not context.base and _no_integer(reference, context):
+            return False
     return matches(reference, text, context)
 
 
 _NUMBER = re.compile(r"-?[0-9][0-9.,/]*")
+
+
+@functools.lru_cache(2048)
+def _no_integer(reference: str, context: Context) -> bool:
+    """Say whether the reference is of a kind that no single whole number is."""
+    kind = next(iter(read(reference)), None)
+    if isinstance(kind, Scalar):
+        if not isinstance(kind.node, Fraction):
+            return kind.unit is None
+        bare = kind.unit is None and not kind.percent and not kind.inexact and not context.percent
+        return bare and kind.node.denominator != 1
+    return isinstance(kind, Matrix | Relation | Truth | Date) or (isinstance(kind, Items) and len(kind.items) > 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -31,6 +32,7 @@ MAX_LENGTH = 4000
 
 _BULLET = re.compile(r"\s*(?:[-*•+–]|[0-9]{1,2}[.)])[ \t]+")
 _EDGES = " \n\t.,;:*`~_「」『』"
+_ELLIPSIS = re.compile(r"[0-9]\.{3,5}$")
 _EXCLAMATION = re.compile(r"(?<=[^\W\d_]{2})!+$|(?<=\s)!+$")
 _LEAD = re.compile(
     r"(?:(?:is|are|equals?|equal to|be|would be|it is|it's|they are|there are|exactly|approximately|"
@@ -132,7 +134,7 @@ def _without_bullets(text: str) -> str:
 def _strip(text: str) -> str:
     """Take off what surrounds an answer; the ellipsis of a decimal and the sign of a factorial stay."""
     text = text.strip(" \n\t")
-    ellipsis = re.search(r"[0-9]\.{3,5}$", text) is not None
+    ellipsis = text.endswith("...") and _ELLIPSIS.search(text) is not None
     inner = _EXCLAMATION.sub("", text.strip(_EDGES)).strip(_EDGES)
     if inner[:1].isdigit() and "." in (before := text[: text.find(inner)]) and before[-1] == ".":
         inner = f".{inner}"
@@ -159,18 +161,15 @@ def _readings(text: str) -> list[Value]:
         text = text[1:-1]
     if "'" in text and "°" not in text:
         text = _FEET.sub(r"\1 feet \2 inches", text)
-    for form in (forms.numeral, forms.truth, forms.choice, clock, calendar_date, residue, forms.based, forms.spelled):
+    wordless = _WORDLESS.fullmatch(text) is not None
+    for form in _FORMS_WITHOUT_WORDS if wordless else _FORMS:
         value: Value | None = form(text)
         if value is not None:
             found.append(value)
             if isinstance(value, Scalar):
                 return found
-    whole = forms.counted_words(text)
-    pieces = _CONJUNCTION.split(text) if " and " in text or ", " in text else [text]
-    if whole is not None:
-        text = whole
-    elif any(forms.counted_words(piece) is not None for piece in pieces[::2]):
-        text = "".join(forms.counted_words(piece) or piece for piece in pieces)
+    if not wordless:
+        text = _with_counts(text)
     said = text
     if (rank := _ORDINAL.match(text)) is not None:
         text = rank[1] + text[rank.end() :]
@@ -194,6 +193,33 @@ def _readings(text: str) -> list[Value]:
             if further := _respelled(spelling):
                 return found + further
     return found
+
+
+def _with_counts(text: str) -> str:
+    """``two apples and three pears`` as ``2 apples and 3 pears``."""
+    whole = forms.counted_words(text)
+    if whole is not None:
+        return whole
+    pieces = _CONJUNCTION.split(text) if " and " in text or ", " in text else [text]
+    if any(forms.counted_words(piece) is not None for piece in pieces[::2]):
+        return "".join(forms.counted_words(piece) or piece for piece in pieces)
+    return text
+
+
+_Form = Callable[[str], Value | None]
+_FORMS: tuple[_Form, ...] = (
+    forms.numeral,
+    forms.truth,
+    forms.choice,
+    clock,
+    calendar_date,
+    residue,
+    forms.based,
+    forms.spelled,
+)
+_FORMS_WITHOUT_WORDS: tuple[_Form, ...] = (forms.numeral, calendar_date, forms.based)
+_WORDLESS = re.compile(r"(?:[-+0-9.,;{}()\[\]^/*\s=<>|_!√π∞∪∩⦃⦄]|\\(?:frac|sqrt)|(?<![A-Za-z])[k-z](?![A-Za-z]))*")
+"""A formula without words, times or letters of options."""
 
 
 def _respelled(text: str) -> list[Value]:

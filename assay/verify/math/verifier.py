@@ -17,12 +17,12 @@ from assay.verify.extract import RULES, boxes, check_rules
 from assay.verify.isolate import Failure, Workers
 from assay.verify.math.chain import unchained
 from assay.verify.math.claims import claimed
-from assay.verify.math.conclusion import concluded
+from assay.verify.math.conclusion import concluded, remarked
 from assay.verify.math.context import Context, context_of
 from assay.verify.math.contradicted import unit_beside
 from assay.verify.math.dressing import ascii_digits, undress
 from assay.verify.math.echoes import copies, echoes
-from assay.verify.math.equal import matches
+from assay.verify.math.equal import as_written, matches
 from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.held import refused
 from assay.verify.math.latex import plain
@@ -99,7 +99,9 @@ class Math:
             response = undress(response)
         final = locate(response, self.rules, self.strict)
         if isinstance(final, Missing):
-            return Verdict.wrong(final.reason)
+            if (found := remarked(response, task.question, self.rules, self.strict)) is None:
+                return Verdict.wrong(final.reason)
+            final, response = found
         verdict = self._verdict(task, accepted, final, response)
         if (
             verdict.passed is False
@@ -161,8 +163,8 @@ class Math:
             return same_pieces(wanted, found, lambda a, b: matches(a, b, context))
         if not text or len(text) > 2 * max(len(reference), MAX_LENGTH):
             return False
-        if final.marker and text == reference and not context.options:
-            return True  # as it is written; most right answers are, and need not be read
+        if final.marker and not context.options and as_written(text) == as_written(reference):
+            return True  # many right answers need not be read
         kind = read(reference)[:1]
         textual = bool(kind) and isinstance(kind[0], Text | Truth | Choice | Sign)
         stated = final.marker or textual or not ((not final.framed and hedged(text)) or pending(text, context))
