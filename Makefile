@@ -93,6 +93,7 @@ bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/shared_prompts.py
 	$(BIN)/python benchmarks/overlap.py
 	$(BIN)/python benchmarks/ray_engines.py
+	$(BIN)/python benchmarks/weight_sync.py
 	$(BIN)/python benchmarks/gpu.py
 
 # Minutes to an hour each, on a machine with nothing else to do; the exit code says whether what is wanted was reached.

@@ -134,6 +134,8 @@ class ScaleConfig(_Section):
     """Processes that generate; 0 generates where the policy is trained."""
     verifiers: int = Field(0, ge=0)
     """Processes that judge, on any machine; 0 judges where ``tasks.verify_workers`` says."""
+    weights: Literal["store", "broadcast"] = "store"
+    """How engines get new weights: from Ray's object store, or by one broadcast of NCCL or gloo."""
     offload: bool = False
     """With several trainers: keep shards and the optimiser's state in the machine's memory, not the GPU's."""
 

@@ -1,7 +1,7 @@
 """Kill processes of a run at random and compare what is left with a run that nobody disturbed.
 
     python benchmarks/kills.py [--steps 200] [--kills 50] [--kinds engine verifier trainer head] [--seed 0]
-        [--staleness 0] [--trainers 1]
+        [--staleness 0] [--trainers 1] [--weights store]
 
 Both runs have two engines and two verifiers on a Ray cluster of this machine. In the second one, SIGKILL strikes an
 engine's actor, a verifier's actor, the trainer itself or the head (its server, or its part on this machine), as often
@@ -38,7 +38,7 @@ PATIENCE = 300.0
 
 
 def recipe(
-    folder: Path, steps: int, every: int, actors: int = 2, staleness: int = 0, trainers: int = 1
+    folder: Path, steps: int, every: int, actors: int = 2, staleness: int = 0, trainers: int = 1, weights: str = "store"
 ) -> dict[str, Any]:
     """A run whose steps cost next to nothing: 2 prompts with 2 responses of 4 tokens, some thousand weights."""
     return {
@@ -46,7 +46,7 @@ def recipe(
         "tasks": {"source": {"name": "arithmetic", "operation": "addition", "digits": 1}, "eval_size": 2},
         "rollout": {"prompts": 2, "group": 2, "max_tokens": 4},
         "method": {"reward": {"name": "function", "function": f"{Path(__file__).resolve()}:varied"}},
-        "scale": {"engines": actors, "verifiers": actors, "trainers": trainers},
+        "scale": {"engines": actors, "verifiers": actors, "trainers": trainers, "weights": weights},
         "overlap": {"staleness": staleness},
         "train": {"steps": steps, "lr": 1e-3},
         "evaluate": {"samples": 1},
@@ -152,16 +152,16 @@ def prompts(folder: Path) -> list[tuple[int, str]]:
     return out
 
 
-def weights(folder: Path) -> dict[str, Any]:
+def tensors(folder: Path) -> dict[str, Any]:
     """The last checkpoint's tensors."""
     from safetensors.torch import load_file
 
     from assay.training.run_folder import last_checkpoint
 
-    tensors: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for file in sorted((last_checkpoint(folder)[2] / "policy").glob("*.safetensors")):
-        tensors |= load_file(file)
-    return tensors
+        found |= load_file(file)
+    return found
 
 
 def compare(
@@ -174,6 +174,7 @@ def compare(
     actors: int = 2,
     staleness: int = 0,
     trainers: int = 1,
+    weights: str = "store",
 ) -> dict[str, Any]:
     """Run both, the undisturbed one on ``actors`` engines and verifiers, or in one process; return what was found."""
     rng = random.Random(seed)
@@ -181,11 +182,12 @@ def compare(
     rng.shuffle(plan)
     calm, struck_run = folder / "calm", folder / "struck"
     begin = time.monotonic()
-    run = started(calm, recipe(calm, steps, every, actors, staleness, trainers))
+    run = started(calm, recipe(calm, steps, every, actors, staleness, trainers, weights))
     if run.wait() != 0:
         raise SystemExit(f"the undisturbed run failed; see {calm.with_suffix('.log')}")
     middle = time.monotonic()
-    run = started(struck_run, recipe(struck_run, steps, every, 2, staleness, trainers), "--retries", str(kills))
+    wanted = recipe(struck_run, steps, every, 2, staleness, trainers, weights)
+    run = started(struck_run, wanted, "--retries", str(kills))
     try:
         struck = kill(run, struck_run, steps, plan, rng)
         code = run.wait(PATIENCE * 4)
@@ -194,7 +196,7 @@ def compare(
             run.terminate()
             run.wait()
     a, b = prompts(calm), prompts(struck_run)
-    x, y = weights(calm), weights(struck_run)
+    x, y = tensors(calm), tensors(struck_run)
     done = steps_done(struck_run)
     return {
         "exit code": code,
@@ -223,6 +225,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=2, help="steps between checkpoints")
     parser.add_argument("--staleness", type=int, default=0, help="overlap.staleness of both runs")
     parser.add_argument("--trainers", type=int, default=1, help="scale.trainers of both runs")
+    parser.add_argument("--weights", choices=("store", "broadcast"), default="store", help="scale.weights of both runs")
     parser.add_argument("--keep", type=Path, help="folder for both runs and their logs; a temporary one unless given")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -238,6 +241,7 @@ def main() -> None:
             options.every,
             staleness=options.staleness,
             trainers=options.trainers,
+            weights=options.weights,
         )
     for name, value in found.items():
         print(f"{name:32} {value}")

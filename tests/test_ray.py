@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.scale.faults import Faults, faults
 from assay.scale.ray import crew
+from assay.scale.ray import weights as packing
+from assay.scale.ray.broadcast import Sender
 from assay.scale.ray.cluster import Cluster, LostCluster, import_ray
 from assay.scale.ray.engine import EngineActor, RayEngine
 from assay.scale.ray.verifier import RayVerifier
@@ -55,10 +58,11 @@ def places(tmp_path: Path) -> Iterator[Any]:
     """Makes clusters of so many engines and verifiers, with the lines they told, and closes them."""
     made: list[Cluster] = []
 
-    def cluster(engines: int, verifiers: int) -> tuple[Cluster, list[str]]:
+    def cluster(engines: int, verifiers: int, weights: Any = "store") -> tuple[Cluster, list[str]]:
         lines: list[str] = []
         (tmp_path / "config.toml").touch()
-        made.append(Cluster(ScaleConfig(engines=engines, verifiers=verifiers), Faults(tmp_path, lines.append)))
+        scale = ScaleConfig(engines=engines, verifiers=verifiers, weights=weights)
+        made.append(Cluster(scale, Faults(tmp_path, lines.append)))
         return made[-1], lines
 
     yield cluster
@@ -84,11 +88,22 @@ def pid_of(member: Any) -> int:
     return int(ray.get(member.handle.__ray_call__.remote(lambda _: os.getpid())))
 
 
-def test_same_losses_as_one_process(tmp_path: Path) -> None:
-    """Ten steps on a nano model in float32, two engines and two verifiers: losses equal to 1e-4, the same responses."""
-    scale = {"engines": 2, "verifiers": 2}
+@pytest.mark.parametrize("weights", ["store", "broadcast"])
+def test_same_losses_as_one_process(weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten steps on a nano model in float32, two engines and two verifiers: losses equal to 1e-4, the same responses.
+
+    So they are however weights travel; of a broadcast, all but the first come to both engines.
+    """
+    reached: list[int] = []
+    end = Sender.end
+    monkeypatch.setattr(Sender, "end", lambda self: [reached.append(len(found := end(self))), found][1])
     one = running.run(tmp_path / "one", train={"steps": 10})
-    many = running.run(tmp_path / "many", train={"steps": 10}, scale=scale)
+    many = running.run(
+        tmp_path / weights, train={"steps": 10}, scale={"engines": 2, "verifiers": 2, "weights": weights}
+    )
+    # Before warm-up's end, after it, and after each step; evaluations find the engines as steps left them.
+    assert reached == ([] if weights == "store" else [0] + [2] * (len(reached) - 1))
+    assert weights == "store" or len(reached) > 10
     a, b = running.metrics(one), running.metrics(many)
     assert [(row["stage"], row["step"]) for row in a] == [(row["stage"], row["step"]) for row in b]
     assert len([row for row in a if row["stage"] == "rl"]) == 10
@@ -137,6 +152,51 @@ def test_a_dead_engine_changes_nothing(places: Any, tmp_path: Path) -> None:
             parameter.mul_(1.5)
     engine.follow(policy)
     same(engine.generate(requests()), HFEngine(policy).generate(requests()))
+
+
+def test_a_broadcast_outlives_an_engine(places: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine dies in the middle of a broadcast: both answer as one does, and the next broadcast reaches both."""
+    monkeypatch.setattr(packing, "packed", partial(packing.packed, size=2000))
+    cluster, lines = places(2, 0, "broadcast")
+    cluster.join()
+    config = load_config({"model": MODEL}).model
+    policy = CausalLM.load(config, seed=3)
+    engine = RayEngine(policy, cluster, "hf", config, max_rows=4, seed=0)
+    reached: list[int] = []
+    end, send = Sender.end, Sender.send
+    monkeypatch.setattr(Sender, "end", lambda self: [reached.append(len(found := end(self))), found][1])
+
+    def follow() -> None:
+        with torch.no_grad():
+            for parameter in policy.module.parameters():
+                parameter.mul_(1.1)
+        wanted = HFEngine(policy).generate(requests())
+        engine.follow(policy)
+        for _ in range(1000):  # until who died has been missed and replaced
+            same(engine.generate(requests()), wanted)
+            if len(engine.crew.ready()) == 2:
+                break
+
+    follow()
+    follow()
+    assert reached == [0, 2] and not lines
+    sent: list[Any] = []
+    victim = pid_of(engine.crew.members[1])
+
+    def strike(sender: Sender, data: Any) -> None:
+        sent.append(data)
+        if len(sent) == 3:
+            os.kill(victim, signal.SIGKILL)
+        send(sender, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Sender, "send", strike)
+        follow()
+    assert len(sent) > 5 and reached[2] < 2 and engine.crew.deaths == 1
+    follow()
+    assert reached[3] == 2 and len(lines) == 2 == len(faults(tmp_path)) and not any("\n" in line for line in lines)
+    assert lines[0].startswith("the broadcast of weights to engines failed (")
+    assert lines[0].endswith("); those that lack them take them from the object store")
 
 
 DEADLY = """

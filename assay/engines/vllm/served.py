@@ -29,6 +29,8 @@ class VLLMServerEngine(Speaking):
 
     by_name = True
     """Of a policy it follows nothing is read but ``merged_state``."""
+    through_host = True
+    """All that it follows is in main memory at once, on its way into a file."""
 
     def __init__(self, policy: CausalLM, server: VLLMServer):
         self.policy, self.server = policy, server

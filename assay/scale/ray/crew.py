@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -59,15 +59,27 @@ class Crew:
             while len(self.members) < self.size:
                 self._hire(len(self.members))
 
-    def prepare(self, call: Callable[[Any], Any]) -> None:
+    def prepare(self, call: Callable[[Any], Any], but: Collection[Any] = ()) -> None:
         """Have every actor make ``call(handle)``, a reference to what it returns, before any further piece.
 
-        So has every one that comes later. Nothing is waited for: who fails is seen by :meth:`run`.
+        So has every one that comes later; those of these handles have done as much already. Nothing is waited for: who
+        fails is seen by :meth:`run`.
         """
         with self._lock:
             self._prepare = call
             for member in self.members:
-                member.preparing = call(member.handle)
+                member.preparing = None if member.handle in but else call(member.handle)
+
+    def ready(self) -> list[Any]:
+        """Return the handles of those that are ready for work; nothing is waited for, and nobody is looked after."""
+        with self._lock:
+            ray = self.cluster.ray
+            for member in self.members:
+                if member.preparing is not None and self.cluster.wait([member.preparing], 0):
+                    with suppress(ray.exceptions.RayError):  # told by run
+                        ray.get(member.preparing)
+                        member.preparing = None
+            return [member.handle for member in self.members if member.preparing is None]
 
     def run(
         self,

@@ -1,10 +1,12 @@
 """Generation on Ray actors, each an engine with a copy of the policy's weights.
 
-How weights travel: the policy is packed once, in this process's memory, into Ray's object store; every engine reads
-them from there, on this machine as shared memory, on another after one transfer between the two stores. Nothing is
-written to disk unless the store is smaller than the weights, when Ray spills it. The packed weights stay in the store
-until the next ones come, so that an engine that replaces a dead one gets exactly those the others have, even while
-the policy is being updated.
+How weights travel: the policy is packed once into blocks of bytes. With ``scale.weights = "store"`` these go into
+Ray's object store; every engine reads them from there, on this machine as shared memory, on another after one transfer
+between the two stores. With ``"broadcast"`` they go to all engines that are ready at once, see
+:mod:`assay.scale.ray.broadcast`, and those that are not, or that did not get them whole, have the store. Nothing is
+written to disk unless the store is smaller than the weights, when Ray spills it. The blocks stay, in the store or in
+this process's memory, until the next ones come, so that an engine that replaces a dead one gets exactly those the
+others have, even while the policy is being updated.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ MEMORY_SHARE = "gpu_memory_utilization"
 """Option of engines that take a share of a GPU's memory for a copy of the weights, keys and values."""
 OWN_SHARE = 1 - RESERVE
 """That share of a GPU which an engine has to itself, unless the recipe says another."""
+TORN = -1
+"""Version of weights of which only some have come."""
 PARTS = 2
 """Pieces of a call for each engine: more leave less waiting for the slowest, fewer decode more together."""
 
@@ -69,6 +73,8 @@ class RayEngine(Speaking):
         self.policy, self.cluster, self.max_rows, self.parts = policy, cluster, max_rows, parts
         self.version = 0
         self._lock = RLock()
+        self._broadcast: Any = None
+        self._layout: tuple[Any, ...] | None = None
         asked = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
         if cluster.own_gpus and MEMORY_SHARE in signature(find("engine", asked["name"])).parameters:
             asked = {MEMORY_SHARE: OWN_SHARE, **asked}
@@ -78,18 +84,32 @@ class RayEngine(Speaking):
 
     def follow(self, policy: Policy) -> None:
         """Send the policy's weights as they are now. They are copied before this returns; engines load them beside."""
-        from assay.scale.ray.weights import blocks
+        from assay.scale.ray.weights import Block, packed
 
         with self._lock:
             self.version += 1
-            version, put = self.version, self.cluster.ray.put
+            version, sender = self.version, self._sender(policy)
             self.cluster.check()
-            try:
-                kept = [put(block) for block in blocks(policy.merged_state())]  # type: ignore[attr-defined]
-            except (self.cluster.ray.exceptions.RayError, OSError) as error:
-                self.cluster.blame(error)
+            kept, layout = Kept(self.cluster), list[Any]()
+            for what, data in packed(policy.merged_state(), device=sender.device if sender else "cpu"):  # type: ignore[attr-defined]
+                if sender is not None and self._layout is not None:
+                    if not layout:
+                        sender.begin(self.crew.ready(), version, self._layout)
+                    sender.send(data)
+                kept.add(Block(what, data.cpu().numpy()), stored=sender is None)
+                layout.append(what)
+            reached = sender.end() if sender is not None else []
+            self._layout = tuple(layout)
             # References inside a list are passed on as they are: an engine fetches one block after the other.
-            self.crew.prepare(lambda engine: engine.take.remote(version, kept))
+            self.crew.prepare(lambda engine: engine.take.remote(version, kept.references()), reached)
+
+    def _sender(self, policy: Any) -> Any:
+        """What broadcasts, if weights are to be."""
+        if self.cluster.scale.weights == "broadcast" and self._broadcast is None:
+            from assay.scale.ray.broadcast import Sender
+
+            self._broadcast = Sender(self.cluster, policy.device.type)
+        return self._broadcast
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`.
@@ -129,8 +149,42 @@ class RayEngine(Speaking):
 
     def close(self) -> None:
         """End the actors and leave the cluster."""
+        if self._broadcast is not None:
+            self._broadcast.close()
         self.crew.close()
         self.cluster.close()
+
+
+class Kept:
+    """The blocks of the latest weights, in this process's memory until somebody takes them from the store.
+
+    Args:
+        cluster: whose store it is.
+    """
+
+    def __init__(self, cluster: Cluster):
+        self.cluster = cluster
+        self.held: list[Any] = []
+
+    def add(self, block: Any, stored: bool) -> None:
+        """Keep a block, at once in the store or here."""
+        self.held.append(self._put(block) if stored else block)
+
+    def references(self) -> list[Any]:
+        """Return a reference to each block in the store.
+
+        Raises:
+            LostCluster: the cluster has gone.
+        """
+        kind = self.cluster.ray.ObjectRef
+        self.held = [kept if isinstance(kept, kind) else self._put(kept) for kept in self.held]
+        return self.held
+
+    def _put(self, block: Any) -> Any:
+        try:
+            return self.cluster.ray.put(block)
+        except (self.cluster.ray.exceptions.RayError, OSError) as error:
+            self.cluster.blame(error)
 
 
 class EngineActor:
@@ -146,6 +200,7 @@ class EngineActor:
         self.description, self.parts = description, parts
         self.version = 0
         self.engine: Any = None
+        self.group: Any = None
 
     def start(self) -> None:
         """Make the engine. Not in the constructor, whose errors Ray takes for deaths."""
@@ -174,19 +229,65 @@ class EngineActor:
         """Load the weights in these blocks, the ``version``-th that were sent."""
         import ray
 
-        from assay.scale.ray.weights import Sent, take
+        from assay.scale.ray.weights import Sent
 
         self.start()
-        sent = Sent([ray.get(block) for block in blocks])  # no copies: they stay where the machine's engines share them
+        self._load(Sent([ray.get(block) for block in blocks]))  # no copies: the machine's engines share them there
+        self.version = version
+        return version
+
+    def receives_on(self) -> str:
+        """The device on which it wants broadcast weights: ``cpu`` or ``cuda``."""
+        return "cpu" if getattr(self.engine, "through_host", False) else str(self.policy.device.type)
+
+    def meet(self, meeting: Any, rank: int) -> bool:
+        """Join the others of a broadcast; return whether they were there."""
+        from assay.scale.ray.broadcast import Group
+
+        self._part()
+        try:
+            self.group = Group(meeting, rank)
+        except RuntimeError:
+            return False
+        return True
+
+    def receive(self, version: int, layout: Sequence[Any]) -> bool:
+        """Load weights ``version`` as they are broadcast.
+
+        Returns:
+            False if they did not come whole: this engine answers nothing until it has taken some.
+        """
+        from assay.scale.ray.broadcast import Arriving
+
+        if self.group is None:
+            return False
+        arriving, self.version, whole = Arriving(layout, self.group), TORN, False
+        try:
+            self._load(arriving)
+            whole = not arriving.lost
+        finally:
+            if not whole:
+                self._part()
+        if whole:
+            self.version = version
+        return whole
+
+    def _part(self) -> None:
+        group, self.group = self.group, None
+        if group is not None:
+            group.close()
+
+    def _load(self, sent: Any) -> None:
+        """Give the engine what was sent."""
+        from assay.scale.ray.weights import check, take
+
         if self.by_name:
-            sent.check(self.shapes)
+            check(sent.layout, self.shapes)
             self.engine.follow(sent)
         else:
             take(self.policy.model, sent.merged_state())
             if self.follows:
                 self.engine.follow(self.policy)
-        self.version = version
-        return version
 
     def generate(self, version: int, requests: Sequence[Request]) -> bytes:
         """Answer with weights ``version``. Pickled here, since arrays that Ray hands over are read-only."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,51 +16,71 @@ BLOCK = 256 << 20
 """Bytes of a block, unless one tensor is larger."""
 
 
+What = tuple[tuple[str, str, tuple[int, ...]], ...]
+"""Name, type as torch writes it, and shape of tensors that are laid end to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some tensors laid end to end.
 
     Attributes:
-        what: name, type as torch writes it, and shape of each.
+        what: they are.
         data: their bytes ``(B,)`` uint8, in the same order.
     """
 
-    what: tuple[tuple[str, str, tuple[int, ...]], ...]
+    what: What
     data: np.ndarray
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield names and tensors, one copied at a time, as the block may be memory that others read."""
-        at = 0
-        for name, dtype, shape in self.what:
-            kind = getattr(torch, dtype)
-            size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-            tensor = torch.empty(shape, dtype=kind)
-            if size:
-                tensor.reshape(-1).view(torch.uint8).numpy()[:] = self.data[at : at + size]
-            yield name, tensor
-            at += size
+        return unpacked(self.what, lambda start, end: torch.from_numpy(self.data[start:end].copy()))
 
 
-def blocks(weights: Iterable[tuple[str, Tensor]], size: int = BLOCK) -> Iterator[Block]:
-    """Pack tensors, in order, into blocks of at most ``size`` bytes, or one tensor where that is larger."""
+def unpacked(what: What, cut: Callable[[int, int], Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """Yield names and tensors of a block of which ``cut`` copies the bytes from one place up to another."""
+    at = 0
+    for name, dtype, shape in what:
+        size, kind = _nbytes(dtype, shape), getattr(torch, dtype)
+        yield name, cut(at, at + size).view(kind).reshape(shape) if size else torch.empty(shape, dtype=kind)
+        at += size
+
+
+def nbytes(what: What) -> int:
+    """Bytes of a block."""
+    return sum(_nbytes(dtype, shape) for _, dtype, shape in what)
+
+
+def _nbytes(dtype: str, shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * int(getattr(torch, dtype).itemsize)
+
+
+def packed(
+    weights: Iterable[tuple[str, Tensor]], size: int = BLOCK, device: str | torch.device = "cpu"
+) -> Iterator[tuple[What, Tensor]]:
+    """Lay tensors end to end on a device, in order, in blocks of at most ``size`` bytes, or one larger tensor.
+
+    Each block is a copy, and stays as it is when the policy goes on learning.
+    """
     what: list[tuple[str, str, tuple[int, ...]]] = []
     parts: list[Tensor] = []
     held = 0
     for name, weight in weights:
-        part = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        part = weight.detach().to(device).contiguous().reshape(-1).view(torch.uint8)
         if parts and held + len(part) > size:
-            yield _block(what, parts)
+            yield tuple(what), torch.cat(parts)
             what, parts, held = [], [], 0
         what.append((name, str(weight.dtype).removeprefix("torch."), tuple(weight.shape)))
         parts.append(part)
         held += len(part)
     if parts:
-        yield _block(what, parts)
+        yield tuple(what), torch.cat(parts)
 
 
-def _block(what: list[tuple[str, str, tuple[int, ...]]], parts: list[Tensor]) -> Block:
-    # Concatenation copies, so that the block stays as it is when the policy goes on learning.
-    return Block(tuple(what), torch.cat(parts).numpy())
+def blocks(weights: Iterable[tuple[str, Tensor]], size: int = BLOCK) -> Iterator[Block]:
+    """Pack tensors into blocks, see :func:`packed`."""
+    for what, data in packed(weights, size):
+        yield Block(what, data.numpy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +93,16 @@ class Sent:
         """See :meth:`assay.policies.causal_lm.CausalLM.merged_state`; a copy of one tensor at a time."""
         return (named for block in self.blocks for named in block.tensors())
 
-    def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Raise RunError for other weights than those of these names and shapes."""
-        given = {name: shape for block in self.blocks for name, _, shape in block.what}
-        _refuse([name for name in sorted(given.keys() | shapes) if given.get(name) != shapes.get(name)])
+    @property
+    def layout(self) -> list[What]:
+        """What is in each block."""
+        return [block.what for block in self.blocks]
+
+
+def check(layout: Iterable[What], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise RunError for other weights than those of these names and shapes."""
+    given = {name: shape for what in layout for name, _, shape in what}
+    _refuse([name for name in sorted(given.keys() | shapes) if given.get(name) != shapes.get(name)])
 
 
 def _refuse(odd: Sequence[str]) -> None:
