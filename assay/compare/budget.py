@@ -125,6 +125,7 @@ class BudgetedTrainer(Trainer):
     def __post_init__(self) -> None:
         assert self.budget is not None
         self.engine = self.meter = Metered(self.engine, self.budget)
+        super().__post_init__()
 
     @property
     def amount(self) -> int:

@@ -78,7 +78,9 @@ def run(job: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     from assay.training.loop import Trainer
     from assay.training.run_folder import checkpoints
 
-    recipe = {**job["recipe"], "run": {**OUTPUT, "dir": str(folder)}}
+    # A batch that is asked ahead would be paid for, and where the budget ends nothing would be learnt from it.
+    overlap = {**job["recipe"].get("overlap", {}), "staleness": 0}
+    recipe = {**job["recipe"], "overlap": overlap, "run": {**OUTPUT, "dir": str(folder)}}
     begun = any(not missing_files(p) for p in checkpoints(folder))
     if not begun:
         shutil.rmtree(folder, ignore_errors=True)

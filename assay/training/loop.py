@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -20,7 +20,6 @@ from assay.engines.base import Engine, Follower, Sampling
 from assay.errors import RunError, UsageError
 from assay.evaluate.evaluation import Evaluation, evaluate
 from assay.method import Method
-from assay.objectives.correction import Correction
 from assay.objectives.sft import SFT
 from assay.policies.base import Policy
 from assay.rollout.base import Rollout
@@ -32,15 +31,14 @@ from assay.tasks.split import TrainStream
 from assay.training.console import Reporter
 from assay.training.files import missing_files
 from assay.training.interrupt import Interrupt, Stopped, interrupts
+from assay.training.keeper import Keeper
 from assay.training.metrics import rollout_metrics
-from assay.training.mismatch import compare, corrected, correction_for, probe
 from assay.training.off_policy import Observed
 from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.overlap import Flight, Pipeline
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
-from assay.training.shadow import Shadow
-from assay.training.signals import compute_signals, wants_reference
+from assay.training.signals import wants_reference
 from assay.training.step import learn, sample, value
 from assay.training.update import update
 from assay.training.warmup import demonstrations
@@ -71,9 +69,8 @@ class Trainer:
 
     ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
-    ``behind`` that the weights have changed since the engine was given them; ``asleep`` that the engine has given its
-    device's memory back; ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that;
-    ``correction`` is what the mismatch of engine and policy called for.
+    ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``keeper`` keeps the
+    engine at the policy's weights.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
@@ -99,10 +96,8 @@ class Trainer:
     untouched: bool = field(default=True, init=False)
     updates: int = field(default=0, init=False)
     started: bool = field(default=False, init=False)
-    behind: bool = field(default=True, init=False)
-    asleep: bool = field(default=False, init=False)
     pipeline: Pipeline | None = field(default=None, init=False)
-    correction: Correction = field(default="none", init=False)
+    keeper: Keeper = field(init=False)
     _start: float = field(default_factory=time.perf_counter, init=False)
 
     def __post_init__(self) -> None:
@@ -114,6 +109,9 @@ class Trainer:
                 hasattr(self.verifier, "map"),
                 getattr(self.rollout, "metrics", dict),
             )
+        self.keeper = Keeper(
+            self.config, self.engine, self.policy, self.eval_tasks, self.ranks, self.reporter, self.pipeline
+        )
 
     def run(self, resume: bool = False) -> Interrupt:
         """Train to the end or until asked to stop; return what asked, if anything did.
@@ -195,7 +193,7 @@ class Trainer:
         total, samples = self.config.train.steps, self.config.evaluate.samples
         self.load_reference()
         self.start_learners()
-        self.check_engine(None, self.models)
+        self.method, _ = self.keeper.check(self.method, self.models)
         self.watch.start = self.folder.stored_evaluation("before", 0)
         self.folder.save_signs(self.watch.signs)
         with self.reporter.progress("RL", total, self.step) as tick:
@@ -234,8 +232,9 @@ class Trainer:
         with self.saved_on_failure(), clock("step"):
             self.updates, models = 0, self.models
             groups, batch, found = self.sampled(models, clock) if self.pipeline is None else self.taken(models, clock)
-            if self.pipeline is None and self.check_is_due:
-                found |= self.check_engine(batch, models)
+            if self.pipeline is None and self.keeper.due(self.step):
+                self.method, more = self.keeper.check(self.method, models, batch)
+                found |= more
             metrics = rollout_metrics(batch)
             if len(batch):
                 with clock("update"):
@@ -264,7 +263,7 @@ class Trainer:
 
     def sampled(self, models: Models, clock: Clock) -> tuple[list[Group], Batch, dict[str, float]]:
         """Return the step's judged groups, their valued batch, and what the rollout says of them."""
-        self.sync()
+        self.keeper.sync()
         asks, rng = self.curriculum.next(self.step), self.random("rollout")
         groups, batch = sample(
             asks,
@@ -302,83 +301,16 @@ class Trainer:
         asked = pipeline.flights[-1].step if pipeline.flights else self.step - 1
         pipeline.flights += [Flight(step, list(self.curriculum.next(step))) for step in range(asked + 1, last + 1)]
         if new := [flight for flight in pipeline.flights if flight.generated is None]:
-            self.sync()
-            if self.check_is_due:
-                found = self.check_engine(None, models, [ask.task for ask in new[-1].asks])
+            self.keeper.sync()
+            if self.keeper.due(self.step):
+                self.method, found = self.keeper.check(self.method, models, tasks=[ask.task for ask in new[-1].asks])
             for flight in new:
                 pipeline.launch(flight, self.random.fresh(f"rollout/{flight.step}"), self.step)
         return found
 
-    def sync(self) -> None:
-        """Wake the engine, and give it the policy's weights if it has a copy that is behind them; it is idle then."""
-        if isinstance(self.engine, Follower):
-            if self.pipeline is not None:
-                self.pipeline.idle()
-            if self.asleep:
-                self.engine.wake()  # type: ignore[attr-defined]
-                self.asleep = False
-            if self.behind:
-                self.engine.follow(self.policy)
-        self.behind = False
-
-    def rest(self) -> None:
-        """Have an engine beside the policy give its device's memory back before the weights change, if it knows how.
-
-        Its weights are dropped, for :meth:`sync` gives it others when it wakes it. One that is asked ahead has no rest.
-        """
-        sleep = getattr(self.engine, "sleep", None)
-        if isinstance(self.engine, Follower) and sleep is not None and self.pipeline is None and not self.asleep:
-            sleep(level=2)
-            self.asleep = True
-
-    @property
-    def check_is_due(self) -> bool:
-        """Whether engine and policy are to be compared in this RL step."""
-        every = self.config.engine.check_every
-        return every > 0 and self.step % every == 0
-
-    def check_engine(
-        self, batch: Batch | None, models: Models, tasks: Sequence[Task] | None = None
-    ) -> dict[str, float]:
-        """Compare what an engine of another make says with the policy, and correct what is too far off.
-
-        Ranks compare together, what the first finds holds for all.
-
-        Args:
-            batch: what the engine sampled with the weights that the policy has; without it, a probe is sampled.
-            models: what runs the policy.
-            tasks: the first of them are what a probe asks; those held out if left out, and a line says what was found.
-        """
-        if not isinstance(self.engine, Follower) or isinstance(self.engine, Shadow):
-            return {}
-        settings, name, sampled = self.config.engine, self.config.engine.name, batch
-        if batch is None:
-            self.sync()
-            rollout = self.config.rollout
-            sampling = Sampling(rollout.max_tokens, rollout.temperature, rollout.top_p, rollout.top_k)
-            batch = probe(self.engine, (self.eval_tasks if tasks is None else tasks)[:4], sampling)
-        found = self.ranks.broadcast(compare(batch, models))
-        if sampled is None and tasks is None:
-            self.reporter.line(f"engine {name} against the policy: {found}")
-        wanted = correction_for(found.kl, settings.mismatch, settings.correction)
-        if found.kl > settings.mismatch and self.correction == "none":
-            self.correct(wanted)
-            done = "the objective corrects for it from here on" if self.correction != "none" else "nothing is done"
-            self.reporter.line(f"engine {name}: {found}, above engine.mismatch = {settings.mismatch:g}; {done}")
-            if sampled is not None:
-                compute_signals(sampled, self.method.needs & {"policy_logprobs"} - sampled.signals.keys(), models)
-        return found.metrics
-
-    def correct(self, correction: Correction) -> None:
-        """Have the objective correct for the engine from here on, if it knows how."""
-        method = corrected(self.method, correction)
-        if method is not None and correction != "none":
-            self.method, self.correction = method, correction
-
     def apply(self, objective: Any, batch: Batch) -> tuple[dict[str, float], int]:
         """One optimiser step of the current stage."""
-        self.rest()
-        self.behind = True
+        self.keeper.rest()
         return update(
             self.policy,
             objective,
@@ -420,7 +352,7 @@ class Trainer:
             Stopped: asked to stop; what was measured so far is dropped.
         """
         settings, rollout = self.config.evaluate, self.config.rollout
-        self.sync()
+        self.keeper.sync()
         if self.pipeline is not None:
             self.pipeline.idle(verdicts=True)
 
@@ -546,7 +478,7 @@ class Trainer:
             "stream": self.stream.state_dict(),
             "curriculum": self.curriculum.state_dict(),
             "method": self.method.state_dict(),
-            "correction": self.correction,
+            "correction": self.keeper.correction,
         }
 
     def load_cheap_state(self, state: dict[str, Any]) -> None:
@@ -554,7 +486,7 @@ class Trainer:
         self.random.load_state_dict(state["random"])
         self.stream.load_state_dict(state["stream"])
         self.curriculum.load_state_dict(state["curriculum"])
-        self.correct(state["correction"])
+        self.method = self.keeper.correct(self.method, state["correction"])
         self.method.load_state_dict(state["method"])
         if self.pipeline is not None and "in_flight" in state:
             self.pipeline.load_state_dict(state["in_flight"])
@@ -600,7 +532,7 @@ class Trainer:
         state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
         if not (path / SHARDS).is_dir():
             self.policy.load_weights(path / "policy")
-        self.behind = True
+        self.keeper.behind = True
         if state.get("learners") is not None:
             self.load_reference()
             self.start_learners()
