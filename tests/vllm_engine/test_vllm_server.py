@@ -182,6 +182,27 @@ def test_it_follows_weights_that_change(engine: VLLMServerEngine, policy: Causal
     engine.wake()
 
 
+@pytest.mark.slow
+def test_a_model_divided_over_two(policy: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers with half of each matrix say what the policy says, before and after they are given other weights."""
+    # On a CPU vLLM gives each worker a NUMA node, unless it is told to leave that alone; most machines have one.
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    engine = vllm_server_engine(policy=policy, max_rows=8, kv_cache_gib=0.25, tensor_parallel_size=2)
+    try:
+        first = engine.generate(requests())
+        assert_agrees(flat(first), policy, 1.0)
+        changed = policy.twin()
+        with torch.no_grad():
+            for weight in changed.module.parameters():
+                weight.mul_(1.1)
+        engine.follow(changed)
+        after = engine.generate(requests())
+        assert_agrees(flat(after), changed, 1.0)
+        assert tokens(after) != tokens(first)
+    finally:
+        engine.close()
+
+
 def test_what_it_cannot_do_is_said(engine: VLLMServerEngine) -> None:
     with pytest.raises(UsageError, match="beams"):
         engine.generate([Request("x", 2, Sampling(), 0, beam=True)])
