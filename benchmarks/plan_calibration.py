@@ -4,9 +4,10 @@
 
 Runs nano models of different widths, depths, numbers of rows and lengths of responses on this CPU, steps in turn, so
 that other work disturbs all alike. Fits the shares of peak to half of them, and predicts generation and update of the
-others from their shapes and response lengths; then fits to those and predicts the first. Printed per run and part:
-measured seconds of the median step, predicted seconds, and their ratio; last, how many of the ratios are within 30 %.
-Exits 1 if fewer than three quarters are. With ``--keep``, the runs stay in a folder, or those that are there are used.
+others from their shapes and response lengths; then fits to those and predicts the first. Printed per run and phase:
+measured seconds of the median step, predicted seconds, their ratio, and what parts the prediction is made of; then the
+table of docs/scaling.md; last, how many of the ratios are within 30 %. Exits 1 if fewer than three quarters are. With
+``--keep``, the runs stay in a folder, or those that are there are used.
 """
 
 from __future__ import annotations
@@ -91,22 +92,30 @@ def main() -> int:
             take_turns(runs, arguments.steps)
         second = tuple(n for n in CASES if n not in FIRST)
         ratios = []
+        told: dict[str, list[tuple[float, float]]] = {name: [] for name in CASES}
         for fitted, held_out in ((FIRST, second), (second, FIRST)):
             found = calibrate([runs[n] for n in fitted], device)
             print(f"\nfitted to: {'; '.join(fitted)}")
-            print(f"{'run':20} {'part':10} {'measured':>10} {'predicted':>10} {'ratio':>6}")
+            print(f"{'run':18} {'phase':9} {'measured':>8} {'predicted':>9} {'ratio':>5}  of which")
             for name in held_out:
                 for m in measure(runs[name], device, found.efficiency):
                     # The parts are of the fitted efficiencies, so that they add up to the prediction.
                     predicted = float(np.median(m.parts.sum(1)))
                     ratios.append(predicted / m.seconds)
-                    told = f"{m.seconds:8.3f} s {predicted:8.3f} s {ratios[-1]:6.2f}"
-                    print(f"{name:20} {m.phase:10} {told}", flush=True)
+                    told[name].append((m.seconds, predicted))
+                    typical = np.median(m.parts, axis=0)
+                    of = [f"{k} {v:.3f}" for k, v in zip(PARTS[m.phase], typical, strict=True) if v >= 0.0005]
+                    seconds = f"{m.seconds:6.3f} s {predicted:7.3f} s {ratios[-1]:5.2f}"
+                    print(f"{name:18} {m.phase:9} {seconds}  {', '.join(of)}", flush=True)
         plain = [
             float(np.median(m.parts.sum(1))) / m.seconds
             for path in runs.values()
             for m in measure(path, device, assumed("cpu", "hf"))
         ]
+    print("\n| generation, update | measured | predicted | ratio |\n|---|---|---|---|")
+    for name, pairs in told.items():
+        measured, predicted = (", ".join(f"{pair[i]:.3f} s" for pair in pairs) for i in (0, 1))
+        print(f"| {name} | {measured} | {predicted} | {', '.join(f'{p / m:.2f}' for m, p in pairs)} |")
     good = sum(1 / (1 + WITHIN) <= r <= 1 + WITHIN for r in ratios)
     before = sum(1 / (1 + WITHIN) <= r <= 1 + WITHIN for r in plain)
     print(
