@@ -64,21 +64,32 @@ def temporal_differences(batch: Batch, rewards: Float[Tensor, "N"]) -> Float[Ten
     starts = torch.tensor([len(e.prompt) for e in batch.episodes], dtype=torch.int64)
     ends = torch.tensor([len(row) for row in rows], dtype=torch.int64)
     tokens = pad(rows, max(map(len, rows), default=0), np.int64)
+    tokens = torch.where(torch.arange(tokens.shape[1]) < ends[:, None], tokens, -1)
     node = batch.group
     value = group_mean(rewards, node, active)
-    # Where every sample stands alone no value changes any more.
-    for at in range(tokens.shape[1]):
-        if not _shared(node, active):
+    # As long as a group goes on alike, as in its prompt, no value changes; nor where all that go on stand alone.
+    for at in range(_parting(tokens, node), tokens.shape[1]):
+        if not _shared(node, active, at < ends):
             break
-        node = _numbered(node, torch.where(at < ends, tokens[:, at], -1))
+        node = _numbered(node, tokens[:, at])
+        following = group_mean(rewards, node, active)
         # A response's last token leads to its end, whose value is that of all that end there.
         ended = at + 1 >= ends
-        whole = group_mean(rewards, _numbered(node, ended.long()), active)
-        following = torch.where(ended, whole, group_mean(rewards, node, active))
+        if bool(ended.any()):
+            whole = group_mean(rewards, _numbered(node, ended.long()), active)
+            following = torch.where(ended, whole, following)
         here = ((at >= starts) & (at < ends)).nonzero()[:, 0]
         out[here, at - starts[here]] = (following - value)[here]
         value = following
     return torch.where(batch.mask & active[:, None], out, 0)
+
+
+def _parting(tokens: Int[Tensor, "N T"], group: Int[Tensor, "N"]) -> int:
+    """The place before the first at which the samples of some group are not all alike; T if they always are."""
+    number = group.unique(return_inverse=True)[1]
+    first = torch.full((len(group),), len(group)).scatter_reduce(0, number, torch.arange(len(group)), "amin")
+    unlike = (tokens != tokens[first[number]]).any(0).nonzero()
+    return max(int(unlike[0, 0]) - 1, 0) if len(unlike) else tokens.shape[1]
 
 
 def _numbered(node: Int[Tensor, "N"], branch: Int[Tensor, "N"]) -> Int[Tensor, "N"]:
@@ -87,7 +98,7 @@ def _numbered(node: Int[Tensor, "N"], branch: Int[Tensor, "N"]) -> Int[Tensor, "
     return torch.unique(node * width + branch + 1, return_inverse=True)[1]
 
 
-def _shared(node: Int[Tensor, "N"], active: Bool[Tensor, "N"]) -> bool:
-    """Whether some two active samples stand at the same node."""
-    here = node[active]
-    return len(here.unique()) < len(here)
+def _shared(node: Int[Tensor, "N"], active: Bool[Tensor, "N"], on: Bool[Tensor, "N"]) -> bool:
+    """Whether some active sample that goes on stands at the same node as another."""
+    _, number, counts = node[active].unique(return_inverse=True, return_counts=True)
+    return bool((counts[number] > 1)[on[active]].any())

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
+from assay.policies.base import Policy
 from assay.policies.regions import Region, matrices, region
 from assay.registry import build, part
 from assay.signals.base import Models
@@ -78,8 +79,17 @@ class Masked:
 
     # The learner's part: the trainer starts it with the policy and keeps its state.
 
+    def check(self, policy: Policy) -> None:
+        """Raise UsageError for a policy that trains adapters."""
+        if any(".lora_" in name for name, _ in policy.module.named_parameters()):
+            raise UsageError(
+                "objective 'masked': a region is of the model's own matrices, which adapters leave alone; take "
+                "model.lora out, or another objective"
+            )
+
     def start(self, models: Models) -> None:
         """Find the region of every matrix, and watch over the gradients for as long as this objective lives."""
+        self.check(models.policy)
         module = models.policy.module
         inside, generator = matrices(module), torch.Generator()
         if self.region == "random":

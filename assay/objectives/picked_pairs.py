@@ -54,18 +54,14 @@ class PickedPairs:
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
         better, worse = picked(batch)
+        if not isinstance(self.loss, KTO):
+            found: Loss = self.loss.over(better, worse, logprobs, batch)
+            return found
+        # A sample of several pairs is there as often, with its weight divided among them.
         rows = torch.cat([better, worse])
-        # Each pair becomes a group of two, of which one is right; a sample of several pairs is there as often.
         one = batch.rows(rows)
-        number = torch.arange(len(better), device=rows.device)
-        one.group = torch.cat([number, number])
         one.rewards = torch.cat([torch.ones_like(better), torch.zeros_like(worse)]).to(batch.rewards)
-        if isinstance(self.loss, KTO):
-            times = torch.bincount(rows, minlength=len(batch))
-            one.weights = one.weights / times[rows]
-        else:
-            of_group = torch.bincount(batch.group[better], minlength=1)[batch.group[better]]
-            one.weights = one.weights / torch.cat([of_group, torch.ones_like(of_group)])
+        one.weights = one.weights / torch.bincount(rows, minlength=len(batch))[rows]
         one.totals = batch.totals or batch.count()
         loss: Loss = self.loss(logprobs[rows][:, : one.tokens.shape[1]], one)
         loss.metrics["pairs"] = float(len(better))
@@ -74,11 +70,14 @@ class PickedPairs:
 
 def picked(batch: Batch) -> tuple[Int[Tensor, "P"], Int[Tensor, "P"]]:
     """Return the rows of the chosen and of the rejected of each picked pair both of which are still active."""
-    if OVER not in batch.signals:
-        found = pairs(batch.rewards, batch)
-    else:
-        over, here = batch.signals[OVER], batch.signals[ID]
-        use = batch.active & (batch.lengths > 0)
-        found = (over[:, :, None] == here[None, None]).any(1) & use[:, None] & use[None]
-    better, worse = found.nonzero(as_tuple=True)
-    return better, worse
+    if OVER not in batch.signals or not len(batch):
+        better, worse = pairs(batch.rewards, batch).nonzero(as_tuple=True)
+        return better, worse
+    over, here = batch.signals[OVER], batch.signals[ID]
+    use = batch.active & (batch.lengths > 0)
+    # The row of each number, -1 for those that are not here; the last place stands for a number of -1.
+    row = torch.full((int(torch.cat([over.flatten(), here]).max()) + 2,), -1, device=here.device)
+    row[here[use]] = torch.arange(len(here), device=here.device)[use]
+    beaten = torch.where(use[:, None], row[over], -1)
+    better, place = (beaten >= 0).nonzero(as_tuple=True)
+    return better, beaten[better, place]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -72,8 +72,14 @@ class _Pairwise(ABC):
         return False
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
-        h = sequence_log_ratio(logprobs, batch.signals["reference_logprobs"], batch, self.average())
         better, worse = pairs(quality(batch, self.by), batch).nonzero(as_tuple=True)
+        return self.over(better, worse, logprobs, batch)
+
+    def over(
+        self, better: Int[Tensor, "P"], worse: Int[Tensor, "P"], logprobs: Float[Tensor, "N T"], batch: Batch
+    ) -> Loss:
+        """The loss over pairs of rows, of any number per group, those of a group weighing one in all."""
+        h = sequence_log_ratio(logprobs, batch.signals["reference_logprobs"], batch, self.average())
         groups = (batch.totals or batch.count()).groups
         margin = h[better] - h[worse]
         count = torch.bincount(batch.group[better], minlength=1)[batch.group[better]].to(h.dtype)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,10 @@ from assay.method import Method
 from assay.papers import paper
 from assay.rewards.embedding import EmbeddingSimilarity, answer_in, texts_of
 from assay.rewards.judged import judged
-from assay.rewards.paraphrase_similarity import bleu
 from assay.rewards.running_range import RunningRange
 from assay.rewards.weighted import WeightedSum
-from assay.verify.overlap import chrf, f1
-from assay.verify.text import normalised
+from assay.verify.overlap import chrf
+from assay.verify.text import normalised, tokens
 
 _BLOCK = r"(?:(?!</?(?:think|answer)>).)*"
 FORM = re.compile(rf"\s*<think>{_BLOCK}</think>\s*<answer>{_BLOCK}</answer>\s*", re.DOTALL)
@@ -92,19 +94,30 @@ class Likeness:
 
 def compared(batch: Batch, similarity: Any) -> Reward:
     """Return the greatest similarity of each answer with its task's references; 0 for an empty answer."""
-    values, valid = torch.zeros_like(batch.rewards), judged(batch)
+    values, valid = [0.0] * len(batch), judged(batch).tolist()
     for i, (task, episode) in enumerate(zip(batch.tasks, batch.episodes, strict=True)):
         wanted, answer = texts_of(task), answer_in(episode.text)
-        valid[i] = bool(valid[i]) and bool(wanted)
+        valid[i] = valid[i] and bool(wanted)
         if wanted and answer:
             values[i] = max(similarity(text, answer) for text in wanted)
-    return Reward(values, valid=valid)
+    return Reward(torch.tensor(values, dtype=batch.rewards.dtype), valid=torch.tensor(valid, dtype=torch.bool))
 
 
 def wording(reference: str, answer: str) -> float:
     """Return how far an answer has the words of a reference, see T of :func:`armed`."""
-    left, right = normalised(reference), normalised(answer)
-    return 1.0 if left == right else (bleu(left, right, order=1) + f1(reference, answer)) / 2
+    left, right = _plain(reference), _plain(answer)
+    if left == right:
+        return 1.0
+    wanted, given = tokens(left), tokens(right)
+    shared = (Counter(wanted) & Counter(given)).total()
+    if not shared:
+        return 0.0
+    bleu = math.exp(min(0.0, 1 - len(wanted) / len(given))) * shared / len(given)
+    f1 = 2 * shared / (len(wanted) + len(given))
+    return (bleu + f1) / 2
+
+
+_plain = lru_cache(maxsize=1024)(normalised)
 
 
 def discriminability(rewards: Sequence[float], right: Sequence[bool]) -> float:

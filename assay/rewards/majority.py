@@ -43,26 +43,28 @@ class MajorityVote:
         self.voters, self.ballot = voters, Ballot(rules, fallback, equal, ties)
 
     def __call__(self, batch: Batch) -> Reward:
-        referenced = torch.tensor([t.reference is not None for t in batch.tasks], dtype=torch.bool)
-        valid, values = judged(batch) | ~referenced, torch.zeros_like(batch.rewards)
-        ratio, right = torch.zeros_like(values), torch.zeros_like(values)
+        referenced = [t.reference is not None for t in batch.tasks]
+        valid = [ok or not known for ok, known in zip(judged(batch).tolist(), referenced, strict=True)]
+        values, ratio, right = ([0.0] * len(batch) for _ in range(3))
         answers, views = self.ballot.answers(batch), [int(e.meta.get(VIEW, 0)) for e in batch.episodes]
-        asked: dict[tuple[int, int], list[int]] = {}
-        for i, key in enumerate(zip(batch.prompt_group.tolist(), views, strict=True)):
+        asked: dict[int, dict[int, list[int]]] = {}
+        for i, (prompt, view) in enumerate(zip(batch.prompt_group.tolist(), views, strict=True)):
             if valid[i]:
-                asked.setdefault(key, []).append(i)
-        for key, rows in asked.items():
-            others = [i for k, more in asked.items() if k[0] == key[0] and k[1] != key[1] for i in more]
-            found = self.ballot.of(batch, others if self.voters == "others" and others else rows, answers)
-            for i in rows:
-                ratio[i] = found.share
-                if found.winner is None:
-                    valid[i] = False
-                else:
-                    values[i] = float(self.ballot.agree(batch, found.winner, i, answers))
-                    right[i] = float(batch.verdicts[found.winner].passed is True)
-        terms = {"majority": values, "majority_ratio": ratio}
-        if bool(referenced.all()) and UNJUDGED not in batch.verdicts:
-            truth = torch.tensor([float(v.passed is True) for v in batch.verdicts], dtype=values.dtype)
-            terms |= {"label_right": right, "reward_right": (values == truth).to(values.dtype)}
-        return Reward(values, valid=valid, terms=terms)
+                asked.setdefault(prompt, {}).setdefault(view, []).append(i)
+        for wordings in asked.values():
+            for view, rows in wordings.items():
+                others = [i for v, more in wordings.items() if v != view for i in more]
+                found = self.ballot.of(batch, others if self.voters == "others" and others else rows, answers)
+                for i in rows:
+                    ratio[i] = found.share
+                    if found.winner is None:
+                        valid[i] = False
+                    else:
+                        values[i] = float(self.ballot.agree(batch, found.winner, i, answers))
+                        right[i] = float(batch.verdicts[found.winner].passed is True)
+        lists = {"majority": values, "majority_ratio": ratio}
+        if all(referenced) and UNJUDGED not in batch.verdicts:
+            hits = [float(x == float(v.passed is True)) for x, v in zip(values, batch.verdicts, strict=True)]
+            lists |= {"label_right": right, "reward_right": hits}
+        terms = {name: torch.tensor(x, dtype=batch.rewards.dtype) for name, x in lists.items()}
+        return Reward(terms["majority"], valid=torch.tensor(valid, dtype=torch.bool), terms=terms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Literal
 
@@ -30,17 +31,25 @@ def bleu(reference: str, answer: str, order: int = 4) -> float:
     Precisions above single words have one added to numerator and denominator; orders for which the answer is too short
     are left out. Words are lower case. 0 where no word is shared.
     """
-    wanted, given = tokens(reference.lower()), tokens(answer.lower())
+    wanted, given = _grams(reference, order), _grams(answer, order)
     logs = []
-    for n in range(1, min(order, len(given)) + 1):
-        here, there = (Counter(zip(*(words[k:] for k in range(n)), strict=False)) for words in (given, wanted))
+    for n, (here, there) in enumerate(zip(given, wanted, strict=True), 1):
+        if not here:
+            break
         shared, extra = (here & there).total(), int(n > 1)
         if n == 1 and not shared:
             return 0.0
         logs.append(math.log((shared + extra) / (here.total() + extra)))
     if not logs:
         return 0.0
-    return math.exp(min(0.0, 1 - len(wanted) / len(given)) + sum(logs) / len(logs))
+    return math.exp(min(0.0, 1 - wanted[0].total() / given[0].total()) + sum(logs) / len(logs))
+
+
+@lru_cache(maxsize=1024)
+def _grams(text: str, order: int) -> tuple[Counter[tuple[str, ...]], ...]:
+    """The n-grams of words of a text, which is compared with many, for n from 1 to ``order``."""
+    words = tokens(text.lower())
+    return tuple(Counter(zip(*(words[k:] for k in range(n)), strict=False)) for n in range(1, order + 1))
 
 
 def jaccard(reference: str, answer: str) -> float:

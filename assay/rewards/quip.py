@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 
 from assay.batch import Batch, Reward
@@ -69,16 +70,24 @@ class Quip:
             object.__setattr__(self, "n", index.n)
 
     def __call__(self, batch: Batch) -> Reward:
-        quip, valid = torch.zeros_like(batch.rewards), judged(batch)
-        for i, (task, episode) in enumerate(zip(batch.tasks, batch.episodes, strict=True)):
-            index = self._documents(task) if self._shared is None else self._shared
-            answer = extract(episode.text, self.rules, self.fallback) or ""
-            text = plain_text(answer) if self.plain else answer
-            short = len(text) < self.n and self.short == "leave_out"
-            valid[i] = bool(valid[i]) and index is not None and not short
-            if index is not None and bool(valid[i]):
-                quip[i] = index.quip(text)
-        return Reward(quip, valid=valid, terms={"quip": quip})
+        values, valid = [0.0] * len(batch), judged(batch).tolist()
+        asked: dict[int, list[int]] = {}
+        for i, prompt in enumerate(batch.prompt_group.tolist()):
+            asked.setdefault(prompt, []).append(i)
+        for rows in asked.values():
+            index = self._documents(batch.tasks[rows[0]]) if self._shared is None else self._shared
+            texts = [self._text(batch.episodes[i].text) for i in rows]
+            shares = [0.0] * len(rows) if index is None else quips(index, texts)
+            for i, text, share in zip(rows, texts, shares, strict=True):
+                short = len(text) < self.n and self.short == "leave_out"
+                valid[i] = valid[i] and index is not None and not short
+                values[i] = share if valid[i] else 0.0
+        quip = torch.tensor(values, dtype=batch.rewards.dtype)
+        return Reward(quip, valid=torch.tensor(valid, dtype=torch.bool), terms={"quip": quip})
+
+    def _text(self, response: str) -> str:
+        answer = extract(response, self.rules, self.fallback) or ""
+        return plain_text(answer) if self.plain else answer
 
     def _documents(self, task: Task) -> NGramIndex | None:
         reference = task.reference
@@ -86,6 +95,18 @@ class Quip:
             reference = reference["documents"]
         documents = read_documents(reference)
         return None if documents is None else _index(tuple(documents.values()), self.n, self.plain)
+
+
+def quips(index: NGramIndex, texts: Sequence[str]) -> list[float]:
+    """Return the QUIP score of each text, as :meth:`NGramIndex.quip` does; looking up is one pass over them all."""
+    hits = np.concatenate([[0], np.cumsum(index.found("".join(texts)))])
+    out, start = list[float](), 0
+    for text in texts:
+        # Those that run from one text into the next are counted in neither.
+        grams = len(text) - index.n + 1
+        out.append(float(hits[start + grams] - hits[start]) / grams if grams > 0 else 0.0)
+        start += len(text)
+    return out
 
 
 @functools.lru_cache(maxsize=32)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Literal
 
 from assay.batch import Batch
-from assay.types import Task
-from assay.verify.compare import same
+from assay.verify.compare import normalise, parse_number
 from assay.verify.extract import RULES, Fallback, Rule, extract
 from assay.verify.kind import KindVerifier
 
@@ -32,7 +31,9 @@ class Vote:
     clusters: tuple[int, ...]
 
 
-def vote(answers: Sequence[str | None], equal: Callable[[int, int], bool], ties: Ties = "first") -> Vote:
+def vote(
+    answers: Sequence[Hashable | None], equal: Callable[[int, int], bool] | None = None, ties: Ties = "first"
+) -> Vote:
     """Cluster answers and return the vote.
 
     An answer joins the first cluster whose first member it equals: an equivalence test that is not transitive gives
@@ -40,9 +41,11 @@ def vote(answers: Sequence[str | None], equal: Callable[[int, int], bool], ties:
 
     Args:
         answers: ``None`` or an empty text does not vote.
-        equal: told the indices of a cluster's first member and of another answer.
+        equal: told the indices of a cluster's first member and of another answer, unlike as they stand; ``None``: only
+            answers that are alike as they stand are equal.
         ties: between largest clusters: the ``first`` to appear wins, or ``none``.
     """
+    known: dict[Hashable, int] = {}
     firsts: list[int] = []
     sizes: list[int] = []
     clusters: list[int] = []
@@ -50,7 +53,11 @@ def vote(answers: Sequence[str | None], equal: Callable[[int, int], bool], ties:
         if not answer:
             clusters.append(-1)
             continue
-        mine = next((k for k, first in enumerate(firsts) if answers[first] == answer or equal(first, i)), len(firsts))
+        if equal is None:
+            mine = known.setdefault(answer, len(firsts))
+        else:
+            found = (k for k, first in enumerate(firsts) if answers[first] == answer or equal(first, i))
+            mine = next(found, len(firsts))
         if mine == len(firsts):
             firsts.append(i)
             sizes.append(0)
@@ -86,8 +93,11 @@ class Ballot:
 
     def of(self, batch: Batch, rows: Sequence[int], answers: Sequence[str | None]) -> Vote:
         """Return the vote of the responses at ``rows``; its ``winner`` is a row of the batch."""
-        mine = [answers[i] for i in rows]
-        found = vote(mine, lambda a, b: self.agree(batch, rows[a], rows[b], answers), self.ties)
+
+        def agree(a: int, b: int) -> bool:
+            return self.agree(batch, rows[a], rows[b], answers)
+
+        found = vote([self._said(answers[i]) for i in rows], agree if self.equal == "verifier" else None, self.ties)
         return found if found.winner is None else replace(found, winner=rows[found.winner])
 
     def agree(self, batch: Batch, label: int, row: int, answers: Sequence[str | None]) -> bool:
@@ -95,14 +105,21 @@ class Ballot:
         wanted, given = answers[label], answers[row]
         if not wanted or not given:
             return False
-        return wanted == given or self._test(batch.tasks[label], wanted, given, batch.episodes[row].text)
+        if self._said(wanted) == self._said(given):
+            return True
+        if self.equal != "verifier":
+            return False
+        task = replace(batch.tasks[label], reference=wanted)
+        return self._verify(task, batch.episodes[row].text).passed is True
 
-    @cached_property
-    def _test(self) -> Callable[[Task, str, str, str], bool]:
-        if self.equal == "exact":
-            return lambda task, wanted, given, response: wanted == given
-        if self.equal == "same":
-            return lambda task, wanted, given, response: same(given, wanted)
-        return lambda task, wanted, given, response: (
-            self._verify(replace(task, reference=wanted), response).passed is True
-        )
+    def _said(self, answer: str | None) -> Hashable | None:
+        """What is alike for answers that are one without a verifier being asked."""
+        return _number_or_text(answer) if answer and self.equal == "same" else answer
+
+
+@lru_cache(maxsize=4096)
+def _number_or_text(answer: str) -> tuple[Hashable]:
+    """Equal for two answers iff they are the same, see :func:`~assay.verify.compare.same`."""
+    plain = normalise(answer)
+    number = parse_number(plain)
+    return (plain if number is None else number,)

@@ -62,10 +62,10 @@ class Pairs:
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         picked = self.picked(batch)
-        wins = [row.nonzero()[:, 0] for row in picked]
-        over = torch.full((len(batch), max(map(len, wins), default=0)), -1, dtype=torch.int64)
-        for i, beaten in enumerate(wins):
-            over[i, : len(beaten)] = beaten
+        better, worse = picked.nonzero(as_tuple=True)  # by rows
+        wins = picked.sum(1)
+        over = torch.full((len(batch), int(wins.max()) if len(batch) else 0), -1, dtype=torch.int64)
+        over[better, torch.arange(len(better)) - (wins.cumsum(0) - wins)[better]] = worse
         batch.signals[ID], batch.signals[OVER] = torch.arange(len(batch)), over
         batch.whole |= {OVER}
         return (picked.any(0) | picked.any(1)).to(batch.rewards.dtype)
@@ -74,7 +74,8 @@ class Pairs:
         """Return which pairs are picked: row w, column l."""
         out = torch.zeros(len(batch), len(batch), dtype=torch.bool)
         scores = self.scores(batch)
-        use = batch.active & (batch.lengths > 0)
+        lengths = batch.lengths
+        use = batch.active & (lengths > 0)
         if not bool(scores[use].isfinite().all()):
             row = int((use & ~scores.isfinite()).nonzero()[0, 0])
             raise RunError(f"select 'pairs': {self.by} of row {row} (task {batch.tasks[row].id}) is {scores[row]:g}")
@@ -83,7 +84,7 @@ class Pairs:
         wrong = torch.tensor([p is False for p in passed], dtype=torch.bool)
         for group in batch.group[use].unique():
             rows = ((batch.group == group) & use).nonzero()[:, 0]
-            s, tokens = scores[rows], batch.lengths[rows].to(scores.dtype)
+            s, tokens = scores[rows], lengths[rows].to(scores.dtype)
             margin = s[:, None] - s[None]
             may = right[rows][:, None] & wrong[rows][None] if self.better == "verdict" else margin > NEAR
             if self.margin is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,9 +15,11 @@ from assay.method import make_method
 from assay.papers.s023_urlvr import collapse_step, sharpened
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.intrinsic import Certainty, Frequency
+from assay.rewards.vote import Ballot
 from assay.signals.base import Models
 from assay.training.signals import compute_signals
 from assay.types import Task
+from assay.verify.compare import same
 
 
 def test_sharpening_by_the_worked_numbers():
@@ -36,6 +39,19 @@ def test_sharpening_by_the_worked_numbers():
 def test_collapse_step():
     assert collapse_step([0.9, 0.5, 0.009, 0.5]) == 2
     assert collapse_step([0.9, 0.01]) is None and collapse_step([]) is None
+
+
+ANSWERS = ["3", "3.0", "6/2", "3.", " $3$", "\\text{3}", "three", "THREE", "Three", "1,000", "1e3", "-0", "0"]
+
+
+def test_two_answers_are_one_as_the_verifier_of_texts_and_numbers_says(make_batch):
+    for one, other in itertools.combinations(ANSWERS, 2):
+        batch = make_batch([1, 1], texts=[rf"\boxed{{{one}}}", rf"\boxed{{{other}}}"])
+        for equal, alike in (("same", same(one, other)), ("exact", one.strip() == other.strip())):
+            ballot = Ballot(equal=equal)
+            answers = ballot.answers(batch)
+            assert ballot.agree(batch, 0, 1, answers) is alike, (one, other)
+            assert ballot.of(batch, [0, 1], answers).clusters == (0, int(not alike))
 
 
 def test_certainties_against_the_policy_itself(make_batch):

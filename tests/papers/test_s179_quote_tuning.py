@@ -17,7 +17,7 @@ from assay.method import make_method
 from assay.objectives.picked_pairs import picked
 from assay.papers import make
 from assay.registry import build
-from assay.rewards.quip import Quip
+from assay.rewards.quip import Quip, quips
 from assay.select.pairs import Pairs
 from assay.types import Task
 from assay.verify.grounding.bloom import BloomIndex
@@ -109,6 +109,12 @@ def test_a_saved_filter_is_the_same(tmp_path) -> None:
         BloomIndex.load(path)
     with pytest.raises(UsageError, match="cannot be read"):
         BloomIndex.load(tmp_path / "none.bloom")
+
+
+@given(st.lists(st.text("ab \u4e2d\ud800", max_size=9), max_size=6), st.integers(1, 4), st.booleans())
+def test_looking_up_texts_together_is_looking_up_each(texts, n, bloom) -> None:
+    index = BloomIndex(["ab ba", "aab"], n, 0.3) if bloom else NGramIndex(["ab ba", "aab"], n)
+    assert quips(index, texts) == [index.quip(text) for text in texts]
 
 
 # --- the reward -------------------------------------------------------------------------------------------------------

@@ -194,6 +194,11 @@ def test_the_form(make_batch: Callable[..., Any], text: str, formed: int) -> Non
 def test_wording() -> None:
     assert wording("The heart", "heart!") == 1 and wording("heart", "lung") == 0
     assert 0 < wording("left lung", "left heart") < 1
+    # One word of two is shared, either way.
+    assert wording("left lung", "the left heart") == 0.5
+    # Two of four words, for three: BLEU-1 is 2/4, F1 is 4/7; the other way round BLEU-1 is 2/3 exp(1 - 4/3).
+    assert wording("clear left lung", "left lung not seen") == pytest.approx((2 / 4 + 4 / 7) / 2)
+    assert wording("left lung not seen", "clear left lung") == pytest.approx((2 / 3 * np.exp(-1 / 3) + 4 / 7) / 2)
 
 
 def test_without_a_reference_or_a_verdict_there_is_no_reward(make_batch: Callable[..., Any]) -> None:
