@@ -129,8 +129,10 @@ def test_adapters_and_a_reference_in_memory() -> None:
     assert found["weights"] == 2 * N
     assert found["gradients"] == 4 * adapters
     assert found["optimiser"] == 12 * adapters
-    # The reference is the model without its adapters.
+    # The reference is the model without its adapters, but for those that are a part of it.
     assert "reference" not in found
+    pissa = replace(lora, lora=LoraConfig(rank=16, start="pissa"))
+    assert by_name(trainer_memory(LLAMA, pissa, Layout(1, 1), H100))["reference"] == 2 * N
     assert by_name(trainer_memory(LLAMA, replace(lora, lora=None), Layout(2, 1), H100))["reference"] == 2 * N
 
 

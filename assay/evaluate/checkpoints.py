@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.evaluate.diagnosis import Diagnosis, diagnose
-from assay.evaluate.evaluation import Evaluation
+from assay.evaluate.evaluation import Evaluation, stored
 from assay.evaluate.target import Target, resolve
 
 if TYPE_CHECKING:
     from assay.config import RunConfig
     from assay.evaluate.change_spectrum import Spectrum
     from assay.policies.causal_lm import CausalLM
-
-SAMPLES = ".parquet"
 
 
 def diagnose_names(
@@ -48,8 +46,7 @@ def diagnose_names(
     Raises:
         UsageError: a name that is none of these, no tasks, or something that does not fit.
     """
-    stored = [_stored(name) for name in (before, after)]
-    one, other = stored
+    one, other = (stored(name) for name in (before, after))
     if one is not None and other is not None:
         if tasks is not None or overrides:
             raise UsageError("samples that are stored are of the tasks they are of; leave tasks and changes out")
@@ -58,21 +55,6 @@ def diagnose_names(
     if one is not None or other is not None:
         raise UsageError("compare two models, or two stored evaluations, not one with the other")
     return _models(before, after, tasks, overrides, samples, aid_samples, weights, quiet)
-
-
-def _stored(name: str) -> Evaluation | None:
-    """The evaluation of that name, if it is one that is stored."""
-    from assay.evaluate.folder import EvaluationFolder, is_folder
-
-    path = Path(name)
-    if path.suffix == SAMPLES:
-        return Evaluation.from_parquet(path)
-    if not is_folder(path):
-        return None
-    folder = EvaluationFolder.open(path)
-    if folder.missing:
-        raise UsageError(f"the evaluation in {name} is not finished; go on with: assay eval {name}")
-    return Evaluation(name, int(folder.about["step"]), tuple(folder.samples()))
 
 
 def _models(
@@ -160,10 +142,8 @@ def _weights(before: CausalLM, after: CausalLM) -> tuple[dict[str, dict[str, flo
     from assay.evaluate.change_spectrum import change_spectrum
     from assay.evaluate.weight_change import by_kind, weight_change
 
-    if before.adapter is not None or after.adapter is not None:
-        return None, None, "Weights were not compared: a model has adapters; merge them first."
-    states: list[Any] = [p.model.state_dict() for p in (before, after)]
     try:
+        states: list[Any] = [dict(p.merged_state()) for p in (before, after)]
         return by_kind(weight_change(states[0], states[1])), change_spectrum(states[0], states[1]), ""
     except UsageError as error:
         return None, None, f"Weights were not compared: {error}."

@@ -131,7 +131,7 @@ def weight_change(
         tolerance: see :func:`unchanged`.
 
     Raises:
-        UsageError: a folder without weights, with adapters, or of another model.
+        UsageError: a folder without weights, of adapters without their run, or of another model.
     """
     old, new = (w if isinstance(w, Mapping) else weights_of(w) for w in (before, after))
     if not 0 < share < 1 or not ranks or not all(0 < r <= 1 for r in ranks):
@@ -145,7 +145,7 @@ def weight_change(
     middle = sorted(ranks)[len(ranks) // 2]
     out = []
     for name in names:
-        a, b = old[name].double(), new[name].double()
+        a, b = old[name].detach().double(), new[name].detach().double()
         svd, svd_ = decomposed(a), decomposed(b)
         changed = ~unchanged(a, b, tolerance)
         size = float(a.norm())
@@ -204,12 +204,14 @@ def agreement(changed: Sequence[Bool[Tensor, "..."]]) -> tuple[float, float]:
 
 
 def weights_of(path: str | Path) -> dict[str, Tensor]:
-    """Return the tensors of a model's folder, or of the policy in a run's checkpoint.
+    """Return the tensors of a model's folder, or of the policy in a run's checkpoint, adapters merged into their model.
 
     Raises:
-        UsageError: there are none, or they are adapters.
+        UsageError: there are none, or they are adapters without a run that says of which model.
     """
     from safetensors.torch import load_file
+
+    from assay.evaluate.target import resolve
 
     folder = Path(path)
     folder = folder / "policy" if (folder / "policy").is_dir() else folder
@@ -217,7 +219,9 @@ def weights_of(path: str | Path) -> dict[str, Tensor]:
     if not files:
         raise UsageError(f"{folder} holds no weights (*.safetensors)")
     if (folder / "adapter_config.json").is_file():
-        raise UsageError(f"{folder} holds adapters; merge them into their model first")
+        if not (folder.parent / "config.toml").is_file():
+            raise UsageError(f"{folder} holds adapters without their model; name the checkpoint of their run")
+        return dict(resolve(str(folder.parent)).load().merged_state())
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 

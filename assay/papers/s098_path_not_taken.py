@@ -49,6 +49,12 @@ def path_not_taken(
         rotate_values(policy.module)
         policy.save(Path("path/to/rotated"))                                       # train on this
 
+    Adapters that begin as the leading directions of each matrix (PiSSA), and can turn little else, should learn less
+    well from RL than those that begin as nothing. Any objective takes either; what they did to the weights is seen as
+    above, and in ``assay diagnose``.
+
+        assay train recipe.toml model.lora.rank=16 model.lora.start=pissa          # against model.lora.start=lora
+
     Args:
         region: M.
         share: of a matrix's entries that a region takes.
@@ -95,5 +101,17 @@ claims(
         baseline="principal",
         measure="final",
         sweep={"lr": (1e-3, 3e-3, 1e-2)},
-    )
+    ),
+    Claim(
+        paper="S098",
+        text="Adapters that begin as nothing learn better from RL than as many that begin as the leading directions of "
+        "each matrix.",
+        setting="network",
+        name="adapters",
+        arms={kind: {"name": "grpo", "setting": {"adapters": kind, "rank": 4}} for kind in ("lora", "pissa")},
+        better="lora",
+        baseline="pissa",
+        measure="final",
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
 )

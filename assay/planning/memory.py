@@ -69,7 +69,8 @@ def trainer_memory(shapes: Shapes, work: Workload, layout: Layout, device: Devic
         quantity("gradients", "B", "trained * bytes / trainers", trained=learnt, bytes=gradient, trainers=f),
         quantity("optimiser", "B", "trained * bytes / trainers", trained=learnt, bytes=state, trainers=f),
     ]
-    if "reference" in work.readers and work.lora is None:
+    # Adapters that add nothing at first are switched off instead.
+    if "reference" in work.readers and (work.lora is None or work.lora.start != "lora"):
         size = {"parameters": shapes.parameters, "bytes": weight, "trainers": f}
         out.append(quantity("reference", "B", "parameters * bytes / trainers", **size))
     if f > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy, deepcopy
 from pathlib import Path
@@ -36,7 +37,8 @@ class CausalLM:
         model: any causal language model that takes a named attention function.
         tokenizer: its tokenizer, with an end-of-sequence token.
         chat: apply the tokenizer's chat template to prompts, where it has one.
-        lora: train low-rank adapters only; the reference policy is then the model without them.
+        lora: train low-rank adapters only; the reference policy is the model without them, as long as they add nothing
+            when it is fixed.
         kernel: what computes attention over a batch, see :data:`assay.policies.flex.Attention`.
         compile: run decoder layers and log-probabilities compiled where gradients are wanted.
 
@@ -406,10 +408,13 @@ def _adapt(model: Any, lora: LoraConfig) -> Any:
         lora_alpha=lora.alpha,  # type: ignore[arg-type]  # any number will do
         lora_dropout=lora.dropout,
         target_modules=lora.targets,
+        init_lora_weights="pissa" if lora.start == "pissa" else True,
         task_type="CAUSAL_LM",
     )
     try:
-        adapter = peft.get_peft_model(model, config)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*is_gradient_checkpointing", FutureWarning)  # PEFT's own reading of it
+            adapter = peft.get_peft_model(model, config)
     except ValueError as error:
         raise UsageError(f"model.lora.targets = {lora.targets!r}: {str(error).splitlines()[0]}") from error
     if type(model.get_output_embeddings()) is not torch.nn.Linear:

@@ -28,6 +28,9 @@ class LoraConfig(BaseModel):
     dropout: float = Field(0.0, ge=0, lt=1)
     targets: str | list[str] = "all-linear"
     """Names of the modules to adapt, or ``all-linear``."""
+    start: Literal["lora", "pissa"] = "lora"
+    """What adapters are at first: ``lora``, nothing (B = 0); ``pissa``, the ``rank`` leading singular directions of a
+    matrix, which are taken out of it (arXiv 2404.02948). Either way the model is what it was."""
 
 
 class ModelConfig(BaseModel):

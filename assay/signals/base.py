@@ -149,7 +149,8 @@ class Signal(Protocol):
 class Learner(Protocol):
     """Something with parameters of its own, trained beside the policy and kept in the checkpoint.
 
-    It makes modules and optimiser in :meth:`start`, before the first step, with torch's generator seeded by the run.
+    It makes modules and optimiser in :meth:`start`, before the first step, with torch's generator seeded by the run. A
+    method ``check(policy)``, if it has one, is called before anything else, to refuse a policy it cannot learn beside.
     """
 
     def start(self, models: Models) -> None: ...

@@ -141,6 +141,8 @@ def _assemble(
     else:
         policy = CausalLM.load(config.model, config.seed)
     check_signals(method.needs, method.live, policy)
+    for learner in method.learners:
+        getattr(learner, "check", lambda _: None)(policy)
     check_fit(known, policy, warmup=config.warmup.steps > 0)
     spec = {"name": config.engine.name, **config.engine.options}
     if cluster is not None and config.scale.engines:

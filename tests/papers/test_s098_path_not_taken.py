@@ -11,11 +11,14 @@ import pytest
 import torch
 from running import run, weights
 from safetensors.torch import load_file, save_file
+from tiny import TOKENIZER, batch_of, episode, tiny
 
 import assay
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
+from assay.evaluate.checkpoints import _weights
+from assay.evaluate.target import resolve
 from assay.evaluate.weight_change import (
     agreement,
     by_kind,
@@ -24,12 +27,15 @@ from assay.evaluate.weight_change import (
     spectral_shift,
     unchanged,
     weight_change,
+    weights_of,
 )
 from assay.lab.settings import network
 from assay.method import make_method
 from assay.objectives.masked import Masked
 from assay.papers.s098_path_not_taken import policy_shift
-from assay.policies.regions import largest, region
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import LoraConfig
+from assay.policies.regions import decomposed, largest, leading, region
 from assay.policies.rotated import rotate_values
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
@@ -280,6 +286,28 @@ def test_the_settings_network_knows_half_the_questions_and_its_arms_begin_alike(
     assert runs[1]["sparsity"] >= 0.5 > runs[0]["sparsity"] and runs[0]["kl"] > 0
 
 
+def test_adapters_in_the_setting_are_the_matrices_at_first_and_change_them_within_their_rank(tmp_path: Path):
+    setting = network.Setting(steps=2)
+    plain = setting.policy(3)[0]
+    for start, rank in (("lora", 2), ("pissa", 4)):
+        adapted = setting.policy(3)[0]
+        adapted.adapt(start, 2, torch.Generator().manual_seed(0))
+        assert {n.rpartition("_")[2] for n, _ in adapted.module.named_parameters()} == {"a", "b"}
+        for name, w in adapted.matrices().items():
+            assert torch.allclose(w, plain.matrices()[name], atol=1e-12)
+            rest = w - adapted.fixed[name]
+            assert torch.allclose(rest, leading(decomposed(w), 2) if start == "pissa" else 0 * w, atol=1e-12)
+        with torch.no_grad():
+            for parameter in adapted.module.parameters():
+                parameter.add_(0.1 * torch.randn(parameter.shape, dtype=parameter.dtype))
+        for name, w in adapted.matrices().items():
+            assert torch.linalg.matrix_rank(w - plain.matrices()[name], rtol=1e-9) == rank
+        arm = {"name": "grpo", "setting": {"adapters": start, "rank": 2}}
+        assert setting.run(arm, 3, tmp_path)["start"] == pytest.approx(float(plain.chances().mean()))
+    with pytest.raises(UsageError, match="adapters, and then their rank"):
+        setting.run({"name": "grpo", "setting": {"rank": 2}}, 3, tmp_path)
+
+
 @pytest.mark.parametrize("shared", [1, 2])
 def test_a_rotated_model_is_the_same_function_in_another_basis(shared: int):
     """Also where heads share their values; leading entries of what was rotated agree with those before as by chance."""
@@ -306,3 +334,80 @@ def test_a_rotated_model_is_the_same_function_in_another_basis(shared: int):
         assert abs(found - chance) < 0.06
     with pytest.raises(UsageError, match="no attention layers"):
         rotate_values(torch.nn.Linear(2, 2))
+
+
+def pissa(rank: int = 2) -> CausalLM:
+    pytest.importorskip("peft")
+    return CausalLM(tiny("llama"), TOKENIZER, lora=LoraConfig(rank=rank, alpha=3.0, start="pissa"))
+
+
+def some_episodes() -> Batch:
+    return batch_of([episode(np.array(p), np.array(t)) for p, t in (([1, 4, 6], [5, 7, 2]), ([3, 3], [9]))])
+
+
+def test_pissa_adapters_begin_as_the_leading_directions_and_leave_the_rest_to_the_model():
+    plain, policy = tiny("llama"), pissa()
+    layer = policy.model.model.layers[0].self_attn.q_proj
+    svd = decomposed(plain.model.layers[0].self_attn.q_proj.weight)
+    a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
+    assert torch.allclose(1.5 * (b @ a).double(), leading(svd, 2), atol=1e-6), "alpha / rank is the scale"
+    rest = torch.linalg.svdvals(layer.base_layer.weight.double())
+    assert torch.allclose(rest[:-2], svd[1][2:], atol=1e-6) and float(rest[-2:].max()) < 1e-5
+    assert all(p.requires_grad == ("lora_" in n) for n, p in policy.module.named_parameters())
+    expected = CausalLM(plain, TOKENIZER).forward(some_episodes()).logprobs
+    assert torch.allclose(policy.forward(some_episodes()).logprobs, expected, atol=1e-5), "the model is what it was"
+
+
+def test_what_pissa_adapters_learned_is_saved_for_peft_and_measured_against_the_model_before(tmp_path: Path):
+    peft = pytest.importorskip("peft")
+    policy = pissa()
+    policy.save(tmp_path)
+    reference = policy.frozen(tmp_path)
+    with torch.no_grad():
+        before = reference.forward(some_episodes()).logprobs
+        for name, parameter in policy.module.named_parameters():
+            if "lora_" in name:
+                parameter.mul_(1.2)
+        after = policy.forward(some_episodes()).logprobs
+        assert torch.equal(reference.forward(some_episodes()).logprobs, before), "the reference moved"
+    assert not torch.allclose(before, after, atol=1e-2)
+    policy.save(tmp_path)
+    theirs = peft.PeftModel.from_pretrained(tiny("llama"), tmp_path).merge_and_unload()
+    assert torch.allclose(CausalLM(theirs, TOKENIZER).forward(some_episodes()).logprobs, after, atol=1e-5)
+    # 1.2 x 1.2 = 1.44: of two directions of sizes s and t, the spectrum moves by 0.44 times both, and none turns.
+    for change in weight_change(dict(tiny("llama").named_parameters()), dict(policy.merged_state()), ranks=(0.05,)):
+        sigma = decomposed(tiny("llama").get_parameter(change.name))[1]
+        assert change.spectral_shift == pytest.approx(0.44 * float(sigma[:2].norm() / sigma.norm()), rel=1e-4)
+        assert change.rotations[0].largest < 0.01
+    table, spectrum, note = _weights(CausalLM(tiny("llama"), TOKENIZER), policy)
+    assert table is not None and spectrum is not None and note == ""
+    assert table["all"]["spectral_shift"] > 0 and spectrum.change[-1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("start", ["lora", "pissa"])
+def test_a_run_with_adapters_resumes_and_its_checkpoint_is_compared_whole(tmp_path: Path, start: str):
+    """A change is of rank r from adapters that were nothing, of rank 2 r from those that were a part of the matrix."""
+    pytest.importorskip("peft")
+    sections = {"model": {"lora": {"rank": 2, "start": start}}, "evaluate": {"every": 0}, "warmup": {"steps": 0}}
+    train = {"steps": 2, "lr": 0.01}
+    whole = run(tmp_path / "whole", **sections, train=train)
+    short = run(tmp_path / "short", **sections, train={**train, "steps": 1})
+    assay.train(resume=short, overrides=["train.steps=2"], quiet=True)
+    a, b = weights(whole), weights(short)
+    assert all(torch.equal(a[k], b[k]) for k in a)
+    config = resolve(str(whole)).config
+    before = CausalLM.load(config.model.model_copy(update={"lora": None}), config.seed)
+    after = weights_of(whole / "checkpoints" / "rl-000002")
+    changes = weight_change(dict(before.merged_state()), after)
+    assert {c.kind for c in changes} >= {"q_proj", "down_proj"} and max(c.relative for c in changes) > 1e-3
+    for name in (c.name for c in changes):
+        sizes = torch.linalg.svdvals((after[name].double() - before.model.get_parameter(name).double()).detach())
+        assert int((sizes > 1e-5 * max(float(sizes[0]), 1e-2)).sum()) <= (2 if start == "lora" else 4)
+
+
+def test_a_region_of_adapters_is_refused(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"adapters leave alone; take model\.lora out"):
+        Masked().start(Models(pissa()))
+    with pytest.raises(UsageError, match="adapters leave alone"):
+        run(tmp_path / "run", method={"name": "S098"}, model={"lora": {"rank": 2}})
+    assert not (tmp_path / "run").exists(), "refused after the run began"

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 
 from assay.engines.tabular import TabularVerifier
+from assay.errors import UsageError
 from assay.evaluate.weight_change import by_kind, weight_change
 from assay.lab.settings._tabular import Training, train
 from assay.lab.settings.tree import Counting
+from assay.policies.regions import decomposed
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Task
 
@@ -26,7 +28,8 @@ class Setting:
 
     Vectors are normal with a standard deviation that falls from one coordinate to the next by the factor ``decay``.
     Beforehand the network learns, by supervised steps on smoothed labels, the right answer to a share ``known`` of the
-    questions and a wrong one to the others; RL sees all of them.
+    questions and a wrong one to the others; RL sees all of them. An arm may give a table ``setting`` with ``adapters``,
+    see :meth:`Network.adapt`, and their ``rank``, to train these in place of the matrices.
 
     Args:
         questions, answers: how many.
@@ -63,8 +66,14 @@ class Setting:
         What RL did to the matrices, means over both: ``spectral_shift``, ``rotation`` (degrees, leading tenth) and
         ``sparsity``; and ``kl`` from the policy at the start, nats per answer; ``rollouts``.
         """
+        method = {**arm}
+        adapted = dict(method.pop("setting", {}))
+        if adapted and adapted.keys() != {"adapters", "rank"}:
+            raise UsageError("an arm may give its setting adapters, and then their rank, alone")
         policy, known = self.policy(seed)
-        before = {name: w.detach().clone() for name, w in policy.module.named_parameters()}
+        before = {name: w.detach().clone() for name, w in policy.matrices().items()}
+        if adapted:
+            policy.adapt(adapted["adapters"], adapted["rank"], torch.Generator().manual_seed(seed))
         first = policy.twin()
         tasks = [Task(str(i), str(i), kind="tabular") for i in range(self.questions)]
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer, self.epochs)
@@ -73,8 +82,8 @@ class Setting:
         def watch(step: int, batch: Any, metrics: Mapping[str, float]) -> None:
             curve.append(float(policy.chances().mean()))
 
-        train(policy, tasks, TabularVerifier(policy.tree), arm, training, seed, watch, engine)
-        after = {name: w.detach() for name, w in policy.module.named_parameters()}
+        train(policy, tasks, TabularVerifier(policy.tree), method, training, seed, watch, engine)
+        after = {name: w.detach() for name, w in policy.matrices().items()}
         changes = weight_change(before, after, ranks=(0.1,))
         change = by_kind(changes)["all"]
         with torch.no_grad():
@@ -134,20 +143,46 @@ class Network(TabularPolicy):
     def __init__(self, x: Tensor, right: np.ndarray, inner: Tensor, out: Tensor):
         self.tree = Tree.of([[float(a == r) for a in range(len(out))] for r in right.tolist()])
         self.x, self.right = x, torch.from_numpy(right)
-        self.inner, self.out = torch.nn.Parameter(inner), torch.nn.Parameter(out)
-        self.module = torch.nn.ParameterDict({"inner": self.inner, "out": self.out})
+        self.module = self.trained = torch.nn.ParameterDict({"inner": inner, "out": out})
+        self.choices, self.fixed = len(out), dict[str, Tensor]()
         self.starts_at = torch.tensor([self.tree.node([i]) for i in range(len(right))])
+
+    def matrices(self) -> dict[str, Tensor]:
+        """Both matrices by name, W' + B A where adapters are trained."""
+        if not self.fixed:
+            return dict(self.trained.items())
+        return {name: w + self.trained[f"{name}_b"] @ self.trained[f"{name}_a"] for name, w in self.fixed.items()}
+
+    def adapt(self, start: Literal["lora", "pissa"], rank: int, generator: torch.Generator) -> None:
+        """Train A and B of ``rank`` for each matrix W instead; the policy is what it was.
+
+        ``lora``: B = 0, A uniform as in PEFT, W' = W; ``pissa``: B A = W_r, the leading directions of W, and W' is what
+        is left of it (arXiv 2404.02948). Both have a scale of 1.
+        """
+        made: dict[str, Tensor] = {}
+        for name, w in self.matrices().items():
+            u, s, v = decomposed(w)
+            root = s[:rank].sqrt()
+            if start == "pissa":
+                made[f"{name}_b"], made[f"{name}_a"] = u[:, :rank] * root, root[:, None] * v[:rank]
+            else:
+                bound = w.shape[1] ** -0.5
+                made[f"{name}_b"] = torch.zeros(len(w), rank, dtype=w.dtype)
+                made[f"{name}_a"] = bound * (2 * torch.rand(rank, w.shape[1], dtype=w.dtype, generator=generator) - 1)
+            self.fixed[name] = w.detach() - made[f"{name}_b"] @ made[f"{name}_a"]
+        self.module = self.trained = torch.nn.ParameterDict(made)
 
     @property
     def logits(self) -> Tensor:  # type: ignore[override]
-        z = torch.tanh(self.x @ self.inner.mT) @ self.out.mT
+        w = self.matrices()
+        z = torch.tanh(self.x @ w["inner"].mT) @ w["out"].mT
         table = torch.zeros(self.tree.children.shape, dtype=z.dtype)
         columns = torch.arange(z.shape[1])
         return table.index_put((self.starts_at[:, None], columns[None]), z)
 
     def answers(self) -> Tensor:
         """Log-probability of each answer to each question."""
-        return self.log_policy()[self.starts_at, : len(self.out)]
+        return self.log_policy()[self.starts_at, : self.choices]
 
     def chances(self) -> np.ndarray:
         """Probability of the right answer to each question."""
