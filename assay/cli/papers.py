@@ -34,7 +34,8 @@ def papers_list(as_json: AsJson = False) -> int:
         [(r.id, r.state, " ".join(r.seams), r.title) for r in found],
     )
     counts = Counter(r.state for r in found)
-    print(f"{len(found)} papers: " + ", ".join(f"{n} {state}" for state, n in counts.items()))
+    exact = counts["exact"] + counts["shown"]
+    print(f"{len(found)} papers: {exact} exact, {counts['shown']} of them shown in the lab; {counts['absent']} absent")
     return 0
 
 

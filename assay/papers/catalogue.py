@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -135,6 +136,12 @@ def make(key: str, **options: Any) -> Any:
     row = find(key)
     if row.factory is None:
         raise UsageError(f"{row.id} ({row.name}) is not implemented; `assay papers` lists what is")
+    parameters = inspect.signature(row.factory).parameters
+    if wanted := [k for k, p in parameters.items() if p.default is p.empty and k not in options]:
+        raise UsageError(
+            f"paper {row.id} ({row.name}) needs {', '.join(wanted)}: method.options.{wanted[0]}=...; "
+            f"`assay papers show {row.id}` says what it may be"
+        )
     made = call(row.factory, options, f"paper {row.id} ({row.name})")
     from assay.method import Method
 
