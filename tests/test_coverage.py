@@ -61,7 +61,13 @@ def worth_of_abstaining(bar: float) -> float:
     return float(integrate.quad(worth, math.log(bar / (1 - bar)), 12)[0])
 
 
+def near_one(runs: int) -> tuple[object, float]:
+    truth = float(aggregate.iqm(BENCH.shares(np.random.default_rng(0), "near 1", BENCH.LARGE, 1)))
+    return lambda rng: BENCH.bounded(rng, "near 1", runs, 1), truth
+
+
 CASES = {
+    "IQM, 3 runs near 1": lambda: near_one(3),
     "IQM, 5 runs x 1 task": lambda: iqm("normal", 5, 1),
     "IQM, 5 runs x 5 tasks": lambda: iqm("binomial", 5, 5),
     "mean of 5 runs x 5 skewed tasks": lambda: (
@@ -184,6 +190,23 @@ def test_few_runs_say_little() -> None:
     assert apart.value == apart.high == 1 and 0.4 < apart.low < 0.8
     tasks = aggregate.interval(np.random.default_rng(0).normal(size=(5, 1)), "iqm", tasks=True)
     assert tasks.low == -math.inf
+
+
+def test_few_runs_at_a_bound_leave_room_for_one_that_is_not() -> None:
+    """By hand: three runs of 300 right answers are 900 trials, and t of 2 degrees is 4.302653: 900 / (900 + t^2)."""
+    sure = aggregate.interval(np.ones(3), "iqm", bounds=(0, 1), step=1 / 300)
+    assert (sure.low, sure.high) == pytest.approx((900 / (900 + 4.302653**2), 1))
+    # One wrong answer of 900 is a value of 1 - 1 / 900 with nearly as many trials: no jump.
+    near = aggregate.interval([1, 1, 299 / 300], "iqm", bounds=(0, 1), step=1 / 300)
+    assert near.low < sure.low and near.low == pytest.approx(sure.low, abs=0.01)
+    unknown = aggregate.interval(np.ones(3), "iqm", bounds=(0, 1))
+    assert unknown.low == unknown.high == 1, "without a step nothing is known of what was not seen"
+    turned = aggregate.interval([0, 0, 1 / 300], "iqm", bounds=(0, 1), step=1 / 300)
+    assert (1 - turned.high, 1 - turned.low) == pytest.approx((near.low, near.high), abs=0.002)
+    # Away from the bounds, and of more runs, it is hardly more than the bootstrap's.
+    x = np.linspace(0.55, 0.65, 20)
+    plain, found = (aggregate.interval(x, "iqm", bounds=b) for b in (None, (0, 1)))
+    assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=0.03)
 
 
 def test_the_pull_of_an_observation_is_its_influence_on_a_mean() -> None:

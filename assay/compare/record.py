@@ -70,9 +70,9 @@ def judged(record: Mapping[str, Any]) -> dict[str, Any]:
         "pairs": [asdict(p) for p in decision.pairs],
         "winner": decision.winner,
         "verdict": words(decision),
-        "curves": {unit: _curves(plan, unit, spent, scores) for unit in ("rollouts", "tokens")},
+        "curves": {unit: _curves(plan, unit, spent, scores, 1 / fewest) for unit in ("rollouts", "tokens")},
         "profile": _profile(final),
-        "pass_at": _pass_at(spent, able, scores),
+        "pass_at": _pass_at(spent, able, scores, fewest),
     }
 
 
@@ -100,7 +100,9 @@ def words(decision: Decision) -> list[str]:
     return out
 
 
-def _curves(plan: Mapping[str, Any], unit: str, spent: Mapping[str, Sequence[Run]], scores: Any) -> dict[str, Any]:
+def _curves(
+    plan: Mapping[str, Any], unit: str, spent: Mapping[str, Sequence[Run]], scores: Any, step: float
+) -> dict[str, Any]:
     """Held-out pass@1 against what was spent: interquartile means over seeds and tasks at equal distances.
 
     In the budget's unit it goes to its end, in the other as far as every run got.
@@ -111,9 +113,10 @@ def _curves(plan: Mapping[str, Any], unit: str, spent: Mapping[str, Sequence[Run
     out: dict[str, Any] = {"x": ends.tolist()}
     for method in spent:
         found = [
-            interval(scores(method, lambda r, x=x: _at(r["curve"], unit, x)), "iqm", resamples=RESAMPLES, bounds=BOUNDS)
+            interval(scores(method, lambda r, x=x: _at(r["curve"], unit, x)), "iqm",
+                     resamples=RESAMPLES, bounds=BOUNDS, step=step)
             for x in ends
-        ]
+        ]  # fmt: skip
         out[method] = {key: [getattr(i, key) for i in found] for key in ("value", "low", "high")}
     return out
 
@@ -132,7 +135,7 @@ def _profile(final: Mapping[str, Scores]) -> dict[str, Any]:
     return out
 
 
-def _pass_at(spent: Mapping[str, Sequence[Run]], methods: Sequence[str], scores: Any) -> dict[str, Any]:
+def _pass_at(spent: Mapping[str, Sequence[Run]], methods: Sequence[str], scores: Any, responses: int) -> dict[str, Any]:
     """Held-out pass@k where the budget is spent, for every k that all runs can estimate."""
     # As JSON the keys of pass@k are text.
     ks = set.intersection(*({int(k) for k in r["pass_at"]} for m in methods for r in spent[m]))
@@ -140,7 +143,7 @@ def _pass_at(spent: Mapping[str, Sequence[Run]], methods: Sequence[str], scores:
     for method in methods:
         found = [
             interval(scores(method, lambda r, k=k: {int(i): v for i, v in r["pass_at"].items()}[k]), "iqm",
-                     resamples=RESAMPLES, bounds=BOUNDS)
+                     resamples=RESAMPLES, bounds=BOUNDS, step=k / responses)
             for k in sorted(ks)
         ]  # fmt: skip
         out[method] = {key: [getattr(i, key) for i in found] for key in ("value", "low", "high")}

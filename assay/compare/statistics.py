@@ -99,13 +99,16 @@ def decide(scores: Mapping[str, Scores], step: float = 0.0, resamples: int = 10_
     Args:
         scores: per method ``(seeds, tasks)`` of scores in [0, 1], in the same order of seeds and tasks; two or more
             methods and seeds.
-        step: distance of neighbouring scores, see :func:`paired_test`.
+        step: distance of neighbouring means over tasks, see :func:`paired_test`.
         resamples: of the bootstrap.
 
     Raises:
         UsageError: fewer than two seeds.
     """
-    iqm = {m: interval(x, "iqm", resamples=resamples, bounds=BOUNDS, seed=i) for i, (m, x) in enumerate(scores.items())}
+    iqm = {
+        m: interval(x, "iqm", resamples=resamples, bounds=BOUNDS, step=step * x.shape[1], seed=i)
+        for i, (m, x) in enumerate(scores.items())
+    }
     names = list(itertools.combinations(scores, 2))
     tests = [paired_test(scores[a].mean(1), scores[b].mean(1), step) for a, b in names]
     adjusted = holm([p for _, p in tests]).tolist()

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.evaluate.intervals import Interval, skewed_interval
+from assay.evaluate.intervals import Bounds, Interval, score_interval, skewed_interval
 
 Scores = NDArray[np.float64]
 Row = NDArray[np.float64]
@@ -90,33 +90,76 @@ class Resampling:
     drawn: Row
     pull: Scores
 
+    @property
+    def error(self) -> float:
+        """Standard error: c times the deviation of the resamples, with c = sqrt(n / (n - 1)) for n draws of a unit."""
+        n = self.pull.shape[1]
+        return math.sqrt(n / (n - 1)) * float(self.drawn.std())
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom, from how the variance is shared among units (Satterthwaite)."""
+        n = self.pull.shape[1]
+        # What so many resamples would show of observations without any pull is taken off.
+        shares = np.maximum((self.pull**2).sum(1) - (n - 1) / len(self.drawn) * self.drawn.var(), 0.0)
+        return float(shares.sum() ** 2 / (shares**2 / (n - 1)).sum()) if shares.any() else float(n - 1)
+
     def interval(self, confidence: float = 0.95, transformed: bool = False) -> Interval:
         """Return the interval that allows for how little a few runs say of their own spread.
 
         Resampling n observations has a variance (n - 1) / n times too small, and quantiles of a normal one, as if that
-        variance were known. With c = sqrt(n / (n - 1)) and t Student's quantile, its degrees of freedom from how the
-        variance is shared among units (Satterthwaite), the ends of the percentile interval move away from the estimate
-        by the factor c t / z. ``transformed`` takes instead c times the standard deviation of the resamples and the
-        skewness of the pulls to :func:`~assay.evaluate.intervals.skewed_interval`.
+        variance were known. With c as in ``error`` and t Student's quantile, the ends of the percentile interval move
+        away from the estimate by the factor c t / z. ``transformed`` takes instead the error and the skewness of the
+        pulls to :func:`~assay.evaluate.intervals.skewed_interval`.
         """
         from scipy import stats
 
         n = self.pull.shape[1]
         if n < 2:
             return Interval(self.value, -math.inf, math.inf)
-        if np.ptp(self.drawn) <= 1e-12 * max(1.0, abs(self.value)):
+        if self.equal:
             return Interval(self.value, self.value, self.value)
-        # What so many resamples would show of observations without any pull is taken off.
-        shares = np.maximum((self.pull**2).sum(1) - (n - 1) / len(self.drawn) * self.drawn.var(), 0.0)
-        degrees = float(shares.sum() ** 2 / (shares**2 / (n - 1)).sum()) if shares.any() else float(n - 1)
-        wider = math.sqrt(n / (n - 1))
         if transformed:
             skewness = float((self.pull**3).sum() / (self.pull**2).sum() ** 1.5)
-            return skewed_interval(self.value, wider * float(self.drawn.std()), degrees, skewness, confidence)
+            return skewed_interval(self.value, self.error, self.degrees, skewness, confidence)
         level = 0.5 + confidence / 2
         low, high = np.quantile(self.drawn, [1 - level, level]).tolist()
-        factor = wider * float(stats.t.ppf(level, degrees) / stats.norm.ppf(level))
+        factor = math.sqrt(n / (n - 1)) * float(stats.t.ppf(level, self.degrees) / stats.norm.ppf(level))
         return Interval(self.value, self.value + factor * (low - self.value), self.value + factor * (high - self.value))
+
+    @property
+    def equal(self) -> bool:
+        """Whether all resamples have the same value."""
+        return bool(np.ptp(self.drawn) <= 1e-12 * max(1.0, abs(self.value)))
+
+    def bounded(self, bounds: Bounds, step: float = 0.0, confidence: float = 0.95) -> Interval:
+        """Return :meth:`interval` within bounds, with ends that go out towards those of Wilson's equation.
+
+        Two or three runs near a bound seldom show the one that is far from it, so they look alike and :meth:`interval`
+        is short on that side; :func:`~assay.evaluate.intervals.score_interval` is long there. Where its end is further
+        out, it is taken for up to 2 degrees of freedom, and 2 / d of the way to it for d, which show their spread.
+
+        Scores on a grid vary by its rounding at least, with variance step^2 / 12 each; where all are at a bound, they
+        are taken for that many trials of 0 and 1, 1 / step to each, as one trial that fails would make them.
+
+        Args:
+            bounds: smallest and largest possible value.
+            step: distance of neighbouring scores; 0 if unknown, and scores that are all the same have no width.
+            confidence: coverage.
+        """
+        plain = self.interval(confidence)
+        low, high = max(plain.low, bounds[0]), min(plain.high, bounds[1])
+        if self.pull.shape[1] < 2 or (self.equal and step == 0):
+            return Interval(self.value, low, high)
+        width, size = bounds[1] - bounds[0], self.pull.size
+        p = min(max((self.value - bounds[0]) / width, 0.0), 1.0)
+        variance = max(self.error**2, step**2 / (12 * size)) / width**2
+        fewest = size * width / step if step else math.inf
+        trials = p * (1 - p) / variance if 1e-12 < p < 1 - 1e-12 else fewest
+        score = score_interval(self.value, trials, self.degrees, bounds, confidence)
+        part = min(1.0, 2 / self.degrees)
+        low, high = low - part * max(low - score.low, 0.0), high + part * max(score.high - high, 0.0)
+        return Interval(self.value, low, high)
 
 
 def resampling(
@@ -158,7 +201,8 @@ def interval(
     resamples: int = 10_000,
     tasks: bool = False,
     method: Method = "t",
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
+    step: float = 0.0,
     seed: int = 0,
 ) -> Interval:
     """An aggregate with its stratified bootstrap interval.
@@ -166,7 +210,8 @@ def interval(
     ``percentile`` is rliable's: the quantiles of the resamples. Of 5 runs on few tasks it covers in 80 to 90 % where 95
     are said, since it takes the spread seen in five runs for the true one. ``t`` allows for that
     (:meth:`Resampling.interval`; the mean and the optimality gap, which feel the tails, and the median with the
-    correction for skewness); ``benchmarks/coverage.py`` has the coverage of both. The median over tasks is biased where
+    correction for skewness; others, where bounds are known, by :meth:`Resampling.bounded`); ``benchmarks/coverage.py``
+    has the coverage of both. The median over tasks is biased where
     the middle tasks' means are closer than their errors, which no interval of these mends.
 
     Source: Deep Reinforcement Learning at the Edge of the Statistical Precipice (arXiv 2108.13264), section 4, of the
@@ -181,6 +226,7 @@ def interval(
             spread with them; ``percentile`` draws runs within them too.
         method: see above. With one run of each task, or one task with ``tasks``, the ends of ``t`` are infinite.
         bounds: smallest and largest possible value, where known; the ends stay within.
+        step: distance of neighbouring scores, 0 if unknown; with it, bounded scores that are all the same have a width.
         seed: of the resampling.
 
     Raises:
@@ -189,8 +235,10 @@ def interval(
     x, rng = table(scores), np.random.default_rng(seed)
     function = AGGREGATES[aggregate] if isinstance(aggregate, str) else aggregate
     if method == "t":
-        found = resampling(x, function, resamples, rng, tasks).interval(confidence, feels_tails(function))
-        low, high = bounds or (-math.inf, math.inf)
+        drawn, tails = resampling(x, function, resamples, rng, tasks), feels_tails(function)
+        if bounds is not None and not tails:
+            return drawn.bounded(bounds, step, confidence)
+        found, (low, high) = drawn.interval(confidence, tails), bounds or (-math.inf, math.inf)
         return Interval(found.value, max(found.low, low), min(found.high, high))
     if method != "percentile":
         raise ValueError(f"an interval is made by t or by percentile, not by {method!r}")
