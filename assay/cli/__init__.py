@@ -16,6 +16,7 @@ from assay.cli.heads import train_head
 from assay.cli.lab import lab
 from assay.cli.papers import papers_list, papers_show
 from assay.cli.plan import plan
+from assay.cli.power import power
 from assay.cli.serve import serve
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"assay {__version__}")
         return
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
-    judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "diagnose": diagnose}
+    judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     app = _app({**top, **judging, "train-head": train_head, "lab": lab, "serve": serve})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}

@@ -48,7 +48,7 @@ class Evaluation:
 
     def pass_at(self, k: int) -> dict[str, float]:
         """Unbiased pass@k of each task that has at least ``k`` judged samples."""
-        ids, totals, corrects = self._counts()
+        ids, totals, corrects = self.counts()
         enough = totals >= k
         values = pass_at_k(totals[enough], corrects[enough], k)
         return dict(zip((i for i, kept in zip(ids, enough, strict=True) if kept), values.tolist(), strict=True))
@@ -96,7 +96,7 @@ class Evaluation:
         samples, label, step = read_samples(path)
         return cls(label, step, tuple(samples))
 
-    def _counts(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    def counts(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
         """Tasks, judged samples and right samples of each."""
         groups = self.by_task()
         totals = [sum(s.passed is not None for s in rows) for rows in groups.values()]
@@ -113,6 +113,25 @@ class Difference:
     after: float
     interval: Interval
     tasks: int
+
+
+def stored(name: str) -> Evaluation | None:
+    """Return the evaluation that ``assay eval`` stored under a name, a folder or a Parquet file; ``None`` for neither.
+
+    Raises:
+        UsageError: it is not finished, or cannot be read.
+    """
+    from assay.evaluate.folder import EvaluationFolder, is_folder
+
+    path = Path(name)
+    if path.suffix == ".parquet":
+        return Evaluation.from_parquet(path)
+    if not is_folder(path):
+        return None
+    folder = EvaluationFolder.open(path)
+    if folder.missing:
+        raise UsageError(f"the evaluation in {name} is not finished; go on with: assay eval {name}")
+    return Evaluation(name, int(folder.about["step"]), tuple(folder.samples()))
 
 
 def ladder(k: int) -> list[int]:

@@ -46,6 +46,18 @@ def detectable(
     return z * math.sqrt(spread.variance(tasks, samples, seeds))
 
 
+def power_of(spread: Spread, difference: float, tasks: int, samples: int, seeds: int = 1, level: float = 0.05) -> float:
+    """Probability that a two-sided test at ``level`` finds a true ``difference``, the normal approximation.
+
+    Phi(d - z) + Phi(-d - z), with d = |difference| / sqrt(variance) and z = z_{1 - level / 2}.
+    """
+    normal, variance = NormalDist(), spread.variance(tasks, samples, seeds)
+    if variance == 0:
+        return level if difference == 0 else 1.0
+    d, z = abs(difference) / math.sqrt(variance), normal.inv_cdf(1 - level / 2)
+    return normal.cdf(d - z) + normal.cdf(-d - z)
+
+
 def needed(
     spread: Spread,
     difference: float,
@@ -95,10 +107,50 @@ def binary_spread(before: ArrayLike, after: ArrayLike) -> Spread:
     x, y = (np.asarray(t, dtype=np.float64) for t in (before, after))
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or len(x) < 2 or min(x.shape[1], y.shape[1]) < 2:
         raise ValueError("a spread is estimated from two tables of the same two or more tasks x two or more samples")
-    own = x.var(1, ddof=1), y.var(1, ddof=1)
-    noise = float(np.mean(own[0] / x.shape[1] + own[1] / y.shape[1]))
-    total = float((y.mean(1) - x.mean(1)).var(ddof=1))
+    sizes = np.full(len(x), x.shape[1]), np.full(len(y), y.shape[1])
+    return counted_spread((sizes[0], x.sum(1)), (sizes[1], y.sum(1)))
+
+
+Counts = tuple[ArrayLike, ArrayLike]
+"""Samples of each task, and how many of them are right."""
+
+
+def counted_spread(before: Counts, after: Counts | None = None, task: float = 0.0) -> Spread:
+    """Estimate a :class:`Spread` as :func:`binary_spread` does, from counts; tasks may have different numbers.
+
+    Args:
+        before: of one model.
+        after: of another, for the same tasks in the same order. Where it is left out, the other is taken to be as good
+            in each task but for differences of variance ``task``.
+        task: see above.
+
+    Raises:
+        ValueError: counts of different tasks, or fewer than two tasks, or samples of one.
+    """
+    tables = [
+        tuple(np.asarray(v, dtype=np.float64) for v in counts) for counts in (before, after) if counts is not None
+    ]
+    if len({v.shape for t in tables for v in t}) > 1 or len(tables[0][0]) < 2 or any(n.min() < 2 for n, _ in tables):
+        raise ValueError("a spread is estimated from two or more samples of each of the same two or more tasks")
+    own = [c / n * (1 - c / n) * n / (n - 1) for n, c in tables]
+    if after is None:
+        return Spread(task, 2 * float(own[0].mean()))
+    (n, c), (m, d) = tables
+    total, noise = float((d / m - c / n).var(ddof=1)), float(np.mean(own[0] / n + own[1] / m))
     return Spread(max(total - noise, 0.0), float(np.mean(own[0] + own[1])))
+
+
+def assumed_spread(share: float, correlation: float, task: float = 0.0, seed: float = 0.0) -> Spread:
+    """Return the :class:`Spread` of two models that are right in a ``share`` m of samples, before anything was run.
+
+    A sample of a task varies by m (1 - m) (1 - r) on average where two samples of one task correlate by r: the mean of
+    p (1 - p) over tasks of success rates p with variance r m (1 - m).
+
+    Args:
+        share, correlation: see above, in [0, 1]; a correlation of 1 is tasks always or never solved.
+        task, seed: of the :class:`Spread`.
+    """
+    return Spread(task, 2 * share * (1 - share) * (1 - correlation), seed)
 
 
 def clustered_interval(values: Sequence[ArrayLike], confidence: float = 0.95) -> Interval:
