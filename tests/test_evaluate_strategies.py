@@ -96,8 +96,14 @@ def test_abstentions_are_neither_right_nor_wrong_and_failed_verdicts_leave() -> 
     row = Point("s", "1", tuple(outcomes)).summary()
     assert row["tasks"] == 100
     assert row["accuracy"]["value"] == 0.55
-    assert row["honesty"] == pytest.approx(0.35)
-    assert row["precision"] == pytest.approx(55 / 75)
+    # Each answer is one trial, so that the interval is Wilson's; that of right less wrong is near the normal one.
+    assert row["precision"]["value"] == pytest.approx(55 / 75)
+    assert (row["precision"]["low"], row["precision"]["high"]) == pytest.approx(wilson(55, 75))
+    deviation = float(np.std(np.repeat([1.0, -1.0, 0.0], (55, 20, 25)), ddof=1)) / 10
+    assert row["honesty"]["value"] == pytest.approx(0.35)
+    assert (row["honesty"]["low"], row["honesty"]["high"]) == pytest.approx(
+        (0.35 - 1.96 * deviation, 0.35 + 1.96 * deviation), abs=0.02
+    )
     assert row["answered"] == 0.75
     assert (row["undecided"], row["unscored"], row["scoring"]) == (3, 25, 4)
     assert row["tokens"]["value"] == pytest.approx((75 * 10 + 25 * 20 + 3 * 50) / 103)

@@ -67,6 +67,18 @@ class Point:
         return mean_interval(values, bounds=(0, 1)) if values else None
 
     @property
+    def precision(self) -> Interval | None:
+        """Share of the answers that are right; 95% over the tasks that have one."""
+        values = [float(o.passed is True) for o in self.outcomes if o.counts and not o.abstained]
+        return mean_interval(values, bounds=(0, 1)) if values else None
+
+    @property
+    def honesty(self) -> Interval | None:
+        """(right - wrong) / tasks: 1 for a right answer, -1 for a wrong one, 0 for none; 95% over tasks."""
+        values = [0.0 if o.abstained else 1.0 if o.passed else -1.0 for o in self.outcomes if o.counts]
+        return mean_interval(values, bounds=(-1, 1)) if values else None
+
+    @property
     def tokens(self) -> Interval:
         """Mean tokens per task, 95% over tasks; without width where all took as many."""
         found = mean_interval([float(o.tokens) for o in self.outcomes])
@@ -75,25 +87,25 @@ class Point:
     def summary(self) -> dict[str, Any]:
         """Return the point in numbers.
 
-        ``answered``: share of tasks with an answer; ``precision``: share of those answered right; ``honesty``: (right
-        - wrong) / tasks; ``scoring``: mean tokens of scoring; ``undecided``: tasks whose answer the verifier could not
-        judge, which are left out of everything but the tokens; ``unscored``: responses that a scorer could not score,
-        or that the tokens did not suffice to score.
+        ``accuracy``, ``tokens``, ``precision`` and ``honesty`` have intervals. ``answered``: share of tasks with an
+        answer; ``scoring``: mean tokens of scoring; ``undecided``: tasks whose answer the verifier could not judge,
+        which are left out of everything but the tokens; ``unscored``: responses that a scorer could not score, or that
+        the tokens did not suffice to score.
         """
         known = [o for o in self.outcomes if o.counts]
-        right = sum(o.passed is True for o in known)
         answered = sum(not o.abstained for o in known)
-        accuracy = self.accuracy
+        found = {k: getattr(self, k) for k in ("accuracy", "precision", "honesty")}
+        shares = {k: None if interval is None else asdict(interval) for k, interval in found.items()}
         return {
             "strategy": self.strategy,
             "budget": self.budget,
             "tasks": len(known),
-            "accuracy": None if accuracy is None else asdict(accuracy),
+            "accuracy": shares["accuracy"],
             "tokens": asdict(self.tokens),
             "scoring": float(np.mean([o.scoring for o in self.outcomes])),
             "answered": answered / len(known) if known else None,
-            "precision": right / answered if answered else None,
-            "honesty": (2 * right - answered) / len(known) if known else None,
+            "precision": shares["precision"],
+            "honesty": shares["honesty"],
             "undecided": len(self.outcomes) - len(known),
             "unscored": sum(o.unscored for o in self.outcomes),
         }

@@ -68,18 +68,28 @@ def table(comparison: Comparison) -> list[tuple[str, ...]]:
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
     """What is shown of a point."""
-    accuracy, difference = row["accuracy"], row["difference"]
+    accuracy, difference, precision, honesty = (row[k] for k in ("accuracy", "difference", "precision", "honesty"))
     return {
         "strategy": row["strategy"],
         "budget": row["budget"],
         "tokens": show.number(row["tokens"]["value"], 4),
         "scoring": show.number(row["scoring"], 4),
         "accuracy": show.percent(accuracy and accuracy["value"]),
-        "interval": f"{show.percent(accuracy['low'])} to {show.percent(accuracy['high'])}" if accuracy else "",
+        "interval": _percents(accuracy),
         "difference": show.points(difference["value"]) if difference else "",
-        "range": f"[{show.points(difference['low'])}, {show.points(difference['high'])}]" if difference else "",
+        "range": _points(difference),
         "verdict": row["verdict"] or "",
         "abstains": show.percent(None if row["answered"] is None else 1 - row["answered"]),
-        "precision": show.percent(row["precision"]),
-        "honesty": show.MISSING if row["honesty"] is None else show.points(row["honesty"]),
+        "precision": show.percent(precision and precision["value"]),
+        "precisions": _percents(precision),
+        "honesty": show.points(honesty["value"]) if honesty else show.MISSING,
+        "honesties": _points(honesty),
     }
+
+
+def _percents(found: dict[str, float] | None) -> str:
+    return f"{show.percent(found['low'])} to {show.percent(found['high'])}" if found else ""
+
+
+def _points(found: dict[str, float] | None) -> str:
+    return f"[{show.points(found['low'])}, {show.points(found['high'])}]" if found else ""

@@ -99,7 +99,7 @@ def test_honesty_is_right_minus_wrong() -> None:
     rows = [Outcome(str(i), True, False, 1) for i in range(55)]
     rows += [Outcome(str(i), False, False, 1) for i in range(55, 75)]
     rows += [Outcome(str(i), None, True, 1) for i in range(75, 100)]
-    assert Point("s", "1", tuple(rows)).summary()["honesty"] == pytest.approx(0.35)
+    assert Point("s", "1", tuple(rows)).summary()["honesty"]["value"] == pytest.approx(0.35)
 
 
 def test_critiques_that_err_at_known_rates_beat_the_majority() -> None:

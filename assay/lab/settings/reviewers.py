@@ -96,7 +96,7 @@ class Setting:
         return {
             "accuracy": row["accuracy"]["value"],
             "answered": row["answered"],
-            "honesty": row["honesty"],
+            "honesty": row["honesty"]["value"],
             "tokens": row["tokens"]["value"],
         }
 
