@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from assay.types import Ask, Group, Task
 if TYPE_CHECKING:
     from assay.engines.base import Engine, Sampling
     from assay.evaluate.target import Target
+    from assay.policies.causal_lm import CausalLM
     from assay.tasks.split import TrainStream
     from assay.verify.base import Verifier
 
@@ -38,6 +39,9 @@ class Trained:
         kind, head, fit: see :mod:`assay.evaluate.head_fit`.
         tasks, responses: that it was trained on.
         left_out: sampled responses whose outcome is not known, all tasks together.
+        model: that was tuned under the head, ``None`` where it was left alone.
+        divergence: of it from the original on the responses kept back, see
+            :meth:`~assay.inference.joint_tuning.Original.divergence`, and of the original itself.
     """
 
     kind: Kind
@@ -46,6 +50,8 @@ class Trained:
     tasks: int
     responses: int
     left_out: int
+    model: CausalLM | None = None
+    divergence: tuple[float, float] | None = None
 
 
 def train_head(
@@ -56,6 +62,7 @@ def train_head(
     samples: int = 8,
     epochs: int | None = None,
     lr: float | None = None,
+    tune: bool = False,
     tick: Callable[[int], None] = lambda done: None,
 ) -> Trained:
     """Sample from a model on its training tasks, judge the responses, and train a head on them.
@@ -70,6 +77,7 @@ def train_head(
         tasks: different ones, 8 or more; as many as there are where the source has fewer.
         samples: responses to each.
         epochs, lr: of the training; those of its class unless given.
+        tune: train the model under a joint head too, see :class:`~assay.inference.joint_tuning.JointTuning`.
         tick: told how many tasks have been answered.
 
     Raises:
@@ -78,14 +86,17 @@ def train_head(
     """
     from assay.engines.base import Sampling
     from assay.engines.hf import HFEngine
+    from assay.inference.joint_tuning import Original
     from assay.training.build import make_verifier, task_split
     from assay.training.randomness import Randomness
     from assay.verify.pool import check_verifier
 
     if tasks < LEAST or samples < 1:
         raise UsageError(f"a head needs {LEAST} tasks or more and a sample of each, not {tasks} and {samples}")
+    if tune and kind != "joint":
+        raise UsageError("only a joint head has a model tuned under it; leave out tune")
     config = target.config
-    fit = _trainer(kind, config.rollout.max_tokens, epochs, lr)
+    fit = _trainer(kind, config.rollout.max_tokens, epochs, lr, tune)
     chosen = training_tasks(task_split(config)[0], tasks)
     if len(chosen) < LEAST:
         raise UsageError(f"the source has {len(chosen)} different training tasks; a head needs {LEAST} or more")
@@ -110,9 +121,14 @@ def train_head(
             f"{len(learnt)} of {samples * len(fitted)} responses could be judged, {words}: there is nothing for a head "
             "to tell apart; take more --tasks or --samples, or tasks of another difficulty"
         )
+    original = Original(policy, [e for g in kept for e, _, _ in known(g, kind)]) if tune else None
+    before = original.divergence(policy) if original is not None else 0.0
     head = fit(policy, fitted, random.fresh("evaluate/head/order"))
     left = samples * len(groups) - sum(len(known(g, kind)) for g in groups)
-    return Trained(kind, head, measure(head, policy, fitted, kept), len(fitted), len(learnt), left)
+    made = Trained(kind, head, measure(head, policy, fitted, kept), len(fitted), len(learnt), left)
+    if original is None:
+        return made
+    return replace(made, model=policy, divergence=(original.divergence(policy), before))
 
 
 def training_tasks(stream: TrainStream, n: int) -> list[Task]:
@@ -136,12 +152,15 @@ def length_edges(longest: int) -> tuple[int, ...]:
     return (0, *sorted({-(-longest // 2**i) for i in range(RANGES)}))
 
 
-def _trainer(kind: Kind, longest: int, epochs: int | None, lr: float | None) -> Callable[..., Head]:
+def _trainer(kind: Kind, longest: int, epochs: int | None, lr: float | None, tune: bool) -> Callable[..., Head]:
     from assay.inference.joint import Bins
     from assay.inference.joint_training import JointTraining
+    from assay.inference.joint_tuning import JointTuning
     from assay.inference.value_training import ValueTraining
 
     given = {k: v for k, v in (("epochs", epochs), ("lr", lr)) if v is not None}
+    if tune:
+        return JointTuning(Bins(7, length_edges(longest)), **given).fit  # type: ignore[arg-type]
     if kind == "joint":
         joint = JointTraining(Bins(7, length_edges(longest)), **given)  # type: ignore[arg-type]
         return lambda policy, groups, rng: joint.fit(policy, groups)

@@ -12,7 +12,24 @@ from assay.errors import UsageError
 from assay.inference.joint import Bins, JointHead, start_states
 from assay.inference.value_head import states
 from assay.policies.base import Policy
-from assay.types import Group
+from assay.types import Episode, Group
+
+
+def outcomes(groups: Sequence[Group]) -> tuple[list[Episode], list[float]]:
+    """Return the responses whose outcome is known, and their rewards: those that were judged and not cut off.
+
+    Raises:
+        UsageError: nothing is left.
+    """
+    known = [
+        (e, float(v.score))
+        for g in groups
+        for e, v in zip(g.episodes, g.verdicts, strict=True)
+        if v.passed is not None and not e.truncated and len(e.tokens)
+    ]
+    if not known:
+        raise UsageError("a joint head has nothing to learn from: no response that ended was judged")
+    return [e for e, _ in known], [r for _, r in known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +66,11 @@ class JointTraining:
         Raises:
             UsageError: nothing is left.
         """
-        known = [
-            (e, v.score)
-            for g in groups
-            for e, v in zip(g.episodes, g.verdicts, strict=True)
-            if v.passed is not None and not e.truncated and len(e.tokens)
-        ]
-        if not known:
-            raise UsageError("a joint head has nothing to learn from: no response that ended was judged")
-        episodes = [e for e, _ in known]
+        episodes, judged = outcomes(groups)
         with torch.no_grad():
             after = states(policy, episodes)
             hidden = [torch.cat([s[None].to(h), h]) for s, h in zip(start_states(policy, episodes), after, strict=True)]
-        head, rewards = self._stage(hidden, [r for _, r in known]), [r for _, r in known]
+        head = self._stage(hidden, judged)
         if self.stages == 2:
             value = torch.from_numpy(self.bins.values).to(hidden[0])
             with torch.no_grad():

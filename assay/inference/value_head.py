@@ -47,19 +47,23 @@ def states(policy: Policy, episodes: Sequence[Episode], budget: int = 8192) -> l
         places = torch.where(after < 0, policy.width - 1 - after, after)
         table = torch.nn.functional.one_hot(places, width(policy)).float()
         return [row[:n] for row, n in zip(table, lengths.tolist(), strict=True)]
-    # The state after the last token is the one that a further token would be predicted from.
-    longer = [np.concatenate([e.tokens, np.zeros(1, dtype=np.int64)]) for e in episodes]
-    made = [
-        Episode(e.prompt, t, np.ones(len(t), dtype=bool), None, "", e.stop)
-        for e, t in zip(episodes, longer, strict=True)
-    ]
-    batch = Batch.from_groups([Group(Ask(Task("", ""), 1), (e,)) for e in made])
-    out: list[Tensor] = [torch.zeros(0, policy.width)] * len(made)
+    batch = lengthened(episodes)
+    out: list[Tensor] = [torch.zeros(0, policy.width)] * len(episodes)
     for rows in policy.micro_batches(batch, budget):
         hidden = policy.forward(batch.rows(rows), {"hidden"}).live["hidden"].float()
         for row, i in zip(hidden, rows.tolist(), strict=True):
             out[i] = row[1 : len(episodes[i].tokens) + 1].clone()
     return out
+
+
+def lengthened(episodes: Sequence[Episode]) -> Batch:
+    """Return a batch of the responses with one token more: the state after their last token is what predicts it."""
+    longer = [np.concatenate([e.tokens, np.zeros(1, dtype=np.int64)]) for e in episodes]
+    made = [
+        Episode(e.prompt, t, np.ones(len(t), dtype=bool), None, "", e.stop)
+        for e, t in zip(episodes, longer, strict=True)
+    ]
+    return Batch.from_groups([Group(Ask(Task("", ""), 1), (e,)) for e in made])
 
 
 def read_head(path: str | Path, kind: Literal["joint", "value"]) -> tuple[dict[str, Tensor], dict[str, str]]:

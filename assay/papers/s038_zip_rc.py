@@ -28,10 +28,10 @@ def zip_rc(
         act:   U(A) = E[max_i V_i] - beta (a E[sum_i L_i] + (1 - a) E[max_i L_i]);  continue, branch, begin and drop
                what makes U largest;  E[max] by the product of distribution functions
 
-    This is the variant with a head of its own on a frozen policy, whose samples and likelihoods do not change: the
-    divergence from the original model, which the variant in reserved logits has to be trained against, is zero. Train
-    with :class:`~assay.inference.joint_training.JointTraining`; names the inference part ``adaptive``, and scorer
-    ``joint`` for the expected reward alone.
+    Two ways to train: :class:`~assay.inference.joint_training.JointTraining`, a head of its own on a frozen policy,
+    whose samples and likelihoods do not change; and :class:`~assay.inference.joint_tuning.JointTuning`, reserved logits
+    trained together with the policy, which a divergence from the original holds. ``assay train-head`` does the one,
+    with ``--tune`` the other. Names the inference part ``adaptive``, and scorer ``joint`` for expected rewards alone.
 
     Args:
         head: a :class:`~assay.inference.joint.JointHead`, or the file of one.
