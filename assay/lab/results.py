@@ -45,8 +45,10 @@ The settings `tree` and `problems` have logits of their own for every decision: 
 changes another there, and larger steps are nearly always better. The claims made there that are about how good a
 policy gets were therefore put, all of them, into a second setting, `unseen`, where a small network answers and
 everything is measured on questions that were never asked; so was that of S059, whose measure had to be corrected
-before it could run there. S085 was put into `approaches` after `unseen` did not show it, and its claim `nano` and
-S213's were added later; the rate and steps of `boundary` were chosen on one seed, from four trial runs of GRPO.
+before it could run there. S085 was put into `approaches` after `unseen` did not show it; its claim `nano`, S213's,
+the claim `adapters` of S098, where the better arm took the largest rate of the sweep, and, after a trial of five seeds,
+the claim `samples` of S202 were added later; the rate and steps of `boundary` were chosen on one seed, from four trial
+runs of GRPO.
 
 Claims marked *mechanism* were added once the results of the first ones were known, for papers on policy objectives
 whose first claim was not shown. They ask whether the method works by what its paper says it works by, in the regime

@@ -150,6 +150,12 @@ class TrueProbability:
         return len(engine.encode(filled(self.template, question=task.question, response=shown))) + more + words
 
 
+SELECTIONS: dict[str, dict[str, Any]] = {
+    "self-prm": {"name": "S202", "scorer": {"name": "judge"}},
+    "external prm": {"name": "best_of_n", "scorer": {"name": "steps"}},
+    "majority": {"name": "majority"},
+}
+
 claims(
     Claim(
         paper="S202",
@@ -165,5 +171,19 @@ claims(
         baseline="majority",
         measure="accuracy",
         options={"doubt": 0.0, "pause": 0.0, "tasks": 60, "budget": "32"},
-    )
+    ),
+    Claim(
+        paper="S202",
+        text="Verdicts on one's own samples are worth more the more samples there are: from 8 to 64, choosing by them "
+        "gains where the majority vote hardly does. An external judge of steps is shown beside both.",
+        setting="reviewers",
+        name="samples",
+        arms={
+            f"{name}, {k}": {**arm, "budget": k} for name, arm in SELECTIONS.items() for k in ("8", "16", "32", "64")
+        },
+        better="self-prm, 64",
+        baseline="majority, 64",
+        measure="accuracy",
+        options={"doubt": 0.0, "pause": 0.0, "tasks": 60},
+    ),
 )
