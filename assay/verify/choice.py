@@ -12,7 +12,10 @@ from typing import Any, Literal
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify import choice_spoken, choice_text
+from assay.verify.choice_around import against
 from assay.verify.choice_commit import Commitment, committed
+from assay.verify.choice_fields import disowned
+from assay.verify.choice_inline import inlined, struck
 from assay.verify.compare import normalise
 from assay.verify.exact import shorten
 from assay.verify.extract import RULES, Fallback, Rule, extract
@@ -80,7 +83,7 @@ class Choice:
             return Verdict.abstain(f"task {task.id}: reference {shorten(str(reference))!r} is none of the options")
         if thinking(response):
             return Verdict.wrong("the thinking does not end")
-        response = undress(response)
+        written, response = response, undress(response)
         if "```" in response:
             response = FENCE.sub("", response).rstrip()
         answer = extract(response, self.rules, self.fallback)
@@ -88,7 +91,7 @@ class Choice:
             response, answer = self._concluded(response, task.question)
         if answer is None or not answer.strip():
             return Verdict.wrong("no final answer found")
-        if _STRUCK.match(answer):
+        if _STRUCK.match(answer) or struck(response, labelled):
             return Verdict.wrong("only says what it is not")
         marked = extract(response, self.rules, "none") is not None
         verdicts = None if several or marked else choice_spoken.judged(response, labelled)
@@ -103,12 +106,14 @@ class Choice:
         reading = self._read(answer, labelled, several) if verdicts is None else _Reading(frozenset([verdicts]))
         if (clash := self._followed(answer, response, labelled)) is not None:
             return Verdict.wrong(f"{answer} with the text of {clash}")
-        prose = not several and verdicts is None and not _boxed(response, self.rules)
+        boxed = _boxed(response, self.rules)
+        prose = not several and verdicts is None and set(self.rules) <= set(RULES)
         said: Commitment | None = None
-        if prose and (reading.complaint or reading.chosen == wanted):
-            said = committed(response, labelled, task.question, lambda line: self._exact(line, labelled))
+        if prose and ((reading.complaint and not boxed) or reading.chosen == wanted):
+            text = inlined(response) if boxed else response
+            said = committed(text, labelled, task.question, lambda line: self._exact(line, labelled))
         if reading.complaint:
-            if said is None or not self.content or not (said.alone or (said.last and said.framed)):
+            if said is None or not self.content or not (said.alone or said.opens or (said.last and said.framed)):
                 return Verdict.wrong(reading.complaint)
             reading = _Reading(frozenset([said.label]))
         if reading.chosen == wanted:
@@ -125,6 +130,13 @@ class Choice:
                 later = committed(after, labelled, task.question, lambda line: None)
                 if later is not None and later.framed and later.label not in wanted:
                     return Verdict.wrong(f"it goes on to {later.label}")
+            field = disowned(written, lambda text: self._read(text, labelled, False).chosen, wanted)
+            if not several and field is not None:
+                return Verdict.wrong(f"its field {field!r} speaks against it")
+            if said is not None:
+                reason = against(said, labelled, task.question, lambda line: self._exact(line, labelled) in wanted)
+                if reason is not None:
+                    return Verdict.wrong(reason)
             return Verdict.right()
         feedback = f"chose {_show(reading.chosen)}, expected {_show(wanted)}"
         if several and self.partial:

@@ -38,18 +38,33 @@ _DOUBTED = re.compile(
 """What takes back or asks about an answer in a sentence of its own."""
 _SPLIT = re.compile(r"(?<=[.!?؟।。！？])(?<![0-9]!)(?:\s+|(?<=[。！？]))|\n+")
 _LABEL_DOT = re.compile(rf"[\s*_(]*(?:{NOUN}\s)?[\s*_(]*[^\W_]{{1,2}}[\s*_)]*\.", re.IGNORECASE)
+_ENTRIES = re.compile(r"^[\s*_(>-]*[A-Z][.)]", re.MULTILINE)
+"""Labels at the beginnings of lines: more than one is a list."""
+_GOES_ON = re.compile(r"[*_]* [^\W\d_]")
 _INITIAL = re.compile(r"\.[a-z]\.$|\s[F-HJ-Z]\.$")
 _LAST_LABEL = re.compile(r"(?<!\w)\(?([^\W_]{1,3})\)?\.$")
 
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """The label a response commits to; whether in its last sentence, by more than the label, and in its only one."""
+    """The label a response commits to; whether in its last sentence, by more than the label, and in its only one.
+
+    ``before``, ``sentence`` and ``after`` are the parts of the text that was read.
+    """
 
     label: str
     last: bool
     framed: bool
     alone: bool
+    before: str
+    sentence: str
+    after: str
+
+    @property
+    def opens(self) -> bool:
+        """Whether nothing but headings stands before it, and it has a line of its own."""
+        headed = all(line.lstrip().startswith("#") for line in self.before.split("\n") if line.strip())
+        return headed and self.after[:1] != " " and (self.before[-1:] in ("", "\n")) and "\n" in self.sentence[-3:]
 
 
 def committed(
@@ -69,10 +84,11 @@ def committed(
     text = response.rpartition("</think>")[2][-MAX_READ:]
     if (given := _JSON.fullmatch(text.strip(" `\n"))) is not None:
         text = given[1]
-    key = (tuple(options.items()), question)
+    prose = reader(options, question)
     found: Commitment | None = None
-    pieces = [piece for piece in _sentences(text, options) if any(map(str.isalnum, piece))]
-    for place, piece in enumerate(pieces):
+    spans = [(start, end) for start, end in sentences(text, options) if any(map(str.isalnum, text[start:end]))]
+    for place, (start, end) in enumerate(spans):
+        piece = text[start:end]
         said = plain(piece)
         label = None if UNSTATED.search(piece) else exact(said)
         read: tuple[str, bool, bool] | None
@@ -80,12 +96,18 @@ def committed(
             own = options[label] if options[label] in said else label
             read = (label, len(said) > len(own) + 5, False)
         else:
-            read = _prose(*key).committed(said)
+            read = prose.committed(said)
         if read is not None and not (read[2] and found is not None):
-            found = Commitment(read[0], place == len(pieces) - 1, read[1], len(pieces) == 1)
-        elif found is not None and _undone(_prose(*key), said, found.label):
+            last, alone = place == len(spans) - 1, len(spans) == 1
+            found = Commitment(read[0], last, read[1], alone, text[:start], piece, text[end:])
+        elif found is not None and (read is None or read[0] != found.label) and _undone(prose, said, found.label):
             found = None
     return None if found is None or _graded(text, question) else found
+
+
+def reader(options: Mapping[str, str], question: str) -> Prose:
+    """What reads sentences about the options of ``question``; the last few are kept."""
+    return _prose(tuple(options.items()), question)
 
 
 @functools.lru_cache(64)
@@ -105,9 +127,9 @@ def _graded(text: str, question: str) -> bool:
     return match is not None and match.group().casefold() not in question.casefold()
 
 
-def _sentences(text: str, options: Mapping[str, str]) -> list[str]:
-    """Split at the ends of sentences, but not behind a label before its text, an initial or ``i.e.``."""
-    found: list[str] = []
+def sentences(text: str, options: Mapping[str, str]) -> list[tuple[int, int]]:
+    """Where sentences begin and end, which they do not behind a label before its text, an initial or ``i.e.``"""
+    found: list[tuple[int, int]] = []
     start = 0
     for match in _SPLIT.finditer(text):
         piece = text[start : match.start()]
@@ -115,8 +137,12 @@ def _sentences(text: str, options: Mapping[str, str]) -> list[str]:
             label = _LAST_LABEL.search(piece[-8:])
             value = options.get(label[1], "").strip().casefold() if label is not None else ""
             rest = text[match.end() : match.end() + len(value) + 8].lstrip(' *_$"').casefold()
-            if (value and rest.startswith(value)) or _LABEL_DOT.fullmatch(piece) or _INITIAL.search(piece[-8:]):
+            first = start == 0 and len(_ENTRIES.findall(text)) < 2
+            if value and rest.startswith(value):
+                if not _GOES_ON.match(rest[len(value) :]):
+                    continue  # a label and its text, but not "The answer is B. Nitrogen makes up most of the air."
+            elif (_LABEL_DOT.fullmatch(piece) and not first) or _INITIAL.search(piece[-8:]):
                 continue
-        found.append(piece)
+        found.append((start, match.end()))
         start = match.end()
-    return [*found, text[start:]]
+    return [*found, (start, len(text))]

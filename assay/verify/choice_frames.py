@@ -27,7 +27,7 @@ LANGUAGES: dict[str, Words] = {
     "en": Words(
         "they here selected take vote decision verdict corresponding the a my our this that it it's its "
         "it’s is are be must has to i i'll i'm i’m we we'd go going with for settle think believe "
-        "confident sure certain convinced on choose choosing pick select answer answers option options "
+        "confident sure certain convinced on choose chose choosing pick select answer answers option options "
         "choice choices letter one correct right best final true result solution of these given above "
         "listed four five three statement item value selection only fits fit matches works all remains "
         "what remaining finally overall altogether conclusion reflection corresponds indeed clearly "
@@ -55,7 +55,7 @@ LANGUAGES: dict[str, Words] = {
     "fr": Words(
         "la le les l c'est c’est est il s'agit de doit être ma notre je choisis prends opte pour réponse "
         "solution option choix lettre proposition résultat bonne bon correcte correct juste exacte exact "
-        "vraie finale retiens reste",
+        "vraie finale retiens reste soit",
         "donc ainsi alors d'où d’où conséquent reste",
         "car parce puisque comme",
         "si sinon ou mais peut-être dit selon prétend pense croit supposons admettons imaginons serait "

@@ -9,7 +9,7 @@ from assay.verify.choice_lexicon import words
 from assay.verify.choice_text import known, plain
 
 MARK = re.compile("\ue000(.)(.)")
-"""A mark: the option's place, from U+E100 on, and ``t`` where its text stood there, else ``l``."""
+"""A mark: the option's place, from U+E100 on, ``t`` where its text stood there, ``l`` for its label, ``b`` for both."""
 NOUN = (
     r"(?:options?|choices?|answers?|letter|antwort|réponse|opción|opção|opzione|letra|alternativa|svar|alternativ|"
     r"вариант|ответ)"
@@ -21,14 +21,16 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _ORDINAL = re.compile(rf"\b(?:the )?({'|'.join(_ORDINALS)}) (?:option|choice|answer|one|statement)\b", re.IGNORECASE)
 _RANKED = re.compile(r"^(?:the )?([1-6])(?:st|nd|rd|th)(?=\s*[:.)]\s)", re.IGNORECASE)
 _BOTH = re.compile(
-    "\ue000(.)[lt]"
+    "\ue000(.)[ltb]"
     rf"[\s().:,–—=→\-]*(?:(?:is|ist|est|es|{NOUN}|which is {NOUN}) )?[\s(]*"
-    "\ue000\\1[lt]"
+    "\ue000\\1[ltb]"
     r"\)?"
 )
 _ARTICLE = re.compile(
-    r"\s(?!(?:is|was|because|since|as|must|seems|would|fits|matches|works|and|or|ist|est|es|è|är|er|je|jest)\b)[a-zà-öø-ÿ]"
+    r"\s(?!(?:is|was|because|since|as|must|seems|would|fits|matches|works|makes|could|might|may|can|cannot|"
+    r"also|too|sounds|looks|does|feels|appears|describes|and|or|ist|est|es|è|är|er|je|jest)\b)[a-zà-öø-ÿ]"
 )
+_CUED = re.compile(r"\b(?:option|choice|statement|opción|opção|opzione|antwort|réponse) $", re.IGNORECASE)
 _DECIMAL = re.compile(r"[0-9]+[.,][0-9]+")
 _NOT_LABELS = rf"(?![{_LETTER}^_(]|\)?\s?[-+−*/]\s?[0-9]|\)?[.,][0-9]|['’](?![dt][iıuü]r)[^\W\d_])"
 """What makes a letter a name in a formula or the beginning of a word: ``B + 1``, ``C'est``; Turkish has ``B'dir``."""
@@ -79,9 +81,14 @@ class Marker:
     @staticmethod
     def joined(marked: str) -> str:
         """One mark for a label with its own text, in either order."""
-        while (both := _BOTH.sub("\ue000\\1t", marked)) != marked:
+        while (both := _BOTH.sub("\ue000\\1b", marked)) != marked:
             marked = both
         return marked
+
+    @staticmethod
+    def labelled(marked: str) -> frozenset[str]:
+        """The signs of the options that stand with both label and text."""
+        return frozenset(both[1] for both in _BOTH.finditer(marked))
 
     def _mark(self, key: str, kind: str) -> str:
         return f"\ue000{self.sign(key)}{kind}"
@@ -100,7 +107,11 @@ class Marker:
     def _labelled(self, match: re.Match[str]) -> str:
         key, text = match[1] or match[2], match.string
         if match[1] is None:
-            if key in ("A", "I", "O", "E", "Y", "U") and _ARTICLE.match(text, match.end()):
+            if (
+                key in ("A", "I", "O", "E", "Y", "U")
+                and _ARTICLE.match(text, match.end())
+                and not _CUED.search(text, max(match.start() - 20, 0), match.start())
+            ):
                 return match.group()
             cued = key.isalpha() and key.isupper()
             if not cued and re.search(rf"{NOUN}(?: is)?:? \(?$", text[: match.start()], re.IGNORECASE) is None:

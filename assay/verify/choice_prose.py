@@ -17,6 +17,7 @@ from assay.verify.choice_lexicon import (
 )
 from assay.verify.choice_marks import MARK, MAX_MARKED, NOUN, Marker
 from assay.verify.choice_text import plain
+from assay.verify.math.english import plain_words
 from assay.verify.math.frames import known_words
 from assay.verify.math.units import lookup
 
@@ -29,7 +30,7 @@ _BOUNDARY = re.compile(r"[,;，；、،](?![0-9])|\s[-–—](?=\s)|[–—]|→
 _ARROW = re.compile(r"(?:→|⇒|⟹|=>|->|∴|\\to|\\rightarrow|\\Rightarrow|\\therefore)\s*$")
 _STOPS = re.compile(r"[;:：；(（]|\s[-–—]\s|[–—]")
 UNSTATED = re.compile(
-    r"[?？؟]|[✗✘❌✕✖🚫⛔👎≠]|(?:\.\.\.?|…)[\s\"')]*$|"
+    r"[?？؟]|[✗✘❌✕✖🚫⛔👎≠]|(?:\.\.\.?|…)[\s\"')}*]*$|"
     r"^\W*(?:the )?(?:options|choices)\b|\ban? (?:option|choice|answer)\b",
     re.IGNORECASE,
 )
@@ -44,8 +45,14 @@ _OTHERS = re.compile(
 """Questions without their mark, and what others choose."""
 _NAMED = r"(?:options|choices|answers|alternatives|four|five|three|possibilities|statements)"
 _PHRASES = re.compile(
-    r"\b(?:to (?:summari[sz]e|conclude|sum up)|in (?:conclusion|the end|summary|sum|short|total)|all in all|at last|"
+    r"\b(?:to (?:summari[sz]e|conclude|sum up|repeat|restate|recap|reiterate|be clear)|once (?:again|more)|"
+    r"in (?:conclusion|the end|summary|sum|short|total)|all in all|at last|"
     r"on reflection|(?<=answer )to (?:the|this) question|"
+    r"(?:option|choice|answer|statement|one) (?:that|which) (?:best )?"
+    r"(?:describes|fits|matches|explains|satisfies|completes)"
+    r"(?: (?:this|it|these|the (?:question|description|definition|statement|conditions?|criteria)))?|"
+    r"as (?:required|desired|was to be shown)|putting (?:it all|everything|this|all of this) together|"
+    r"\bwe (?:find|obtain|get|see|have|deduce)(?: that)?|"
     r"after checking (?:all|each)(?: of)?(?: the| them)?(?: four| five| three| options)?|of course|"
     r"(?:without (?:a |any )?|no |beyond (?:a |any )?)doubt|"
     rf"(?:looking at|given|out of|among|of) (?:all |both )?(?:of )?(?:the|these|those) (?:\w+ )?{_NAMED}|"
@@ -85,6 +92,15 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 """A reason before the answer."""
+_ADVERBIAL = re.compile(
+    r"\W*(?:after|based on|given|by|using|considering|comparing|looking|having)\b"
+    r"(?!.*\b(?:coin|dice|die|toss|flip|roll|guess\w*|gut|random\w*|instinct|feeling|hunch|luck)\b).*,\s*$",
+    re.IGNORECASE,
+)
+_WORKING = frozenset(
+    {"analysis", "reasoning", "explanation", "evidence", "definition", "information", "passage", "text", "elimination"}
+    | {"discussion", "principle", "options", "choices"}
+)
 _FORMULA = re.compile(r"\\[A-Za-z]+|\b\w*[0-9]\w*\b")
 _NEVER = frozenset(
     {"after", "before", "next", "following", "previous", "preceding", "opposite", "but", "other", "others", "besides"}
@@ -92,6 +108,36 @@ _NEVER = frozenset(
     | {"least", "last", "less", "zero", "minus", "second", "third", "nicht", "kein", "keine", "pas", "aucun", "non"}
     | {"ningún", "não", "nie", "niet", "geen", "inte", "ikke", "ei", "не", "нет", "nem", "nu", "δεν", "değil"}
     | {"yanlış", "falsch", "faux", "falso", "errado"}
+    | {"zweite", "zweiter", "zweites", "dritte", "dritter", "vierte", "vierter", "deuxième", "troisième", "quatrième"}
+    | {
+        "segundo",
+        "segunda",
+        "tercero",
+        "tercera",
+        "tercer",
+        "cuarto",
+        "cuarta",
+        "terceiro",
+        "terceira",
+        "quarto",
+        "quarta",
+    }
+    | {
+        "secondo",
+        "seconda",
+        "terzo",
+        "terza",
+        "tweede",
+        "derde",
+        "vierde",
+        "andra",
+        "tredje",
+        "fjärde",
+        "druga",
+        "drugi",
+    }
+    | {"второй", "вторая", "третий", "третья", "четвёртый", "четвёртая", "third", "fourth"}
+    | {"close", "near", "nearly", "almost", "far", "half", "old", "former", "different", "placeholder"}
 )
 """Words that are no commitment though the question or a list of harmless words has them."""
 _ELIDED = ("l'", "l’", "d'", "d’", "j'", "j’")
@@ -101,6 +147,7 @@ _TRUTHS = {
     "yes": {"ja", "oui", "sí", "sim", "sì", "tak", "ano", "да", "так", "igen", "evet"},
     "no": {"nein", "non", "não", "nee", "nej", "nie", "ne", "нет", "ні", "nem", "hayır"},
 }
+_TRUTH_WORDS = frozenset(_TRUTHS).union(*_TRUTHS.values())
 
 
 class Prose:
@@ -117,6 +164,9 @@ class Prose:
             key: _TRUTHS.get(value.casefold(), set()) for key, value in self.marker.values.items()
         }
         self.own = {key: self.marker.words(key) | truths[key] for key in self.marker.labels}
+        self.stems = {
+            key: frozenset(word[:_STEM] for word in own if len(word) >= _STEM) for key, own in self.own.items()
+        }
         stem = plain(question[-MAX_MARKED * 2 :])
         for value in self.marker.values.values():
             stem = stem.replace(value, " ") if len(value) > 1 else stem
@@ -128,14 +178,16 @@ class Prose:
         """Return the label that ``sentence`` commits to, whether words say so, and whether it says more of its text."""
         if len(sentence) > MAX_MARKED or UNSTATED.search(sentence):
             return None
-        marked = self._marked(sentence)
+        marked = self.marked(sentence)
         if _OTHERS.search(marked):
             return None
         joined = Marker.joined(marked)
         for text in (joined, marked) if joined != marked else (joined,):
-            for key, is_text, before, behind, lexis in self._places(text):
+            for key, kind, before, behind, lexis in self._places(text):
+                is_text = kind == "t"
                 head, tail = self._without_denied(before, key, lexis), self._without_denied(behind, key, lexis)
-                whole = len(_beside(head)) > 1 and self._accounted(head, key, lexis, False)
+                both = kind == "b" and not _beside(head) and lexis.no.search(tail) is None
+                whole = both or (len(_beside(head)) > 1 and self._accounted(head, key, lexis, False))
                 leads = self._led(head, key, lexis, is_text, bool(_beside(tail)))
                 if leads and self._followed(tail, key, lexis, is_text, whole):
                     return key, bool(_beside(head) or _beside(tail)), is_text and bool(_beside(tail))
@@ -143,28 +195,68 @@ class Prose:
 
     def turns(self, sentence: str, label: str) -> bool:
         """Say whether a clause of the sentence would by itself commit to another option: ``Wait, no, it is A.``"""
-        for key, _, head, tail, lexis in self._places(self._marked(sentence)):
+        for key, _, head, tail, lexis in self._places(self.marked(sentence)):
             clause = _BOUNDARY.split(head)[-1]
-            stated = key != label and bool(_beside(clause)) and self._accounted(clause, key, lexis, False)
+            defined = f"\ue000{self.marker.sign(key)}" in clause  # "A is Venus"
+            stated = (
+                key != label and bool(_beside(clause)) and not defined and self._accounted(clause, key, lexis, False)
+            )
             if stated and self._followed(_BOUNDARY.split(tail)[0], key, lexis, False, False):
                 return True
         return False
 
+    def chosen(self, sentence: str) -> str | None:
+        """Return the option that a sentence chooses by its label."""
+        read = self.committed(sentence)
+        if read is None:
+            return None
+        return read[0] if self.speaks_of(sentence, read[0]) else None
+
+    def asserted(self, marked: str) -> str | None:
+        """Return the one option of which a marked sentence says nothing but what is asked: ``Venus is closest.``"""
+        found = {self.marker.key(match): match for match in MARK.finditer(marked)}
+        if len(found) != 1:
+            return None
+        (key, match) = found.popitem()
+        lexis = lexicon(MARK.sub(" ", marked))
+        said = [word for word in _beside(marked) if len(word) > 1]
+        if match[2] == "l" or self.own[key] & _TRUTH_WORDS or _FORMULA.search(MARK.sub(" ", marked)):
+            return None
+        known = all(word in lexis.frame or (word[:_STEM] in self.asked and word not in _NEVER) for word in said)
+        return key if known and not UNSTATED.search(marked) else None
+
+    def frames(self, heading: str, key: str) -> bool:
+        """Say whether a heading over an option says nothing but that it is the answer."""
+        marked = self.marked(heading)
+        lexis = lexicon(MARK.sub(" ", marked))
+        return not UNSTATED.search(marked) and self._accounted(marked, key, lexis, False)
+
+    def asks(self, word: str) -> bool:
+        """Say whether a word is one of the question or of an option."""
+        return word[:_STEM] in self.asked or any(word in own for own in self.own.values())
+
     def speaks_of(self, sentence: str, label: str) -> bool:
         """Say whether the label itself occurs in the sentence."""
-        return any(self.marker.key(m) == label and m[2] == "l" for m in MARK.finditer(self._marked(sentence)))
+        return any(self.marker.key(m) == label and m[2] == "l" for m in MARK.finditer(self.marked(sentence)))
 
-    def _marked(self, sentence: str) -> str:
+    def marked(self, sentence: str) -> str:
+        """``sentence`` with its options marked, without phrases that say nothing about them."""
         text = _PHRASES.sub(" ", _IS.sub(" is", sentence[:MAX_MARKED]))
         for said in self.quoted:
             text = text.replace(said, "it")
         return self.marker.mark(text)
 
-    def _places(self, marked: str) -> Iterator[tuple[str, bool, str, str, Lexicon]]:
-        """Each mark, from the last one on: its option, whether it is a text, what stands before and behind it."""
+    def _places(self, marked: str) -> Iterator[tuple[str, str, str, str, Lexicon]]:
+        """Each mark, from the last one on: its option and kind, what stands before and behind it.
+
+        A text counts as one only in a sentence that speaks of what is asked, and where it stands without its label.
+        """
         lexis = lexicon(MARK.sub(" ", marked))
+        labelled = Marker.labelled(marked)
+        asking = any(word[:_STEM] in self.asked for word in _beside(marked) if word not in lexis.frame)
         for match in reversed(list(MARK.finditer(marked))[-MAX_LABELS:]):
-            yield self.marker.key(match), match[2] == "t", marked[: match.start()], marked[match.end() :], lexis
+            kind = "l" if match[2] == "t" and (not asking or match[1] in labelled) else match[2]
+            yield self.marker.key(match), kind, marked[: match.start()], marked[match.end() :], lexis
 
     def _without_denied(self, text: str, key: str, lexis: Lexicon) -> str:
         """Leave out ``not A``, ``and not Sydney``, ``not oxygen but``, where these are other options."""
@@ -195,11 +287,26 @@ class Prose:
         turned = contrast is not None and len(_beside(frame)) > 1
         if lead and (concluded or apart or turned) and self._accounted(frame, key, lexis, False):
             return not self._open(lead, lexis)
+        if self._adverbial(lead, lexis) and len(_beside(frame)) > 1 and self._accounted(frame, key, lexis, False):
+            return True
         # "Na is sodium and therefore B": the conclusion begins within the clause.
         so = [match.start() for match in lexis.so.finditer(head)]
         if so and so[-1] and self._accounted(head[so[-1] :], key, lexis, False):
             return not self._open(head[: so[-1]], lexis)
         return False
+
+    def _adverbial(self, lead: str, lexis: Lexicon) -> bool:
+        """Say whether a lead like ``Based on the analysis above,`` is all in plain words."""
+        if _ADVERBIAL.match(lead) is None or MARK.search(lead) or self._open(lead, lexis):
+            return False
+        return all(
+            len(word) < 3
+            or word in lexis.frame
+            or word in _WORKING
+            or word in plain_words()
+            or word[:_STEM] in self.asked
+            for word in _beside(lead)
+        )
 
     def _followed(self, tail: str, key: str, lexis: Lexicon, is_text: bool, whole: bool) -> bool:
         """Say whether what stands behind an option leaves it chosen; ``whole``: the statement is whole without it."""
@@ -216,7 +323,7 @@ class Prose:
         if not self._accounted(said, key, lexis, is_text) or lexis.no.match(more.strip()):
             return False
         if not (_beside(said) or (is_text and self.own[key] & {*_beside(more)})):
-            told = "\ue000" in more or re.search("[0-9]", more) is not None
+            told = "\ue000" in more or re.search("[0-9]", more) is not None or any(map(self.asks, _beside(more)))
             if not (whole and told and (stop.group() not in "(（" or f"\ue000{self.marker.sign(key)}" in more)):
                 return False
         return self._of_another(more, key, lexis) or not self._open(more, lexis, mild=False)
@@ -250,6 +357,8 @@ class Prose:
             word = word[2:]
         if (len(word) == 1 and word.isascii()) or word in lexis.frame or word in self.own[key]:
             return True
+        if word[:_STEM] in self.stems[key]:
+            return True  # the option's text in a related language
         if measured and (word == "per" or lookup(word) is not None):
             return True
         if word in _NEVER or word.endswith(("n't", "n’t")):
