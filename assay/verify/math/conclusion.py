@@ -16,6 +16,7 @@ from assay.verify.math.dressing import undress
 from assay.verify.math.explained import FAILED, explained
 from assay.verify.math.final import Final, Missing, locate
 from assay.verify.math.foreign_doubt import retracted
+from assay.verify.math.remarks import without_remarks
 from assay.verify.math.sentence import readable
 from assay.verify.math.withdrawal import HARD
 from assay.verify.math.words import NUMBER_WORDS, chinese
@@ -35,7 +36,7 @@ _OPEN = re.compile(
     r"|need\w*|must|have to|"
     r"let'?s|let us|let me(?! know)|begin\w*|start\w*|try|trying|continu\w*|proceed\w*|consider\w*"
     r"|comput\w*|calculat\w*|"
-    r"add|subtract\w*|multipl\w*|divid\w*|combin\w*|simplif\w*|because|since|where|same|other|another|else|both|"
+    r"why|add|subtract\w*|multipl\w*|divid\w*|combin\w*|simplif\w*|because|since|where|same|other|another|else|both|"
     r"grade\w*|grader\w*|grading|mark\w*|accept\w*|score\w*|points?|credit|reward\w*|instruct\w*|system|key"
     r"|official|expected|"
     r"answers?|options?|choices?|said|says|claim\w*|told|wrote|reply|heard|someone|somebody|he|she|they|"
@@ -135,8 +136,8 @@ _SAYS = (
 _LABEL = (
     r"(?:(?:the |our |my |so the )?(?:(?:final|corrected|correct|right|revised) )?(?:result|value|choice"
     r"|option|solution|answer|"
-    r"total|outcome|conclusion)|final(?:ly)?|so|thus|hence|therefore|putting (?:it all|everything|it) together|"
-    r"all in all|to conclude|corrected)"
+    r"total|outcome|conclusion)|tl;? ?dr|final(?:ly)?|so|thus|hence|therefore|"
+    r"putting (?:it all|everything|it) together|all in all|to conclude|corrected)"
 )
 _ANNOUNCED = re.compile(
     rf"[*_#>\s]*(?:{_ADVERB}(?:{_SAYS})\s*|{_LABEL}[*_]{{0,3}}\s?[:：][*_]{{0,3}}\s*|(?:answer|ans)\.[*_]{{1,3}}\s*|"
@@ -206,8 +207,24 @@ def _checked(text: str) -> int | None:
     return match.start()
 
 
+def remarked(response: str, question: str, rules: Sequence[str], strict: bool) -> tuple[Final, str] | None:
+    """The answer of a response without the remarks at its end, with what is left of it; ``None`` where it has none."""
+    kept = without_remarks(response, question, closing)
+    if kept is None:
+        return None
+    kept = undress(kept)
+    final = locate(kept, rules, strict)
+    if isinstance(final, Missing) or (final.display and put_aside(kept[: kept.rfind(final.text)].rstrip(" $[\\(\n*"))):
+        return None
+    if not final.marker and not final.display and (said := announced(kept)) is not None:
+        return Final(said[0], False, marker=False, lead=said[1]), kept
+    return final, kept
+
+
 def concluded(response: str, question: str, rules: Sequence[str], strict: bool) -> tuple[Final, str] | None:
     """The answer that the last sentence with any content announces, with the response that ends in it."""
+    if (found := remarked(response, question, rules, strict)) is not None:
+        return found
     if (told := explained(response.rstrip())) is not None:
         kept, after = response[:told].rstrip(), response[told:]
         above, _, last = kept.rpartition("\n")

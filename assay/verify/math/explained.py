@@ -20,7 +20,8 @@ _EXPLAINED = re.compile(
 )
 _RESULT = re.compile(
     r"[=≈→⇒]\W{0,3}[0-9]|\b(?:answers?|results?|therefore|thus|hence|actually|should|said|says|told|guess\w*|random\w*|"
-    r"pick\w*|chose\w*|invent\w*|luck|options?|alternative\w*|also|or|may|might|could|all)\b",
+    r"pick\w*|chose\w*|invent\w*|luck|copy|copied|sheet|board|neighbou?r|manual|internet|teacher|friend|dream\w*|"
+    r"coin|dice|magic|monkey|options?|alternative\w*|also|or|may|might|could|all)\b",
     re.IGNORECASE,
 )
 """What may state another answer in an explanation, or say where the answer is from."""
