@@ -6,6 +6,8 @@ import json
 import re
 import unicodedata
 
+from assay.verify.math.reconsidered import disowning
+
 # What no reader sees beside HTML's comments: Markdown's, and whole lines of LaTeX's.
 _UNSEEN_LINE = re.compile(r"^\[//\]: ?# .*$|^[ \t]*%.*$", re.MULTILINE)
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(del|s|strike)>[^<]{0,300}</\1>", re.IGNORECASE)
@@ -181,7 +183,8 @@ def _from_json(text: str) -> str:
             continue
         answers = [found[key] for key in KEYS if key in found]
         if any(
-            _CORRECTED.search(key) and (value is False or isinstance(value, str | int)) for key, value in found.items()
+            (_CORRECTED.search(key) and (value is False or isinstance(value, str | int))) or disowning(key, value)
+            for key, value in found.items()
         ):
             answers = [""]  # the object itself says that its answer is wrong, or what it is corrected to
         if len(answers) != 1 or isinstance(answers[0], dict | bool):
