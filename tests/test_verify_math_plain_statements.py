@@ -66,8 +66,9 @@ def test_names_words_of_the_question_and_units_are_known() -> None:
     assert passes("Is it true that 2 is odd?", "False", "That claim is false.") is True
 
 
-def test_a_marked_answer_is_not_asked_for_its_words() -> None:
-    assert passes("Solve 4x + 1 = 25.", "6", r"The hobgoblin of algebra bows to \boxed{6}.") is True
+def test_the_sentence_around_a_marked_answer_is_asked_for_its_words_too() -> None:
+    assert passes("Solve 4x + 1 = 25.", "6", r"The hobgoblin of algebra bows to \boxed{6}.") is False
+    assert passes("Solve 4x + 1 = 25.", "6", r"The solution of the equation is \boxed{6}.") is True
 
 
 def test_the_words_are_those_of_statements() -> None:

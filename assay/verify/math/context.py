@@ -85,7 +85,8 @@ class Context:
     @cached_property
     def percent(self) -> bool:
         """Percentages are spoken of."""
-        return "%" in self._low or "percent" in self._low or "per cent" in self._low
+        low = _SHARE_OF.sub(" ", self._low) if "%" in self._low or "cent" in self._low else ""
+        return "%" in low or "percent" in low or "per cent" in low
 
     @cached_property
     def chance(self) -> bool:
@@ -227,6 +228,8 @@ _PARTS = re.compile(
     rf"\b(?:the|its|their|find|give|state|name|compute|calculate|determine) {_PART}(?: \w+)?,? and "
     rf"(?:the |its |their )?{_PART}\b"
 )
+_SHARE_OF = re.compile(r"[0-9]\s?(?:\\?%|percent|per cent)\$? of\b")
+"""A part that is given: what it amounts to is no percentage."""
 _ORDERLY = (
     "order",
     "sort",

@@ -17,6 +17,7 @@ from assay.verify.math.against import led_against
 from assay.verify.math.context import Context
 from assay.verify.math.equal import matches
 from assay.verify.math.foreign_doubt import CORRECTED
+from assay.verify.math.operand import operand
 from assay.verify.math.read import MAX_LENGTH, read
 from assay.verify.math.stance import ATTRIBUTED
 from assay.verify.math.unmarked import DENIAL, UNFINISHED, Final, Missing, contrasted, thinking, unmarked, whole
@@ -211,6 +212,8 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         other = _value_before(text[max(found_or.start() - 120, 0) : found_or.start()])
         if other is not None and not matches(other, content, Context()):
             return Missing("it is one of several answers")
+    if rule in ("boxed", "answer_tag") and operand(text[: span.begin], text[span.over :]):
+        return Missing("the marked value is a part of a formula")
     if rule == "boxed":
         line = text.rfind("\n", 0, span.begin) + 1
         lead = text[line : span.begin]

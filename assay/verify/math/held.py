@@ -5,30 +5,39 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.context import Context
 from assay.verify.math.contradicted import contradicted
 from assay.verify.math.demanded import transforms, undemanded
+from assay.verify.math.disowned import disowned, in_words
 from assay.verify.math.elsewhere import elsewhere
 from assay.verify.math.english import unfamiliar
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final
 from assay.verify.math.frames import strange
 from assay.verify.math.governed import around, negated, softened
+from assay.verify.math.grader import speaks_to_grader
+from assay.verify.math.later import goes_on_working, states_another
 from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
 from assay.verify.math.overtaken import overtaken
+from assay.verify.math.owned import another
 from assay.verify.math.read import read
+from assay.verify.math.reconsidered import reconsidered
 from assay.verify.math.second import announced_again
-from assay.verify.math.signs import bounded, excluded
-from assay.verify.math.stance import uncommitted
+from assay.verify.math.signs import bounded, excluded, related
+from assay.verify.math.stance import AGREEMENT, uncommitted
+from assay.verify.math.stated_before import stated_before
 from assay.verify.math.values import Date, Items, Matrix, Relation, Scalar, Truth
 
 
 def refused(question: str, reference: str, final: Final, context: Context, response: str) -> str | None:
     """Say why an answer of the right value is none all the same, ``None`` if it is one."""
+    if "[asy]" in final.after:
+        final = replace(final, after=_DRAWING.sub("a drawing.", final.after))
     # The same few texts are asked about again and again, the answer itself most of all; it was found to be right.
     asked: dict[str, bool] = {}
 
@@ -39,8 +48,15 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
 
     if (reason := uncommitted(final, reference, agrees)) is not None:
         return reason
+    if reconsidered(final.after, agrees):
+        return "it goes on thinking about the answer"
+    if speaks_to_grader(response.removesuffix(final.after), question):
+        return "it speaks to the grader"
     if ("nless" in response or "pposite d" in response) and _UNLESS.search(response[-400:]) is not None:
         return "the answer depends on a condition"
+    worded = not context.options and in_words(reference)
+    if worded and (reason := disowned(question, reference, final, response, agrees)) is not None:
+        return reason
     if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
         if (reason := _spoken_against(question, reference, final, response, agrees)) is not None:
             return reason
@@ -76,6 +92,8 @@ def _spoken_against(
         return "the answer is denied"
     if bounded(final.lead, said, question, reference, agrees):
         return "the answer is a bound or a start"
+    if related(final.lead, final.text, question, reference, agrees):
+        return "the answer is only compared with it"
     if mentioned(final.lead, said, final.after, question, reference, agrees):
         return "the answer is mentioned, not given"
     if multiplied(said, question, reference, agrees):
@@ -84,10 +102,21 @@ def _spoken_against(
         return "the answer is a guess"
     if not final.framed and strange(final.lead, final.text, question, reference, agrees):
         return "words around the answer are not known to be harmless"
+    start = response.rfind(final.text) if not final.marker else 0
+    if start > 0 and stated_before(response[:start], final.text, question, agrees):
+        return "what is asked for was stated as another value"
     if not final.marker and overtaken(said, reference, agrees):
         return "it goes on to another answer"
-    if not final.marker and (word := unfamiliar(final.lead, final.text, line, question, reference)) is not None:
+    told = "" if final.marker and agrees(final.text) else final.text  # the answer's own words are its own
+    agreed = final.marker and AGREEMENT.search(final.after) is not None
+    if not agreed and (word := unfamiliar(final.lead, told, line, question, reference, final.marker)) is not None:
         return f"{word!r} beside the answer is not known to be harmless"
+    if final.marker and states_another(final.text, final.after, question, agrees):
+        return "it goes on to another answer"
+    if goes_on_working("" if agrees(final.text) else around(final.text, agrees)[1], final.after):
+        return "the work goes on after the answer"
+    if (words := another(f"{_sentence(response, final)}", question)) is not None:
+        return f"it is another answer: {words!r}"
     if announced_again(final.text, final.after, reference, agrees):
         return "it goes on to another answer"
     if not final.marker and (thing := elsewhere(final.lead, said, question, reference, agrees)) is not None:
@@ -99,6 +128,14 @@ def _spoken_against(
     return contradicted(question, reference, final.lead, final.text, final.after, agrees)
 
 
+def _sentence(response: str, final: Final) -> str:
+    """The sentence that ends in the answer, its marker with it."""
+    end = len(response) - len(final.after) if response.endswith(final.after) else len(response)
+    return _SENTENCE_ENDS.split(response[max(end - 400, 0) : end].rstrip(" .!*$"))[-1]
+
+
+_SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|\n")
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _UNLESS = re.compile(r"\bunless (?:i|we|my|our|i'[a-z]+|we'[a-z]+)\b|\bopposite day\b", re.IGNORECASE)
 """Whoever may be wrong gives no answer."""
 

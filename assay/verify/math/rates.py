@@ -43,7 +43,7 @@ def as_formula(text: str) -> str | None:
         return f"{match[1]}/{match[2]}" if part <= whole and "." not in match[1] + match[2] else None
     if (match := _CHINESE_PERCENT.fullmatch(text)) is not None:
         return f"{match[1]}%"
-    for pattern, scale in _SMALL_PARTS:
+    for pattern, scale in _SMALL_PARTS if text[0] in "0123456789%٪" else ():
         if (match := pattern.fullmatch(text)) is not None:
             return f"{match[1]}%" if scale == 100 else f"{match[1]}/{scale}"
     if (match := _REPEATING.fullmatch(text)) is not None:

@@ -218,7 +218,7 @@ _FORMS: tuple[_Form, ...] = (
     forms.spelled,
 )
 _FORMS_WITHOUT_WORDS: tuple[_Form, ...] = (forms.numeral, calendar_date, forms.based)
-_WORDLESS = re.compile(r"(?:[-+0-9.,;{}()\[\]^/*\s=<>|_!√π∞∪∩⦃⦄]|\\(?:frac|sqrt)|(?<![A-Za-z])[k-z](?![A-Za-z]))*")
+_WORDLESS = re.compile(r"(?:[-+0-9.,;{}()\[\]^/*\s=<>|!√π∞∪∩⦃⦄]|\\(?:frac|sqrt)|(?<![A-Za-z])[k-z](?![A-Za-z]))*")
 """A formula without words, times or letters of options."""
 
 

@@ -22,6 +22,23 @@ _BOUND = re.compile(
     r"(?<![\w\\])\\?(?:mathcal\{)?[oOΘΩο]\}?\s?(?:\\left)?\(\s?$",
     re.IGNORECASE,
 )
+_RELATED = re.compile(
+    r"\b(?:(?:less|more|greater|fewer|smaller|larger|bigger|higher|lower|(?<!none )other|rather|different|better|"
+    r"worse) than|"
+    r"at (?:least|most)|twice|half(?: of)?|almost|nearly|nowhere near|far from|close to|divisible by|proportional to|"
+    r"(?:double|triple|square|cube|negative|reciprocal|inverse|opposite|multiple|factor|divisor|root|part) of|"
+    r"similar to|"
+    r"different from|distinct from|(?<!nothing )(?<!none )but|short of)(?: the (?:value|number|answer|"
+    r"result))?[\s$*\\({]*$",
+    re.IGNORECASE,
+)
+"""A relation in words that the answer has to the value."""
+_COMPARED = re.compile(
+    r"[<>≤≥±∞]|\\[lg]e(?:q|qslant)?(?![a-z])|\\[lg]t(?![a-z])|\\pm|\\infty|\bthan\b|\bat (?:least|most)\b"
+)
+_EXTREME = re.compile(
+    r"\b(?:greatest|largest|biggest|smallest|least|most|maximum|minimum|maximal|minimal|how many)\b", re.I
+)
 _START = re.compile(
     r"\b(?:(?:we|i|you|one|me|us|let'?s) (?:can |could |may |will |now |first )?(?:start|begin)\b|(?:start|begin|"
     r"initiali[sz])\w*\b"
@@ -77,4 +94,21 @@ def bounded(lead: str, said: str, question: str, reference: str, agrees: Callabl
     return False
 
 
-__all__ = ["bounded", "excluded"]
+def related(lead: str, text: str, question: str, reference: str, agrees: Callable[[str], bool]) -> bool:
+    """Say whether words before the right value compare the answer with it: ``The answer is less than 42.``
+
+    Args:
+        lead: what stands before ``text`` in its sentence.
+        text: the text that states the right value.
+        question: where it asks for an extreme, a bound is the answer.
+        reference: one that compares is not asked about.
+        agrees: whether a text is the reference.
+    """
+    before = "" if agrees(text) else around(text, agrees, reference)[0]
+    found = _RELATED.search(f"{lead} {before}"[-80:])
+    if found is None or _COMPARED.search(reference):
+        return False
+    return not (found.group().casefold().startswith("at ") and _EXTREME.search(question))
+
+
+__all__ = ["bounded", "excluded", "related"]

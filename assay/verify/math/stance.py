@@ -120,7 +120,7 @@ _NEGATION = re.compile(
     r"falsch|faux)\b|n't\b|\?|不|错|或",
     re.IGNORECASE,
 )
-_AGREEMENT = re.compile(
+AGREEMENT = re.compile(
     r"\b(?:i|we) (?:fully |do )?(?:agree|concur)|\b(?:is|are) (?:indeed |quite )?(?:right|correct)\b", re.IGNORECASE
 )
 _SLOT = re.compile(r"\bfinal (?:answer|result)\s?(?:is\s?:?|:)\W{0,4}([^\s.][^.\n]{0,60})", re.IGNORECASE)
@@ -142,7 +142,7 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     said = f"{final.text} {line}" if final.framed else final.text
     if not final.lead and not _WORD.search(said) and not any(map(str.isalpha, after)) and "%" not in after:
         return "the answer is crossed out" if crossed(after) or INSIDE.search(said) else None
-    if led_against(final.lead) and not _AGREEMENT.search(after):
+    if led_against(final.lead) and not AGREEMENT.search(after):
         return "the answer is denied, or somebody else's"
     if beside(said, reference, agrees):
         return "the answer is denied or left open"
@@ -171,7 +171,7 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     if (
         other is not None
         and not _OWN.search(other.group())
-        and (not _AGREEMENT.search(after) or HARD.search(after) is not None)
+        and (not AGREEMENT.search(after) or HARD.search(after) is not None)
     ):
         return "the answer is somebody else's"
     slot = _SLOT.search(after)

@@ -10,6 +10,7 @@ from assay.verify.math.brackets import MAX_ITEMS, Brackets
 from assay.verify.math.cutting import CLOSE, OPEN
 from assay.verify.math.evaluate import approximate
 from assay.verify.math.identity import equal
+from assay.verify.math.latex import UNIT_VECTORS
 from assay.verify.math.nodes import Unreadable, add, mul, neg, variables
 from assay.verify.math.parse import splits
 from assay.verify.math.quantity import HEDGES, quantity
@@ -40,11 +41,13 @@ from assay.verify.math.written import (
     is_op,
     literal,
     name_of,
+    numeral,
     operation,
 )
 
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "≈", "∈"))
 _OF_SETS = frozenset("∪∩∖∅")
+_UNIT_VECTORS = frozenset(UNIT_VECTORS)
 
 
 class Reader(Brackets):
@@ -77,6 +80,8 @@ class Reader(Brackets):
         return found
 
     def value(self) -> Value:
+        if (number := numeral(self.tokens)) is not None:
+            return literal(number, self.tokens)
         first, last = self.tokens[0], self.tokens[-1]
         if is_op(first, "<") and is_op(last, ">") and len(self.tokens) > 3:
             parts = self.sub(self.tokens[1:-1]).split(",")
@@ -179,8 +184,7 @@ class Reader(Brackets):
             # "200/3 %" is two hundred thirds of a percent.
             return literal(mul([expression(self.tokens[:-1]), Fraction(1, 100)]), self.tokens)
         node = expression(self.tokens)
-        vector = components(node)
-        if vector is not None:
+        if not _UNIT_VECTORS.isdisjoint([t.text for t in self.tokens]) and (vector := components(node)) is not None:
             return vector
         if node == ("c", "i") and len(self.tokens) == 1:
             return Scalar(node)

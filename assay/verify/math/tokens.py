@@ -61,7 +61,7 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
     while start < end:
         match = _TOKEN.match(text, start)
         assert match is not None
-        kind, piece = str(match.lastgroup), match.group()
+        kind, piece = match.lastgroup or "", match.group()
         if kind == "grp" and (not grouping or depth):
             match = _PLAIN_NUMBER.match(text, start)
             assert match is not None

@@ -74,6 +74,7 @@ _PLAN = re.compile(
 )
 
 
+_REMARK = re.compile(r"\W*(?:note|notice|recall|remember|observe)\b(?: that)?", re.IGNORECASE)
 _CALCULATOR = re.compile(r"<<[^<>\n]{1,200}>>")
 
 
@@ -121,6 +122,9 @@ def unmarked(text: str) -> Final | Missing:
     if (block := _ITEMS.search(tail)) is not None and whole(block.group()):
         return Final(block.group().strip(), False, marker=False)
     lines = tail.rpartition("\n")[2].strip()
+    pieces = [piece for piece in _SENTENCES.split(tail) if piece and piece.strip()]
+    if len(pieces) > 1 and _REMARK.match(pieces[-1]):
+        return Missing("it ends in a remark")
     if (meant := contrasted(lines)) is not None:
         return Final(meant, False, marker=False)
     if (stated := _stated(lines)) is not None:

@@ -61,8 +61,20 @@ def name_of(tokens: list[Token]) -> str:
     return ""
 
 
+def numeral(tokens: list[Token]) -> Fraction | None:
+    """The value of tokens that are one number, with or without a minus sign."""
+    if len(tokens) > 2 or tokens[-1].kind != "num":
+        return None
+    value = tokens[-1].value
+    if len(tokens) == 1:
+        return value
+    return -value if value is not None and is_op(tokens[0], "-") else None
+
+
 def expression(tokens: list[Token]) -> Node:
     """Read all of ``tokens`` as one expression."""
+    if tokens and (number := numeral(tokens)) is not None:
+        return number
     parser = Parser(list(tokens))
     node = parser.expression()
     if parser.place != len(parser.tokens):
