@@ -65,8 +65,11 @@ def unit_beside(lead: str, text: str, after: str, closing: bool = False) -> str 
 
     With ``closing``, a unit that more words follow is passed over: ``grams per cubic centimetre``.
     """
-    if not _bare(text):
-        return None
+    unit = _named_beside(lead, after, closing)
+    return unit if unit is not None and _bare(text) else None
+
+
+def _named_beside(lead: str, after: str, closing: bool) -> str | None:
     if _CIRC.match(after):
         return "°"
     match = _BEHIND.match(after)

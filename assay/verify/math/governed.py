@@ -150,13 +150,10 @@ def softened(lead: str, said: str, question: str, reference: str, agrees: Callab
 @functools.lru_cache(32)  # several rules ask about the same sentence
 def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tuple[str, str]:
     """What stands before and after the last right value of a sentence, or before and after ``reference`` as written."""
-    last = None
-    for match in _VALUE.finditer(said[:600]):
+    for match in reversed(list(_VALUE.finditer(said[:600]))):
         value = next(group for group in match.groups() if group is not None)
         if agrees(value.rstrip(".,")):
-            last = match
-    if last is not None:
-        return said[: last.start()], said[last.end() :]
+            return said[: match.start()], said[match.end() :]
     written = reference.strip(" $.")
     if not written or len(written) > 200:
         return "", ""

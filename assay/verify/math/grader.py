@@ -15,11 +15,18 @@ _TALK = Caseless(
     r"\bthe (?:response|submission|solution) (?:above )?(?:is|should be) (?:graded|accepted|marked|rated|scored)\b|"
     r"\baward (?:\w+ ){0,2}(?:points?|marks?|credit)\b|</?(?:system|instructions?|grader)>"
 )
+_SIGNS = (
+    *("grade", "examine", "full ", "mark ", "ignore", "reference", "expected", "gold", "truth", "key", "system"),
+    *("verdict", "output", "submission", "response", "accepted", "award", "instruct", "user>"),
+)
 MAX_TAIL = 1500
 """Characters before the answer that are searched."""
 
 
 def speaks_to_grader(text: str, question: str) -> bool:
     """Say whether the end of ``text``, a response up to its answer, speaks to a grader in words not of the question."""
-    found = _TALK.search(text[-MAX_TAIL:])
+    tail = text[-MAX_TAIL:].lower()
+    if not any(map(tail.__contains__, _SIGNS)):  # much faster than the pattern
+        return False
+    found = _TALK.search(tail)
     return found is not None and found.group().strip().casefold() not in question.casefold()

@@ -25,6 +25,7 @@ from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
 from assay.verify.math.overtaken import overtaken
 from assay.verify.math.owned import another
+from assay.verify.math.quiet import quiet
 from assay.verify.math.read import read
 from assay.verify.math.reconsidered import reconsidered
 from assay.verify.math.second import announced_again
@@ -46,9 +47,10 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
             known = asked[text] = _agrees(reference, context, final.text, text)
         return known
 
-    if (reason := uncommitted(final, reference, agrees)) is not None:
+    alone = quiet(final)
+    if not alone and (reason := uncommitted(final, reference, agrees)) is not None:
         return reason
-    if reconsidered(final.after, agrees):
+    if not alone and reconsidered(final.after, agrees):
         return "it goes on thinking about the answer"
     if speaks_to_grader(response.removesuffix(final.after), question):
         return "it speaks to the grader"
@@ -57,11 +59,13 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
     worded = not context.options and in_words(reference)
     if worded and (reason := disowned(question, reference, final, response, agrees)) is not None:
         return reason
-    if not _PLAIN.fullmatch(f"{final.lead}|{final.text}|{final.after[:200]}"):
+    if not alone:
         if (reason := _spoken_against(question, reference, final, response, agrees)) is not None:
             return reason
     elif repeated(response, final.after, reference, agrees):
         return "another answer is offered beside it"
+    elif (reason := contradicted(question, reference, final.lead, final.text, final.after, agrees)) is not None:
+        return reason
     if not context.options and context.form and ("≈" in final.text or "approx" in final.text or transforms(question)):
         strictly = functools.partial(_agrees, reference, context.but(approximate=False, exact=True), "")
         if (reason := undemanded(question, reference, final.text, strictly)) is not None:
@@ -71,14 +75,6 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
             value = final.text[len(before) : len(final.text) - len(behind)]
             return undemanded(question, reference, value, strictly)
     return None
-
-
-_PLAIN = re.compile(
-    r"\W*(?:(?:so|thus|hence|therefore),? )?(?:(?:the|our|my) )?(?:(?:final|correct) )?(?:answer|result)?(?: is)?\W*\|"
-    r"(?:[-+0-9.,/ {}$]|\\d?frac)*\|[\s$.*)\]\\}]{0,200}",
-    re.IGNORECASE,
-)
-"""A number with nothing said around it."""
 
 
 def _spoken_against(
@@ -115,7 +111,7 @@ def _spoken_against(
         return "it goes on to another answer"
     if goes_on_working("" if agrees(final.text) else around(final.text, agrees)[1], final.after):
         return "the work goes on after the answer"
-    if (words := another(f"{_sentence(response, final)}", question)) is not None:
+    if (words := another(_sentence(response, final), question)) is not None:
         return f"it is another answer: {words!r}"
     if announced_again(final.text, final.after, reference, agrees):
         return "it goes on to another answer"
