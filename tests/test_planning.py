@@ -286,6 +286,31 @@ def test_weights_on_their_way_by_hand() -> None:
     assert sync(LLAMA, WORK, Layout(8, 24), ROUND, FULL).bound == "network"
 
 
+def test_weights_that_are_broadcast_by_hand() -> None:
+    """NCCL hands them on from device to device while they come; gloo doubles who has them in each round."""
+    work = replace(WORK, weights="broadcast")
+
+    def time(layout: Layout, device: Device = ROUND) -> tuple[float, str]:
+        phase = sync(LLAMA, work, layout, device, FULL)
+        return phase.time.value, phase.bound
+
+    size = 2 * N
+    gathered, kept = 7 / 8 * size / 1e10, size / 5e9
+    # However many machines there are: all of it once over the slowest hop, and one copy that rank 0 keeps.
+    assert time(Layout(8, 8)) == (pytest.approx(gathered + kept + size / 1e9), "network")
+    assert time(Layout(8, 24)) == (pytest.approx(gathered + kept + size / 1e9), "network")
+    assert time(Layout(1, 4)) == (pytest.approx(kept + size / 1e10), "copies in memory")
+    # To six servers of four devices gloo takes three rounds, 1 to 2 to 4 to 7, and each reads a file.
+    served = time(Layout(8, 6, tensor_parallel=4))
+    assert served == (pytest.approx(gathered + 5 * kept + 3 * size / 1e9), "network")
+    assert time(Layout(1, 3), replace(ROUND, name="cpu")) == (
+        pytest.approx(3 * kept + 2 * size / 1e10),
+        "copies in memory",
+    )
+    # Engines on the trainers' own devices are sent nothing.
+    assert time(Layout(8, 8, colocated=True)) == (pytest.approx(gathered), "interconnect")
+
+
 def test_machines_that_weights_are_sent_to() -> None:
     """Trainers fill the first machines; engines are on those after them, or on the same if all fit into one."""
     assert Layout(4, 4).machines_to_reach == 0
@@ -439,6 +464,9 @@ def test_a_recipe_becomes_a_plan() -> None:
     scaled = load_config({**recipe, "scale": {"nodes": 4, "trainers": 8, "engines": 24}})
     plan = answer(scaled, Ask(prompt_tokens=100)).plan
     assert (plan.layout.trainers, plan.layout.engines, plan.layout.per_node) == (8, 24, 8)
+    told = load_config({**recipe, "scale": {"trainers": 8, "engines": 24, "weights": "broadcast"}})
+    sooner = answer(told, Ask(prompt_tokens=100)).plan
+    assert sooner.phases["sync"][0].time.value < plan.phases["sync"][0].time.value
 
 
 def test_a_method_that_reads_a_reference_pays_for_it() -> None:

@@ -176,6 +176,7 @@ def _workload(config: RunConfig, ask: Ask, shapes: Shapes, device: Device) -> tu
         verify_seconds=ask.verify_seconds,
         verify_workers=workers,
         steps=train.steps,
+        weights=config.scale.weights,
     )
     return work, notes + more
 

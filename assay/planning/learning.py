@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
+
 import numpy as np
 
 from assay.planning.devices import Device
@@ -20,6 +22,10 @@ HOST_SPEED = 5e9
 """Bytes/s of one copy from memory that is not pinned, or into new memory, by one process: assumed."""
 HOST_COPIES = 5
 """Of each weight on its way to an engine: off the device, into a block, into the store, out of it, onto the device."""
+GLOO_COPIES = 3
+"""Of each weight that gloo broadcasts: off the device, into a block, onto the device."""
+NCCL_COPIES = 1
+"""Of each weight that NCCL broadcasts: the one that rank 0 keeps for engines that were not reached."""
 SERVED_COPIES = 2
 """More to a server: into the file that it reads, and out of it."""
 
@@ -202,8 +208,11 @@ def travels(shapes: Shapes, work: Workload, layout: Layout) -> list[Quantity]:
 def sync(shapes: Shapes, work: Workload, layout: Layout, device: Device, e: Efficiency) -> Phase:
     """Return the time that new weights take to the engines.
 
-    Engines on the trainers' devices take each weight once it is gathered. To others one process sends them: through its
-    machine's memory into a store, out of which every other machine fetches a copy, all at once from the same port.
+    Engines on the trainers' devices take each weight once it is gathered. To others one process sends them. By way of
+    the store: through its machine's memory, from where every other machine fetches a copy, all at once from the same
+    port. By a broadcast of NCCL: block by block from device to device, each engine handing on to the next what it gets,
+    which takes as long as the slowest hop takes for all of it. By one of gloo, where there is no GPU or a server reads
+    what came: from memory to memory, in as many rounds as doubling who has it takes.
     """
     size: dict[str, Number] = {"parameters": shapes.parameters, "bytes": work.size}
     if shared_weights(work, layout):
@@ -221,13 +230,21 @@ def sync(shapes: Shapes, work: Workload, layout: Layout, device: Device, e: Effi
     if layout.colocated:
         whole = quantity("weights to engines", "s", f"parameters * bytes * {gathered}", **size, **gathering)
         return Phase(whole, "interconnect")
-    sending: dict[str, Number] = {
-        "copies": HOST_COPIES + (SERVED_COPIES if layout.tensor_parallel > 1 else 0),
-        "host": HOST_SPEED,
-        "machines": layout.machines_to_reach,
-        "network": device.network,
-    }
-    formula = f"parameters * bytes * ({gathered} + copies / host + machines / (network * link_share))"
-    time = quantity("weights to engines", "s", formula, **size, **gathering, **sending)
-    fetched = layout.machines_to_reach / (device.network * e.link)
-    return Phase(time, "network" if fetched > float(sending["copies"]) / HOST_SPEED else "copies in memory")
+    served = SERVED_COPIES if layout.tensor_parallel > 1 else 0
+    name, hop = "weights to engines", device.network if layout.machines_to_reach else device.link
+    if work.weights == "store":
+        copies, times = HOST_COPIES + served, layout.machines_to_reach
+        # Whoever shares the memory that the store is in copies nothing further.
+        sending, sent = {"machines": times, "network": device.network}, "machines / (network * link_share)"
+        hop = device.network
+    elif device.name == "cpu" or served:
+        copies, times = GLOO_COPIES + served, ceil(log2(layout.engines + 1))
+        sending, sent = {"rounds": times, "hop": hop}, "rounds / (hop * link_share)"
+    else:
+        copies, times = NCCL_COPIES, 1
+        sending, sent = {"hop": hop}, "1 / (hop * link_share)"
+    formula = f"parameters * bytes * ({gathered} + copies / host + {sent})"
+    time = quantity(name, "s", formula, **size, **gathering, copies=copies, host=HOST_SPEED, **sending)
+    travelling, copying = times / (hop * e.link), copies / HOST_SPEED
+    link = "network" if layout.machines_to_reach else "interconnect"
+    return Phase(time, link if travelling > copying else "copies in memory")

@@ -18,6 +18,7 @@ SAMPLED = 64
 """Tasks whose prompts are measured."""
 
 EngineKind = Literal["hf", "vllm"]
+Weights = Literal["store", "broadcast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Workload:
         verify_seconds: seconds of one verdict.
         verify_workers: processes that judge.
         steps: of the run.
+        weights: how engines on other devices get new ones, see :class:`assay.config.ScaleConfig`.
     """
 
     prompts: int
@@ -56,6 +58,7 @@ class Workload:
     verify_seconds: float = 0.002
     verify_workers: int = 1
     steps: int = 100
+    weights: Weights = "store"
 
     def stored(self, trainers: int) -> tuple[int, int, int]:
         """Return bytes of a stored weight, of a gradient, and of the optimiser's state, per trained parameter.
