@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from assay.verify.math.afterwords import taken_back
 from assay.verify.math.context import Context
 from assay.verify.math.contradicted import contradicted
 from assay.verify.math.demanded import transforms, undemanded
@@ -109,8 +110,11 @@ def _spoken_against(
         return f"{word!r} beside the answer is not known to be harmless"
     if final.marker and states_another(final.text, final.after, question, agrees):
         return "it goes on to another answer"
-    if goes_on_working("" if agrees(final.text) else around(final.text, agrees)[1], final.after):
+    if goes_on_working(final.text, "" if agrees(final.text) else around(final.text, agrees)[1], final.after):
         return "the work goes on after the answer"
+    told_after = "" if in_words(reference) else _clause(final.text, agrees) + final.after
+    if told_after and (doubt := taken_back(told_after, question, reference, agrees)) is not None:
+        return f"{doubt[:60]!r} after the answer is not known to leave it as it is"
     if (words := another(_sentence(response, final), question)) is not None:
         return f"it is another answer: {words!r}"
     if announced_again(final.text, final.after, reference, agrees):
@@ -124,6 +128,14 @@ def _spoken_against(
     return contradicted(question, reference, final.lead, final.text, final.after, agrees)
 
 
+def _clause(text: str, agrees: Callable[[str], bool]) -> str:
+    """What an answer's text goes on to say in words: ``, and that is all``; or nothing."""
+    for end in _BEFORE_WORDS.finditer(text[:400]):
+        if agrees(text[: end.start()]):
+            return text[end.start() :]
+    return ""
+
+
 def _sentence(response: str, final: Final) -> str:
     """The sentence that ends in the answer, its marker with it."""
     end = len(response) - len(final.after) if response.endswith(final.after) else len(response)
@@ -131,6 +143,7 @@ def _sentence(response: str, final: Final) -> str:
 
 
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|\n")
+_BEFORE_WORDS = re.compile(r"[,;!](?=\s+[A-Za-z]{2})|\.(?=\s+[A-Z][A-Za-z])")
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _UNLESS = re.compile(r"\bunless (?:i|we|my|our|i'[a-z]+|we'[a-z]+)\b|\bopposite day\b", re.IGNORECASE)
 """Whoever may be wrong gives no answer."""

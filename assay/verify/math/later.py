@@ -8,7 +8,9 @@ from collections.abc import Callable
 _ENDS = re.compile(r"(?<=[.!?。！？])[)\"*_]*\s+|\n+|(?<=[。！？])")
 _VALUE = (
     r"\$?(?:\\boxed\{|\*\*|\$)*\s?(?P<value>[$€£¥]?-?(?:[0-9][0-9.,:/]*|"
-    r"\\[dt]?frac\{[^{}]*\}\{[^{}]*\})[^\s.,;!?]{0,24}(?:\s[A-Za-z%°/]{1,12})?)"
+    r"\\[dt]?frac\{[^{}]*\}\{[^{}]*\})[^\s.,;!?]{0,24}(?:\s[A-Za-z%°/]{1,12})?|"
+    r"(?<!\\)[(\[][^()\[\]\n\\]{0,40}[0-9][^()\[\]\n\\]{0,40}[)\]]|"
+    r"\\?\{[^{}\n]{0,60}[0-9][^{}\n]{0,60}\\?\})"
 )
 _LINK = (
     r"(?:(?:so|then|therefore|thus|hence|now|but|and|actually|no|finally|however|instead|next|rather|"
@@ -28,7 +30,7 @@ _EXPLAINS = re.compile(
     r"reference)|e\.g|"
     r"recall|remember|indeed|here|explanation|reason|proof|why|in (?:other|decimal|words|percent|fraction)|"
     r"equivalently|"
-    r"that is\b,|i\.e|which|also|written|approximately|about|if|when|had|each|every|there|[0-9]+[.)]\s|[-•])",
+    r"that is\b,|i\.e|which|also|written|approximately|about|if|when|had|each|every|there\b|[0-9]+[.)]\s|[-•])",
     re.IGNORECASE,
 )
 _WORK = re.compile(
@@ -46,7 +48,7 @@ _WORK = re.compile(
 )
 """What goes on with the work, or calls the value no result."""
 _CUT = re.compile(
-    r"(?:^|[\s,.;])(?:but|if|unless|because|since|although|though|than|so|and|or|we|then|must be)\s*$|"
+    r"(?:^|[\s,.;])(?:but|if|unless|because|since|although|though|so|and|or|we|then|must be)\s*$|"
     r"(?:^|[.!?]\s|\n)\W*(?:but|however|finally|now|next|then|wait|since|still|yet)\b[^.!?\n]{0,80}[a-z,]\s*$",
     re.IGNORECASE,
 )
@@ -55,19 +57,18 @@ _BESIDE = re.compile(rf"[\s$*}}\])]*(?:(?:and|or|&|/)\s+)?{_VALUE}(?=[\s.,;!?$*]
 MAX_SENTENCES = 8
 
 
-def goes_on_working(said: str, after: str) -> bool:
+def goes_on_working(text: str, said: str, after: str) -> bool:
     """Say whether the work goes on after the answer, or the text breaks off in a turn against it.
 
     Args:
-        said: what stands behind the answer in the text that states it.
+        text: that states the answer.
+        said: what stands behind the answer in it.
         after: what follows in the response.
     """
-    rest = f"{said}{after[:600]}"
-    if not any(map(str.isalpha, rest)):
-        return False
-    if _CUT.search(f"{said}{after}"[-200:]):
+    if _CUT.search(f"{text}{after}"[-200:]):
         return True
-    found = _WORK.search(rest)
+    rest = f"{said}{after[:600]}"
+    found = _WORK.search(rest) if any(map(str.isalpha, rest)) else None
     return found is not None and not _EXPLAINS.match(_ENDS.split(rest[: found.end()])[-1])
 
 

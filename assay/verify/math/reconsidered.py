@@ -296,7 +296,7 @@ def reconsidered(after: str, agrees: Callable[[str], bool] | None = None) -> boo
             open_thought = True
         elif open_thought and agrees is not None:
             opening = _OPENS.match(bare)
-            open_thought = not _restates(bare if opening is None else bare[opening.end() :], agrees)
+            open_thought = not restates(bare if opening is None else bare[opening.end() :], agrees)
     return open_thought
 
 
@@ -339,7 +339,7 @@ def _thinks(said: str, first: bool, agrees: Callable[[str], bool] | None) -> boo
     if (match := _FOREIGN.match(said)) is not None:
         return not _same(said, match, agrees)
     if _FOREIGN_SAYS.search(said):
-        return not (agrees is not None and _restates(said, agrees))
+        return not (agrees is not None and restates(said, agrees))
     if not said.isascii() or foreign(said):
         return retracted(said) and _NOT_ABOUT.search(said) is None
     return False
@@ -359,7 +359,7 @@ def _same(said: str, opening: re.Match[str], agrees: Callable[[str], bool] | Non
     rest = said[opening.end() :]
     if agrees is None:
         return False
-    return (len(rest.split()) > 2 and _is(opening.group(), agrees)) or _is(rest, agrees) or _restates(rest, agrees)
+    return (len(rest.split()) > 2 and _is(opening.group(), agrees)) or _is(rest, agrees) or restates(rest, agrees)
 
 
 def _first(said: str) -> str:
@@ -378,7 +378,7 @@ def _breaks_off(said: str, first: bool) -> bool:
     return False
 
 
-def _restates(sentence: str, agrees: Callable[[str], bool]) -> bool:
+def restates(sentence: str, agrees: Callable[[str], bool]) -> bool:
     """Say whether a sentence gives the answer again: ``So it is Wednesday after all.``"""
     bare = _MARKUP.sub("", sentence)
     if _NOT.search(bare) and not _is(bare, agrees):
@@ -397,4 +397,4 @@ def _is(text: str, agrees: Callable[[str], bool]) -> bool:
     return 0 < len(value) <= 200 and agrees(value)
 
 
-__all__ = ["disowning", "reconsidered"]
+__all__ = ["disowning", "reconsidered", "restates"]
