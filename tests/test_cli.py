@@ -193,3 +193,10 @@ def test_a_real_process(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == ""
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["before", "after"]
+
+
+def test_a_setting_behind_an_option_is_told_where_to_go(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["eval", "somewhere", "tasks=countdown", "--samples", "2", "rollout.max_tokens=32"])
+    assert stopped.value.code == 2
+    assert "before the first --option; move rollout.max_tokens=32" in capfd.readouterr().err

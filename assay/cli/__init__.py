@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -43,7 +44,19 @@ def main(arguments: list[str] | None = None) -> None:
     app.command(_app(papers), name="papers", help="Browse the papers.")
     if arguments in (["tasks"], ["papers"]):
         arguments = [*arguments, "list"]
-    sys.exit(_guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments)))
+    try:
+        sys.exit(_guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments)))
+    except SystemExit as stop:
+        if stop.code == 2 and (late := _late(arguments)) is not None:
+            print(f"assay: settings of a recipe stand before the first --option; move {late}", file=sys.stderr)
+        raise
+
+
+def _late(arguments: list[str]) -> str | None:
+    """Return the first setting, ``train.steps=5``, that stands behind an option."""
+    options = [place for place, text in enumerate(arguments) if text.startswith("--")]
+    behind = arguments[options[0] + 2 :] if options else []
+    return next((text for text in behind if re.match(r"[a-z_]+(?:\.[a-z_]+)*=", text)), None)
 
 
 def _app(commands: Commands) -> tyro.extras.SubcommandApp:
