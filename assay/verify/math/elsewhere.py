@@ -36,7 +36,7 @@ _ASKS = re.compile(
     r"each)\b",
     re.IGNORECASE,
 )
-_NO_THINGS = frozenset(
+NO_THINGS = frozenset(
     """
     neither either works counting middle problem problems question questions task exercise you need needs stand stay
     stays cancel cancels canceling cancelling the this that these those there their then than they them and are was
@@ -80,7 +80,7 @@ _NO_THINGS = frozenset(
     double triple simply directly clearly indeed obviously well binary hexadecimal octal roman notation form
     number's scientific standard simplest exact true false yes natural whole mixed improper proper absolute opposite
     reciprocal modulo mod congruent symbol atomic name word letter capital city country author date day week month
-    hour clock o'clock century meaning that's it's
+    hour clock o'clock century meaning that's it's looking
     """.split()
 )
 _IN_ONE = re.compile(
@@ -140,14 +140,14 @@ def elsewhere(lead: str, said: str, question: str, reference: str, agrees: Calla
         spoken = set(_LETTERS.findall(question))
         if noun in spoken and f"{noun}s" not in spoken and lookup(noun) is None:
             return counted.group().strip()
-    if _COPULA.search(before) is None or is_foreign(f"{before} {behind}") or not _is_english(question):
+    if _COPULA.search(before) is None or is_foreign(f"{before} {behind}") or not is_english(question):
         return None
     sentence = FORMULA.sub(" ", f"{before} {behind}")
     if any(word[:4].casefold() in asked for word in _WORD.findall(sentence)):
         return None
     clause = FORMULA.sub(" ", f"{before} {BREAK.split(behind)[0]}")
     words = [word for word in _WORD.findall(clause) if not word.endswith("ly")]
-    things = [word for word in words if word.casefold() not in _NO_THINGS]
+    things = [word for word in words if word.casefold() not in NO_THINGS]
     for pattern in (_UNIT_PAIR, _IN_ONE):
         pair = pattern.search(sentence)
         if pair is not None and _is_unit(pair["one"]) and _is_unit(pair["other"]):
@@ -186,7 +186,7 @@ def _calculated(before: str, question: str) -> bool:
     )
 
 
-def _is_english(question: str) -> bool:
+def is_english(question: str) -> bool:
     return _ASKS.search(question) is not None
 
 
@@ -203,4 +203,4 @@ def _stems(question: str) -> frozenset[str]:
 
 _STOPS = frozenset("the and for are was were has have had with what which who how many much that this from".split())
 
-__all__ = ["elsewhere"]
+__all__ = ["NO_THINGS", "elsewhere", "is_english"]

@@ -164,7 +164,9 @@ def _words(text: str) -> list[str]:
 
 def _is_known(word: str, known: frozenset[str]) -> bool:
     if "'" in word or "’" in word:
-        return all(len(part) < 3 or _is_known(part, known) for part in re.split("['’]", word))
+        return all(
+            len(part) < 3 or part.lower() in _ELIDED or _is_known(part, known) for part in re.split("['’]", word)
+        )
     if word.isupper() and len(word) < 4:
         return True  # names of points and currencies
     return (
@@ -174,6 +176,9 @@ def _is_known(word: str, known: frozenset[str]) -> bool:
         or foreign_number(word) is not None
         or word.casefold() in KNOWN
     )
+
+
+_ELIDED = frozenset("all dall dell nell sull quell quest jusqu lorsqu puisqu".split())
 
 
 def number_like(word: str) -> bool:

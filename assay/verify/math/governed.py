@@ -10,6 +10,8 @@ import functools
 import re
 from collections.abc import Callable
 
+from assay.verify.math.words import number_words
+
 BREAK = re.compile(
     r"[,;:.!?]\s|\n|\s[–—-]\s|\b(?:so|therefore|thus|hence|(?<!thing )but|then|because|since|however|"
     r"consequently|yet|rather)\b",
@@ -89,7 +91,10 @@ _SOFT = re.compile(
     re.IGNORECASE,
 )
 _WEAKENED = re.compile(r"^[\s$)*\]}]*(?:(?:\w+ )?(?:plus|minus|times) [a-z]|[,–—-]+\s?no[.!\s]*$)", re.IGNORECASE)
-_VALUE = re.compile(r"\$([^$\n]{1,200})\$|\\\((.{1,200}?)\\\)|((?:[A-Za-z](?:\(\w+\))? ?= ?)?-?[0-9][0-9.,/]*)")
+_VALUE = re.compile(
+    r"\$([^$\n]{1,200})\$|\\\((.{1,200}?)\\\)|"
+    r"((?:(?<![-+/*^0-9A-Za-z\\])(?<![-+/*^] )[A-Za-z](?:\(\w+\))? ?= ?)?-?[0-9][0-9.,/]*)"
+)
 
 
 _ANNOUNCING = re.compile(
@@ -167,4 +172,32 @@ def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tup
         if not inside:
             return said[:place], said[end:]
         place = low.rfind(sought, 0, place + len(sought) - 1)
+    return _spelled(said[:600], agrees)
+
+
+_PIECES = re.compile(r"\S+")
+_BEGINS = re.compile(r"[\"'“*_(\[]*(?:[-−+±√¼-¾]|\\[a-z{(]|[$€£¥₹({\[]|[0-9]|[πe](?![^\W\d_]))")
+_FIRST_WORD = re.compile(r"[\"'“*_(]*([A-Za-z]+)")
+MAX_PIECES = 9
+MAX_BEGINNINGS = 8
+
+
+def _spelled(said: str, agrees: Callable[[str], bool]) -> tuple[str, str]:
+    """What stands around a value of several pieces or in words: ``forty-two``, ``x = 2 and x = 3``, ``$9\\pi$ cm``."""
+    pieces = list(_PIECES.finditer(said))
+    begun = 0
+    for start in range(len(pieces) - 1, -1, -1):
+        first = pieces[start].group()
+        if _BEGINS.match(first) is None:
+            word = _FIRST_WORD.match(first)
+            if word is None or number_words(word[1].lower()) is None:
+                continue
+        begun += 1
+        if begun > MAX_BEGINNINGS:
+            break
+        place = pieces[start].start()
+        for piece in pieces[start : start + MAX_PIECES]:
+            value = said[place : piece.end()].rstrip(".,;:!?")
+            if agrees(value.strip("*_\"'“”")):
+                return said[:place], said[place + len(value) :]
     return "", ""

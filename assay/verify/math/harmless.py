@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905  (words in a row read better than a list of quoted words)
 """Words of some twenty languages that state an answer and can neither deny nor doubt it.
 
 They are articles, prepositions, copulas, words for answers and quantities, and the nouns and verbs of everyday
@@ -99,12 +100,25 @@ dritte dritter zweite erste strecke umsatz gewinn preis glied kanten flächen ec
 vor diagonale dann macht nun hier heißt dezimalkomma passt richtig entspricht gilt neuer neue neues ganze* n-te
 zusammen endgültig bruch dezimalzahl einheit* grad rund punkte zehnte zahl dezimalpunkt wort worten enthält exakt
 
-facit vastaus svar szukana het de een van in op bij met voor om en is zijn was wordt er heeft hebben dus daarom
-uiteindelijk krijgen krijg geeft bedraagt blijft blijven over antwoord* uitkomst resultaat oplossing* waarde* totaal
-totale som verschil getal lengte breedte hoogte oppervlakte omtrek snelheid gemiddelde tijd prijs kost kosten
-verhouding hoek kans vergelijking lijn cirkel film trein komt eindigt duurt lang elk elke ieder stuk* deel juiste
-kinderen leerlingen boeken appels potloden eieren  stoelen zijden verdient betaalt krijgt nodig gelijk aan we ik
-zit zitten dat
+multipliant divisant additionnant soustrayant conséquent dividindo subtraindo somando sommando dividendo sottraendo
+moltiplicando sumamos obtenido obtenida possède possèdent aura auront achète achètent vend vendent économise parcourt
+parcouru dépensé paiera restera resteront possiede avrà avranno compra comprano vende vendono risparmia percorre
+percorso spende pagherà riceverà rimarrà rimarranno posee tendrá tendrán recorre recorrido compran venden ahorra gastó
+recibió quedó quedarán pagó tardará tardan necesitará costará fica ficam ficou ficaram terá terão percorre percorrido
+compram vendem economiza gastou pagou recebeu levará demora besitzt besitzen fährt gefahren läuft kauft kaufen
+verkauft verkaufen spart sparen bezahlt bezahlen bekommen erhielt verbraucht wiegen fahren laufen koopt kopen verkoopt
+verkopen spaart rijdt reed loopt betaalde betaalt verdiende eindantwoord eindresultaat köper köpte säljer sålde sparar
+kör betalar betalade tjänar kupuje kupił kupiła sprzedaje sprzedał sprzedała oszczędza przejedzie przejechał zapłacił
+zapłaciła zostanie koupí koupil koupila prodá prodal prodala ušetří ujede ujel zaplatí zaplatil zaplatila zbude zbývá
+купил купила купили продал продала продали стало останется проедет проехал проехала потратил потратила потратили
+заплатил заплатила купують купив купила alır aldı satar sattı harcar harcadı öder ödedi gider gitti τελικ* έχουν
+μένουν πληρώνει mua bán còn trả membeli menjual memiliki membutuhkan controle kontroll kontrol probe prueba prova
+bewijs akhirnya slutlig* slutgiltig* konečn* definitiv* endelig* uiteindelijke facit vastaus svar szukana het de een
+van in op bij met voor om en is zijn was wordt er heeft hebben dus daarom uiteindelijk krijgen krijg geeft bedraagt
+blijft blijven over antwoord* uitkomst resultaat oplossing* waarde* totaal totale som verschil getal lengte breedte
+hoogte oppervlakte omtrek snelheid gemiddelde tijd prijs kost kosten verhouding hoek kans vergelijking lijn cirkel
+film trein komt eindigt duurt lang elk elke ieder stuk* deel juiste kinderen leerlingen boeken appels potloden eieren
+stoelen zijden verdient betaalt krijgt nodig gelijk aan we ik zit zitten dat
 
 det den de en ett et är er var av i på vid för til till om och og så alltså därför derfor altså blir bliver finns der
 har får vi svaret svar resultatet resultat lösningen lösning* løsningen summan värdet värde totalt sammanlagt antal
@@ -217,6 +231,23 @@ def harmless(word: str) -> bool:
 def framing(word: str) -> bool:
     """Say whether a word stands around values in plain statements, and is never a part of one."""
     return _in(_WORDS, word)
+
+
+@functools.cache
+def native() -> frozenset[str]:
+    """The words around values that are of other languages than English, without accents."""
+    foreign_parts = _WORDS.split("\n\n")[2:]
+    english = frozenset(_WORDS.split("\n\n")[1].split())
+    return frozenset(bare(word.rstrip("*")) for part in foreign_parts for word in part.split()) - english - _ENGLISH_TOO
+
+
+_ENGLISH_TOO = frozenset(
+    "die man den hat com fin mit par pour car point angle area volume film train page part parts cost total rest "
+    "solution unit units sum limit radius cube valid exact final note line arrive terms led had do son sin max min "
+    "per via media data via des est en le ai al am bang bit ca ce ci co cu da dat dem ha har hoc im je kat los ma mes "
+    "moi pa per no persona logo con sur alter pro pur sole sal primitive prime rapport sam se sie sinh som stuck tap "
+    "tat tau tempo tram um va voi von ya za ze".split()
+)
 
 
 def _in(table: str, word: str) -> bool:

@@ -17,10 +17,12 @@ from assay.verify.math.elsewhere import elsewhere
 from assay.verify.math.english import unfamiliar
 from assay.verify.math.equal import matches
 from assay.verify.math.final import Final
+from assay.verify.math.foreign_after import from_abroad
 from assay.verify.math.frames import strange
 from assay.verify.math.governed import around, negated, softened
 from assay.verify.math.grader import speaks_to_grader
 from assay.verify.math.later import goes_on_working, states_another
+from assay.verify.math.lead_in import gives_up, lead_in
 from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
 from assay.verify.math.offered import offered, repeated
@@ -55,6 +57,8 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
         return "it goes on thinking about the answer"
     if speaks_to_grader(response.removesuffix(final.after), question):
         return "it speaks to the grader"
+    if alone and gives_up(final, response):
+        return "it says that it has no answer"
     if ("nless" in response or "pposite d" in response) and _UNLESS.search(response[-400:]) is not None:
         return "the answer depends on a condition"
     worded = not context.options and in_words(reference)
@@ -99,6 +103,8 @@ def _spoken_against(
         return "the answer is a guess"
     if not final.framed and strange(final.lead, final.text, question, reference, agrees):
         return "words around the answer are not known to be harmless"
+    if (words := from_abroad(question, reference, final, response, agrees)) is not None:
+        return f"{words[:60]!r} beside the answer is not known to leave it as it is"
     start = response.rfind(final.text) if not final.marker else 0
     if start > 0 and stated_before(response[:start], final.text, question, agrees):
         return "what is asked for was stated as another value"
@@ -117,6 +123,8 @@ def _spoken_against(
         return f"{doubt[:60]!r} after the answer is not known to leave it as it is"
     if (words := another(_sentence(response, final), question)) is not None:
         return f"it is another answer: {words!r}"
+    if (words := lead_in(final, response, question, reference, agrees)) is not None:
+        return f"it is another thing than the answer: {words[:60]!r}"
     if announced_again(final.text, final.after, reference, agrees):
         return "it goes on to another answer"
     if not final.marker and (thing := elsewhere(final.lead, said, question, reference, agrees)) is not None:

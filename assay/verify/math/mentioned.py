@@ -101,7 +101,7 @@ _SLOT = re.compile(
     r"\bplease (?:reply|respond|answer|write|type|return)\b (?:\w+ ){0,4}?(?:with|as|like)\b",
     re.IGNORECASE,
 )
-_UNSOLVED = re.compile(
+UNSOLVED = re.compile(
     r"\b(?:i|we) (?:have not|haven't|did not|didn't|never|could not|couldn't|cannot|can't|don't|do not)(?: \w+)? "
     r"(?:solved?|work(?:ed)? (?:it|this|that|anything) out|read|attempt(?:ed)?|do|done|answer(?:ed)?|comput\w+|"
     r"calculated?|"
@@ -206,11 +206,11 @@ def mentioned(lead: str, said: str, after: str, question: str, reference: str, a
     whole = f"{lead} {said}"[:900].strip()
     if _SPOKEN.search(whole) is None and not any(map(str.isalpha, after[:300])):
         return _CROSSED.search(whole) is not None  # no words at all
-    if _TRIGGER.search(whole) is None and _UNSOLVED.search(after[:300]) is None and _JOKE.search(after[:120]) is None:
+    if _TRIGGER.search(whole) is None and UNSOLVED.search(after[:300]) is None and _JOKE.search(after[:120]) is None:
         return False
     if _NOT_SO.search(whole):
         return True
-    if _UNSOLVED.search(after[:300]) or _TEST.search(whole) or _JOKE.search(f"{said} {after[:120]}"):
+    if UNSOLVED.search(after[:300]) or _TEST.search(whole) or _JOKE.search(f"{said} {after[:120]}"):
         return True
     if (slot := _SLOT.search(whole)) is not None and slot.group() not in question:
         return True

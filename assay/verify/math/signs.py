@@ -15,10 +15,11 @@ _EXCLUDED = re.compile(
 )
 _SIGN = re.compile(r"[≠∉∌≢≁¬]|!=|<>|=/=|\\n(?:e|ot|sim)|\\lnot")
 _VALUE = re.compile(r"[-−]?[0-9][0-9.,/]*")
+_NO_NUMBER = re.compile(r"^[^0-9\\]*$|\\(?:text|mathrm|infty|cup)|[∞∪]")
 _BOUND = re.compile(
     r"\b(?:under|over|below|above|beyond|beneath|past|exceeds?|exceeding|"
     r"(?<!add )(?<!adds )(?<!adding )(?<!added )(?<!sum )(?<!sums )up to|upwards? of|(?:of|on) (?:the|an) order of|"
-    r"bounded (?:above |below )?by)[\s$*\\({]*$|"
+    r"(?<![0-9] )times|bounded (?:above |below )?by)[\s$*\\({]*$|"
     r"(?<![\w\\])\\?(?:mathcal\{)?[oOΘΩο]\}?\s?(?:\\left)?\(\s?$",
     re.IGNORECASE,
 )
@@ -29,13 +30,11 @@ _RELATED = re.compile(
     r"(?:double|triple|square|cube|negative|reciprocal|inverse|opposite|multiple|factor|divisor|root|part) of|"
     r"similar to|"
     r"different from|distinct from|(?<!nothing )(?<!none )but|short of)(?: the (?:value|number|answer|"
-    r"result))?[\s$*\\({]*$",
+    r"result))?[\s$*\\({]*(?:[A-Za-z]\s?=\s*)?$",
     re.IGNORECASE,
 )
 """A relation in words that the answer has to the value."""
-_COMPARED = re.compile(
-    r"[<>≤≥±∞]|\\[lg]e(?:q|qslant)?(?![a-z])|\\[lg]t(?![a-z])|\\pm|\\infty|\bthan\b|\bat (?:least|most)\b"
-)
+_COMPARED = re.compile(r"[<>≤≥∞]|\\[lg]e(?:q|qslant)?(?![a-z])|\\[lg]t(?![a-z])|\\infty|\bthan\b|\bat (?:least|most)\b")
 _EXTREME = re.compile(
     r"\b(?:greatest|largest|biggest|smallest|least|most|maximum|minimum|maximal|minimal|how many)\b", re.I
 )
@@ -48,11 +47,12 @@ _START = re.compile(
 )
 _ASKED = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _TRIGGER = Caseless(
-    r"(?:under|over|below|above|beyond|beneath|past|exceed\w*|up to|upwards? of|order of|bounded (?:\w+ )?by)"
-    r"[\s$*\\({]{0,8}[-−]?[0-9]|[oθωο]\}?\s?(?:\\left)?\(\s?[-−]?[0-9]|"
+    r"\b(?:under|over|below|above|beyond|beneath|past|exceed\w*|up to|upwards? of|order of|times|bounded (?:\w+ "
+    r")?by)\b|"
+    r"[oθωο]\}?\s?(?:\\left)?\(\s?[-−]?[0-9]|"
     r"start|begin|initial|guess|estimate|first|trial"
 )
-"""A first look: a bound right before a number, or a word of a search."""
+"""A first look: a word of a bound or of a search."""
 
 
 def excluded(lead: str, said: str, reference: str, agrees: Callable[[str], bool]) -> bool:
@@ -81,12 +81,12 @@ def bounded(lead: str, said: str, question: str, reference: str, agrees: Callabl
         lead: what stands before ``said`` in its sentence.
         said: the text that states the right value, and the rest of its line.
         question: a word of it is no reason against an answer.
-        reference: one that is no plain number is not asked about.
+        reference: one without a number, and one that compares, is not asked about.
         agrees: whether a text is the reference.
     """
-    if _VALUE.fullmatch(reference.strip()) is None or _TRIGGER.search(f"{lead} {said}") is None:
+    if _NO_NUMBER.search(reference) or _COMPARED.search(reference) or _TRIGGER.search(f"{lead} {said}") is None:
         return False
-    before, _ = around(f"{lead} {said}", agrees)
+    before, _ = around(f"{lead} {said}", agrees, reference)
     for pattern in (_BOUND, _START):
         if (found := pattern.search(before[-120:])) is not None:
             word = _ASKED.search(found.group())
