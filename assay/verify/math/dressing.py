@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from typing import Any
 
 from assay.verify.math.reconsidered import disowning
 
@@ -76,6 +77,13 @@ _TABLE = re.compile(
 _TOTAL = re.compile(
     r"(?:final )?(?:answer|result)|(?:grand )?total|sum|solution|ergebnis|resultado|résultat|итого|合计|答案", re.I
 )
+_WORKING = re.compile(
+    r"answer|reason|rationale|step|explan|thought|think|work|solution|method|approach|confiden|certain|unit|note|check|"
+    r"verif|question|problem|result|value|type|format|formula|language|topic|subject|id$|final$|analysis|summary|"
+    r"calculation|derivation|comment",
+    re.IGNORECASE,
+)
+"""Members that may stand beside an answer, whatever they hold."""
 MAX_OBJECT = 4000
 
 
@@ -171,6 +179,25 @@ def _uncommented(text: str) -> str:
     return "".join([*kept, text[place:]])
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """The members of an object, the same key twice if it stands there twice."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Pairs):
+        return {key: _plain(one) for key, one in value}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _harmless(key: str, value: Any) -> bool:
+    """Say whether a member may stand beside an answer: a known one, or one that is no short verdict."""
+    if value is False or value is None:
+        return _WORKING.search(key) is not None and value is None
+    if _WORKING.search(key) is not None or isinstance(value, list | float | int):
+        return True
+    return len(str(value).split()) > 2 or any(map(str.isdigit, str(value)))
+
+
 def _from_json(text: str) -> str:
     """Put the answer of the JSON object that ends the text into a tag."""
     body = _FENCE.sub("", text[-MAX_OBJECT:]) if "`" in text[-8:] else text[-MAX_OBJECT:].rstrip()
@@ -178,12 +205,17 @@ def _from_json(text: str) -> str:
         return text
     for match in re.finditer(r"\{(?=\s{0,20}\")", body):
         try:
-            found = json.loads(body[match.start() :])
+            pairs = json.loads(body[match.start() :], object_pairs_hook=_Pairs)
         except (ValueError, RecursionError):
             continue
-        answers = [found[key] for key in KEYS if key in found]
-        if any(
-            (_CORRECTED.search(key) and (value is False or isinstance(value, str | int))) or disowning(key, value)
+        if not isinstance(pairs, _Pairs):
+            continue
+        found = dict(pairs)
+        answers = [_plain(found[key]) for key in KEYS if key in found]
+        if len(found) < len(pairs) or any(
+            (_CORRECTED.search(key) and (value is False or isinstance(value, str | int)))
+            or disowning(key, value)
+            or not _harmless(key, value)
             for key, value in found.items()
         ):
             answers = [""]  # the object itself says that its answer is wrong, or what it is corrected to

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Callable
 
+from assay.verify.math.units import lookup
 from assay.verify.math.words import number_words
 
 BREAK = re.compile(
@@ -175,15 +176,27 @@ def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tup
     return _spelled(said[:600], agrees)
 
 
+_COMMANDS = re.compile(r"\\(?:begin|end)\{[^{}]*\}|\\[A-Za-z]+")
+_WORDS = re.compile(r"[A-Za-z]{3,}")
+_JOINS = frozenset(("and", "plus", "minus", "times", "over", "the", "square", "root", "point"))
 _PIECES = re.compile(r"\S+")
 _BEGINS = re.compile(r"[\"'“*_(\[]*(?:[-−+±√¼-¾]|\\[a-z{(]|[$€£¥₹({\[]|[0-9]|[πe](?![^\W\d_]))")
 _FIRST_WORD = re.compile(r"[\"'“*_(]*([A-Za-z]+)")
-MAX_PIECES = 9
-MAX_BEGINNINGS = 8
+MAX_PIECES = 7
+MAX_BEGINNINGS = 4
+
+
+def _of_values(word: str) -> bool:
+    """Say whether a word is a number, a unit or stands between such."""
+    low = word.lower()
+    return low in _JOINS or number_words(low) is not None or lookup(low) is not None
 
 
 def _spelled(said: str, agrees: Callable[[str], bool]) -> tuple[str, str]:
     """What stands around a value of several pieces or in words: ``forty-two``, ``x = 2 and x = 3``, ``$9\\pi$ cm``."""
+    words = _WORDS.findall(_COMMANDS.sub(" ", said))
+    if all(map(_of_values, words)) and (not words or agrees(said.strip())):
+        return "", ""  # a formula or a value in words, and nothing said around it
     pieces = list(_PIECES.finditer(said))
     begun = 0
     for start in range(len(pieces) - 1, -1, -1):

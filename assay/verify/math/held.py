@@ -25,6 +25,7 @@ from assay.verify.math.later import goes_on_working, states_another
 from assay.verify.math.lead_in import gives_up, lead_in
 from assay.verify.math.mentioned import mentioned
 from assay.verify.math.multiplied import multiplied
+from assay.verify.math.off_topic import off_topic
 from assay.verify.math.offered import offered, repeated
 from assay.verify.math.overtaken import overtaken
 from assay.verify.math.owned import another
@@ -32,6 +33,7 @@ from assay.verify.math.quiet import quiet
 from assay.verify.math.read import read
 from assay.verify.math.reconsidered import reconsidered
 from assay.verify.math.second import announced_again
+from assay.verify.math.side_by_side import side_by_side
 from assay.verify.math.signs import bounded, excluded, related
 from assay.verify.math.stance import AGREEMENT, uncommitted
 from assay.verify.math.stated_before import stated_before
@@ -51,6 +53,8 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
         return known
 
     alone = quiet(final)
+    if not alone and not context.options and side_by_side(response, final.text, final.after, reference, agrees):
+        return "another value stands beside it"
     if not alone and (reason := uncommitted(final, reference, agrees)) is not None:
         return reason
     if not alone and reconsidered(final.after, agrees):
@@ -129,6 +133,8 @@ def _spoken_against(
         return "it goes on to another answer"
     if not final.marker and (thing := elsewhere(final.lead, said, question, reference, agrees)) is not None:
         return f"it is about something else: {thing!r}"
+    if (thing := off_topic(final, response, question, reference)) is not None:
+        return f"nothing ties it to the question: {thing!r}"
     if "\n" in final.text and agrees(final.text):
         return None  # several answers, each on a line of its own
     if offered(response, said, final.after, reference, agrees):

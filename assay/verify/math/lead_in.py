@@ -234,6 +234,13 @@ _INSTRUCTS = Caseless(
 )
 
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PLAIN = frozenset(
+    "so thus hence therefore finally then altogether the our my this final correct answer result solution is are "
+    "equals we get have obtain".split()
+)
+
+
 def lead_in(final: Final, response: str, question: str, reference: str, agrees: Callable[[str], bool]) -> str | None:
     """Return the words that make a right value no answer to the question, ``None`` if there are none.
 
@@ -251,9 +258,9 @@ def lead_in(final: Final, response: str, question: str, reference: str, agrees: 
         return None
     if (reason := _boxed_beside(before, behind, earlier, final, agrees)) is not None:
         return reason
+    if _PLAIN.issuperset(map(str.casefold, _LETTERS.findall(f"{before} {behind}"))):
+        return None  # most answers are announced in these words, or in none
     if _is_foreign(f"{before} {behind}"):
-        return None
-    if not any(map(str.isalpha, before + behind)):
         return None
     asked = _stems(f"{question} {reference}")
     if (found := _another_term(before, question)) is not None:
@@ -275,15 +282,18 @@ def _parts(final: Final, response: str, reference: str, agrees: Callable[[str], 
     else:
         front, rest = final.lead, after[:200]
     head = (_HEAD if final.marker else _REASON).split(text, maxsplit=1)[0]
-    inner, behind = around(head, agrees, reference)
-    if head != text and (inner or behind or agrees(head)):
+    inner = behind = ""
+    goes_on = _SPOKEN.search(text, len(head)) is not None
+    if goes_on:
+        inner, behind = around(head, agrees, reference)
+    if goes_on and (inner or behind or agrees(head)):
         behind += text[len(head) :]  # what it says first: "42, because 17 + 25 = 42"
-    else:
+    elif "=" in text or _SPOKEN.search(text) is not None:
         inner, behind = around(text, agrees, reference)
     if not inner and not behind and not agrees(text):
         return None, "", ""
     if not inner:
-        opened = front[:-MAX_OPENING] + _OPENED.sub("", front[-MAX_OPENING:])
+        opened = _unopened(front)
         joined = "\n" not in front[len(opened) :] or _LEADS_ON.search(opened) is not None
         front = opened if joined else f"{opened}\n"
     pieces = _ENDS.split(f"{front}{inner}")
@@ -291,10 +301,21 @@ def _parts(final: Final, response: str, reference: str, agrees: Callable[[str], 
     rest = _ENDS.split(_CLOSED.sub("", f"{behind}{rest}"))[0]
     while (unit := _UNIT.match(rest)) is not None and lookup(unit[1]) is not None:
         rest = rest[unit.end() :]
-    before = _OPENED.sub("", _NAMED.sub("", _OPENED.sub("", pieces[-1]).strip())).strip()
+    before = _unopened(_at_end(_NAMED, _unopened(pieces[-1]).strip())).strip()
     return before, _CLOSED.sub("", rest), earlier
 
 
+def _unopened(text: str) -> str:
+    """A text without what opens a box, a formula or emphasis at its end."""
+    return _at_end(_OPENED, text)
+
+
+def _at_end(pattern: re.Pattern[str], text: str) -> str:
+    """A text without what a pattern finds at its end, where alone it is looked for."""
+    return text[:-MAX_OPENING] + pattern.sub("", text[-MAX_OPENING:])
+
+
+_SPOKEN = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 _LEADS_ON = re.compile(
     r"(?:[:=,]|\b(?:is|are|be|get|obtain|gives|have|so|thus|hence|therefore))[*_\s]*$", re.IGNORECASE
 )
