@@ -8,8 +8,8 @@ from assay.verify.spans import Span
 
 # The look behind comes after the word, so that ``re`` can skip to where the word stands.
 _ENGLISH = (
-    r"answer(?<!\wanswer)s?(?:[ \t]{1,4}(?:is|are|was|equals))?"
-    r"(?:[*_]{0,3}[ \t]{0,4}[:：]|(?<=is|re)\b|(?<=was)\b|(?<=equals)\b)"
+    r"answer(?<!\wanswer)s?(?:[ \t]{1,4}(?:is|are|was|equals)|['’]s(?=[ \t][$*\\({\[-]{0,4}[0-9\\]))?"
+    r"(?:[*_]{0,3}[ \t]{0,4}[:：]|(?<=is|re)\b|(?<=was)\b|(?<=equals)\b|(?<=['’]s))"
 )
 _ENGLISH_RESULT = (
     r"\bfinal (?:result|value)\s?(?:is\b|:)",

@@ -13,6 +13,7 @@ _DESCENDING = re.compile(
     r"\b(?:decreasing|descending|(?:largest|greatest|biggest|highest) (?:to|first)|from (?:largest|greatest|highest))",
     re.IGNORECASE,
 )
+_SIGN = re.compile(r"[<>→⇒]|\\(?:to|rightarrow|[lg]t)(?![a-z])")
 _ARROWS = re.compile(r"\s*(?:\\to(?![a-z])|\\rightarrow|→|->|⇒)\s*")
 _LESS, _MORE = (re.compile(rf"\s*(?:{sign})\s*") for sign in (r"<|\\lt(?![a-z])", r">|\\gt(?![a-z])"))
 _LINE = re.compile(r"^\s*[0-9]{1,2}[.)]\s+", re.MULTILINE)
@@ -20,7 +21,7 @@ _LINE = re.compile(r"^\s*[0-9]{1,2}[.)]\s+", re.MULTILINE)
 
 def unchained(answer: str, context: Context) -> str | None:
     """Return a chain in the order that the question asks for as a list with commas, ``None`` if it is none."""
-    if not context.ordered or len(answer) > 400 or "," in answer.replace("{,}", ""):
+    if len(answer) > 400 or _SIGN.search(answer) is None or "," in answer.replace("{,}", "") or not context.ordered:
         return None
     up, down = _ASCENDING.search(context.question), _DESCENDING.search(context.question)
     signs = [_ARROWS, *([_LESS] if up and not down else []), *([_MORE] if down and not up else [])]

@@ -5,14 +5,29 @@ from __future__ import annotations
 import copy
 import functools
 import re
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from assay.verify.math.latex import plain
 from assay.verify.math.units import Unit, lookup, read_unit
 from assay.verify.math.words import number_words
 
 MAX_QUESTION = 20_000
+
+
+_T = TypeVar("_T")
+
+
+class _Once(Generic[_T]):
+    """A property that is computed when it is first asked for, without the lock of :func:`functools.cached_property`."""
+
+    def __init__(self, compute: Callable[[Any], _T]):
+        self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> _T:
+        value = vars(instance)[self.name] = self.compute(instance)
+        return value
 
 
 class Context:
@@ -33,35 +48,35 @@ class Context:
         vars(other).update(parts)
         return other
 
-    @cached_property
+    @_Once
     def _low(self) -> str:
         return self.question.casefold()
 
-    @cached_property
+    @_Once
     def _quantity(self) -> tuple[Unit | None, bool, tuple[Fraction, Unit] | None]:
         return _quantity(self.question, self._low)
 
-    @cached_property
+    @_Once
     def asked(self) -> Unit | None:
         """The unit after "how many" or "in", if it is a known one."""
         return self._quantity[0]
 
-    @cached_property
+    @_Once
     def converted(self) -> bool:
         """A quantity is to be converted to the unit asked for, so that no other unit will do."""
         return self._quantity[1]
 
-    @cached_property
+    @_Once
     def given(self) -> tuple[Fraction, Unit] | None:
         """Number and unit of the quantity in a question that only asks for it in another unit; it is no answer."""
         return self._quantity[2]
 
-    @cached_property
+    @_Once
     def options(self) -> dict[str, str]:
         """Texts of the options by letter."""
         return _options(self.question)
 
-    @cached_property
+    @_Once
     def approximate(self) -> bool:
         """Rounding is asked for."""
         return _says(
@@ -77,74 +92,74 @@ class Context:
             "correct",
         )
 
-    @cached_property
+    @_Once
     def exact(self) -> bool:
         """An exact value is asked for, so that no rounding is accepted."""
         return _says(self._low, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal")
 
-    @cached_property
+    @_Once
     def percent(self) -> bool:
         """Percentages are spoken of."""
         low = _SHARE_OF.sub(" ", self._low) if "%" in self._low or "cent" in self._low else ""
         return "%" in low or "percent" in low or "per cent" in low
 
-    @cached_property
+    @_Once
     def chance(self) -> bool:
         """A probability is asked for."""
         return _says(self._low, _CHANCE, "probab", "chance", "likel")
 
-    @cached_property
+    @_Once
     def interval(self) -> bool:
         """An inequality, a domain or a range is spoken of, so that two numbers in brackets are an interval."""
         return _says(self._low, _INTERVAL, "inequalit", "interval", "domain", "range", "≤", "≥", "<", ">", "\\l", "\\g")
 
-    @cached_property
+    @_Once
     def equation(self) -> bool:
         """Solutions of an equation are asked for, so that they are not."""
         return _says(self._low, _EQUATION, "solution", "root", "zero", "solve", "equation")
 
-    @cached_property
+    @_Once
     def base(self) -> int:
         """The number base asked for, 0 if none."""
         named = any(word in self._low for word in ("base", "bin", "oct", "hex"))
         return _base(self.question) if named else 0
 
-    @cached_property
+    @_Once
     def simplest(self) -> bool:
         """A fraction in lowest terms, or a radical without square factors, is asked for."""
         return self.form and _says(self._low, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible")
 
-    @cached_property
+    @_Once
     def factored(self) -> bool:
         """A polynomial in factors is asked for."""
         return self.form and _says(self._low, _FACTORED, "factor")
 
-    @cached_property
+    @_Once
     def expanded(self) -> bool:
         """A polynomial multiplied out is asked for."""
         return self.form and _says(self._low, _EXPANDED, "expand", "multiply")
 
-    @cached_property
+    @_Once
     def ordered(self) -> bool:
         """A list is asked for in order."""
         return _says(self._low, _ORDERED, *_ORDERLY) or _says(self._low, _PARTS, " and ")
 
-    @cached_property
+    @_Once
     def roman(self) -> bool:
         """Roman numerals are spoken of."""
         return "roman" in self._low
 
-    @cached_property
+    @_Once
     def numeral(self) -> bool:
         """The answer is to be a Roman numeral."""
         return self.form and _says(self._low, _ROMAN, "roman")
 
-    @cached_property
+    @_Once
     def unevaluated(self) -> bool:
         """An answer may be left as a product."""
         return _says(self._low, _UNEVALUATED, *_AS_IT_STANDS)
 
-    @cached_property
+    @_Once
     def text(self) -> str:
         """The question in plain spelling, without blanks."""
         return plain(self.question).replace(" ", "") if len(self.question) < 4000 else ""

@@ -107,6 +107,7 @@ _MATH_MODE = re.compile(r"(?<!\\)\$\$?((?:[^$\\]|\\.)*)(?<!\\)\$\$?(?![0-9])")
 _DIGITS_BAR = re.compile(r"\\(?:overline|bar|dot|overset\{\s*-\s*\})\s?\{?\s?([0-9]+)\s?\}?")
 # A dot on the first and on the last digit of what repeats.
 _DOTTED = re.compile(r"⟦([0-9])⟧([0-9]{0,100})⟦([0-9])⟧")
+_ACCENTED = re.compile(r"\\(?:over|bar|dot|under|widehat|tilde)|⟦")
 _ACCENT = re.compile(r"\\(?:overline|bar|underline|widehat|tilde|overleftrightarrow)\s?\{([^{}]*)\}")
 _GROUPED = re.compile(r"(?<=[0-9])(?:\{,\}|,?\\!\s?,?|,\\[,;:]|\{\\,\}|\\,)\s?(?=[0-9]{3}(?![0-9]))")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\s?\{([a-zA-Z]+\*?)\}(?:\{[clr| ]*\})?")
@@ -199,13 +200,15 @@ def _from_latex(text: str) -> str:
     if "\\begin" in text:
         text = _ROW_SPACE.sub(r"\\\\", text)
         text = _ENVIRONMENT.sub(_bracket, text)
-    text = _DIGITS_BAR.sub(r"⟦\1⟧", text)
-    if "⟦" in text:
-        text = _DOTTED.sub(r"⟦\1\2\3⟧", text)
-    text = _ACCENT.sub(r"\1", text)
-    text = _SHORT_FRAC.sub(r"\\frac{\1}", text)
-    text = _FRAC_SPACED.sub(r"\\frac", text)
-    text = _SHORT_FRAC2.sub(r"\1{\2}", text)
+    if _ACCENTED.search(text) is not None:
+        text = _DIGITS_BAR.sub(r"⟦\1⟧", text)
+        if "⟦" in text:
+            text = _DOTTED.sub(r"⟦\1\2\3⟧", text)
+        text = _ACCENT.sub(r"\1", text)
+    if "\\frac" in text:
+        text = _SHORT_FRAC.sub(r"\\frac{\1}", text)
+        text = _FRAC_SPACED.sub(r"\\frac", text)
+        text = _SHORT_FRAC2.sub(r"\1{\2}", text)
     text = _COMMAND.sub(lambda m: _COMMANDS.get(m[0], m[0]), text).replace("°C", " °C").replace("°F", " °F")
     return _PRIMES.sub(lambda m: m[1] or m[2], text) if "'" in text else text
 

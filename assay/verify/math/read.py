@@ -151,7 +151,9 @@ def _readings(text: str) -> list[Value]:
     text = _POINT_GROUPS.sub(lambda m: m[1].replace(".", "") + "." + m[2] if m[1] else m[3].replace(".", ""), text)
     if _SPACED_GROUPS.search(text):
         text = _SPACED_GROUPS.sub(lambda m: re.sub("[ '_]", "", m[1]), text)
-    text = _PLUS_MINUS.sub("±", _LOG_BASE.sub(r"log_{\1}(", text))
+    if "log" in text:
+        text = _LOG_BASE.sub(r"log_{\1}(", text)
+    text = _PLUS_MINUS.sub("±", text)
     text = _TRANSPOSED.sub("", _TIMES_TEN.sub("*", text))
     text = _SIGNED.sub(lambda m: "-" if m[1][0] in "mnMN" else "", text)
     text = in_full(text)

@@ -58,8 +58,9 @@ def side_by_side(response: str, text: str, after: str, reference: str, agrees: C
         reference: what the answer is compared with; one of several values is looked for among such.
         agrees: whether a text is the reference.
     """
-    another = functools.partial(_another, _kind(reference), agrees)
-    if (also := _ALSO.match(after)) is not None and another(also["value"]):
+    another = functools.partial(_another, reference, agrees)
+    spoken = any(map(str.isalpha, after[:80]))
+    if spoken and (also := _ALSO.match(after)) is not None and another(also["value"]):
         return also["value"]
     for part in _BETWEEN.split(text)[:-1] if len(text) <= MAX_LENGTH else ():
         if another(part):
@@ -67,6 +68,8 @@ def side_by_side(response: str, text: str, after: str, reference: str, agrees: C
     lines = [line for line in response.split("\n") if line.strip()] if len(response) <= MAX_LENGTH else []
     if len(lines) == 1:
         return _equated(lines[0], another, agrees)
+    if any(len(_LONG.findall(line)) > 6 for line in lines):
+        return None
     values = _values(lines)
     if values is None or len(values) < 2 or not any(agrees(value) for value in values):
         return None
@@ -77,7 +80,7 @@ def _kind(reference: str) -> object:
     return next(iter(read(reference)), None)
 
 
-def _another(kind: object, agrees: Callable[[str], bool], value: str) -> bool:
+def _another(reference: str, agrees: Callable[[str], bool], value: str) -> bool:
     """Say whether a text is a value, and another one; one of the several values of an answer is none."""
     raw, value = value.strip(), _undressed(value)  # a raised 2 may be a power, or the mark of a footnote
     if not value or agrees(raw) or len(value) > MAX_VALUE or agrees(value):
@@ -85,6 +88,7 @@ def _another(kind: object, agrees: Callable[[str], bool], value: str) -> bool:
     said = value if any(map(str.isdigit, value)) else in_digits(value)
     if not any(map(str.isdigit, said)) or not whole(said) or agrees(said) or _WORK.search(said) is not None:
         return False
+    kind = _kind(reference)
     several = isinstance(kind, Items) and len(kind.items) > 1
     return not (several or isinstance(kind, RealSet)) or _LISTED.search(said) is not None
 

@@ -53,6 +53,10 @@ _TRIGGER = Caseless(
     r"start|begin|initial|guess|estimate|first|trial"
 )
 """A first look: a word of a bound or of a search."""
+_SOMEWHERE = re.compile(
+    "|".join(p.pattern.replace(r"[\s$*\\({]*$", "").replace(r"\(\s?$", r"\(") for p in (_BOUND, _START)), re.IGNORECASE
+)
+"""A second one: such words wherever they stand, which is cheaper to ask than where the value is."""
 
 
 def excluded(lead: str, said: str, reference: str, agrees: Callable[[str], bool]) -> bool:
@@ -85,6 +89,8 @@ def bounded(lead: str, said: str, question: str, reference: str, agrees: Callabl
         agrees: whether a text is the reference.
     """
     if _NO_NUMBER.search(reference) or _COMPARED.search(reference) or _TRIGGER.search(f"{lead} {said}") is None:
+        return False
+    if _SOMEWHERE.search(f"{lead} {said}") is None:
         return False
     before, _ = around(f"{lead} {said}", agrees, reference)
     for pattern in (_BOUND, _START):
