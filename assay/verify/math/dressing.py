@@ -215,7 +215,7 @@ def _from_json(text: str) -> str:
         if len(found) < len(pairs) or any(
             (_CORRECTED.search(key) and (value is False or isinstance(value, str | int)))
             or disowning(key, value)
-            or not _harmless(key, value)
+            or (answers and key not in KEYS and not _harmless(key, value))
             for key, value in found.items()
         ):
             answers = [""]  # the object itself says that its answer is wrong, or what it is corrected to
