@@ -157,7 +157,9 @@ def test_time_is_bounded_where_much_stands_around_an_answer() -> None:
     assert time.perf_counter() - start < 20
 
 
-@pytest.mark.parametrize("response", ['{"choice": "B"}', '{"antwort": "B"}', '{"choice": "B", "because": "it is round"}'])
+@pytest.mark.parametrize(
+    "response", ['{"choice": "B"}', '{"antwort": "B"}', '{"choice": "B", "because": "it is round"}']
+)
 def test_a_field_of_another_name_may_hold_the_letter(response: str) -> None:
     task = Task("c", "Which is round?", "B", "choice", meta={"options": {"A": "a box", "B": "a ball"}})
     assert Choice()(task, response).passed is True
