@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from assay.evaluate import aggregate
 from assay.evaluate.calibration_interval import calibration_interval
@@ -152,6 +153,12 @@ def test_what_the_constructions_are_without_what_they_correct() -> None:
     shifted = score_interval(1.6, 10, math.inf, (1, 3))
     assert (shifted.low, shifted.high) == pytest.approx((1 + 2 * found.low, 1 + 2 * found.high))
     assert trials_of(0.3, 0.3 * 0.7 / 10, (0, 1)) == pytest.approx(10)
+    # Few values: their skewness is SciPy's, unbiased for normal ones, and 1 + 6 / n times as large.
+    few = np.array([1.0, 2.0, 2.5, 3.0, 11.0])
+    skewness = float(stats.skew(few, bias=False)) / 5**0.5 * (1 + 6 / 5)
+    expected = skewed_interval(few.mean(), float(stats.sem(few)), 4, skewness)
+    found_few = mean_interval(few)
+    assert (found_few.low, found_few.high) == pytest.approx((expected.low, expected.high))
     # Student's without skewness: t of 9 degrees is 2.262157.
     plain = skewed_interval(5.0, 2.0, 9)
     assert (plain.low, plain.high) == pytest.approx((5 - 2 * 2.262157, 5 + 2 * 2.262157), abs=1e-5)

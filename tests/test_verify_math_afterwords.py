@@ -85,6 +85,8 @@ def test_explanations_checks_and_wishes_leave_it_as_it_is(stated: str, after: st
         (r"\frac{3}{8}", r"So the answer is \frac{3}{8}. Therefore, 5/8."),
         ("30 minutes", "30 minutes, and I'm the Queen of England."),
         ("2x+1", "So the answer is $2x + 1$. Not necessarily."),
+        ("42", "So the answer is $42$, and chickens have teeth."),
+        ("42", "The answer is 42, and grass is blue on sundays."),
     ],
 )
 def test_answers_that_are_no_plain_numbers_are_taken_back_too(reference: str, answer: str) -> None:

@@ -53,7 +53,7 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
         return known
 
     alone = quiet(final)
-    if not alone and not context.options and side_by_side(response, final.text, final.after, reference, agrees):
+    if not alone and not context.options and side_by_side(response, final.after, reference, agrees):
         return "another value stands beside it"
     if not alone and (reason := uncommitted(final, reference, agrees)) is not None:
         return reason

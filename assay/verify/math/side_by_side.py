@@ -27,7 +27,6 @@ _JOINS = re.compile(
     r"[\s,;]*\b(?:or|and also|or else|and)\s*[,:]?\s*$",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"[,;]?\s+(?:or|and also|or also|or else|versus|vs\.?)\s+", re.IGNORECASE)
 _WORK = re.compile(r"[0-9)}]\s*(?:[+×·÷*]|\s[-−/]\s)\s*[0-9(\\]|[<>≤≥]|\\(?:times|cdot|div)")
 _RULE = re.compile(r"[\s|:-]+")
 _EQUALS = re.compile(r"\s(?:=|≈|~|≃|≅)\s")
@@ -48,13 +47,12 @@ _DIGITS = re.compile(r"[0-9.]+")
 _CLOSE = Fraction(1, 50)
 
 
-def side_by_side(response: str, text: str, after: str, reference: str, agrees: Callable[[str], bool]) -> str | None:
+def side_by_side(response: str, after: str, reference: str, agrees: Callable[[str], bool]) -> str | None:
     """Return another value that stands beside the right one as its equal, ``None`` without any.
 
     Args:
         response: only a short one is looked at as a whole.
-        text: the answer found in it.
-        after: what follows.
+        after: what follows the answer in it.
         reference: what the answer is compared with; one of several values is looked for among such.
         agrees: whether a text is the reference.
     """
@@ -62,9 +60,6 @@ def side_by_side(response: str, text: str, after: str, reference: str, agrees: C
     spoken = any(map(str.isalpha, after[:80]))
     if spoken and (also := _ALSO.match(after)) is not None and another(also["value"]):
         return also["value"]
-    for part in _BETWEEN.split(text)[:-1] if len(text) <= MAX_LENGTH else ():
-        if another(part):
-            return part.strip()
     lines = [line for line in response.split("\n") if line.strip()] if len(response) <= MAX_LENGTH else []
     if len(lines) == 1:
         return _equated(lines[0], another, agrees)
