@@ -45,11 +45,12 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments in (["tasks"], ["papers"]):
         arguments = [*arguments, "list"]
     try:
-        sys.exit(_guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments)))
-    except SystemExit as stop:
+        code = _guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments))
+    except SystemExit as stop:  # of the parser: errors of ours become codes
         if stop.code == 2 and (late := _late(arguments)) is not None:
             print(f"assay: settings of a recipe stand before the first --option; move {late}", file=sys.stderr)
         raise
+    sys.exit(code)
 
 
 def _late(arguments: list[str]) -> str | None:
