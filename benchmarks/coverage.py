@@ -4,8 +4,9 @@ Every function that returns an interval is run on data drawn by laws whose truth
 setting. A row says in how many per cent of them the nominal 95 % interval held it, with the standard error of that
 number; rows outside 93 to 97 % by more than two of these errors are marked, and the command then ends with 1. Intervals
 that are exact by construction (Clopper and Pearson's) or said to be conservative, and those of few tasks or of hardly
-any that are right, for which they are made wide, need only not be below. Where no construction is known to get there,
-such as differences that one task in twenty makes, the row says so. All rows take 12 minutes of one core.
+any that are right, for which they are made wide, need only not be below. Where no construction gets there that is not
+far too wide elsewhere, for differences over 20 tasks that one task in twenty makes, the row says so. All rows take 8
+minutes of one core.
 
     python benchmarks/coverage.py --sims 2000 --only iqm,auroc
 """
@@ -116,8 +117,7 @@ def of_runs() -> Iterator[Case]:
             truth = truth_of(kind, tasks, aggregate.iqm)
             for runs in (2, 3):
                 draw = partial(aggregated, kind=kind, runs=runs, tasks=tasks, function=aggregate.iqm, method="t")
-                # Four scores of two runs: the middle half is their mean but for two, and t of one degree is wide.
-                yield Case("iqm", f"{runs} runs x {tasks} tasks, {kind}", draw, truth, runs == 2)
+                yield Case("iqm", f"{runs} runs x {tasks} tasks, {kind}", draw, truth)
     for law in SHARES:
         for tasks in (1, 3):
             truth = float(aggregate.iqm(shares(np.random.default_rng(0), law, LARGE // tasks, tasks)))
@@ -151,7 +151,7 @@ def of_runs() -> Iterator[Case]:
             truth = float(stats.norm.cdf(shift / math.sqrt(2)).mean())
             for runs in (5, 10, 20):
                 draw = partial(improved, runs=runs, shift=shift)
-                # Runs of one task that mostly part: few pairs ever say otherwise.
+                # Runs of one task may differ in spread, under which intervals for equal spread fall to 88 %.
                 yield Case("improvement", f"{runs} runs x {tasks} tasks, P = {truth:.2f}", draw, truth, tasks == 1)
     for seeds in (3, 5, 10):
         yield Case("paired_effect", f"{seeds} seeds, normal", partial(effect, seeds=seeds), 0.1)
@@ -351,17 +351,18 @@ def of_differences() -> Iterator[Case]:
         for tasks in (50, 200, 1000):
             draw = partial(sparse, tasks=tasks, gained=gained, lost=lost)
             setting = f"{tasks} tasks x 1, {gained:g} gained, {lost:g} lost"
-            yield Case("difference", setting, partial(apart, draw=draw), gained - lost, tasks * lost < 5)
+            yield Case("difference", setting, partial(apart, draw=draw), gained - lost)
     for tasks in (20, 50, 200):
         draw = partial(apart, draw=partial(uneven, tasks=tasks, share=0.05))
-        # Of 20 tasks none has moved in one data set of three, and the others say nothing of it.
-        yield Case("difference", f"{tasks} tasks x 16, one of 20 moves", draw, 0.05 * 0.94, limit=tasks < 200)
+        # Of 20 tasks none has moved in 36 % of the data sets, and the others say nothing of it; where one has, the
+        # interval holds. See docs/statistics.md for what it would take.
+        yield Case("difference", f"{tasks} tasks x 16, one of 20 moves", draw, 0.05 * 0.94, limit=tasks == 20)
     for right, wrong in ((0.6, 0.1), (0.3, 0.3), (0.9, 0.05)):
         for tasks in (20, 60, 200):
             # As differences, of right and wrong answers and abstentions.
             draw = partial(apart, draw=partial(sparse, tasks=tasks, gained=right, lost=wrong))
             setting = f"{tasks} tasks, {right:g} right, {wrong:g} wrong"
-            yield Case("honesty", setting, draw, right - wrong, tasks * wrong < 10)
+            yield Case("honesty", setting, draw, right - wrong)
     for tasks in (20, 60, 200):
         yield Case("returns gap", f"{tasks} problems", partial(gap_of, tasks=tasks), 2.0)
         yield Case("reference fit", f"{tasks} tasks x 4", partial(fit_of, tasks=tasks), fit_truth())
@@ -612,12 +613,13 @@ def of_pairs() -> Iterator[Case]:
             yield Case(f"support {name}", f"{items} problems x {each}", draw, truth)
         srr, ndr = rates["retention"], rates["discovery"]
         draw = partial(reached, items=items, each=each, name="dynamics")
-        yield Case("support dynamics", f"{items} problems x {each}", draw, 2 * srr * ndr / (srr + ndr), True)
+        yield Case("support dynamics", f"{items} problems x {each}", draw, 2 * srr * ndr / (srr + ndr))
     for what, kinds in FEW_LOST.items():
         for items, each in ((100, 1), (300, 1), (100, 4)):
             for name, truth in support_rates(kinds).items():
                 draw = partial(reached, items=items, each=each, name=name, kinds=kinds)
-                yield Case(f"support {name}", f"{items} problems x {each}, {what}", draw, truth, True)
+                # Problems of several answers: what is lost is in a few of them.
+                yield Case(f"support {name}", f"{items} problems x {each}, {what}", draw, truth, each > 1)
     for name, rates_of in WORLDS.items():
         ks, (b, a) = np.arange(1, 129), rates_of(np.random.default_rng(0), LARGE)
         first, second = (np.array([(1 - (1 - r) ** k).mean() for k in ks]) for r in (b, a))

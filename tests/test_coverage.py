@@ -216,6 +216,20 @@ def test_few_runs_at_a_bound_leave_room_for_one_that_is_not() -> None:
     assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=0.03)
 
 
+def test_degrees_of_freedom_of_units() -> None:
+    """Of one unit d, the runs less 1; of several Satterthwaite's with d + 1 / d, less 1 / d, and at most d of each."""
+    drawn = np.random.default_rng(0).normal(size=100_000)
+
+    def degrees(*variances: float) -> float:
+        # Three runs of each unit: pulls of -a, 0 and a, far larger than what resampling them would show by chance.
+        return aggregate.Resampling(0.0, 1e-3 * drawn, np.array([[-v, 0.0, v] for v in np.sqrt(variances)])).degrees
+
+    assert degrees(1.0) == pytest.approx(2)
+    assert degrees(1.0, 0.5) == pytest.approx(2.5 * 1.5**2 / 1.25 - 0.5)
+    assert degrees(1.0, 1.0) == pytest.approx(4), "not 4.5"
+    assert aggregate.Resampling(0.0, drawn, np.zeros((2, 3))).degrees == 2
+
+
 def test_the_pull_of_an_observation_is_its_influence_on_a_mean() -> None:
     """Of the mean of n runs the pull of x_i is (x_i - mean) / n, by the definition of the bootstrap's covariance."""
     x = np.array([[0.0], [1.0], [5.0], [2.0]])

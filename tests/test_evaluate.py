@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from assay.engines.base import Request, Sampling
 from assay.errors import RunError, UsageError
@@ -27,6 +27,7 @@ from assay.evaluate import (
     pass_at_k,
     wilson,
 )
+from assay.evaluate.intervals import degrees_with, score_difference, score_interval
 from assay.types import Episode, Stop, Task, Verdict
 
 
@@ -138,6 +139,61 @@ def test_values_without_variance_do_not_claim_certainty() -> None:
 def test_binary_values_give_wilsons_interval() -> None:
     found = mean_interval([1.0] * 3 + [0.0] * 7, bounds=(0, 1))
     assert (found.value, found.low, found.high) == (0.3, *wilson(3, 10))
+
+
+def score_of(gained: int, lost: int, total: int, difference: float) -> float:
+    """Standard errors between a difference and the one seen, under the likeliest shares that have it."""
+    least, most = max(0.0, -difference), (1 - difference) / 2
+
+    def unlikely(q: float) -> float:
+        shares = np.array([q + difference, q, 1 - difference - 2 * q]).clip(1e-300)
+        return -float(np.array([gained, lost, total - gained - lost]) @ np.log(shares))
+
+    q = optimize.minimize_scalar(unlikely, bounds=(least, most), method="bounded", options={"xatol": 1e-12}).x
+    return float((gained - lost - total * difference) / np.sqrt(total * (2 * q + difference - difference**2)))
+
+
+@pytest.mark.parametrize(("gained", "lost", "total"), [(12, 2, 50), (0, 1, 44), (5, 5, 20), (1, 0, 3), (30, 20, 50)])
+def test_differences_of_single_samples_have_tangos_interval(gained: int, lost: int, total: int) -> None:
+    """Its ends are 1.96 standard errors away, under the likeliest shares that have them, found by searching."""
+    found = score_difference(gained, lost, total)
+    assert found.value == (gained - lost) / total
+    assert score_of(gained, lost, total, found.low) == pytest.approx(1.959964, abs=1e-3)
+    assert score_of(gained, lost, total, found.high) == pytest.approx(-1.959964, abs=1e-3)
+    turned = score_difference(lost, gained, total)
+    assert (-turned.high, -turned.low) == pytest.approx((found.low, found.high))
+    x = np.repeat([1.0, -1.0, 0.0], (gained, lost, total - gained - lost))
+    same, twice = mean_interval(x, bounds=(-1, 1)), mean_interval(2 * x, bounds=(-2, 2))
+    assert (same.low, same.high, twice.high) == pytest.approx((found.low, found.high, 2 * found.high))
+
+
+def test_tangos_interval_covers_by_enumeration() -> None:
+    """Of 50 tasks, 4 % gained and 2 % lost: gains and losses with an interval each would cover 99 %."""
+    n, won, lost = 50, 0.04, 0.02
+    pairs = [(b, c) for b in range(13) for c in range(10)]  # all but 2e-6 of them
+    ends = [score_difference(b, c, n) for b, c in pairs]
+    held = np.array([i.low <= won - lost <= i.high for i in ends])
+    share = stats.multinomial.pmf([(b, c, n - b - c) for b, c in pairs], n, [won, lost, 1 - won - lost])
+    assert share.sum() > 1 - 1e-5 and float(share @ held) == pytest.approx(0.969, abs=0.001)
+    none = score_difference(0, 0, 20)
+    assert (none.low, none.high) == pytest.approx((-wilson(0, 20)[1], wilson(0, 20)[1]))
+    every = score_difference(4, 0, 4)
+    assert every.high == 1 and 0 < every.low < 0.1
+    assert (score_difference(0, 4, 4).low, score_difference(0, 4, 4).high) == pytest.approx((-1, -every.low))
+    for wrong in ((0, 0, 0), (2, 2, 3), (-1, 0, 3)):
+        with pytest.raises(ValueError, match="gained"):
+            score_difference(*wrong)
+
+
+def test_what_is_added_to_a_variance_is_known() -> None:
+    """By hand of 0, .2 and .4: variance .04 / 3, and .1 (.2^2 + .8^2) / 6 of two tenths of values at the bounds."""
+    assert degrees_with(0.0, 2.0, 9) == 9 and degrees_with(2.0, 2.0, 9) == 36 and degrees_with(1.0, 0.0, 9) == math.inf
+    seen, room = 0.04 / 3, 0.1 * (0.2**2 + 0.8**2) / 6
+    degrees = 2 * ((seen + room) / seen) ** 2
+    # .16 / .0247 are 6.5 trials, more than there are values.
+    expected = score_interval(0.2, 0.16 / (seen + room), degrees)
+    found = mean_interval([0.0, 0.2, 0.4], bounds=(0, 1))
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.parametrize("values", [[], [float("nan")], [[1.0, 2.0]]])

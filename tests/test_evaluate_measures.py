@@ -241,14 +241,18 @@ def test_the_variance_of_an_auroc_is_delong_s_where_each_sample_is_a_task() -> N
     wins = 0.5 + 0.5 * np.sign(p[y == 1][:, None] - p[y == 0])
     value, few = wins.mean(), 15
     variance = wins.mean(1).var(ddof=1) / 25 + wins.mean(0).var(ddof=1) / 15
-    variance += 0.75 * value * (1 - value) / (few * (few - 1))
-    expected = score_interval(value, value * (1 - value) / variance, few - 1)
+    room = 0.75 * value * (1 - value) / (few * (few - 1))
+    degrees = (few - 1) * ((variance + room) / variance) ** 2
+    expected = score_interval(value, value * (1 - value) / (variance + room), degrees)
     found = auroc_interval([p[i : i + 1] for i in range(40)], [y[i : i + 1] for i in range(40)])
     assert (found.value, found.low, found.high) == pytest.approx((value, expected.low, expected.high))
     alike = auroc_interval([np.repeat(x, 4) for x in p], [np.repeat(x, 4) for x in y])
     assert (alike.low, alike.high) == pytest.approx((found.low, found.high)), "four of each say no more than one"
     one = auroc_interval([p[:25], p[25:]], [y[:25], y[25:]])
     assert (one.low, one.high) == (0, 1) and one.value == pytest.approx(value)
+    # All right ones above all wrong ones, which are in 4 tasks: as 4 of 4 trials.
+    apart = auroc_interval([np.array([1.0, 0.0])] * 4, [np.array([1.0, 0.0])] * 4)
+    assert (apart.low, apart.high) == pytest.approx(wilson(4, 4))
 
 
 def test_a_ratio_of_gains_less_losses() -> None:
@@ -262,6 +266,19 @@ def test_a_ratio_of_gains_less_losses() -> None:
     assert found.high == pytest.approx(found.value + math.hypot(up.high - up.value, down.value - down.low))
     turned = signed_ratio_interval(losses, gains, sizes, bounds=(-1, 3))
     assert (-turned.high, -turned.low) == pytest.approx((found.low, found.high))
+
+
+def test_the_rare_are_what_a_ratio_of_totals_has_degrees_by() -> None:
+    """Two of six tasks are not all right: (0 + 0 + 0 + 0 + 1 + 3) wrong of 24, and t of 2 degrees, not of 5."""
+    right, of = np.array([4, 4, 4, 4, 3, 1]), np.full(6, 4)
+    left = right - 20 / 24 * of
+    trials = 20 / 24 * 4 / 24 / (6 / 5 * (left**2).sum() / 24**2)
+    for rare, degrees in ((True, 2), (False, 5)):
+        found, expected = ratio_interval(right, of, bounds=(0, 1), rare=rare), score_interval(20 / 24, trials, degrees)
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    # No more than there are tasks less one.
+    mixed = [ratio_interval([1, 2, 3], [4, 4, 4], bounds=(0, 1), rare=rare).low for rare in (True, False)]
+    assert mixed[0] == pytest.approx(mixed[1])
 
 
 def test_wilsons_interval_covers_by_enumeration() -> None:

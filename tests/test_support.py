@@ -58,6 +58,29 @@ def test_few_items_leave_room_for_what_was_not_seen() -> None:
     assert found.change.low < -0.3 and found.change.high > 0.3
 
 
+def test_the_dynamics_interval_by_hand() -> None:
+    """5 kept, 3 lost, 2 gained: the reciprocals' ends are apart by the distances of theirs, as they are correlated.
+
+    An item kept pulls the retention by 3 / 8 and the discovery by -2 / 7, one lost by -5 / 8 and 0, one gained by 0 and
+    5 / 7, each over a number that cancels.
+    """
+    before, after = [True] * 8 + [False] * 4, [True] * 5 + [False] * 3 + [True] * 2 + [False] * 2
+    found = support_intervals(before, after)
+    r, d = found.retention, found.discovery
+    r_pull, d_pull = np.repeat([3 / 8, -5 / 8, 0], (5, 3, 2)), np.repeat([-2 / 7, 0, 5 / 7], (5, 3, 2))
+    rho = r_pull @ d_pull / math.sqrt((r_pull @ r_pull) * (d_pull @ d_pull))
+    total = 8 / 5 + 7 / 2
+    a, b = 8 / 5 - 1 / r.high, 7 / 2 - 1 / d.high
+    assert found.dynamics.high == pytest.approx(2 / (total - math.sqrt(a * a + 2 * rho * a * b + b * b)))
+    a, b = 1 / r.low - 8 / 5, 1 / d.low - 7 / 2
+    assert found.dynamics.low == pytest.approx(2 / (total + math.sqrt(a * a + 2 * rho * a * b + b * b)))
+    # Nothing gained: what there may be of it is what the ends of both leave room for.
+    none = support_intervals([True] * 6, [True] * 5 + [False])
+    high = [none.retention.high, none.discovery.high]
+    assert (none.dynamics.value, none.dynamics.low) == (0, 0)
+    assert none.dynamics.high == pytest.approx(2 * high[0] * high[1] / sum(high))
+
+
 def test_items_of_a_cluster_are_not_independent() -> None:
     before, after = [True] * 40, [True, False] * 20
     alone = support_intervals(before, after).retention

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from assay.evaluate.calibration import auroc, brier, selective
 from assay.evaluate.calibration_interval import calibration_interval
-from assay.evaluate.intervals import Interval, ratio_interval, score_interval, signed_ratio_interval, trials_of
+from assay.evaluate.intervals import (
+    Interval,
+    degrees_with,
+    ratio_interval,
+    score_interval,
+    signed_ratio_interval,
+    trials_of,
+)
 from assay.evaluate.sample import Sample
 
 BARS = (0.5, 0.75, 0.9)
@@ -84,8 +91,10 @@ def auroc_interval(
     clusters, Obuchowski's (1997): sums of V_i - AUROC over the right and over the wrong samples of each task, squared
     and multiplied. What there is to learn it from is the tasks that have a sample of the rarer kind: with G of them
     there are G - 1 degrees of freedom, and :data:`SPARE` AUROC (1 - AUROC) / (G (G - 1)) is added, since the estimate
-    and its variance go astray together where the tasks are few. The ends are those of
-    :func:`~assay.evaluate.intervals.score_interval`; 0 and 1 if all samples of a kind are from one task.
+    and its variance go astray together where the tasks are few; the sum has more degrees, as far as it was not
+    estimated (:func:`~assay.evaluate.intervals.degrees_with`). The ends are those of
+    :func:`~assay.evaluate.intervals.score_interval`, for an AUROC of 0 or 1 of G trials (Wilson's); 0 and 1 if all
+    samples of a kind are from one task.
 
     Args:
         p, y: confidences and outcomes of each task; samples of both kinds among them.
@@ -109,10 +118,11 @@ def auroc_interval(
     (a, b), tasks = sums, len(p)
     variance = sum(g / (g - 1) * float((x**2).sum()) for g, x in zip(groups, sums, strict=True))
     variance = max(variance + 2 * tasks / (tasks - 1) * float((a * b).sum()), 0.0)
-    trials = float(few)
+    trials, degrees = float(few), math.inf
     if 0 < value < 1:
-        trials = trials_of(value, variance + SPARE * value * (1 - value) / (few * (few - 1)), (0.0, 1.0))
-    return score_interval(value, trials, few - 1, confidence=confidence)
+        room = SPARE * value * (1 - value) / (few * (few - 1))
+        trials, degrees = trials_of(value, variance + room, (0.0, 1.0)), degrees_with(room, variance, few - 1)
+    return score_interval(value, trials, degrees, confidence=confidence)
 
 
 def clustered_intervals(

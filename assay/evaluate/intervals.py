@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ BATCH = 1 << 22
 """Most numbers held at once while resampling (32 MiB), whatever the number of tasks."""
 
 UNSEEN = 0.1
-"""Values at either bound that are taken to be among few values of which none is."""
+"""Values at either bound that few values are taken to have beside them, for their variance."""
 
 Bounds = tuple[float, float]
 Row = NDArray[np.float64]
@@ -45,11 +46,13 @@ def mean_interval(
     the values:
 
     - ``bounds`` (a, b): :func:`score_interval`, whose ends lie within them, and which is Wilson's for values that are
-      all 0 or 1;
+      all 0 or 1. :data:`UNSEEN` values at either bound are added to what the variance is taken from, since few values
+      may not have shown how far they reach; there are at least as many trials as values;
     - bounds with a < 0 < b, as of a difference: the positive and the negative parts, each bounded by 0, are answered so
       and put together (:func:`parts_interval`), since few large changes among many zeros are too skewed for one. No
       further than 1 + 2 / n times the largest change that n values show is taken to be possible: many samples of a task
-      never differ by as much as one right and one wrong answer, and room for that would be most of the interval;
+      never differ by as much as one right and one wrong answer, and room for that would be most of the interval.
+      Differences of single samples, -1, 0 or 1, have :func:`score_difference`;
     - no bounds: :func:`skewed_interval`.
 
     Equal values would give an interval of no width, and so claim certainty from any number of tasks. With bounds they
@@ -82,12 +85,16 @@ def mean_interval(
         return Interval(mean, mean - unseen * (mean - bounds[0]), mean + unseen * (bounds[1] - mean))
     if method != "t":
         return _bootstrapped(x, confidence, resamples, method, seed)
+    n = x.size
     if bounds is None:
-        error, skewness = float(x.std(ddof=1)) / x.size**0.5, _skewness(x - mean)
-        return skewed_interval(mean, error, x.size - 1, skewness, confidence)
+        error, skewness = float(x.std(ddof=1)) / n**0.5, _skewness(x - mean)
+        return skewed_interval(mean, error, n - 1, skewness, confidence)
     if bounds[0] < 0 < bounds[1]:
+        if bounds[0] == -bounds[1] and np.isin(x, (*bounds, 0)).all():
+            found = score_difference(int((x > 0).sum()), int((x < 0).sum()), n, confidence)
+            return Interval(mean, bounds[1] * found.low, bounds[1] * found.high)
         gain, loss = np.maximum(x, 0), np.maximum(-x, 0)
-        reach = (1 + 2 / x.size) * float(np.abs(x).max())
+        reach = (1 + 2 / n) * float(np.abs(x).max())
         both = float(np.corrcoef(gain, loss)[0, 1]) if np.ptp(gain) > 0 and np.ptp(loss) > 0 else 0.0
         up, down = (
             mean_interval(part, bounds=(0, end), confidence=confidence)
@@ -96,10 +103,12 @@ def mean_interval(
         return parts_interval(up, down, both)
     if np.isin(x, bounds).all():
         width = bounds[1] - bounds[0]
-        low, high = wilson(float((x == bounds[1]).sum()), x.size, confidence)
+        low, high = wilson(float((x == bounds[1]).sum()), n, confidence)
         return Interval(mean, bounds[0] + width * low, bounds[0] + width * high)
-    trials = trials_of(mean, float(x.var(ddof=1)) / x.size, bounds, x.size)
-    return score_interval(mean, trials, x.size - 1, bounds, confidence)
+    seen = float(x.var(ddof=1)) / n
+    room = UNSEEN * ((mean - bounds[0]) ** 2 + (bounds[1] - mean) ** 2) / (n * (n - 1))
+    trials = max(trials_of(mean, seen + room, bounds), float(n))
+    return score_interval(mean, trials, degrees_with(room, seen, n - 1), bounds, confidence)
 
 
 def _bootstrapped(x: Row, confidence: float, resamples: int, method: str, seed: int) -> Interval:
@@ -145,23 +154,51 @@ def score_interval(
     return Interval(value, bounds[0] + width * low, bounds[0] + width * high)
 
 
-def trials_of(value: float, variance: float, bounds: Bounds, draws: int | None = None) -> float:
-    """Return the trials of 0 and 1 whose share would have such a variance at such a mean, both scaled to [0, 1].
+def trials_of(value: float, variance: float, bounds: Bounds) -> float:
+    """Return the trials of 0 and 1 whose share would have such a variance at such a mean, both scaled to [0, 1]."""
+    return (value - bounds[0]) * (bounds[1] - value) / variance
 
-    Args:
-        value: a mean within the bounds, or at one.
-        variance: of it.
-        bounds: see above.
-        draws: how many independent values it is a mean of. A tenth of a value at either bound is then added to what the
-            variance was taken from, since few values may not have shown how far they reach, and there are at least as
-            many trials as values.
+
+def degrees_with(known: float, variance: float, degrees: float) -> float:
+    """Degrees of freedom of the sum of a known variance and one that was estimated with so many.
+
+    A sum of variances v_i with d_i degrees has ``(sum v_i)^2 / sum(v_i^2 / d_i)`` (Satterthwaite 1946), and what is
+    known has endless ones. Student's quantile is there for what an estimate may be wrong by, which what was added to it
+    on purpose is not.
     """
-    width = bounds[1] - bounds[0]
-    p, v = (value - bounds[0]) / width, variance / width**2
-    if draws is None:
-        return p * (1 - p) / v
-    v += UNSEEN * ((1 - p) ** 2 + p**2) / (draws * max(draws - 1, 1))
-    return max(p * (1 - p) / v, float(draws))
+    if not variance > 0:
+        return math.inf
+    times = (variance + known) / variance
+    return degrees * times * times
+
+
+def score_difference(gained: int, lost: int, total: int, confidence: float = 0.95) -> Interval:
+    """Interval of (gained - lost) / total, a difference of two proportions of the same tasks, by Tango's score (1998).
+
+    The ends are the D with ``(gained - lost - n D)^2 = z^2 n (2 q + D (1 - D))``, z the normal quantile, q the share
+    lost that is most likely under D, the larger root of
+    ``2 n q^2 - (gained + lost - (2 n - gained + lost) D) q - lost D (1 - D) = 0``. Where nothing moved they are
+    Wilson's for 0 of n, on either side.
+
+    Raises:
+        ValueError: no tasks, or numbers that are negative or more than there are tasks.
+    """
+    from scipy.optimize import brentq
+
+    if total < 1 or min(gained, lost) < 0 or gained + lost > total:
+        raise ValueError(f"a difference needs gained + lost <= total, got {gained} and {lost} of {total}")
+    n, value, z = total, (gained - lost) / total, NormalDist().inv_cdf(0.5 + confidence / 2)
+
+    def beyond(d: float, sign: int) -> float:
+        """How much further than z standard errors the difference seen is above (below, for a sign of -1) d."""
+        half = (gained + lost - (2 * n - gained + lost) * d) / (4 * n)
+        q = half + math.sqrt(max(half * half + lost * d * (1 - d) / (2 * n), 0.0))
+        return sign * n * (value - d) - z * math.sqrt(max(n * (2 * q + d * (1 - d)), 0.0))
+
+    # From next to the difference seen, where the sign is sure: at itself there is no error if nothing varies.
+    near = 1e-9
+    low = brentq(beyond, -1.0, value - near, args=(1,), xtol=1e-12) if value > -1 else -1.0
+    return Interval(value, low, brentq(beyond, value + near, 1.0, args=(-1,), xtol=1e-12) if value < 1 else 1.0)
 
 
 def parts_interval(gain: Interval, loss: Interval, correlation: float) -> Interval:
@@ -262,7 +299,7 @@ def ratio_interval(
         numerators, denominators: ``(tasks,)``; denominators at least 0, not all 0.
         bounds: of a task's ratio, where known.
         rare: the degrees of freedom are, with bounds, those of the tasks that are not at the bound which most of them
-            are at: the others say nothing of how what is rare is spread.
+            are at, rather than of all: the others say nothing of how what is rare is spread.
 
     Raises:
         ValueError: lengths that differ, no tasks, or denominators that are negative or all 0.
@@ -277,7 +314,7 @@ def ratio_interval(
     variance = tasks / (tasks - 1) * float((left**2).sum()) / float(x.sum()) ** 2
     if bounds is not None and not bounds[0] < 0 < bounds[1]:
         spread = [int((y > bounds[0] * x + 1e-12).sum()), int((y < bounds[1] * x - 1e-12).sum())]
-        degrees = max(min(spread) - 1, 1) if rare else tasks - 1
+        degrees = min(max(min(spread), 1), tasks - 1) if rare else tasks - 1
         return score_interval(ratio, trials_of(ratio, variance, bounds), degrees, bounds, confidence)
     found = skewed_interval(ratio, variance**0.5, tasks - 1, _skewness(left), confidence)
     low, high = bounds or (-np.inf, np.inf)

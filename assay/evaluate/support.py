@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.errors import UsageError
-from assay.evaluate.intervals import Interval, mean_interval, ratio_interval, signed_ratio_interval
+from assay.evaluate.intervals import Interval, mean_interval, parts_interval, ratio_interval, signed_ratio_interval
 from assay.evaluate.pass_at_k import pass_curve, wilson
 
 NOTHING = Interval(math.nan, math.nan, math.nan)
@@ -90,8 +90,8 @@ def support_intervals(before: ArrayLike, after: ArrayLike, clusters: Sequence[in
     """Return :func:`support` with 95% intervals of its rates over items, which are taken as drawn independently.
 
     Retention and discovery are proportions (Wilson), the change a mean over the items within reach of either. The
-    dynamics rise with both retention and discovery, so that it lies between its values at the ends of their intervals
-    of 97.5%, which is conservative.
+    reciprocal of the dynamics is the mean of the reciprocals of retention and discovery, whose intervals are put
+    together (:func:`~assay.evaluate.intervals.parts_interval`).
 
     Args:
         before, after: as of :func:`support`.
@@ -110,11 +110,11 @@ def support_intervals(before: ArrayLike, after: ArrayLike, clusters: Sequence[in
     retention, discovery = (
         _proportion(a & b, a, of if clusters is not None else None) for a, b in ((first, second), (second, ~first))
     )
-    ends = [
-        _proportion(a & b, a, of if clusters is not None else None, 0.975)
-        for a, b in ((first, second), (second, ~first))
+    pulls = [
+        _sums(a & b, of) - rate.value * _sums(a, of)
+        for rate, a, b in ((retention, first, second), (discovery, second, ~first))
     ]
-    dynamics = Interval(counts.dynamics, harmonic(ends[0].low, ends[1].low), harmonic(ends[0].high, ends[1].high))
+    dynamics = _mean_of_both(retention, discovery, _cosine(*pulls))
     union = first | second
     moved = second.astype(float) - first.astype(float)
     change = NOTHING
@@ -176,16 +176,32 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def _proportion(
-    part: NDArray[np.bool_], whole: NDArray[np.bool_], of: NDArray[np.int64] | None, confidence: float = 0.95
-) -> Interval:
+def _mean_of_both(x: Interval, y: Interval, correlation: float) -> Interval:
+    """Interval of the harmonic mean of two estimates in [0, 1] from their intervals."""
+    value = harmonic(x.value, y.value)
+    if not value > 0:
+        # An estimate of 0 has no reciprocal; NaN stays NaN.
+        return Interval(value, value, harmonic(x.high, y.high))
+    # A sum is a difference from what is turned round, and so is the correlation.
+    first = Interval(1 / x.value, 1 / x.high, 1 / max(x.low, 1e-12))
+    second = Interval(-1 / y.value, -1 / max(y.low, 1e-12), -1 / y.high)
+    total = parts_interval(first, second, -correlation)
+    return Interval(value, 2 / total.high, 2 / total.low)
+
+
+def _cosine(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    size = math.sqrt(float((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / size if size > 0 else 0.0
+
+
+def _proportion(part: NDArray[np.bool_], whole: NDArray[np.bool_], of: NDArray[np.int64] | None) -> Interval:
     count, total = int(part.sum()), int(whole.sum())
     if not total:
         return NOTHING
     if of is None:
-        return Interval(count / total, *wilson(count, total, confidence))
+        return Interval(count / total, *wilson(count, total))
     tops, bottoms = _sums(part & whole, of), _sums(whole, of)
-    return ratio_interval(tops[bottoms > 0], bottoms[bottoms > 0], bounds=(0.0, 1.0), confidence=confidence, rare=True)
+    return ratio_interval(tops[bottoms > 0], bottoms[bottoms > 0], bounds=(0.0, 1.0), rare=True)
 
 
 def _change_over(
