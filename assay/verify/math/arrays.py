@@ -34,10 +34,11 @@ def in_brackets(text: str) -> str | None:
     if len(text) > 1000:
         return None
     said = _LIBRARY.sub("", text) if "." in text else text
-    if (match := _CONSTRUCTOR.fullmatch(said)) is not None:
-        said = match[1].strip()
-    elif (match := _COLLECTION.fullmatch(said)) is not None:
-        said = f"⦃{match[1]}⦄"
+    if "(" in said:
+        if (match := _CONSTRUCTOR.fullmatch(said)) is not None:
+            said = match[1].strip()
+        elif (match := _COLLECTION.fullmatch(said)) is not None:
+            said = f"⦃{match[1]}⦄"
     if "(" in said:
         said = _POW.sub(r"(\1)^{\2}", _QUOTIENT.sub(r"(\1)/(\2)", said))
         said = _DECIMAL.sub(r"\1", said)
@@ -47,17 +48,27 @@ def in_brackets(text: str) -> str | None:
     if "<" in said:
         said = _ANGLES.sub(r"⟨\1⟩", said)
     body = said[_HEAD.match(said).end() :] if "=" in said[:6] else said  # type: ignore[union-attr]
-    if (match := _SPACED.fullmatch(body)) is not None:
-        said = "[" + ", ".join(match[1].split()) + "]"
-    elif (match := _ROWS.fullmatch(body)) is not None:
-        rows = [re.split(r"\s*,\s*|\s+", row.strip()) for row in match[1].split(";")]
-        said = "[" + ", ".join("[" + ", ".join(row) + "]" for row in rows) + "]" if len(rows[0]) > 1 else said
-    elif (match := _NESTED.fullmatch(body)) is not None:
-        said = "[" + ", ".join(f"[{row}]" for row in _ROW.findall(match[1])) + "]"
-    elif body.startswith("[[") and body.endswith("]]") and _STACKED.fullmatch(body[1:-1]):
-        # NumPy prints no commas.
-        rows = [row.split() for row in re.findall(r"\[([^\[\]]*)\]", body[1:-1])]
-        said = "[" + ", ".join("[" + ", ".join(row) + "]" for row in rows) + "]"
-    if said == text and (body := _COMPLEX.sub("i", said)) != said:
+    if body[:1] in ("[", "(", "{", "⦃"):
+        said = _in_commas(body) or said
+    if said == text and ("j" in said or "I" in said) and (body := _COMPLEX.sub("i", said)) != said:
         said = body
     return said if said != text else None
+
+
+def _in_commas(body: str) -> str | None:
+    """Rows and columns that are set apart by blanks, semicolons or brackets, as rows in square ones."""
+    if (match := _SPACED.fullmatch(body)) is not None:
+        return "[" + ", ".join(match[1].split()) + "]"
+    if (match := _ROWS.fullmatch(body)) is not None:
+        rows = [re.split(r"\s*,\s*|\s+", row.strip()) for row in match[1].split(";")]
+        return _listed(rows) if len(rows[0]) > 1 else None
+    if (match := _NESTED.fullmatch(body)) is not None:
+        return "[" + ", ".join(f"[{row}]" for row in _ROW.findall(match[1])) + "]"
+    if body.startswith("[[") and body.endswith("]]") and _STACKED.fullmatch(body[1:-1]):
+        # NumPy prints no commas.
+        return _listed([row.split() for row in re.findall(r"\[([^\[\]]*)\]", body[1:-1])])
+    return None
+
+
+def _listed(rows: list[list[str]]) -> str:
+    return "[" + ", ".join("[" + ", ".join(row) + "]" for row in rows) + "]"

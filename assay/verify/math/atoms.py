@@ -12,22 +12,24 @@ _NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsec": "asec", "arccsc": "acsc",
     "sign": "sgn", "Re": "re", "Im": "im",
 }  # fmt: skip
+_END = Token("", "")
 _INVERSES = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh"])
 
 
 class Atoms:
     """Tokens and a place in them; :class:`~assay.verify.math.parse.Parser` adds sums, products and powers."""
 
-    def __init__(self, tokens: list[Token], place: int = 0):
-        self.tokens, self.place, self.depth = tokens, place, 0
+    def __init__(self, tokens: list[Token]):
+        self.tokens, self.place, self.depth = [*tokens, _END], 0, 0
         self.bars = self.angles = 0
 
     def peek(self) -> str:
-        """The text of the next operator, function, command or word; of nothing else."""
-        return self.tokens[self.place].text if self.place < len(self.tokens) else ""
+        """The text of the next token, empty at the end."""
+        return self.tokens[self.place].text
 
     def kind(self) -> str:
-        return self.tokens[self.place].kind if self.place < len(self.tokens) else ""
+        """The kind of the next token, empty at the end."""
+        return self.tokens[self.place].kind
 
     def take(self, text: str) -> None:
         if self.peek() != text:
@@ -60,25 +62,25 @@ class Atoms:
         if name == "∞":
             raise Unreadable("infinity")
         node = self.letter(name)
-        if self.kind() == "op" and self.peek() == "_":
+        if self.peek() == "_":
             self.place += 1
             subscript = self.raw_argument()
             return ("v", f"{name}_{subscript}")
         primes = 0
-        while self.kind() == "op" and self.peek() == "'":
+        while self.peek() == "'":
             self.place, primes = self.place + 1, primes + 1
         return ("v", name + "'" * primes) if primes else node
 
     def raw_argument(self) -> str:
         """The text of one token or of one group in braces."""
         if self.peek() != "{":
-            if self.place >= len(self.tokens):
+            if not self.kind():
                 raise Unreadable("a subscript expected")
             self.place += 1
             return self.tokens[self.place - 1].text
         pieces: list[str] = []
         depth = 0
-        while self.place < len(self.tokens):
+        while self.kind():
             text = self.peek()
             self.place += 1
             depth += (text == "{") - (text == "}")
@@ -92,8 +94,8 @@ class Atoms:
         if self.peek() == "{":
             self.place += 1
             return self.bracket("{")
-        token = self.tokens[self.place] if self.place < len(self.tokens) else None
-        if token is not None and token.kind == "num" and len(token.text) > 1 and token.text.isdecimal():
+        token = self.tokens[self.place]
+        if token.kind == "num" and len(token.text) > 1 and token.text.isdecimal():
             rest = token.text[1:]
             self.tokens[self.place] = token._replace(text=rest, value=Fraction(int(rest)), spaced=False)
             return Fraction(int(token.text[0]))
@@ -118,10 +120,10 @@ class Atoms:
         exponent: Node = ONE
         base: Node | None = None
         for _ in range(2):
-            if self.peek() == "^" and self.kind() == "op":
+            if self.peek() == "^":
                 self.place += 1
                 exponent = self.exponent()
-            elif self.peek() == "_" and self.kind() == "op":
+            elif self.peek() == "_":
                 self.place += 1
                 base = self.bracket_or_primary()
         name = _NAMES.get(name, name)
@@ -148,7 +150,7 @@ class Atoms:
     def arguments(self, quotient: bool) -> list[Node]:
         """``(a, b)``, ``{a}``, or the product that follows without a sign, ``sin 2x``; ``sin pi/3`` if ``quotient``."""
         opening = self.peek()
-        if self.kind() == "op" and opening in ("(", "{", "["):
+        if opening in ("(", "{", "["):
             self.place += 1
             bars, self.bars = self.bars, 0
             found = [self.expression()]
@@ -161,14 +163,9 @@ class Atoms:
         items = [self.power()]
         while self.kind() in ("id", "num", "cmd") and self.juxtaposed():
             items.append(self.power())
-        over = self.kind() == "op" and self.peek() == "/" and all(isinstance(a, Fraction) or a == PI for a in items)
+        over = self.peek() == "/" and all(isinstance(a, Fraction) or a == PI for a in items)
         # "ln 5 / ln 2" divides logarithms, "sin pi/3" an angle.
-        if (
-            quotient
-            and over
-            and self.place + 1 < len(self.tokens)
-            and self.tokens[self.place + 1].kind in ("num", "id")
-        ):
+        if quotient and over and self.tokens[self.place + 1].kind in ("num", "id"):
             self.place += 1
             items.append(inverse(self.power()))
         return [mul(items)]

@@ -44,9 +44,9 @@ def one_quantity(text: str) -> str | None:
     """Return ``text`` as one number with a unit, ``None`` if it is no quantity in two units."""
     if len(text) > 80:
         return None
-    if (match := _ONE_AND_A_HALF.fullmatch(text)) is not None:
+    if " and " in text and (match := _ONE_AND_A_HALF.fullmatch(text)) is not None:
         return f"{1 + Fraction(1, _PARTS[match[2].lower()])} {match[1]}"
-    if not any(map(str.isdigit, text)):
+    if text[0] not in "-0123456789$€£":
         return None
     if (match := _AND_A_HALF.fullmatch(text)) is not None:
         return f"{int(match[1]) + Fraction(1, _PARTS[match[3].lower()])} {match[2]}"

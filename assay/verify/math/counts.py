@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MENTIONED = re.compile(r"[CP]|choose|comb|binomial|perm|n[cp]r", re.IGNORECASE)
+_MENTIONED = re.compile(r"[CP]|[cC]hoose|comb|binomial|perm|n[cp]r")
 _N = r"\{?\s?([0-9]{1,4}|[a-z])\s?\}?"
 _CALLED = re.compile(rf"(?<![A-Za-z\\])(?:C|nCr|ncr|[Cc]omb|[Bb]inomial|[Cc]hoose)\s?\(\s?{_N}\s?[,;]\s?{_N}\s?\)")
 _BESIDE = re.compile(rf"(?<![A-Za-z0-9.])(?:\{{\s?\}}\s?)?[\^_]?{_N}\s?\*?\s?C\s?_?{_N}(?![A-Za-z0-9.])")

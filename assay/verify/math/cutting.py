@@ -37,17 +37,16 @@ class Cutter:
 
     def split(self, *separators: str) -> list[list[Token]]:
         """Cut at separators outside all brackets."""
+        if {token.text for token in self.tokens}.isdisjoint(separators):
+            return [self.tokens]
         parts: list[list[Token]] = [[]]
         depth = 0
-        bars = False
         for token in self.tokens:
             if token.kind == "op":
                 if token.text in OPEN:
                     depth += 1
                 elif token.text in CLOSE:
                     depth -= 1
-                elif token.text == "|":
-                    bars = not bars
             if depth == 0 and token.text in separators and token.kind in ("op", "word", "id"):
                 parts.append([])
             else:

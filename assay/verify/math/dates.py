@@ -53,6 +53,7 @@ _MONTH_FIRST = re.compile(rf"{_WEEKDAY}{_NAME}\s(?:the )?{_DAY}(?:\s?,?\s([0-9]{
 _DAY_FIRST = re.compile(
     rf"{_WEEKDAY}{_DAY}[\s-](?:of |de )?{_NAME}(?:(?:\s?,?\s?|-)(?:de )?([0-9]{{1,4}}))?", re.IGNORECASE
 )
+_LETTERS = re.compile(r"[^\W\d_]{3}")
 _ISO = re.compile(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})")
 _CJK = re.compile(r"([0-9]{4})\s?[年년]\s?([0-9]{1,2})\s?[月월]\s?([0-9]{1,2})\s?[日일号號]?")
 _NUMERIC = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4})")
@@ -72,12 +73,15 @@ def calendar_date(text: str) -> Date | None:
     Of two numbers before the year the one above 12 is the day; of two small ones the first, where points separate them,
     and otherwise it is not read, unless both are the same.
     """
-    if not 5 <= len(text) <= 60 or not any(c.isdigit() for c in text):
+    if not 5 <= len(text) <= 60:
         return None
-    if (match := _MONTH_FIRST.fullmatch(text)) is not None:
-        return _date(match[3], str(_NUMBER_OF[match[1].lower()]), match[2])
-    if (match := _DAY_FIRST.fullmatch(text)) is not None:
-        return _date(match[3], str(_NUMBER_OF[match[2].lower()]), match[1])
+    if _LETTERS.search(text) is not None:
+        if (match := _MONTH_FIRST.fullmatch(text)) is not None:
+            return _date(match[3], str(_NUMBER_OF[match[1].lower()]), match[2])
+        if (match := _DAY_FIRST.fullmatch(text)) is not None:
+            return _date(match[3], str(_NUMBER_OF[match[2].lower()]), match[1])
+    if not text[0].isdecimal():
+        return None
     if (match := _ISO.fullmatch(text)) is not None:
         return _date(match[1], match[3], match[4])
     if (match := _CJK.fullmatch(text)) is not None:

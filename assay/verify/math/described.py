@@ -25,6 +25,7 @@ _RELATIONS = (
 _CLAUSES = tuple(
     (re.compile(rf"(?:(?:[a-z]\s)?(?:is|are|be|lies)\s)?(?:{words})\s{_NUMBER}"), sign) for words, sign in _RELATIONS
 )
+_COMPARED = re.compile(r"than|least|most|above|below")
 _BETWEEN = re.compile(rf"(?:is |lies |are |numbers )?(strictly )?(?:between|from) {_NUMBER} (?:and|to) {_NUMBER},?(.*)")
 _INCLUSIVE = re.compile(
     r"\s?\(?(?:both )?(?:(?:ends?|endpoints|bounds|both) )?(?:are )?(?:inclusive|included|inclusively)\)?"
@@ -90,8 +91,9 @@ def real_set(text: str) -> str | None:
             return f"{a} <= {name} <= {b}"
         return f"{a} < {name} < {b}" if (strictly and not end) or _EXCLUSIVE.fullmatch(end) else None
     said = f"{name} {rest}" if rest[:1] in "<>!" else rest
-    for pattern, sign in _CLAUSES:
-        said = pattern.sub(rf"{name} {sign} \1", said)
+    if _COMPARED.search(said) is not None:
+        for pattern, sign in _CLAUSES:
+            said = pattern.sub(rf"{name} {sign} \1", said)
     if said == low or not re.search("[<>]|!=", said) or not _REST.fullmatch(said):
         return None
     return said

@@ -31,6 +31,8 @@ _PLAIN_FRACTION = re.compile(
 
 def numeral(text: str) -> Scalar | None:
     """Read an integer, a decimal or a fraction of integers: most answers by far."""
+    if not text[-1:].isdigit() and text[-1:] != "}":
+        return None
     match = _NUMERAL.fullmatch(text)
     if match is not None:
         sign, whole, digits, bare = match.groups()
@@ -123,11 +125,9 @@ _PREFIXED = re.compile(r"0([bBoOxX])([0-9A-Fa-f]{1,200})")
 
 def based(text: str) -> Based | None:
     """Read ``1010_2``, ``(A3)_{16}``, ``2516 base 8``, ``0x1F``."""
-    match = _PREFIXED.fullmatch(text)
-    if match is not None:
+    if text[:1] == "0" and (match := _PREFIXED.fullmatch(text)) is not None:
         return in_base(match[2], {"b": 2, "o": 8, "x": 16}[match[1].lower()])
-    match = _BASED.fullmatch(text)
-    if match is None:
+    if not ("_" in text or "base" in text) or (match := _BASED.fullmatch(text)) is None:
         return None
     digits, decimals, subscript, word = match.groups()
     if subscript is not None and not digits[0].isdigit() and len(digits) == 1:
@@ -196,7 +196,10 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 
 def words_of(text: str) -> Text:
     """Normalise words: case, articles, quotes, hyphens, blanks, a final full stop."""
-    low = _HYPHEN.sub(" ", _JUNK.sub("", text.casefold())).replace(" ,", ",").replace(", ", ",")
+    low = _JUNK.sub("", text.casefold())
+    if "-" in low:
+        low = _HYPHEN.sub(" ", low)
+    low = low.replace(" ,", ",").replace(", ", ",")
     if "_" in low:
         low = _INDEX.sub(r"\1", low).replace(" ", "") if " " not in text.strip() else _INDEX.sub(r"\1", low)
     if "," in low and _LISTED.fullmatch(low):
@@ -204,4 +207,4 @@ def words_of(text: str) -> Text:
     low = " ".join(low.split()).strip(" .,;:!") or text.strip()
     if "," in low:
         low = low.replace(", and ", ",").replace(",and ", ",").replace(" and ", ",")
-    return Text(_ARTICLE.sub("", low))
+    return Text(_ARTICLE.sub("", low) if " " in low else low)

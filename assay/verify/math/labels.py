@@ -38,7 +38,8 @@ def relabelled(text: str) -> str | None:
         return None
     said = _POINT.sub("", text, count=1) if _POINT.match(text) else text
     said = _SEVERAL.sub("", said, count=1) if _SEVERAL.match(said) else said
-    said = _AND.sub(" and ", _OR.sub(" or ", said))
+    if " " in said or "|" in said or "&" in said or not said.isascii():
+        said = _AND.sub(" and ", _OR.sub(" or ", said))
     said = _MAPPING.sub("", said, count=1) if _MAPPING.match(said) else said
     if said[:1] == "(" and said[-1:] == ")" and "," in said and (";" in said or "|" in said):
         said = re.sub(r"\s?[;|]\s?", ", ", _DECIMAL.sub(".", said))  # "(0,5; -3)"

@@ -47,22 +47,18 @@ class Parser(Atoms):
         if self.depth > MAX_DEPTH:
             raise Unreadable("nested too deep")
         items = [self.term()]
-        while self.kind() == "op" and self.peek() in ("+", "-"):
-            minus = self.peek() == "-"
+        while (sign := self.peek()) in ("+", "-"):
             self.place += 1
             term = self.term()
-            items.append(neg(term) if minus else term)
+            items.append(neg(term) if sign == "-" else term)
         self.depth -= 1
         return add(items)
 
     def term(self) -> Node:
-        minus = False
-        while self.kind() == "op" and self.peek() in ("+", "-"):
-            minus ^= self.peek() == "-"
-            self.place += 1
+        minus = self.signs()
         items = [self.mixed()]
-        while True:
-            symbol = self.peek() if self.kind() == "op" else ""
+        while (token := self.tokens[self.place]).kind:
+            symbol = token.text
             if symbol == "*":
                 self.place += 1
                 items.append(self.signed_power())
@@ -98,7 +94,7 @@ class Parser(Atoms):
             # "2 3" is not a product, and neither is "x 3"; "(2)3" and "\sqrt{2}3" are.
             previous = self.tokens[self.place - 1]
             if previous.text == "!":
-                return self.place + 1 < len(self.tokens) and self.tokens[self.place + 1].text == "!"  # "4! 2!"
+                return self.tokens[self.place + 1].text == "!"  # "4! 2!"
             return previous.text in (")", "}", "]") and not self.tokens[self.place].spaced
         if kind == "cmd":
             return self.peek() in ("\\frac", "\\sqrt", "\\binom")
@@ -116,43 +112,48 @@ class Parser(Atoms):
         previous = self.tokens[self.place - 1]
         if self.tokens[self.place].spaced and previous.kind == "num":
             return True
-        following = self.tokens[self.place + 1] if self.place + 1 < len(self.tokens) else None
         # "56nm + 49m^2" is a product of letters, "56nm" a length.
-        return lookup(self.peek()) is not None and (following is None or following.text not in ("+", "-", ")", "^"))
+        following = self.tokens[self.place + 1].text
+        return lookup(self.peek()) is not None and following not in ("+", "-", ")", "^")
 
     def mixed(self) -> Node:
         """A factor, where ``3 1/2`` and ``3\\frac{1}{2}`` are mixed numbers."""
-        first = self.tokens[self.place] if self.place < len(self.tokens) else None
-        if first is None or first.kind != "num" or first.value is None or first.value.denominator != 1:
+        first = self.tokens[self.place]
+        if first.kind != "num" or first.value is None or first.value.denominator != 1:
             return self.signed_power()
-        ahead = self.tokens[self.place + 1 : self.place + 8]
         part: Fraction | None = None
         length = 0
-        if ahead and ahead[0].text == "\\frac":
+        behind = self.tokens[self.place + 1]
+        if behind.text == "\\frac":
+            ahead = self.tokens[self.place + 1 : self.place + 8]
             texts = [t.text for t in ahead]
             if len(ahead) >= 7 and texts[1] == texts[4] == "{" and texts[3] == texts[6] == "}":
                 part, length = _part(ahead[2], ahead[5]), 7
-        elif len(ahead) >= 3 and ahead[0].kind == "num" and ahead[0].spaced and ahead[1].text == "/":
-            part, length = _part(ahead[0], ahead[2]), 3
+        elif behind.kind == "num" and behind.spaced and self.tokens[self.place + 2].text == "/":
+            part, length = _part(behind, self.tokens[self.place + 3]), 3
         if part is None:
             return self.signed_power()
-        following = self.tokens[self.place + 1 + length : self.place + 2 + length]
-        if following and following[0].text in ("^", "!"):
+        if self.tokens[self.place + 1 + length].text in ("^", "!"):
             return self.signed_power()
         self.place += 1 + length
         return self.postfix(first.value + part)
 
     def signed_power(self) -> Node:
-        minus = False
-        while self.kind() == "op" and self.peek() in ("+", "-"):
-            minus ^= self.peek() == "-"
-            self.place += 1
+        minus = self.signs()
         factor = self.power()
         return neg(factor) if minus else factor
 
+    def signs(self) -> bool:
+        """Take the signs that come next; say whether they make a minus."""
+        minus = False
+        while (sign := self.peek()) in ("+", "-"):
+            minus ^= sign == "-"
+            self.place += 1
+        return minus
+
     def power(self) -> Node:
         base = self.postfix(self.primary())
-        if self.peek() == "^" and self.kind() == "op":
+        if self.peek() == "^":
             self.place += 1
             self.depth += 1
             if self.depth > MAX_DEPTH:
@@ -163,18 +164,17 @@ class Parser(Atoms):
         return base
 
     def exponent(self) -> Node:
-        if self.kind() == "op" and self.peek() in ("+", "-"):
-            minus = self.peek() == "-"
+        if (sign := self.peek()) in ("+", "-"):
             self.place += 1
             exponent = self.exponent()
-            return neg(exponent) if minus else exponent
+            return neg(exponent) if sign == "-" else exponent
         return self.power()
 
     def postfix(self, node: Node) -> Node:
-        while self.kind() == "op" and self.peek() in ("!", "%", "°"):
-            if self.peek() == "!":
+        while (sign := self.peek()) in ("!", "%", "°"):
+            if sign == "!":
                 node = call("factorial", node)
-            elif self.peek() == "%":
+            elif sign == "%":
                 node = div(node, Fraction(100))
             elif self.angles:
                 node = mul([node, PI, Fraction(1, 180)])
@@ -184,10 +184,10 @@ class Parser(Atoms):
         return node
 
     def primary(self) -> Node:
-        if self.place >= len(self.tokens):
-            raise Unreadable("it ends too early")
         token = self.tokens[self.place]
         kind, text = token.kind, token.text
+        if not kind:
+            raise Unreadable("it ends too early")
         self.place += 1
         if kind == "num":
             assert token.value is not None

@@ -22,6 +22,7 @@ HEDGES = frozenset(
         "reference correct to minus plus times divided by less fewer more squared ou oder o o或 不 非"
     ).split()
 )
+_NUMBERS = NUMBER_WORDS - {"second", "seconds"}
 _STOP = frozenset(
     (
         "in for on at is are was were the a an so because since each every per as that this with from left "
@@ -29,6 +30,7 @@ _STOP = frozenset(
         "will would remaining overall"
     ).split()
 )
+_SYMBOLS = frozenset("°%'\"€£¥₹₽₩$¢")
 MAX_WORDS = 24
 UNIT_TOKENS = 9
 
@@ -41,20 +43,7 @@ def quantity(tokens: list[Token]) -> list[Scalar]:
     found: list[Scalar] = []
     for place in range(1, len(tokens)):
         token = tokens[place]
-        if token.kind not in ("id", "word") and token.text not in (
-            "°",
-            "%",
-            "'",
-            '"',
-            "€",
-            "£",
-            "¥",
-            "₹",
-            "₽",
-            "₩",
-            "$",
-            "¢",
-        ):
+        if token.kind not in ("id", "word") and token.text not in _SYMBOLS:
             continue
         previous = tokens[place - 1]
         if previous.kind not in ("num", "id") and previous.text not in (")", "}", "%"):
@@ -100,11 +89,11 @@ def _with_unit(value: Scalar, unit: Unit, tight: bool = False) -> Scalar:
 
 def _expression(tokens: list[Token]) -> Scalar | None:
     try:
-        parser = Parser(list(tokens))
+        parser = Parser(tokens)
         node = parser.expression()
     except Unreadable:
         return None
-    return literal(node, tokens) if parser.place == len(parser.tokens) else None
+    return None if parser.kind() else literal(node, tokens)
 
 
 def _currency(tokens: list[Token]) -> list[Scalar] | None:
@@ -219,7 +208,7 @@ def _prose(value: Scalar, tail: list[Token], unit: Unit | None) -> Scalar | None
         ):
             return None
         low = token.text.casefold()
-        if low in HEDGES or low in NUMBER_WORDS - {"second", "seconds"} or "不" in low or "或" in low:
+        if low in HEDGES or low in _NUMBERS or "不" in low or "或" in low:
             return None
     if unit is not None and len(tail) <= 3 and tail[0].text.casefold() not in _STOP and not _measured(tail):
         return replace(value, unit=unit)

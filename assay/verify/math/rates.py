@@ -34,7 +34,7 @@ _PERIOD = re.compile(r"(-?[0-9]{1,9}),([0-9]{0,20})\(([0-9]{1,20})\)")
 
 def as_formula(text: str) -> str | None:
     """Return a fraction or decimal for ``1 in 56``, ``50 basis points``, ``0.36 repeating``, else ``None``."""
-    if (match := _PART_OF_PERCENT.fullmatch(text)) is not None:
+    if text[-1] == "%" and (match := _PART_OF_PERCENT.fullmatch(text)) is not None:
         return f"{'0.5' if match[1].lower() == 'half' else '0.25'}%"
     if len(text) > 100 or not any(map(str.isdigit, text)):
         return None
@@ -43,7 +43,9 @@ def as_formula(text: str) -> str | None:
         return f"{match[1]}/{match[2]}" if part <= whole and "." not in match[1] + match[2] else None
     if (match := _CHINESE_PERCENT.fullmatch(text)) is not None:
         return f"{match[1]}%"
-    for pattern, scale in _SMALL_PARTS if text[0] in "0123456789%٪" else ():
+    if text[0] not in "-0123456789%٪":
+        return None
+    for pattern, scale in _SMALL_PARTS if text[0] != "-" else ():
         if (match := pattern.fullmatch(text)) is not None:
             return f"{match[1]}%" if scale == 100 else f"{match[1]}/{scale}"
     if (match := _REPEATING.fullmatch(text)) is not None:

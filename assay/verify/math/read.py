@@ -44,6 +44,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _IT_IS = re.compile(r"(?:it|this|that|they|he|she)(?:'s| is| was| are| were) (?=\S)", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _SIGNED = re.compile(r"(minus|negative|plus|positive)\s+(?=[0-9.\\(√$])", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"(,? and |, )")
 _TRANSPOSED = re.compile(r"(?<=[\])⟫])\s?\^\s?\{?\s?(?:T|\\top|⊤)\s?\}?$")
@@ -82,8 +83,7 @@ def read(text: str) -> tuple[Value, ...]:
         spelling = spelling[2:-2].strip()
     if not spelling:
         return ()
-    quick = forms.numeral(spelling)
-    if quick is not None:
+    if spelling != text and (quick := forms.numeral(spelling)) is not None:
         return (quick,)
     if (sign := forms.sign(spelling)) is not None:
         return (sign,)
@@ -93,7 +93,7 @@ def read(text: str) -> tuple[Value, ...]:
     readings: list[Value] = []
     approximate = _APPROXIMATE.match(spelling) is not None
     stripped = _LEAD.sub("", spelling, count=1) if _LEAD.match(spelling) else spelling
-    stripped = _strip(_COPULA.sub("", stripped))
+    stripped = _strip(stripped if stripped.isascii() else _COPULA.sub("", stripped))
     if not stripped:
         return (forms.words_of(spelling),)
     for found in _readings(stripped):
@@ -135,7 +135,9 @@ def _strip(text: str) -> str:
     """Take off what surrounds an answer; the ellipsis of a decimal and the sign of a factorial stay."""
     text = text.strip(" \n\t")
     ellipsis = text.endswith("...") and _ELLIPSIS.search(text) is not None
-    inner = _EXCLAMATION.sub("", text.strip(_EDGES)).strip(_EDGES)
+    inner = text.strip(_EDGES)
+    if inner[-1:] == "!":
+        inner = _EXCLAMATION.sub("", inner).strip(_EDGES)
     if inner[:1].isdigit() and "." in (before := text[: text.find(inner)]) and before[-1] == ".":
         inner = f".{inner}"
     if inner[-1:] in (")", "]") and not any(c in inner for c in "([{⦃⟨<]"[: 7 if inner[-1] == "]" else 8]):
@@ -148,17 +150,21 @@ def _readings(text: str) -> list[Value]:
     found: list[Value] = []
     if text.startswith("."):
         text = "0" + text
-    text = _POINT_GROUPS.sub(lambda m: m[1].replace(".", "") + "." + m[2] if m[1] else m[3].replace(".", ""), text)
+    wordy = _LETTERS.search(text) is not None
+    if "." in text:
+        text = _POINT_GROUPS.sub(lambda m: m[1].replace(".", "") + "." + m[2] if m[1] else m[3].replace(".", ""), text)
     if _SPACED_GROUPS.search(text):
         text = _SPACED_GROUPS.sub(lambda m: re.sub("[ '_]", "", m[1]), text)
-    if "log" in text:
+    if "+" in text or wordy:
+        text = _PLUS_MINUS.sub("±", text)
+    if "^" in text:
+        text = _TRANSPOSED.sub("", _TIMES_TEN.sub("*", text))
+    if wordy:
         text = _LOG_BASE.sub(r"log_{\1}(", text)
-    text = _PLUS_MINUS.sub("±", text)
-    text = _TRANSPOSED.sub("", _TIMES_TEN.sub("*", text))
-    text = _SIGNED.sub(lambda m: "-" if m[1][0] in "mnMN" else "", text)
-    text = in_full(text)
-    if text.startswith("Rs."):
-        text = "Rs " + text[3:].lstrip()
+        text = _SIGNED.sub(lambda m: "-" if m[1][0] in "mnMN" else "", text)
+        text = in_full(text)
+        if text.startswith("Rs."):
+            text = "Rs " + text[3:].lstrip()
     if text[0] in "\"'" and text[-1] == text[0] and len(text) > 2:
         text = text[1:-1]
     if "'" in text and "°" not in text:
@@ -173,13 +179,12 @@ def _readings(text: str) -> list[Value]:
     if not wordless:
         text = _with_counts(text)
     said = text
-    if (rank := _ORDINAL.match(text)) is not None:
+    if not wordless and (rank := _ORDINAL.match(text)) is not None:
         text = rank[1] + text[rank.end() :]
     found += structured(text)
     if (spelling := counted(text)) != text:
         found += [value for value in structured(spelling) if value not in found]
-    match = _DECIMAL_COMMA.fullmatch(text) or _GROUPED_COMMA.fullmatch(text)
-    if match is not None:
+    if "," in text and (match := _DECIMAL_COMMA.fullmatch(text) or _GROUPED_COMMA.fullmatch(text)) is not None:
         before, whole, decimals, after = match.groups()
         # Three digits after a comma are a group of thousands, unless it is "0,125".
         if len(decimals) != 3 or whole == "0" or len(whole) > 3:

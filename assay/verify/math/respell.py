@@ -109,13 +109,13 @@ def always(text: str) -> Iterator[str]:
         and not _BOUNDED.search(text[: match.start()])
     ):
         yield text[: match.start()]
-    if (match := _TEMPERATURE.fullmatch(text)) is not None:
+    if text[-1] in "CF" and (match := _TEMPERATURE.fullmatch(text)) is not None:
         yield f"{match[1]} °{match[2].upper()}"
     if ("⇒" in text or "→" in text or "->" in text or "then" in text) and _ARROWS.fullmatch(text) is not None:
         yield ", ".join(re.split(r"\s?(?:⇒|→|->|,? then)\s?", text))
     if ("(" in text or "," in text) and (precise := _PRECISION.search(text)) is not None and precise.start():
         yield text[: precise.start()]
-    if _SPACED_LIST.fullmatch(text) is not None:
+    if " " in text and _SPACED_LIST.fullmatch(text) is not None:
         yield ", ".join(text.split())
     if " x " in text and (product := _CROSS.sub(" * ", text)) != text:
         yield product

@@ -10,6 +10,7 @@ MAX_SPOKEN = 200
 
 _WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _RUN = re.compile(rf"\b(?:{_WORD})(?:(?:-|\s)(?:(?:and|point)\s)?(?:an?\s)?(?:{_WORD})\b)*", re.IGNORECASE)
+_HEADS = frozenset(word[:3] for word in NUMBER_WORDS)
 _ARTICLE_RUN = re.compile(r"\ban? (?=(?:half|third|quarter|fourth|fifth|sixth|eighth|tenth|hundred|thousand)\b)", re.I)
 _ORDINAL_POWER = re.compile(
     r"\bto the ((?:[a-z]{3,12}[- ]){0,2}[a-z]{3,12}(?:th|st|nd|rd|ond|ird|fth))(?: power)?\b", re.I
@@ -62,6 +63,17 @@ _RULES = (
     (re.compile(r"(?<=[0-9)])\sof\s(?=[√∛0-9(])", re.I), " * "),
 )
 _KNOWN = frozenset(("ln", "log", "sin", "cos", "tan", "pi", "to", "or", "and", "in", "out", "of", "mod"))
+_VOCABULARY = (
+    NUMBER_WORDS
+    | _KNOWN
+    | frozenset(
+        "a an the point principal positive square root sqrt radical cube cubic natural log logarithm base absolute value "
+        "sine cosine tangent raised power negative squared cubed times multiplied by mal fois por divided over plus "
+        "minus".split()
+    )
+)
+"""All that a formula in words is made of, but for ranks."""
+_RANKS = ("st", "nd", "rd", "th", "ond", "ird")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -75,6 +87,8 @@ def in_digits(text: str) -> str:
             return f"{in_digits(first)}{link}{in_digits(rest)}" if link else first
         return str(value) if value.denominator == 1 else f"({value})"
 
+    if _HEADS.isdisjoint([word[:3] for word in _LETTERS.findall(text.casefold())]):
+        return text
     return _RUN.sub(written, _ARTICLE_RUN.sub("one ", text))
 
 
@@ -115,6 +129,9 @@ _WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 def spoken(text: str) -> str | None:
     """Return the formula that ``text`` says in words, ``None`` if it holds other words or says none."""
     if len(text) > MAX_SPOKEN:
+        return None
+    words = _LETTERS.findall(text.casefold())
+    if not words or not all(word in _VOCABULARY or word.endswith(_RANKS) for word in words):
         return None
     flat = _ORDINAL_POWER.sub(_power, text)
     flat = in_digits(flat)

@@ -46,7 +46,7 @@ from assay.verify.math.written import (
 )
 
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "≈", "∈"))
-_OF_SETS = frozenset("∪∩∖∅")
+_OF_SETS = frozenset("∪∩∖∅ℝU")
 _UNIT_VECTORS = frozenset(UNIT_VECTORS)
 
 
@@ -126,14 +126,14 @@ class Reader(Brackets):
 
     def single(self) -> Value:
         tokens = self.tokens
-        signs = {t.text for t in tokens if t.kind == "op"}
-        if ("±" in signs or "∓" in signs) and not (self.closes_at_end() and tokens[0].text in "{⦃("):
+        texts = {t.text for t in tokens}
+        if ("±" in texts or "∓" in texts) and not (self.closes_at_end() and tokens[0].text in "{⦃("):
             return self.plus_minus()
-        if not _RELATIONS.isdisjoint(signs):
+        if not _RELATIONS.isdisjoint(texts):
             sides = self.split(*_RELATIONS)
             if len(sides) > 1:
                 return self.relation(sides)
-        if not _OF_SETS.isdisjoint(signs) or any(t.text in ("ℝ", "U") for t in tokens):
+        if not _OF_SETS.isdisjoint(texts):
             found = self.set_expression()
             if found is not None:
                 return found
@@ -152,10 +152,10 @@ class Reader(Brackets):
             found = self.interval()
             if found is not None:
                 return found
-        if ":" in signs:
+        if ":" in texts:
             parts = self.split(":")
             return Ratio(tuple(expression(part) for part in parts))
-        if any(t.text == "to" for t in tokens):
+        if "to" in texts:
             parts = self.split("to")
             if 2 <= len(parts) <= 4:
                 return Ratio(tuple(expression(part) for part in parts))

@@ -47,6 +47,9 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _OPEN, _CLOSE = "([{⦃⟨⌊⌈⟪", ")]}⦄⟩⌋⌉⟫"
+_DEEPER = dict.fromkeys(_OPEN, 1) | dict.fromkeys(_CLOSE, -1)
+_SIGNS = {c: (Token("op", c), Token("op", c, True)) for c in "()[]{}⦃⦄,+/^;|%_°"}
+"""Characters that begin no longer token, as tokens without and with white space before."""
 
 
 def tokenize(text: str, grouping: bool = True) -> list[Token]:
@@ -59,6 +62,16 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
     spaced, depth, start = False, 0, 0
     end = len(text)
     while start < end:
+        c = text[start]
+        if (sign := _SIGNS.get(c)) is not None:  # half of all tokens
+            tokens.append(sign[spaced])
+            if (depth := depth + _DEEPER.get(c, 0)) < 0:
+                depth = 0
+            start, spaced = start + 1, False
+            continue
+        if c == " ":
+            start, spaced = start + 1, True
+            continue
         match = _TOKEN.match(text, start)
         assert match is not None
         kind, piece = match.lastgroup or "", match.group()
@@ -87,26 +100,29 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
             tokens.append(Token("op", "\n", spaced))
         else:
             if kind == "op":
-                depth += (piece in _OPEN) - (piece in _CLOSE)
-                depth = max(depth, 0)
+                depth = max(depth + _DEEPER.get(piece, 0), 0)
                 piece = _OPERATORS.get(piece, piece)
             tokens.append(Token(kind, piece, spaced))
         spaced = False
-        if len(tokens) > MAX_TOKENS:
-            raise Unreadable("too many symbols")
+    if len(tokens) > MAX_TOKENS:
+        raise Unreadable("too many symbols")
     return tokens
 
 
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SMALL = tuple(map(Fraction, range(100)))
 _OPERATORS = {"**": "^", "==": "=", "=<": "<=", "=>": ">=", "->": "⇒", ":=": "="}
 
 
 def _number(piece: str, spaced: bool) -> Token:
     if len(piece) > 4200:
         raise Unreadable("a number too long")
+    if piece.isdecimal():
+        return Token("num", piece, spaced, Fraction(int(piece)) if len(piece) > 2 else _SMALL[int(piece)])
     mantissa, _, exponent = piece.replace("E", "e").partition("e")
-    value = Fraction(int(mantissa)) if mantissa.isdecimal() else Fraction(mantissa.rstrip(".") or "0")
-    decimals = len(mantissa.partition(".")[2]) if "." in mantissa.rstrip(".") else None
+    whole, _, digits = mantissa.partition(".")
+    value = Fraction(int(whole + digits or "0"), 10 ** len(digits))
+    decimals = len(digits) if digits else None
     if exponent:
         power = int(exponent)
         value *= Fraction(10) ** power

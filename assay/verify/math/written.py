@@ -75,9 +75,9 @@ def expression(tokens: list[Token]) -> Node:
     """Read all of ``tokens`` as one expression."""
     if tokens and (number := numeral(tokens)) is not None:
         return number
-    parser = Parser(list(tokens))
+    parser = Parser(tokens)
     node = parser.expression()
-    if parser.place != len(parser.tokens):
+    if parser.kind():
         raise Unreadable(f"unexpected {parser.peek()[:20]!r}")
     return node
 
