@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905  (words in a row read better than a list of quoted words)
 r"""Arithmetic in words: ``ten times the square root of six`` as ``10 * √6``, ``two to the tenth`` as ``2 ^{10}``."""
 
 from __future__ import annotations
@@ -63,14 +64,12 @@ _RULES = (
     (re.compile(r"(?<=[0-9)])\sof\s(?=[√∛0-9(])", re.I), " * "),
 )
 _KNOWN = frozenset(("ln", "log", "sin", "cos", "tan", "pi", "to", "or", "and", "in", "out", "of", "mod"))
-_VOCABULARY = (
-    NUMBER_WORDS
-    | _KNOWN
-    | frozenset(
-        "a an the point principal positive square root sqrt radical cube cubic natural log logarithm base absolute value "
-        "sine cosine tangent raised power negative squared cubed times multiplied by mal fois por divided over plus "
-        "minus".split()
-    )
+_VOCABULARY = NUMBER_WORDS | _KNOWN
+_VOCABULARY |= frozenset(
+    """
+    a an the point principal positive square root sqrt radical cube cubic natural log logarithm base absolute value sine
+    cosine tangent raised power negative squared cubed times multiplied by mal fois por divided over plus minus
+    """.split()
 )
 """All that a formula in words is made of, but for ranks."""
 _RANKS = ("st", "nd", "rd", "th", "ond", "ird")
