@@ -53,6 +53,8 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
         return int(answer) == int(reference)
     if _reads_as(reference, answer, ctx):
         return True
+    if _BARE.fullmatch(answer):
+        return False  # a number can be said in no other way
 
     def agrees(one: str, other: str) -> bool:
         return _reads_as(one, other, ctx)
@@ -117,6 +119,7 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
 
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,14}")
+_BARE = re.compile(r"-?[0-9]+(?:[./][0-9]+)?")
 _PADDED = re.compile(r"(?:^|,)[\s$]*0[0-9]+(?![0-9:.])")
 
 

@@ -47,11 +47,10 @@ _DENIED = re.compile(
     r"anything other|other than|n't|different from|unequal|不是|不|nicht|pas|no es|לא|אינ\w{1,3})\b",
     re.IGNORECASE,
 )
-_DOUBTED = re.compile(
+_DOUBTED = Caseless(
     r"\b(?:whether|if|unless|cannot|can't|couldn't|(?<!no )(?<!without )doubt\w*|assum\w*|suppos\w*|claim\w*|wonder\w*|"
     r"unsure|not sure|wrong(?:ly)?|false(?:ly)?|"
     r"unlikely|possible|candidate|disagree|deny|denies)\b[^.,;:!?\n]{0,40}$",
-    re.IGNORECASE,
 )
 _SO_THE = re.compile(
     r"\b(?:is|are|was|were) (?:clearly |simply |just )?(?:wrong|false|mistaken|incorrect),? (?:and|so|hence|"
@@ -59,6 +58,7 @@ _SO_THE = re.compile(
     re.IGNORECASE,
 )
 """Where a doubt about something else ends: "so the claim is wrong and the answer is 5"."""
+_RULED_OUT = Caseless(r"\b(?:either|is not|isn't|cannot be|can't be|wrong|rule out|not equal to)\b[^.,]{0,24}$")
 _CUT = re.compile(r"(?:[0-9$)}],|\b(?:minus|plus|times|divided|over|and|or|und|y|et))[\s$]*$", re.IGNORECASE)
 _OR = re.compile(r"(?:\bor|\boder|\bou|或|或者|\bили)\s*[$\\(\[*]*$", re.IGNORECASE)
 _EXAMPLE = re.compile(
@@ -182,7 +182,10 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
         rest = text[span.over :].strip(" .\n")
         return unmarked(rest) if rest else Missing("the answer is denied")
     if rule == "phrase" and (
-        _DOUBTED.search(_SO_THE.split(text[max(span.begin - 80, 0) : span.begin])[-1])
+        (
+            _DOUBTED.search(before := text[max(span.begin - 80, 0) : span.begin])
+            and _DOUBTED.search(_SO_THE.split(before)[-1])
+        )
         or (UNFINISHED.search(content) and not whole(content))
         or (_CUT.search(content) and not text[span.over :].strip(" .*$"))
     ):
@@ -217,11 +220,7 @@ def _committed(text: str, found: list[tuple[Span, str]]) -> Final | Missing:
     if rule == "boxed":
         line = text.rfind("\n", 0, span.begin) + 1
         lead = text[line : span.begin]
-        if re.search(
-            r"\b(?:either|is not|isn't|cannot be|can't be|wrong|rule out|not equal to)\b[^.,]{0,24}$",
-            lead[-60:],
-            re.IGNORECASE,
-        ):
+        if _RULED_OUT.search(lead[-60:]):
             return Missing("the marked answer is denied or doubted")
     taken_back = bool(different) and _TAKEN_BACK.search(between) is not None
     several = tuple(dict.fromkeys(marked)) if len(set(marked)) > 1 and not taken_back else ()
