@@ -103,7 +103,11 @@ def undress(response: str) -> str:
         text = _HTML.sub("", _STRUCK.sub("", text))
         text = _LOWERED.sub(lambda m: ("_" if m[1].lower() == "sub" else "^") + f"{{{m[2]}}}", text)
     if "\\" in text:
-        text = _ONE_TOKEN.sub(r"\1{\2}", _FBOX.sub(r"\\boxed", _FRAME.sub("", text)))
+        text = _FRAME.sub("", text)
+        if "\\f" in text:
+            text = _FBOX.sub(r"\\boxed", text)
+        if text.count("\\boxed") != text.count("\\boxed{"):
+            text = _ONE_TOKEN.sub(r"\1{\2}", text)
     if "|" in text:
         text = _table_end(_ROW.sub(r"Final answer: \1", text))
     if not text.isascii():

@@ -152,7 +152,7 @@ def plain(text: str) -> str:
         return " ".join(text.split())
     if not text.isascii():
         text = _from_unicode(text)
-    if "\\" in text:
+    if " \\ " in text:
         text = _SPACED_DIFFERENCE.sub("ℝ∖", text)
     if "ent" in text or "ент" in text:
         text = _PERCENT.sub("%", text)
@@ -179,7 +179,9 @@ def _from_unicode(text: str) -> str:
 
 
 def _from_latex(text: str) -> str:
-    text = _GROUPED.sub(",", text).replace("{:}", ":")
+    if "," in text or "\\!" in text:
+        text = _GROUPED.sub(",", text)
+    text = text.replace("{:}", ":")
     if "~" in text:
         text = text[:1] + text[1:].replace("~", " ")
     text = (
@@ -196,7 +198,8 @@ def _from_latex(text: str) -> str:
         text, times = _WRAPPER.subn(_unwrap, text)
         if not times:
             break
-    text = _BLACKBOARD.sub(lambda m: _SETS[m[1]], text)
+    if "bb" in text:
+        text = _BLACKBOARD.sub(lambda m: _SETS[m[1]], text)
     if "\\begin" in text:
         text = _ROW_SPACE.sub(r"\\\\", text)
         text = _ENVIRONMENT.sub(_bracket, text)

@@ -160,7 +160,8 @@ def _readings(text: str) -> list[Value]:
     if "^" in text:
         text = _TRANSPOSED.sub("", _TIMES_TEN.sub("*", text))
     if wordy:
-        text = _LOG_BASE.sub(r"log_{\1}(", text)
+        if "log" in text:
+            text = _LOG_BASE.sub(r"log_{\1}(", text)
         text = _SIGNED.sub(lambda m: "-" if m[1][0] in "mnMN" else "", text)
         text = in_full(text)
         if text.startswith("Rs."):
