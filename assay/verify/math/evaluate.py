@@ -17,7 +17,7 @@ Library = Mapping[str, Any]
 
 
 def evaluate(node: Node, point: Mapping[str, Number], lib: Library) -> Number:
-    if isinstance(node, Fraction):
+    if type(node) is Fraction:
         return lib["number"](node)
     kind = node[0]
     if kind == "+":
@@ -80,7 +80,7 @@ def _build(m: Any, number: Callable[[Fraction], Number], log10: bool) -> Library
         return z.real
 
     def raised(base: Number, exponent: Number, written: Node) -> Number:
-        odd = isinstance(written, Fraction) and written.denominator % 2 and written.denominator > 1
+        odd = type(written) is Fraction and written.denominator % 2 and written.denominator > 1
         if odd and base.imag == 0 and base.real < 0:
             # An odd root of a negative number is the real one.
             return (-((-base) ** number(Fraction(1, written.denominator)))) ** written.numerator
@@ -168,7 +168,7 @@ ARITHMETIC = (ArithmeticError, ValueError, Unreadable, TypeError, RecursionError
 @functools.lru_cache(8192)
 def approximate(node: Node, log10: bool = False) -> complex | None:
     """Return the value of a constant expression in double precision, ``None`` if it has none."""
-    if isinstance(node, Fraction):
+    if type(node) is Fraction:
         try:
             return complex(node.numerator / node.denominator)
         except OverflowError:
