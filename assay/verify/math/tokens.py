@@ -72,6 +72,10 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
         if c == " ":
             start, spaced = start + 1, True
             continue
+        if (alone := _ALONE.get(c)) is not None and text[start + 1 : start + 2] in _APART:
+            tokens.append(alone[spaced])
+            start, spaced = start + 1, False
+            continue
         match = _TOKEN.match(text, start)
         assert match is not None
         kind, piece = match.lastgroup or "", match.group()
@@ -111,6 +115,10 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
 
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SMALL = tuple(map(Fraction, range(100)))
+_ALONE = {c: (Token("id", c), Token("id", c, True)) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_ALONE |= {str(n): (Token("num", str(n), False, _SMALL[n]), Token("num", str(n), True, _SMALL[n])) for n in range(10)}
+_APART = frozenset(("", *"()[]{}⦃⦄+-*/^;|%_° =<>"))
+"""What behind a letter or a digit says that it is a token of its own; a comma may group digits."""
 _OPERATORS = {"**": "^", "==": "=", "=<": "<=", "=>": ">=", "->": "⇒", ":=": "="}
 
 
