@@ -23,6 +23,7 @@ class Cutter:
         if not tokens or nesting > MAX_NESTING:
             raise Unreadable("nothing to read")
         self.tokens, self.nesting = tokens, nesting
+        self.texts = {token.text for token in tokens}
 
     def sub(self, tokens: list[Token]) -> Self:
         return type(self)(tokens, self.nesting + 1)
@@ -37,7 +38,7 @@ class Cutter:
 
     def split(self, *separators: str) -> list[list[Token]]:
         """Cut at separators outside all brackets."""
-        if {token.text for token in self.tokens}.isdisjoint(separators):
+        if self.texts.isdisjoint(separators):
             return [self.tokens]
         parts: list[list[Token]] = [[]]
         depth = 0

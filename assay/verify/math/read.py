@@ -243,7 +243,7 @@ def structured(text: str) -> list[Value]:
         found += Reader(tokens).readings()
     except (Unreadable, RecursionError, OverflowError):
         tokens = []
-    if any(token.grouped for token in tokens):
+    if "," in text and any(token.grouped for token in tokens):
         try:
             found += [v for v in Reader(tokenize(text, grouping=False)).readings() if v not in found]
         except (Unreadable, RecursionError, OverflowError):

@@ -125,8 +125,7 @@ class Reader(Brackets):
         return Items(tuple(values))
 
     def single(self) -> Value:
-        tokens = self.tokens
-        texts = {t.text for t in tokens}
+        tokens, texts = self.tokens, self.texts
         if ("±" in texts or "∓" in texts) and not (self.closes_at_end() and tokens[0].text in "{⦃("):
             return self.plus_minus()
         if not _RELATIONS.isdisjoint(texts):
@@ -184,7 +183,7 @@ class Reader(Brackets):
             # "200/3 %" is two hundred thirds of a percent.
             return literal(mul([expression(self.tokens[:-1]), Fraction(1, 100)]), self.tokens)
         node = expression(self.tokens)
-        if not _UNIT_VECTORS.isdisjoint([t.text for t in self.tokens]) and (vector := components(node)) is not None:
+        if not _UNIT_VECTORS.isdisjoint(self.texts) and (vector := components(node)) is not None:
             return vector
         if node == ("c", "i") and len(self.tokens) == 1:
             return Scalar(node)
