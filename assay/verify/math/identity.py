@@ -27,18 +27,30 @@ def _coordinate(name: str, turn: int) -> Fraction:
     return -value if turn == 1 else value * 7 if turn == 3 else value
 
 
+class _Samples:
+    """The values of an expression at the points of all turns, each computed when it is first asked for."""
+
+    __slots__ = ("log10", "names", "node", "turns", "values")
+
+    def __init__(self, node: Node, names: tuple[str, ...], log10: bool):
+        self.node, self.names, self.log10 = node, names, log10
+        self.turns = range(TURNS if names else 1)
+        self.values: dict[int, complex | None] = {}
+
+    def __getitem__(self, turn: int) -> complex | None:
+        if turn not in self.values:
+            point = {name: complex(float(_coordinate(name, turn))) for name in self.names}
+            try:
+                value = complex(evaluate(self.node, point, floats(self.log10)))
+                self.values[turn] = value if cmath.isfinite(value) else None
+            except ARITHMETIC:
+                self.values[turn] = None
+        return self.values[turn]
+
+
 @functools.lru_cache(16384)
-def _samples(node: Node, names: tuple[str, ...], log10: bool) -> tuple[complex | None, ...]:
-    found: list[complex | None] = []
-    for turn in range(TURNS if names else 1):
-        point = {name: complex(float(_coordinate(name, turn))) for name in names}
-        try:
-            value = complex(evaluate(node, point, floats(log10)))
-        except ARITHMETIC:
-            found.append(None)
-            continue
-        found.append(value if cmath.isfinite(value) else None)
-    return tuple(found)
+def _samples(node: Node, names: tuple[str, ...], log10: bool) -> _Samples:
+    return _Samples(node, names, log10)
 
 
 def _close(a: complex, b: complex, tolerance: float) -> bool:
@@ -82,20 +94,26 @@ def _equal(left: Node, right: Node, log10: bool) -> bool:
     return True
 
 
-def _agreeing(left: tuple[complex | None, ...], right: tuple[complex | None, ...]) -> list[int] | None:
+def _agreeing(left: _Samples, right: _Samples) -> list[int] | None:
     """Return the turns at which two samples agree, ``None`` if they differ where they have to agree."""
-    real = [
-        turn for turn, value in enumerate(left) if value is not None and abs(value.imag) <= 1e-9 * (abs(value) + 1e-9)
-    ]
-    defined = real or [turn for turn, value in enumerate(left) if value is not None]
-    for turn in defined:
-        a, b = left[turn], right[turn]
-        if a is None or b is None or not _close(a, b, 1e-4 if abs(a) < 1e12 else 1e-2):
-            # Values next to zero are left to exact arithmetic: floating point cannot tell cancellation from difference.
-            if a is not None and b is not None and abs(a) < 1e-9 and abs(b) < 1e-9:
-                continue
-            return None
-    return defined
+    if _is_real(left[0]) and _differ(left[0], right[0]):
+        return None  # most that differ do so at once
+    real = [turn for turn in left.turns if _is_real(left[turn])]
+    defined = real or [turn for turn in left.turns if left[turn] is not None]
+    return None if any(_differ(left[turn], right[turn]) for turn in defined) else defined
+
+
+def _is_real(a: complex | None) -> bool:
+    return a is not None and abs(a.imag) <= 1e-9 * (abs(a) + 1e-9)
+
+
+def _differ(a: complex | None, b: complex | None) -> bool:
+    if a is None or b is None:
+        return True
+    if _close(a, b, 1e-4 if abs(a) < 1e12 else 1e-2):
+        return False
+    # Values next to zero are left to exact arithmetic: floating point cannot tell cancellation from difference.
+    return not (abs(a) < 1e-9 and abs(b) < 1e-9)
 
 
 def _exactly(left: Node, right: Node, names: tuple[str, ...]) -> bool | None:
@@ -169,7 +187,9 @@ def ratio(left: Node, right: Node) -> float | None:
     """Return c where ``left = c * right`` for a constant c other than 0 at every point, ``None`` if there is none."""
     names = tuple(sorted(variables(left) | variables(right)))
     quotients = []
-    for a, b in zip(_samples(left, names, False), _samples(right, names, False), strict=True):
+    ours, theirs = _samples(left, names, False), _samples(right, names, False)
+    for turn in ours.turns:
+        a, b = ours[turn], theirs[turn]
         if a is None or b is None or abs(a.imag) > 1e-9 or abs(b.imag) > 1e-9:
             continue
         if abs(b) < 1e-12 or abs(a) < 1e-12:
