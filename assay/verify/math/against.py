@@ -13,30 +13,29 @@ from assay.verify.caseless import Caseless
 from assay.verify.math.foreign_doubt import foreign
 
 _FIRST = r"(?:that|if|whether|to (?:say|think|claim|believe|assume|answer|conclude)(?: that)?)"
+_TOWARDS = r"[\s\"'“:]*(?:\b(?:the|my|our|its|this|an?)\b)?\s*(?:(?:final|right|correct|actual)\b)?[\s\"'“$*]*$"
 LEAD = Caseless(
-    rf"(?:\b(?:not (?:quite |at all )?(?:true|right|correct|the case|possible|clear|known|certain|sure|so|proven|said|"
+    rf"\b(?:not (?:quite |at all )?(?:true|right|correct|the case|possible|clear|known|certain|sure|so|proven|said|"
     rf"settled)|untrue|false|wrong|mistaken|incorrect|an? (?:mistake|error|lie|myth|trap|fallacy)|absurd|tempt\w*|"
     rf"rumou?red|alleged|claimed|believed|thought|said|reported|guess(?:ed)?|bet|den(?:y|ies|ied)|(?<!no "
     rf")doubt\w*|refus\w+|"
     rf"pretend\w*|imagine|suppos\w+|assum\w+|hop(?:e|ed|ing)|wish|fear|wonder\w*|tells? (?:you|me|us)|says?|swears?|"
     rf"tempting|exclud\w+|rul\w+ out|refuted?|nobody (?:could|can|would) \w+|no one (?:could|can|would) \w+|"
-    rf"what if|if only)(?: (?:me|us|you|here|first|now))?[,:]?(?: {_FIRST})?|"
+    rf"what if|if only)(?: (?:me|us|you|here|first|now))?[,:]?(?: {_FIRST})?{_TOWARDS}|"
     r"\b(?:allegedly|supposedly|purportedly|reportedly|ostensibly|seemingly|apparently|presumably|hypothetically|"
     r"even if|"
     r"according to (?:my|a|an|some|him|her|them|one|another|wikipedia|google|chatgpt|legend|rumou?rs?|"
     r"the (?:student|teacher|friend|other|forum|internet|web|neighbou?r|blog|book's? back|wrong|faulty|broken|"
     r"first|old|"
     r"naive)"
-    r")\b[^,.]{0,40},?))[\s\"'“:]*(?:\b(?:the|my|our|its|this|an?)\b)?\s*(?:(?:final|right|correct|"
-    r"actual)\b)?[\s\"'“$*]*$"
+    rf")\b[^,.]{{0,40}},?){_TOWARDS}"
 )
 """What denies, doubts, supposes or ascribes to others what the answer is, at the end of what stands before it."""
-_KIND = re.compile(
+_KIND = Caseless(
     r"\b(?:na[iï]ve|obvious|official|reference|wrong|incorrect|false|tempting|typical|popular|rejected|"
     r"mistaken|erroneous|bad|intuitive|"
     r"careless|hasty|apparent|invalid|impossible|fake|bogus|misleading|other|usual|frequent|falsch\w*|mauvaise|"
     r"incorrecta|equivocada|sbagliata|errada|неправильный|неверный)\s*$",
-    re.IGNORECASE,
 )
 
 
@@ -68,7 +67,8 @@ INSIDE = Caseless(
     r"under inga omständigheter|på intet sätt|ikke under noen|semmi esetre|în niciun caz|hiçbir şekilde|asla)\b|"
     r"[\"”’»“]\s*[,;—–-]?\s*(?:\w+\s){0,3}?(?:said|says|wrote|writes|"
     r"claim(?:s|ed)|shout(?:s|ed)|answer(?:s|ed)|repl(?:ies|ied)|told|heard|reads?)\b|±\s?(?:something|some|a|"
-    r"\?)|[❌✗✘🚫⛔👎❎☒¬]|->"
+    r"\?)|[❌✗✘🚫⛔👎❎☒¬]|->",
+    frequent=True,
 )
 """What speaks against an answer, or puts it beside another, in the very sentence that states it."""
 
@@ -112,13 +112,12 @@ _DIRECT = Caseless(
     rf"broken|cheat\w*|hack\w*|copied)\b"
 )
 """What speaks against an answer in the sentence after it."""
-_NAMED = re.compile(
+_NAMED = Caseless(
     rf"\b{_ITSELF}(?: \w+){{0,3}}? (?:{_BAD}|{_DENIED_GOOD}|(?:has|have) to go|must go|"
     rf"(?:came|comes|stems|results) from an? (?:\w+ )?(?:error|slip|mistake|guess))\b|"
     rf"\b(?:ignore|disregard|discard|strike|delete|remove|cross out|(?:don't|do not|not|never) (?:\w+ "
     rf")?(?:count|trust|grade|use)) "
     rf"(?:\w+ ){{0,2}}?{_IT}\b",
-    re.IGNORECASE,
 )
 """What speaks against an answer further on."""
 _HARMLESS = re.compile(
@@ -224,7 +223,7 @@ _REPLACED = Caseless(
     r"is really|is actually|is in fact|really|better|now|instead|sorry|oops|apologies|no)\b|->|→|⟶|"
     r"⇒)[^.!?\n$0-9]{0,60}?[\s:*(]*$"
 )
-_CORRECTS = re.compile(
+_CORRECTS = Caseless(
     r"\b(?:make (?:that|it)|no,? wait|or rather|i mean|i meant|erratum|errata|corrigendum|correct(?:ed|ion)|"
     r"correct (?:the|my|this|that|it)|"
     r"edit(?:ed)?|updated?|amended|revised|revision|"
@@ -233,7 +232,6 @@ _CORRECTS = re.compile(
     r"in fact|on second|second look|review|recount\w*|recheck\w*|double[- ]check\w*|let me check|redo(?:ne|"
     r"ing)?|miscalculated|misread|"
     r"pointed out|no)\b|->|⟶",
-    re.IGNORECASE,
 )
 _ENDS = re.compile(
     r"^[\s$*)\].!,;]*(?:(?:instead|really|actually|now|then|rather|after all|I think|of "

@@ -150,10 +150,9 @@ _OPPOSITES = tuple(
     )
 )
 _PER = re.compile(r"[0-9}$] ?(?:[^\W\d_]{1,12} )?per (?!cent|mil|bil|thousand|hundred)[a-z]{3,12}\b")
-_RATE = re.compile(
+_RATE = Caseless(
     r"\b(?:per|each|every|rate|speed|fast|velocity|average|unit|price|density|an? (?:second|minute|hour|day|"
     r"week|month|year))\b|/",
-    re.IGNORECASE,
 )
 _ASKS = re.compile(r"[^.?!\n]*\?|\b(?:find|calculate|compute|determine|give|state)\b[^.?!\n]*", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;:.!?]\s|\b(?:so|after|if|when|then|and|which|as|because)\b")
@@ -202,8 +201,12 @@ def _total(question: str, reference: str) -> bool:
     )
 
 
-_RATIO = re.compile(r"\bratio of (?:the )?(?:number of )?(\w+) to (?:the )?(?:number of )?(\w+)", re.IGNORECASE)
-_IN_RADIANS = re.compile(r"\b(?:to|in|into) radians?\b", re.IGNORECASE)
+# These begin with letters, to which ``re`` can skip.
+_RATIO = Caseless(
+    r"ratio(?<=\bratio) of (?:the )?(?:number of )?(?P<one>\w+) to (?:the )?(?:number of )?(?P<other>\w+)",
+    frequent=True,
+)
+_IN_RADIANS = Caseless(r"radian(?:(?<=\bto radian)|(?<=\bin radian)|(?<=\binto radian))s?\b", frequent=True)
 _DEGREES = re.compile(r"(?:°|\bdegrees?|\bgrad|\^\s?\{?\\circ)\Z", re.IGNORECASE)
 
 
@@ -212,7 +215,7 @@ def _swapped(question: str, said: str) -> bool:
     asked = _RATIO.search(question)
     if asked is None:
         return False
-    one, other = re.escape(asked[1]), re.escape(asked[2])
+    one, other = re.escape(asked["one"]), re.escape(asked["other"])
     return (
         re.search(rf"\b{other}\b[^.]{{0,12}}(?: to |:)[^.]{{0,12}}\b{one}\b", said, re.IGNORECASE) is not None
         and re.search(rf"\b{one}\b[^.]{{0,12}}(?: to |:)[^.]{{0,12}}\b{other}\b", said, re.IGNORECASE) is None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.evaluate import approximate
 from assay.verify.math.latex import plain
 from assay.verify.math.nodes import variables
@@ -83,10 +84,10 @@ _NOTE = re.compile(
     r"\s?(?:\\text\{)?\s*\((?=[^()]{0,20}[A-Za-z])[^()0-9=]{0,12}[0-9]{0,2}[^()0-9=]{0,30}\)\}?$|\\ldots"
 )
 _ENDLESS = re.compile(r"\.\.\.|…|\\[lcd]?dots")
-_FREE = re.compile(
+_FREE = Caseless(
     r"\baccepted\b|\bany (?:\w+ )?form\b|\b(?:may|can) be (?:given|written|left)|\bneed not\b|\bor (?:as "
     r")?an? (?:fraction|decimal)",
-    re.I,
+    frequent=True,
 )
 _SPAN = re.compile(r"\$\$?([^$\n]{1,400}?)\$\$?|\\\((.{1,400}?)\\\)|\\\[(.{1,400}?)\\\]|\*\*([^*\n]{1,200})\*\*")
 _SAID = re.compile(r"\b(?:is|are|equals|gives|gets?|get|becomes?|obtain|as|to|yields)\b\s*|:\s+")
@@ -98,7 +99,7 @@ _BLANKS = r"\s*"
 def transforms(question: str) -> bool:
     """Say whether a question asks to change something's form, or demands a form."""
     low = question[:4000].casefold()
-    if not any(word in low for word in _SIGNS):
+    if not any(map(low.__contains__, _SIGNS)):
         return False
     return _TRANSFORMS.search(low) is not None or bool(demands(question))
 

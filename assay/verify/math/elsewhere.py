@@ -12,29 +12,29 @@ import functools
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.foreign_doubt import FORMULA
 from assay.verify.math.frames import is_foreign
 from assay.verify.math.governed import BREAK, around
 from assay.verify.math.units import lookup
 
 _ENDS = re.compile(r"(?<=[a-z0-9)$*}\]][.!?])\s+(?=[A-Z0-9$\\*(])|\n+")
-_COPULA = re.compile(
+_COPULA = Caseless(
     r"\b(?:is|are|was|were|equals|has|have|had|contains?|makes?)\b(?: (?:\w+ly|just|also|equal|to|about|exactly|the|"
     r"number|"
     r"a|an|total|of|only|now|then))*[\s$*\\({]*$",
-    re.IGNORECASE,
 )
 _WORD = re.compile(r"(?<!\\)\b[A-Za-z]{3,}")
 _COUNTED = re.compile(r"^[\s$*)}\]\\]*(?P<noun>[a-z]{3,}[^s\W])s\b")
-_MANY = re.compile(r"\b(?:how many|number of|count|total|dimension|degree)\b", re.IGNORECASE)
+_MANY = Caseless(r"\b(?:how many|number of|count|total|dimension|degree)\b")
 _OF_THE_TASK = re.compile(
     r"\b(?:problem|question|exercise|task|item|page|chapter)(?:'s)? (?:number|no\.|#)(?: here)?(?: is| was|:)?\W*$",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+_ASKS = Caseless(
     r"\b(?:the|what|how|find|solve|compute|calculate|evaluate|simplify|which|convert|determine|express|who|when|where|"
     r"each)\b",
-    re.IGNORECASE,
+    frequent=True,
 )
 NO_THINGS = frozenset(
     """

@@ -26,12 +26,11 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 _RULED_OUT = re.compile(
     r"\brul(?:e|es|ed|ing) (?:\w+ )?out\b|\bpossible (?:answer|value|result|solution|choice)\b", re.IGNORECASE
 )
-_ASSURED = re.compile(
+_ASSURED = Caseless(
     r"\bas (?:claimed|stated|asserted)\b|\bconfident(?: that)?\b|\bno doubt(?: that)?\b|\bwithout (?:a )?(?:doubt|"
     r"regard to)\b|\bdiffer by\b|\banyway\b|"
     r"\bcould (?:also )?have\b|\bnothing (?:else|but|other)\b|\b(?:second|final|last|new) attempt\b|\btry(?:ing)? to\b|"
     r"\bby an? \w+ argument\b|\bwhether you\b|\brather than\b|think▷",
-    re.IGNORECASE,
 )
 """What may stand beside a marked answer though its words by themselves could suppose or deny."""
 _SUPPOSED = Caseless(
@@ -48,12 +47,12 @@ _SUPPOSED = Caseless(
     r"as i was told|wrong formula|without doing|i'd like it|my money|before (?:the )?correction)\b",
 )
 """What calls a value another thing than the answer, in words that plain solutions use."""
-_DENIED = re.compile(r"\bcan(?:no|')t be\b", re.IGNORECASE)
+_DENIED = Caseless(r"\bcan(?:no|')t be\b")
 _LEFT_OUT = re.compile(r"\\neq?|≠|!=|setminus|∖|\bexcept|[<>]|\\cup|∪")
-_CLAUSES = re.compile(
+_CLAUSES = Caseless(
     r"[,;:.]\s+(?:but|so|hence|thus|therefore|then|we|the|it|and|which)\b|;|\b(?:but|so|hence|thus|therefore|"
     r"and the)\b",
-    re.IGNORECASE,
+    frequent=True,
 )
 _OVER = re.compile(r"[\s$*)\]}\"”]*[.!?](?:\s|$)")
 MAX_LEAD = 140

@@ -10,11 +10,11 @@ import re
 
 from assay.verify.caseless import Caseless
 
-_ENGLISH = re.compile(
+_ENGLISH = Caseless(
     r"\b(?:the|is|are|was|and|that|this|it|its|of|to|we|with|for|answer|final|so|therefore|hence|thus|result|because|"
     r"since|which|but|not|or|value|total|in|on|at|by|be|have|has|there|you|your|my|if|let|hope|thank|step|check|note|"
     r"dollars?|hours?|days?|minutes?)\b",
-    re.IGNORECASE,
+    frequent=True,
 )
 FORMULA = re.compile(
     r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\[A-Za-z]+|\{[^{}]*\}|<[^<>]*>|[0-9][A-Za-z0-9_.,/]*", re.DOTALL
@@ -104,9 +104,8 @@ _WRONG = Caseless(
     r"عذر|أخطأ|خطأ|"
     r"الصحيح هو|क्षमा|गलत|ग़लत|सही मान|ببخشید|اشتباه|ขอโทษ|ผิด|סליחה|טעיתי|טעות"
 )
-_PROBED = re.compile(
+_PROBED = Caseless(
     r"\b(?:kein\w*|keinerlei|ohne|ningún|sin|aucun\w*|sans|nessun\w*|senza|nenhum\w*|sem|без|bez|geen|zonder|yok)\b",
-    re.I,
 )
 CORRECTED = (
     r"perdón|equivo[cq]|corrij|correg|pardon|erreur|tromp[ée]|rectif|entschuldig|falsch|fehler|irrtum|"
@@ -145,13 +144,12 @@ def doubted(lead: str, said: str, reference: str) -> bool:
     return not (_OR.fullmatch(found.group()) and _SEVERAL.search(reference))
 
 
-_TELLS = re.compile(
+_TELLS = Caseless(
     r"\b(?:jura|giura|jure|schwört|zweert|svär|przysięga|клян[её]тся|dice que|diz que|diz|dice|dit que|sagt|behauptet|"
     r"meint|glaubt|"
     r"afirma|affirme|prétend|croit|cree|acha|sostiene|sostém|crede|beweert|denkt|zegt|påstår|säger|tror|twierdzi|mówi|"
     r"uważa|"
     r"tvrdí|říká|утвержда\w+|говорит|счита\w+|думает|diyor|söylüyor|iddia)\b",
-    re.IGNORECASE,
 )
 _MISSES = re.compile(
     r"\b(?:errou|errado|não acerta|se equivoc\w+|se tromp\w+|s'est trompée?|irrt|hat unrecht|sbaglia\w*|vergist|"

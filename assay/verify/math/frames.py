@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.foreign import foreign_number
 from assay.verify.math.foreign_doubt import FORMULA, foreign, reasoned, unsure
 from assay.verify.math.forms import truth
@@ -31,11 +32,11 @@ _WORD = re.compile(rf"(?<!\\)[^\W\d_](?:[^\W\d_]|[{MARKS}]|(?<=[^\W\d_])['’](?
 _LETTERS = re.compile(rf"(?:[^\W\d_]|[{MARKS}])+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
-_OURS = re.compile(
+_OURS = Caseless(
     r"\b(?:het|een|der|das|ist|und|nicht|kein\w*|es|est|sont|une|uma|são|não|gli|che|sono|det|är|och|inte|jest|są|"
     r"nie|"
     r"les|des|el|las|los|bir|adalah|bukan|tidak|đáp|không|que|qui|pas|je|j'\w+|na|si|mi|il|elle|ich|mein\w*)\b",
-    re.IGNORECASE,
+    frequent=True,
 )
 """Words that tell another language where a word like "is", "in" or "total" also occurs in English."""
 _ACCENTED = re.compile(r"(?:[a-z][à-öø-ž]|[à-öø-ž][a-z])")

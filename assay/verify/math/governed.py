@@ -10,15 +10,16 @@ import functools
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.units import lookup
 from assay.verify.math.words import number_words
 
-BREAK = re.compile(
-    r"[,;:.!?]\s|\n|\s[–—-]\s|\b(?:so|therefore|thus|hence|(?<!thing )but|then|because|since|however|"
+BREAK = Caseless(
+    r"[,;:.!?\s](?:(?<=[,;:.!?])\s|(?<=\n)|(?<=\s)[–—-]\s)|"
+    r"\b(?:so|therefore|thus|hence|(?<!thing )but|then|because|since|however|"
     r"consequently|yet|rather)\b",
-    re.IGNORECASE,
 )
-_START = re.compile(
+_START = Caseless(
     r"^\W*(?:(?:and|or|well|still|indeed|in fact|of course|\w{2,12}ly),? ){0,2}(?:"
     r"there(?:'s| is| are| was) (?:no(?!t a "
     r"doubt)\b(?! (?:doubt|"
@@ -29,69 +30,56 @@ _START = re.compile(
     r"contrary to|against (?:the|all)|(?:every|any)(?:thing|body|one)? (?:other )?(?:value |number |answer "
     r")?(?:but|except|besides|other than)\b|"
     r"all (?:\w+ )?(?:but|except)\b|hardly\b|scarcely\b|rarely\b|seldom\b|little (?:suggests|speaks))",
-    re.IGNORECASE,
 )
-_VERB = re.compile(
+_VERB = Caseless(
     r"\b(?:i|we|you|one|they|it|this|that|which|he|she|nobody|p|x|answer|result|value|work|calculation|computations?|"
     r"evidence|equation|nothing)\b(?: \w+)?(?: \w+)? ?(?:n't|\bnot\b(?! (?:only|surprising|hard|difficult))|"
     r"\bnever\b|\bcannot\b|"
     r"\bno longer\b|\bhardly\b|\bscarcely\b|\bin no way\b|\bby no means\b)|\b(?:is|are|was|do|does|did|would|"
     r"could|can|has|have|had|"
     r"should|must|wo|ca)n't\b",
-    re.IGNORECASE,
 )
-_SUBORDINATE = re.compile(
-    r"^\W*(?:if|when|while|although|though|as|because|since|given|whether or not|once|where)\b", re.IGNORECASE
-)
-_DENIES = re.compile(
+_SUBORDINATE = Caseless(r"^\W*(?:if|when|while|although|though|as|because|since|given|whether or not|once|where)\b")
+_DENIES = Caseless(
     r"\b(?:den(?:y|ies|ied)|refuse[sd]?|reject(?:s|ed)?|disput(?:e|es|ed)|doubt(?:s|ed)?|disbelieve|contest(?:s|ed)?|"
     r"retract(?:s|ed)?|lacks?|untrue|disproved?|refuted?|contradicts?|anything (?:but|except)|everything "
     r"(?:but|except)|"
     r"other than|except(?: for)?|unequal|unrelated|differs? from|distinct from)\b(?:[^,.;:]{0,60})$",
-    re.IGNORECASE,
 )
-_INVENTED = re.compile(
+_INVENTED = Caseless(
     r"\b(?:could|might|may|would|can)\s(?:\w+\s)?(?:write|say|put|guess|claim|tell|argue|invent|type|answer|"
     r"make up)\b[^,.;:]{0,30}$",
-    re.IGNORECASE,
 )
 """What one could write is not what one says."""
-_AFTERWARDS = re.compile(
+_AFTERWARDS = Caseless(
     r"^[\s$)*\]}]*(?:(?:fails|collapses|breaks down|falls (?:apart|through)|cannot|can't|does(?: not|n't)|"
     r"did(?: not|n't)|"
     r"won't|isn't|is (?:not|never|out of the question|wide of the mark|off|far from)|leads? (?:us )?astray|"
     r"and (?:see|look|find out)|would (?:follow|hold|be (?:wrong|false|a mistake|too|right|true|"
     r"correct)))\b)(?! (?:depend|matter|change|need|require|include|count|exceed|only))",
-    re.IGNORECASE,
 )
-_HARMLESS = re.compile(
+_HARMLESS = Caseless(
     r"\b(?:without (?:loss|a doubt|doubt)|no doubt|not only|no other|nothing (?:else|more|but|other)|none "
     r"other|need not|"
     r"(?:do|does)(?: not|n't) (?:need|matter|depend|change|forget|affect|have to)|not to forget|why not|no "
     r"more than)\b",
-    re.IGNORECASE,
 )
-_OTHERS = re.compile(
+_OTHERS = Caseless(
     r"\b(?:told|tells|says|said|claims?|claimed|heard|(?<!to )read|writes|wrote)(?: (?:me|us|you))?(?: that)?(?: "
     r"(?:it|the \w+) (?:is|was))?$",
-    re.IGNORECASE,
 )
-_COUNTERFACTUAL = re.compile(
-    r"^\W*(?:if\b.*\b(?:were|had|would)\b|had (?:he|she|it|they|we|i|you|the)\b)", re.IGNORECASE
-)
-_LABEL = re.compile(
+_COUNTERFACTUAL = Caseless(r"^\W*(?:if\b.*\b(?:were|had|would)\b|had (?:he|she|it|they|we|i|you|the)\b)")
+_LABEL = Caseless(
     r"\b(?:option|question|page|chapter|step|line|equation|item|problem|exercise|section|figure|table|row|"
     r"column)\s*[(\[#]?$",
-    re.IGNORECASE,
 )
 """What makes a number a label."""
-_NEIGHBOUR = re.compile(r"\b(?:number|integer|value|one) (?:\w+ )?(?:before|after|below|above|next to)$", re.IGNORECASE)
-_SOFT = re.compile(
+_NEIGHBOUR = Caseless(r"\b(?:number|integer|value|one) (?:\w+ )?(?:before|after|below|above|next to)$")
+_SOFT = Caseless(
     r"\b(?:guess\w*|probably|estimates?|(?:lower|upper) bound|if forced|citation needed|no answer|unsure|"
     r"uncertain)\b|[0-9]-ish\b",
-    re.IGNORECASE,
 )
-_WEAKENED = re.compile(r"^[\s$)*\]}]*(?:(?:\w+ )?(?:plus|minus|times) [a-z]|[,–—-]+\s?no[.!\s]*$)", re.IGNORECASE)
+_WEAKENED = Caseless(r"^[\s$)*\]}]*(?:(?:\w+ )?(?:plus|minus|times) [a-z]|[,–—-]+\s?no[.!\s]*$)")
 _VALUE = re.compile(
     r"\$([^$\n]{1,200})\$|\\\((.{1,200}?)\\\)|"
     r"((?:(?<![-+/*^0-9A-Za-z\\])(?<![-+/*^] )[A-Za-z](?:\(\w+\))? ?= ?)?-?[0-9][0-9.,/]*)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from assay.verify.caseless import Caseless, Worded
 from assay.verify.math.asked_words import is_asked, spoken, unknown
 from assay.verify.math.elsewhere import NO_THINGS
 from assay.verify.math.english import plain_words
@@ -12,7 +13,7 @@ from assay.verify.math.frames import known_words
 from assay.verify.math.units import lookup
 from assay.verify.math.words import number_words
 
-_NOUN = re.compile(r"\b(?:answer|result|solution|ans)s?\b(?!['’])", re.IGNORECASE)
+_NOUN = Caseless(r"\b(?:answer|result|solution|ans)s?\b(?!['’])")
 _VERB = re.compile(
     r"[:=]|(?<![A-Za-z])(?:is|are|was|were|be|equals?|gives?|becomes?|simplifies|reduces|rounds|evaluates|amounts|"
     r"comes|"
@@ -132,21 +133,22 @@ def in_front(before: str, question: str, asked: frozenset[str]) -> str | None:
     nouns = list(_NOUN.finditer(before))
     if nouns and _TURNS.search(before, nouns[-1].end()) is not None:
         nouns = []
+    noun = before[slice(*nouns[-1].span())] if nouns else ""
     if nouns and (verb := _VERB.search(before, nouns[-1].end())) is not None:
         start, owner = _owner(before[: nouns[-1].start()], asked)
         if owner is not None:
-            return f"{owner} {nouns[-1].group()}"
+            return f"{owner} {noun}"
         if (word := unknown(before[nouns[-1].end() : verb.start()], _QUALIFIES, asked)) is not None:
-            return f"{nouns[-1].group()} {word}"
+            return f"{noun} {word}"
         if (part := _PART.search(before[nouns[-1].end() : verb.start()])) is not None and not _is_named(part, question):
-            return f"{nouns[-1].group()} to {part.group()}"
+            return f"{noun} to {part.group()}"
         told = before[verb.end() :]
         if _TOLD.search(told) is None and not told.endswith("=") and (word := unknown(told, _GIVES, asked)) is not None:
             return f"{verb.group()} {word}"
         return _case(before[:start], question, asked)
-    alone = nouns and nouns[-1].group().casefold() == "answer" and _BREAKS.search(before, nouns[-1].end()) is None
+    alone = nouns and noun.casefold() == "answer" and _BREAKS.search(before, nouns[-1].end()) is None
     if alone and (word := unknown(before[nouns[-1].end() :], _QUALIFIES | _GIVES, asked)) is not None:
-        return f"{nouns[-1].group()} {word}"
+        return f"{noun} {word}"
     if before.endswith(":"):
         return _label(before, asked)
     clause = _CASE_ENDS.split(before)[-1]
@@ -179,15 +181,14 @@ def in_front(before: str, question: str, asked: frozenset[str]) -> str | None:
     return None
 
 
-_SOUGHT = re.compile(
+_SOUGHT = Caseless(
     r"(?:(?<=answer)|(?<=result)|(?<=solution))(?: that| which)? (?:we|i) (?:are|were|am|was) (?:looking for|"
     r"searching for|after|"
     r"seeking)\b",
-    re.IGNORECASE,
 )
 _TOLD = re.compile(r"\b(?:has|have|had|are|costs?|travels?|takes?|earns?|sells?|gets?|needs?|pays?)\b")
 _TAG = re.compile(r"</?[a-z_]+>")
-_IT_DOES = re.compile(
+_IT_DOES = Worded(
     r"\b(?:it|this|that|which)\s(?P<verb>[a-z]+s)(?: (?:below|above|under|near|to|for|at|a|an|the|about))*[\s$*]*$",
     re.I,
 )
@@ -199,7 +200,7 @@ _DOES = frozenset(
     "happens occurs opens closes moves resolves prints diverges converges tends goes outputs displays rounds "
     "converts corresponds accounts uses fits receives".split()
 )
-_ORIGINALLY = re.compile(r"\W*(?:originally|initially),? (?!i\b|we\b|the answer\b)\w", re.IGNORECASE)
+_ORIGINALLY = Caseless(r"\W*(?:originally|initially),? (?!i\b|we\b|the answer\b)\w")
 _TURNS = re.compile(
     r",\s|;\s|\b(?:so|thus|hence|therefore|but|then|and|because|since) (?:we|the|it|there|x|y|its|[a-z] )\b|"
     r"\bto (?:find|get|obtain|express|calculate|determine)\b"
@@ -215,9 +216,9 @@ def _is_named(part: re.Match[str], question: str) -> bool:
 
 
 _BREAKS = re.compile(r"[,;:.!?]\s|\s[–—-]\s")
-_PRONOUN = re.compile(r"\b(?:it|this|that|we|i|there|one)\b(?:['’]s| \w+){0,3}\W*$", re.IGNORECASE)
+_PRONOUN = Caseless(r"\b(?:it|this|that|we|i|there|one)\b(?:['’]s| \w+){0,3}\W*$")
 _OFTEN = frozenset("only early family daily weekly monthly hourly yearly multiply apply july italy".split())
-_DANGLING = re.compile(
+_DANGLING = Worded(
     r"^\W*(?:[a-z]+ly |just |right |next |somewhere |out |up |down |close |way |well )*"
     r"(by|per|near|to|of|than|against|beside|besides|beyond|towards?|past|like|over|under|below|above|times|unlike|"
     r"despite)"
@@ -225,14 +226,14 @@ _DANGLING = re.compile(
     r"^.*\b(like|unlike|than|near|resembling|resembles)[\s$*]*$",
     re.IGNORECASE,
 )
-_ORDERS = re.compile(
+_ORDERS = Worded(
     r"^\W*(?:(?:then|now|next|first|please|finally|just|you (?:could|can|might|should))\W+)*(divide|multiply|add|"
     r"subtract|"
     r"take|consider|pick|try|use|plug|substitute|put|halve|suppose|guess|choose|compare|insert|keep|drop|forget|avoid|"
     r"ignore|imagine|continue|proceed|go on)(?: (?:in|with|by|from|to|the|value|number|about|just))*[\s$*]*$",
     re.IGNORECASE,
 )
-_TELLS = re.compile(
+_TELLS = Worded(
     r"(?P<who>\b(?:I|we|We|(?:[Tt]he|[Aa]n?|[Mm]y|[Hh]is|[Hh]er|[Ss]ome|[Oo]ne|[Tt]heir|[Yy]our) (?:[a-z]+ )?[a-z]+|"
     r"[A-Z][a-z]+))\s"
     r"(?P<verb>answered|answers|reads?|says?|said|wrote|writes|claims?|claimed|replied|replies|thinks?|thought|saw|"
@@ -311,7 +312,7 @@ def _case(front: str, question: str, asked: frozenset[str]) -> str | None:
 
 
 _OTHER_TIMES = frozenset("yesterday formerly earlier previously elsewhere meanwhile sometimes often usually".split())
-_CASE_ENDS = re.compile(r"[,;:.!?]\s+|\b(?:so|therefore|thus|hence|then|because|since|but|that)\b", re.IGNORECASE)
+_CASE_ENDS = Caseless(r"[,;:.!?]\s+|\b(?:so|therefore|thus|hence|then|because|since|but|that)\b")
 _FIXED = re.compile(r"\b[a-z]\s?=\s?-?[0-9]+\b")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
+
 _ENDS = re.compile(r"(?<=[.!?。！？])[)\"*_]*\s+|\n+|(?<=[。！？])")
 _VALUE = (
     r"\$?(?:\\boxed\{|\*\*|\$)*\s?(?P<value>[$€£¥]?-?(?:[0-9][0-9.,:/]*|"
@@ -25,15 +27,14 @@ _CLAIM = re.compile(
     rf"\s*{_VALUE}(?:\s(?:is|would be|seems|looks)\s(?:right|better|correct|it|the \w+)|\sinstead)?[\s.!*$}})]*",
     re.IGNORECASE,
 )
-_EXPLAINS = re.compile(
+_EXPLAINS = Caseless(
     r"\s*%|\W*(?:\(|check\b|checks?:|verification:|note|notice|because|since|as\b|for (?:example|instance|comparison|"
     r"reference)|e\.g|"
     r"recall|remember|indeed|here|explanation|reason|proof|why|in (?:other|decimal|words|percent|fraction)|"
     r"equivalently|"
     r"that is\b,|i\.e|which|also|written|approximately|about|if|when|had|each|every|there\b|[0-9]+[.)]\s|[-•])",
-    re.IGNORECASE,
 )
-_WORK = re.compile(
+_WORK = Caseless(
     r"(?:^|[.!?,;\n]|\band|\bwhich)\s*(?:(?:but|and|so|then|next|now|finally|first)\b,?\s*)*"
     r"(?:(?:we|i|you|let us|let's|it)\s(?:\w+\s){0,3}?)?(?:must |need to |have to |should |can |is |be |"
     r"will )*(?:then |now |next |still )*"
@@ -44,13 +45,12 @@ _WORK = re.compile(
     r"(?:^|\n)\W*step [0-9]+\s?[:.)]|\b(?:is|was|seems|looks|far|that's|it's) (?:far |much |way |"
     r"a bit )?too (?:small|large|big|high|low|much|many|few)\b|"
     r"\b(?:is|was|only) (?:an? )?(?:intermediate|partial|tentative|provisional)\b",
-    re.IGNORECASE,
 )
 """What goes on with the work, or calls the value no result."""
-_CUT = re.compile(
+_CUT = Caseless(
     r"(?:^|[\s,.;])(?:but|if|unless|because|since|although|though|so|and|or|we|then|must be)\s*$|"
     r"(?:^|[.!?]\s|\n)\W*(?:but|however|finally|now|next|then|wait|since|still|yet)\b[^.!?\n]{0,80}[a-z,]\s*$",
-    re.IGNORECASE,
+    frequent=True,
 )
 """An end in the middle of a sentence that turns."""
 _BESIDE = re.compile(rf"[\s$*}}\])]*(?:(?:and|or|&|/)\s+)?{_VALUE}(?=[\s.,;!?$*]|$)")

@@ -113,7 +113,7 @@ def _boxed_beside(before: str, behind: str, earlier: str, final: Final, agrees: 
     """What stands right beside a box or tag, or in the sentence before one that has none of its own."""
     if not any(map(str.isalpha, before)):
         if (refused := UNSOLVED.search(earlier)) is not None and _BUT.search(earlier, refused.end()) is None:
-            return refused.group()
+            return earlier[slice(*refused.span())]
         if len(spoken(earlier)) < 5 and (refused := _EMPTY_HANDED.search(earlier)) is not None:
             return refused.group()
         if final.framed and _MINUEND.search(before) is not None:
@@ -162,6 +162,8 @@ def _asked_in_english(question: str) -> bool:
 
 def _another_term(before: str, question: str) -> str | None:
     """``2x =``, unless the question asks for it."""
+    if not before.rstrip(" $*(").endswith("="):
+        return None
     chain = re.split(r"[,;:]\s|[⇒→]|=>|\\(?:implies|Rightarrow|to)(?![a-z])", before)[-1]
     if re.search(r"(?<!\\)\b[A-Za-z]{2}", before) is not None or not chain.rstrip(" $*(").endswith("="):
         return None

@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905  (words in a row read better than a list of quoted words)
 """Whether a response leaves more than one answer standing: the same announcement made again with another value.
 
 Two neighbouring sentences that differ only in their values and in how they are counted ("Answer 1: 65", "Answer 2: 66")
@@ -10,12 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.against import VALUE
 from assay.verify.math.read import read
 from assay.verify.math.unmarked import whole
 from assay.verify.math.values import Items, RealSet, Relation
 
-_UNITS = re.compile(r"(?<=[.!?;。！？])\s+(?![a-z])|\n+|,?\s+and\s+(?=(?:the|it|answer|result)\b)")
+# The first character comes before all conditions, so that ``re`` can skip to where one is.
+_UNITS = re.compile(
+    r"[\s,](?:(?<=[.!?;。！？]\s)\s*(?![a-z])|(?<=\n)\n*|(?:(?<=,)\s+|(?<=\s)\s*)and\s+(?=(?:the|it|answer|result)\b))"
+)
 _DRESS = re.compile(
     r"\\boxed\s?\{|\\(?:text|mathrm|textbf|mathbf)\s?\{|\\(?:[()\[\],;!: ]|quad|qquad)|</?answer>|[$*_#|{}`]"
 )
@@ -25,8 +30,14 @@ _COUNTER = re.compile(
     r"alternative|backup|final|"
     r"[a-e]|i{1,3}|iv|v[0-9]?)\b|[^\w@%]+"
 )
+_COUNTERS = frozenset(
+    """
+    first second third fourth last one two three another other next primary secondary main alternative backup final iii
+    """.split()
+)
+"""Those in words and of three letters or more."""
 _LABELLED = re.compile(r"^(?P<label>[^:=\n]{0,70}?)\s?(?::|=|—|–|\s->|→)\s?(?P<value>[^:\n]{1,120}?)[\s.]*$")
-_HARMLESS = re.compile(
+_HARMLESS = Caseless(
     r"\b(?:check\w*|verif\w*|proof|prove|practi[sc]e\w*|problems?|questions?|exercises?|more|test|sanity|"
     r"note|remark|hint|confiden\w+|certainty|difficulty|step|units?|time|points?|"
     r"page|mistakes?|errors?|wrong|incorrect|not|never|no|n't|fail\w*|example|where|with|since|because|"
@@ -36,16 +47,14 @@ _HARMLESS = re.compile(
     r"excluded?|rejected?|ruled|impossible|compare|substitut\w+|given|input|sum|total|difference|remainder|before|"
     r"earlier|previous\w*|initial\w*|first attempt|let|then|assume|suppose|consider|denote|recall|formula|"
     r"method|by|via|using|in \w+)\b|≠|\?",
-    re.IGNORECASE,
 )
-_ACCEPTED = re.compile(
+_ACCEPTED = Caseless(
     r"\b(?:also|too|as well|equally|likewise|acceptable|accept\w*|fine|works?|valid|plausible|defensible|use|"
     r"take|choose|pick|"
     r"select|prefer\w*|in case|if|should|otherwise|else|fallback|backup|spare|plan b|"
     r"alternative\w*|candidate|option|choice)\b",
-    re.IGNORECASE,
 )
-_CHOOSE = re.compile(
+_CHOOSE = Caseless(
     r"\b(?:choose|pick|select|take|use|keep|accept|grade|count|go with) (?:the |an?y? )?(?:one|whichever|"
     r"either|whatever|which|"
     r"any|best|better|answer|value|result|version)(?: one| of (?:them|these|the two|both))?(?: that| which| "
@@ -55,7 +64,6 @@ _CHOOSE = re.compile(
     r"can|may|should|were)\b|\bboth are (?:offered|given|possible|valid|correct|right|acceptable|final|fine|ok)|"
     r"\beither (?:one|of (?:these|them|the two)|is|answer|value|may|can|works)\b|\byour (?:choice|pick|call)\b|"
     r"\bup to you\b|\bas you (?:like|prefer|wish)\b",
-    re.IGNORECASE,
 )
 _VARIANT = re.compile(
     r"[;(,]\s*(?:if|with|without|for|when|in case|or|otherwise|else|using|"
@@ -149,7 +157,7 @@ def _frame(sentence: str) -> str:
 
 def _words(sentence: str) -> list[str]:
     """The longer words that are no counters: a quick look at what :func:`_frame` would compare."""
-    return [word for word in _LONG.findall(_ASIDES.sub(" ", sentence).casefold()) if not _COUNTER.fullmatch(word)]
+    return [word for word in _LONG.findall(_ASIDES.sub(" ", sentence).casefold()) if word not in _COUNTERS]
 
 
 def repeated(text: str, after: str, reference: str, agrees: Callable[[str], bool]) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.final import Final
 from assay.verify.math.latex import FUNCTIONS
 
-_LEAD = re.compile(
+_LEAD = Caseless(
     r"\W*(?:(?:so|thus|hence|therefore|finally|then|consequently|in conclusion|altogether)\b,?\s*)*"
     r"(?:(?:the|our|my|this|its)\b\s*)?(?:(?:final|correct|required|desired)\b\s*)*"
     r"(?:(?:answer|result|solution|value|ans)\b\s*)?(?:(?:is|are|equals|=|:)\s*)?(?:(?:thus|therefore|then|hence)\b\s*)?"
     r"[\s:$*_#>(\[\\]*",
-    re.IGNORECASE,
+    frequent=True,
 )
 _AFTER = re.compile(r"[\s$.*)\]\\}!`_\"'”>;,|]*")
 _WORD = re.compile(r"[^\W\d_]{2,}")

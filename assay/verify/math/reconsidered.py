@@ -182,7 +182,7 @@ _FIRST = re.compile(r"^.{0,60}?(?= is (?:actually |really |in fact )?(?:the|my)\
 
 # --- where it breaks off ---------------------------------------------------------------------------------------------
 
-_BROKEN = re.compile(
+_BROKEN = Caseless(
     r"(?:[,:;=+*/(–—→-]|\.\.\.|…|\b(?:a|an|the|and|or|but|if|that|which|who|we|i|is|are|was|be|to|of|in|on|by|"
     r"with|for|from|at|as|"
     r"because|since|so|must|can|could|should|would|will|may|might|let|let's|let me|me|then|than|its|our|my|this "
@@ -193,23 +193,20 @@ _BROKEN = re.compile(
     r"und|oder|aber|wenn|weil|der|die|das|ist|et|ou|mais|si|le|la|est|que|y|pero|porque|el|es|ma|perché|il|è|e|"
     r"mas|se|"
     r"maar|omdat|het|ale|bo|że|но|и|или|если|что|потому))\s*$",
-    re.IGNORECASE,
 )
 _ENDED = re.compile(r"[.!?。！？।؟)\]}\"'”*_$✓✔✅|]\s*$|\\blacksquare|∎|\bqed\s*$", re.IGNORECASE)
-_ALONE = re.compile(
+_ALONE = Caseless(
     r"^\W*(?:but|however|and|so|then|now|next|also|because|since|if|therefore|thus|hence|actually|although|"
     r"though|yet|"
     r"nevertheless|note that|first|finally|wait|final answer|(?:so |thus |therefore |hence )?(?:the |my "
     r")?(?:final |correct )?"
     r"(?:answer|result|conclusion)(?: is)?|mais|aber|pero|ma|mas|maar|ale|но|但是?|でも|しかし|하지만)\W*$",
-    re.IGNORECASE,
 )
-_LATER = re.compile(
+_LATER = Caseless(
     r"^\W*(?:(?:now|next|but|so|okay|ok|however|first|wait),? )*(?:let me|let['’]s|let us|i(?:['’]ll| will| need "
     r"to| should| must| "
     r"have to| want to|['’]d like to)|we (?:still )?(?:need to|should|must|have to|will|can now))\b(?! (?:know|"
     r"note|say|be))[^:=]*$",
-    re.IGNORECASE,
 )
 """An announcement of work, which has to be done afterwards."""
 _ARROW = re.compile(r"^\W{0,4}(?:->|→|=>|⇒|⟶)(?=.*\w)")

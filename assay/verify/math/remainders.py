@@ -33,7 +33,7 @@ _BREAKS = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+|(?<=[。！？])")
 _TEXT = re.compile(r"\\(?:text|textrm|mbox|mathrm)\s*\{([^{}]*)\}")
 _BOLD = re.compile(r"\*\*|__")
 _ASIDE = re.compile(r"(?<=[\w$}\])°%])(?:\s\((?:[^()\n]{2,60})\)|\s?,?\s[–—-]{1,2}\s[^–—\n]{4,60})[\s.]*$")
-_COMPARED = Caseless(r"\bratio\b|\bthan\b|\bdifference\b|:|\bversus\b|\bor\b|\bnot\b")
+_COMPARED = Caseless(r"\bratio\b|\bthan\b|\bdifference\b|:|\bversus\b|\bor\b|\bnot\b", frequent=True)
 """What makes the order of the question's words matter."""
 _PERSON = re.compile(r"\b(?:i|we|me|you|your|my|us|today|here)\b", re.IGNORECASE)
 """Whose "no solution" is no result."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import re
 
+from assay.verify.caseless import Caseless
 from assay.verify.math.asked_words import all_asked, is_asked, unknown
 from assay.verify.math.elsewhere import NO_THINGS
 from assay.verify.math.in_front import NO_LABELS
 from assay.verify.math.units import lookup
 
-_CLAUSE = re.compile(
+_CLAUSE = Caseless(
     r"[,;:.!?]\s+|\s[–—-]\s|[⇒→]|=>|\\(?:implies|Rightarrow|to)(?![a-z])|"
     r"\b(?:so|therefore|thus|hence|then|because|since|but|and)\b",
-    re.IGNORECASE,
 )
 _SUBJECT = frozenset(
     """
@@ -87,7 +87,7 @@ _PREDICATE_ENDS = re.compile(r"[.;]\s|,\s(?!not\b|but\b)|\bbecause\b|\bsince\b")
 _STATES = frozenset("is are was were has does do can should would need needs comes fits works".split())
 _MEASURES = ("off", "shy", "high", "low", "apart")
 _PRONOUNS = frozenset("he she they it we i you his her their its our".split())
-_IS = re.compile(r"\b(?:answer|result|solution|it|that|this)\b.*\b(?:is|was|are|were)\b|['’]s\W*$", re.IGNORECASE)
+_IS = Caseless(r"\b(?:answer|result|solution|it|that|this)\b.*\b(?:is|was|are|were)\b|['’]s\W*$")
 _WORKS_ON = re.compile(
     r"^[\s$)*\]},]*(?:we|i|you|one|let us|let['’]s)\s(?:now |then |can |could |may |will )*(?:continue|proceed|go on|"
     r"move on|carry on|"

@@ -24,7 +24,7 @@ _IN_WORDS = re.compile(
     r"[0-9%$})\]]\s?(?:\(|[,.;]?\s(?:i\.e\.|that is|in words|in other words|namely|spelled out)[,:]?\s)"
     r"(?P<words>[A-Za-z][A-Za-z -]{2,50}?)(?:[).,;!\n]|$)"
 )
-_ANNOUNCES = Caseless(r"answer|result|solution")
+_ANNOUNCES = Caseless(r"answer|result|solution", frequent=True)
 _ANOTHER_TIME = re.compile(
     r"\b(?:wrong|incorrect|false|first|earlier|previous\w*|initial\w*|common|typical|naive|instead of|would|if|"
     r"check\w*|"

@@ -43,7 +43,8 @@ HEDGE = Caseless(
     r"true)\b|\bgrader\b|"
     r"\bno (?:es|son|hay|puede)\b|\bnão\b|\bnon (?:è|sono|può)\b|\bn'est\b|\bniet\b|\binte\b|\bnie jest\b|değil|"
     r"ليس|नहीं|아닙|아니|ではな|ません|"
-    r"不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!="
+    r"不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!=",
+    frequent=True,
 )
 _COPULA = re.compile(
     r"(?:\b(?:is|are|was|were|equals|be|becomes|has|have|had|gets|makes|made|earns?|costs?|needs?|"

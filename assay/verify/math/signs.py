@@ -23,21 +23,18 @@ _BOUND = re.compile(
     r"(?<![\w\\])\\?(?:mathcal\{)?[oOΘΩο]\}?\s?(?:\\left)?\(\s?$",
     re.IGNORECASE,
 )
-_RELATED = re.compile(
+_RELATED = Caseless(
     r"\b(?:(?:less|more|greater|fewer|smaller|larger|bigger|higher|lower|(?<!none )other|rather|different|better|"
     r"worse) than|"
     r"at (?:least|most)|twice|half(?: of)?|almost|nearly|nowhere near|far from|close to|divisible by|proportional to|"
     r"(?:double|triple|square|cube|negative|reciprocal|inverse|opposite|multiple|factor|divisor|root|part) of|"
     r"similar to|"
     r"different from|distinct from|(?<!nothing )(?<!none )but|short of)(?: the (?:value|number|answer|"
-    r"result))?[\s$*\\({]*(?:[A-Za-z]\s?=\s*)?$",
-    re.IGNORECASE,
+    r"result))?[\s$*\\({]*(?:[a-z]\s?=\s*)?$",
 )
 """A relation in words that the answer has to the value."""
 _COMPARED = re.compile(r"[<>≤≥∞]|\\[lg]e(?:q|qslant)?(?![a-z])|\\[lg]t(?![a-z])|\\infty|\bthan\b|\bat (?:least|most)\b")
-_EXTREME = re.compile(
-    r"\b(?:greatest|largest|biggest|smallest|least|most|maximum|minimum|maximal|minimal|how many)\b", re.I
-)
+_EXTREME = Caseless(r"\b(?:greatest|largest|biggest|smallest|least|most|maximum|minimum|maximal|minimal|how many)\b")
 _START = re.compile(
     r"\b(?:(?:we|i|you|one|me|us|let'?s) (?:can |could |may |will |now |first )?(?:start|begin)\b|(?:start|begin|"
     r"initiali[sz])\w*\b"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from assay.verify.caseless import Caseless, Worded
 from assay.verify.math.against import INSIDE, beside, crossed, goes_on, led_against, replaced, spoken_against
 from assay.verify.math.foreign_doubt import doubted, retracted, told
 from assay.verify.math.sentence import without_contrast
@@ -16,11 +17,10 @@ from assay.verify.math.unmarked import Final
 from assay.verify.math.withdrawal import HARD, WITHDRAWN
 
 _NO_SOLUTION = re.compile(r"\bno (?:real )?solution|unsolvable|无解|no tiene solución", re.IGNORECASE)
-_OFFERED = re.compile(
+_OFFERED = Caseless(
     r"^[\s.,;:!?)$*\]-]{0,8}(?:\(?\s?(?:or|or maybe|maybe|or possibly|or perhaps|possibly|perhaps|"
     r"or else|alternatively|unless|otherwise|else|if i|assuming i|provided (?:that )?i)\b|或|ou\b|oder\b|или\b|o\b|"
     r"oppure\b|или\b|または|또는|أو\b)",
-    re.IGNORECASE,
 )
 _SELF = (
     r"(?:if|assuming|provided|supposing|in case|as long as|so long as|given)(?: that)? (?:(?:i|my|i'm|i've)\b|"
@@ -28,29 +28,30 @@ _SELF = (
     r"nothing) (?:is|was|are|holds?|were) "
     r"(?:all )?(?:correct\w*|right|true|wrong|copied|valid|meant|ok(?:ay)?|accurate))"
 )
-_CONDITION = re.compile(
+_CONDITION = Caseless(
     rf"\b(?:{_SELF}|otherwise|or else|if not|if so|unless|depend(?:s|ing) on|it depends|on (?:the |one |"
     rf"a )?(?:\w+ )?condition)\b|[,;.] else\b|"
     rf"\b(?:sonst|andernfalls|"
     r"sinon|de lo contrario|si no|altrimenti|caso contrário|es sei denn|à moins|a menos|иначе|если)\b|"
     r"否则|否則|如果|そうでなければ|もし|아니면|만약|وإلا|अन्यथा",
-    re.IGNORECASE,
 )
-_WRITER = re.compile(rf"\b(?:{_SELF}|unless (?:i|i'm|i've|i'd|my|we)\b)", re.IGNORECASE)
-_SHOULD = re.compile(
-    r"\bshould (?:this|that|it|i|my \w+|the (?:above|first|previous) \w+) (?:be|prove|turn out|happen|have)\b",
-    re.IGNORECASE,
+_WRITER = Caseless(rf"\b(?:{_SELF}|unless (?:i|i'm|i've|i'd|my|we)\b)")
+_SHOULD = Caseless(
+    r"should(?<=\bshould) (?:this|that|it|i|my \w+|the (?:above|first|previous) \w+) "
+    r"(?:be|prove|turn out|happen|have)\b",
+    frequent=True,
 )
 _SHARE = re.compile(
     r"[0-9]{1,3}(?:\.[0-9]+)?\s?\\?%|\b(?:[01]?\.[0-9]+|[0-9]/[0-9]+)(?= (?:chance|probab|confiden))|"
     r"(?<=probability )(?:of )?(?:[01]?\.[0-9]+|[0-9]/[0-9]+)"
 )
-_BELIEF = re.compile(
+_OF_SHARES = ("%", " chance", " probab", " confiden", "probability ")
+"""One of these is in each text with a share."""
+_BELIEF = Caseless(
     r"\b(?:sure|certain\w*|confiden\w+|likel\w+|chance|probab\w+|odds|belie\w+|bet)\b|%[^.]{0,12}\b(?:it is|it's|"
     r"that)\b",
-    re.IGNORECASE,
 )
-ATTRIBUTED = re.compile(
+ATTRIBUTED = Worded(
     r"\b(?:(?i:he|she|they|someone|somebody|people|some|others|students?|friends?|classmates?|teachers?|"
     r"colleagues?|neighbou?rs?|"
     r"brother|sister|rumou?r|everybody|everyone|opponent)|[A-Z][a-z]{2,12})(?: (?:here|once|also|might|would|may|"
@@ -61,12 +62,11 @@ ATTRIBUTED = re.compile(
     r"[Tt]he (?:\w+ )?answer (?:is|was))?\s*$"
 )
 """What stands before an answer that somebody else gives."""
-_REJECTED = re.compile(
+_REJECTED = Caseless(
     r"\b(?:rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|ing)|reject(?:s|ed|ing)?|discard(?:s|ed|ing)?|eliminat(?:e[sd]?|ing)|"
     r"dismiss(?:es|ed|ing)?|crosse?d?s? out|certainly not|definitely not|anything but|(?<!none )other than|"
     r"except(?: for)?)"
     r"(?: (?:the )?(?:value|answer|number|result|option|possibility|idea)(?: of| that)?)?[\s:$*\\(\[\"'“]*$",
-    re.IGNORECASE,
 )
 """What stands before an answer that is set aside."""
 _DISOWNED = re.compile(
@@ -77,13 +77,12 @@ _DISOWNED = re.compile(
 )
 """What follows an answer that the writer does not hold."""
 _OWN = re.compile(r"^(?:This|That|It|Which|One|We|Theorem|Lemma|Rule|Formula|Question|Problem|Hint|Table)\b")
-_HYPOTHETICAL = re.compile(
-    r"\bwould (?:have been|be|only be)\b.*\b(?:if|had|were)\b|\bhad (?:i|the|it|we)\b", re.IGNORECASE
+_HYPOTHETICAL = Caseless(
+    r"would(?<=\bwould) (?:have been|be|only be)\b.*\b(?:if|had|were)\b|had(?<=\bhad) (?:i|the|it|we)\b", frequent=True
 )
-_NOT_AT_ALL = re.compile(
+_NOT_AT_ALL = Caseless(
     r"[\s.,;!?…$*)-]*(?:not|which (?:is|was|seems) (?:wrong|incorrect|false|not))\b(?:\W*$|(?<=wrong)|"
     r"(?<=incorrect)|(?<=false))",
-    re.IGNORECASE,
 )
 _DENIED_VALUE = re.compile(
     r"(?:\b(?:cannot be|can't be|is not|isn't|must not be|not equal to|is different from)\s|≠|\\neq?(?![a-z])|!=)"
@@ -98,7 +97,7 @@ _EITHER_PRICE = re.compile(
     r"([$€£¥₹]\s?[0-9][0-9.,]*),?\s(?:or|of|o|u|ou|oder|eller|lub|albo|nebo|alebo|ili|veya|atau|hoặc|sau|tai|vagy|или|"
     r"або|чи|ή|או|أو|या|或|または|또는)\s([$€£¥₹]\s?[0-9][0-9.,]*)"
 )
-_NARROWED = re.compile(
+_NARROWED = Worded(
     r"\b(?:keep|retain|take|choose|accept|leav(?:es|ing)|left with|gives) only\s+"
     r"\$?((?:[A-Za-z]\s?=\s?)?-?[0-9][0-9./]*)\$?|"
     r"\bonly\s+\$?((?:[A-Za-z]\s?=\s?)?-?[0-9][0-9./]*)\$?\s"
@@ -106,7 +105,7 @@ _NARROWED = re.compile(
     re.IGNORECASE,
 )
 """What leaves one of several answers."""
-_RESTATED = re.compile(
+_RESTATED = Worded(
     r"\b(?:that is|i\.e\.|in other words|or rather|i mean),?\s+\$?(-?[0-9][0-9.,/]*)\$?\W*$", re.IGNORECASE
 )
 _WORD = re.compile(r"(?<!\\)(?<![^\W\d_])[^\W\d_]{2}")
@@ -120,10 +119,8 @@ _NEGATION = re.compile(
     r"falsch|faux)\b|n't\b|\?|不|错|或",
     re.IGNORECASE,
 )
-AGREEMENT = re.compile(
-    r"\b(?:i|we) (?:fully |do )?(?:agree|concur)|\b(?:is|are) (?:indeed |quite )?(?:right|correct)\b", re.IGNORECASE
-)
-_SLOT = re.compile(r"\bfinal (?:answer|result)\s?(?:is\s?:?|:)\W{0,4}([^\s.][^.\n]{0,60})", re.IGNORECASE)
+AGREEMENT = Caseless(r"\b(?:i|we) (?:fully |do )?(?:agree|concur)|\b(?:is|are) (?:indeed |quite )?(?:right|correct)\b")
+_SLOT = Worded(r"\bfinal (?:answer|result)\s?(?:is\s?:?|:)\W{0,4}([^\s.][^.\n]{0,60})", re.IGNORECASE)
 _POINTING = re.compile(
     r"\b(?:above|box\w*|correct|right|this|that|shown|given|as|therefore|thus|verified|same|confirmed|consistent|"
     r"simplified|"
@@ -161,7 +158,7 @@ def uncommitted(final: Final, reference: str, agrees: Callable[[str], bool]) -> 
     around = f"{final.lead} {said} {after[:300]}"
     if _SHOULD.search(around):
         return "the answer depends on a condition"
-    if "%" in around or "." in around:
+    if any(map(around.__contains__, _OF_SHARES)):
         shares = {"".join(share.group().split()).replace("\\", "") for share in _SHARE.finditer(around)}
         if len(shares) > 1 and _BELIEF.search(around) and not any(map(agrees, shares)):
             return "several answers share the probability"

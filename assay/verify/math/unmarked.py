@@ -36,8 +36,8 @@ class Missing:
 
 _OPENED_THINK = re.compile(r"<think(?:ing)?>")
 _CLOSED_THINK = re.compile(r"</think(?:ing)?>")
-DENIAL = re.compile(
-    r"(?:\bnot|n't|\bnever|\bneither|\bnor|不是|不|nicht|\bno es|n'est pas|не)\s*[:$*(\[\\ ]*$", re.IGNORECASE
+DENIAL = Caseless(
+    r"(?:n(?:(?<=\bn)(?:ot|ever|either|or|o es)|'t|icht|'est pas)|不是|不|не)\s*[:$*(\[\\ ]*$", frequent=True
 )
 _CLOSER = re.compile(
     r"let me know|hope (?:this|that)|feel free|is there anything|good luck|thank|happy to|"
@@ -164,7 +164,8 @@ _REFUSAL = Caseless(
     r"\b(?:not enough|insufficient) (?:information|data)|\bill[- ]posed|\b(?:i|we) (?:do not|don't) know\b|"
     r"\bi give up\b|"
     r"\bno sé\b|\bje ne sais pas|\bich weiß (?:es )?nicht|\bne peut pas être|\bno se puede|\bkann nicht|lässt "
-    r"sich nicht|不知道|无法|無法|わかりません|解けま|풀 수 없|모르"
+    r"sich nicht|不知道|无法|無法|わかりません|解けま|풀 수 없|모르",
+    frequent=True,
 )
 _AFTER_ALL = re.compile(
     r"\b(?:but|however|yet|still|nevertheless|after all|though|fortunately|nonetheless|pero|mais|aber|doch|"
