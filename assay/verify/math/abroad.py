@@ -36,7 +36,8 @@ def abroad(text: str) -> bool:
     return is_foreign(text) and any(word[0].islower() for word in strange)
 
 
-_TOKEN = re.compile(r"[a-z]{2,}")
+_APART = "".join(chr(code) if chr(code).islower() else " " for code in range(128))
+"""Each character of ASCII in its place, those but small letters as blanks."""
 _OURS = frozenset(
     "het een der das ist und nicht es est sont une uma gli che sono det inte jest nie les des el las los bir adalah "
     "bukan tidak que qui pas je na si mi il elle ich".split()
@@ -45,7 +46,7 @@ _OURS = frozenset(
 
 @functools.cache
 def _marks() -> frozenset[str]:
-    return _OURS | ((native() | cues()) - plain_words())
+    return frozenset(word for word in _OURS | ((native() | cues()) - plain_words()) if len(word) > 1)
 
 
 @functools.lru_cache(1024)
@@ -54,7 +55,12 @@ def surely_english(text: str) -> bool:
     if not text.isascii() or ("'" in text and _ELIDED.search(text) is not None):
         return False
     said = text.lower()
-    return "kein" not in said and "mein" not in said and "j'" not in said and _marks().isdisjoint(_TOKEN.findall(said))
+    return (
+        "kein" not in said
+        and "mein" not in said
+        and "j'" not in said
+        and _marks().isdisjoint(said.translate(_APART).split())
+    )
 
 
 def is_ours(text: str) -> bool:

@@ -9,7 +9,7 @@ from assay.verify.math.foreign_doubt import FORMULA
 from assay.verify.math.units import lookup
 from assay.verify.math.words import number_words
 
-_WORD = re.compile(r"(?<![\\\w])[A-Za-z](?:[A-Za-z]|['’](?=[a-z]))*")
+_WORD = re.compile(r"(?<![\\\w])[A-Za-z]+(?:['’][a-z][A-Za-z]*)*")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf|textit|mbox)\s*\{([^{}]*)\}")
 
 

@@ -156,7 +156,7 @@ def _sentence(response: str, final: Final) -> str:
     return _SENTENCE_ENDS.split(response[max(end - 400, 0) : end].rstrip(" .!*$"))[-1]
 
 
-_SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|\n")
+_SENTENCE_ENDS = re.compile(r"[.!?\n](?:(?<=\n)|(?=\s))")
 _BEFORE_WORDS = re.compile(r"[,;!](?=\s+[A-Za-z]{2})|\.(?=\s+[A-Z][A-Za-z])")
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _UNLESS = re.compile(r"\bunless (?:i|we|my|our|i'[a-z]+|we'[a-z]+)\b|\bopposite day\b", re.IGNORECASE)

@@ -14,6 +14,9 @@ _AFTER = re.compile(
     r"[\s$]*(?:[+*/×÷±<>≤≥≠]|\^(?!\s?\{?\s?\\?(?:circ|prime|['°]))|!(?=[\s$]*[-+*/=])|-\s?(?:[0-9\\(]|[A-Za-z](?![A-Za-z]))|\)\s?\^|"
     r"\\(?:cdot|times|div|pm|le|leq|leqslant|ge|geq|geqslant|lt|gt|ne|neq)\b)"
 )
+_PLAIN = (",", ":", "=", "(")
+_COMPARES = ("!=", "<=", ">=")
+"""What :data:`_BEFORE` may find before a dollar sign and one of the plain characters."""
 _CLOSED = re.compile(r"[\s$]*\}\s?\{")
 _OPENED = re.compile(r"<answer>[\s$]*$")
 _EMPHASIS = re.compile(r"\*{1,3}|__")
@@ -32,4 +35,8 @@ def operand(before: str, after: str) -> bool:
         return True
     if _AFTER.match(tail):
         return True
-    return _NEGATIVE.search(head) is not None or _BEFORE.search(head) is not None
+    if "-" in head and _NEGATIVE.search(head) is not None:
+        return True
+    if head.endswith("$") and (end := head.rstrip("$ ")[-2:])[-1:] in _PLAIN and end not in _COMPARES:
+        return False
+    return _BEFORE.search(head) is not None

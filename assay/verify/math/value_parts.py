@@ -11,7 +11,10 @@ from assay.verify.math.units import lookup
 
 MAX_BEFORE = 300
 MAX_OPENING = 40
-SENTENCE_ENDS = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<=[a-z0-9)$*}\]%\"'”])[.!?]\s+(?=[A-Z$\\*(0-9<])|\n+|<br\s?/?>")
+# The first character comes before all conditions, so that ``re`` can skip to where one is.
+SENTENCE_ENDS = re.compile(
+    r"[.!?\n<](?:(?<=[a-z0-9)$*}\]%\"'”][.!?])(?<!\be\.g.)(?<!\bi\.e.)\s+(?=[A-Z$\\*(0-9<])|(?<=\n)\n*|(?<=<)br\s?/?>)"
+)
 OPENED = re.compile(
     r"(?:\\(?:boxed|text|mathbf|textbf|fbox)\s*\{|<(?:final_)?answer>|\\[(\[]|\\[,;! ]|[$*_(\[`\"“\s#]|"
     r"\\left\s?[(\[])+$",
@@ -61,7 +64,9 @@ def _unopened(text: str) -> str:
 
 
 def _at_end(pattern: re.Pattern[str], text: str) -> str:
-    """A text without what a pattern finds at its end, where alone it is looked for."""
+    """A text without what a pattern finds at its end, where alone it is looked for; none ends in a letter or digit."""
+    if text[-1:].isalnum():
+        return text
     return text[:-MAX_OPENING] + pattern.sub("", text[-MAX_OPENING:])
 
 
