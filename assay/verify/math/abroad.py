@@ -7,7 +7,7 @@ import functools
 import re
 
 from assay.verify.math.english import plain_words
-from assay.verify.math.foreign_doubt import FORMULA, foreign
+from assay.verify.math.foreign_doubt import foreign, prose
 from assay.verify.math.foreign_words import closes, cue, cues
 from assay.verify.math.frames import is_foreign
 from assay.verify.math.harmless import bare, native
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 @functools.lru_cache(2048)
 def abroad(text: str) -> bool:
     """Say whether ``text`` is surely no English."""
-    said = FORMULA.sub(" ", text)
+    said = prose(text)
     if _OTHER_SCRIPT.search(said) is not None:
         return True
     words = _WORD.findall(said)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from assay.verify.math.conclusion import closing
 from assay.verify.math.courtesy import courteous
 from assay.verify.math.english import plain_words
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 from assay.verify.math.frames import is_foreign, known_words
 from assay.verify.math.reconsidered import restates
 from assay.verify.math.remark_words import harmless_words
@@ -176,7 +176,7 @@ def _understood(sentence: str, question: str, reference: str, explains: bool, st
     if _DENIES.match(sentence) or "?" in sentence:
         return False
     cue = _EXPLAINS.match(sentence)
-    text = FORMULA.sub(" ", _TEXT.sub(r" \1 ", sentence if cue is None else sentence[cue.end() :]))
+    text = prose(_TEXT.sub(r" \1 ", sentence if cue is None else sentence[cue.end() :]))
     words = _WORD.findall(text)
     if all(known_words(word, known) for word in words):
         return cue is not None or len(words) > 1 or _FIGURE.search(sentence) is not None

@@ -15,12 +15,13 @@ _CLAUSE = re.compile(
     r"(?:arbitrary|real|free|any)?\s?(?:real )?constants?\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
+_NUMBERED = re.compile(r"[CcKk][1-4]")
 _FUNCTION = re.compile(r"^\s*([a-z])\s?\(\s?[a-z]\s?\)\s*=")
 
 
 def same_constants(reference: str, answer: str, agrees: Callable[[str, str], bool]) -> bool:
     """Say whether ``answer`` is the reference but for the names of two or more arbitrary constants."""
-    if "_" not in reference and not re.search(r"[CcKk][1-4]", reference):
+    if "_" not in reference and not _NUMBERED.search(reference):
         return False
     ours = sorted(set(_CONSTANT.findall(reference)))
     if not 2 <= len(ours) <= 3 or len(answer) > 400:

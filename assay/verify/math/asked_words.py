@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 from assay.verify.math.units import lookup
 from assay.verify.math.words import number_words
 
@@ -26,7 +26,7 @@ def unknown(text: str, lexicon: frozenset[str], asked: frozenset[str]) -> str | 
 def spoken(text: str) -> list[str]:
     """The words of a text outside its formulas, in small letters; names in capitals alone are left out."""
     text = _ABBREVIATED.sub(" ", text)
-    plain = FORMULA.sub(" ", _TEXT.sub(r" \1 ", text)) if any(map(text.__contains__, "$\\{<")) else text
+    plain = prose(_TEXT.sub(r" \1 ", text)) if any(map(text.__contains__, "$\\{<")) else text
     return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(plain)]
 
 

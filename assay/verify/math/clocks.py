@@ -15,6 +15,7 @@ _CLOCK = re.compile(
     r"mañana|noche))?",
     re.IGNORECASE,
 )
+_AT = ("at ", "um ", "à ", "a las ", "alle ", "às ", "в ")
 _MILITARY = re.compile(r"([01][0-9]|2[0-3])([0-5][0-9])\s?(?:hours|hrs|h|uhr)", re.IGNORECASE)
 _SPOKEN = re.compile(
     r"(?:at )?(?:an? )?(quarter|half|[a-z]+(?:[- ][a-z]+)?|[0-9]{1,2})(?: minutes?)? (past|after|to|before|till|"
@@ -41,7 +42,7 @@ def clock(text: str) -> Clock | None:
         before, low = "am" if match[1] in _MORNING else "pm", match[2]
     if (match := _MILITARY.fullmatch(low)) is not None:
         return _clock(int(match[1]), int(match[2]), 0, "")
-    match = _CLOCK.fullmatch(low)
+    match = _CLOCK.fullmatch(low) if low[0].isdigit() or low.startswith(_AT) else None
     if match is None:
         return _spoken(low)
     hour, minute, second, dotted, _, suffix, part = match.groups()

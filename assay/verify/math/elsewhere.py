@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 
 from assay.verify.caseless import Caseless
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 from assay.verify.math.frames import is_foreign
 from assay.verify.math.governed import BREAK, around
 from assay.verify.math.units import lookup
@@ -142,10 +142,10 @@ def elsewhere(lead: str, said: str, question: str, reference: str, agrees: Calla
             return counted.group().strip()
     if _COPULA.search(before) is None or is_foreign(f"{before} {behind}") or not is_english(question):
         return None
-    sentence = FORMULA.sub(" ", f"{before} {behind}")
+    sentence = prose(f"{before} {behind}")
     if any(word[:4].casefold() in asked for word in _WORD.findall(sentence)):
         return None
-    clause = FORMULA.sub(" ", f"{before} {BREAK.split(behind)[0]}")
+    clause = prose(f"{before} {BREAK.split(behind)[0]}")
     words = [word for word in _WORD.findall(clause) if not word.endswith("ly")]
     things = [word for word in words if word.casefold() not in NO_THINGS]
     for pattern in (_UNIT_PAIR, _IN_ONE):

@@ -15,7 +15,7 @@ import re
 from importlib import resources
 
 from assay.verify.caseless import Caseless
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 from assay.verify.math.frames import is_foreign, known_words
 from assay.verify.math.latex import plain
 
@@ -90,7 +90,7 @@ def unfamiliar(lead: str, said: str, line: str, question: str, reference: str, m
             sentence = sentence.replace("except", " ")
     elif (out := _RULED_OUT.search(sentence)) is not None:
         return out.group()
-    text = _COMMAND.sub(" ", _TEXT.sub(r" \1 ", FORMULA.sub(" ", sentence)))
+    text = _COMMAND.sub(" ", _TEXT.sub(r" \1 ", prose(sentence)))
     for match in _WORD.finditer(text):
         word = match.group()
         if marked and not match.start() and plain(f"\\{word}") != f"\\{word}":

@@ -112,8 +112,9 @@ def locate(response: str, rules: Sequence[str], strict: bool) -> Final | Missing
             return Final(marked.strip(), True)
     if (broken := _broken(text, rules, found)) is not None:
         return broken
-    found.sort(key=lambda entry: (entry[0].start, -entry[0].end))
-    found = _innermost(text, found[-MAX_MARKS:])
+    if len(found) > 1:
+        found.sort(key=lambda entry: (entry[0].start, -entry[0].end))
+        found = _innermost(text, found[-MAX_MARKS:])
     if not found:
         return Missing("no marked answer") if strict else unmarked(text)
     return _committed(text, found)

@@ -6,6 +6,7 @@ sentence of another language one such word is enough, which is stricter: what is
 
 from __future__ import annotations
 
+import functools
 import re
 
 from assay.verify.caseless import Caseless
@@ -16,10 +17,17 @@ _ENGLISH = Caseless(
     r"dollars?|hours?|days?|minutes?)\b",
     frequent=True,
 )
-FORMULA = re.compile(
+_FORMULA = re.compile(
     r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\[A-Za-z]+|\{[^{}]*\}|<[^<>]*>|[0-9][A-Za-z0-9_.,/]*", re.DOTALL
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}|[^\W\d_A-Za-z]")
+
+
+@functools.lru_cache(64)  # many rules ask about the same few sentences
+def prose(text: str) -> str:
+    """Return a text with blanks for its formulas and numbers."""
+    return _FORMULA.sub(" ", text)
+
 
 _OTHERS = (
     # Spanish, Portuguese, Italian, French
@@ -120,7 +128,7 @@ CORRECTED = (
 
 def foreign(text: str) -> bool:
     """Say whether a text has words, and none of the commonest English ones."""
-    bare = FORMULA.sub(" ", text)
+    bare = prose(text)
     return _LETTERS.search(bare) is not None and _ENGLISH.search(bare) is None
 
 
@@ -133,10 +141,10 @@ def doubted(lead: str, said: str, reference: str) -> bool:
     """Say whether a foreign sentence around an answer, before (``lead``) and from it on, does not plainly state it."""
     if not foreign(f"{lead} {said}") or _MATHEMATICAL.search(reference) is None:
         return False
-    if _HEARSAY.search(FORMULA.sub(" ", lead)):
+    if _HEARSAY.search(prose(lead)):
         return True
     clause = _PLAIN.sub(" ", f"{_CLAUSE.split(lead)[-1]} | {reasoned(said)}")
-    found = _DOUBT.search(FORMULA.sub(" ", clause))
+    found = _DOUBT.search(prose(clause))
     if found is not None and found.group() in "oO" and clause.partition("|")[0].strip(" \n*") in ("o", "O"):
         return False  # "o resultado é 84", cut behind its article
     if found is None or found.group().casefold() in reference.casefold():
@@ -176,7 +184,7 @@ _LAST = re.compile(r"[.!?。！？;]\s|\n")
 
 def unsure(sentence: str) -> bool:
     """Say whether a foreign sentence holds a word of doubt, denial or choice, or tells what somebody else says."""
-    bare = FORMULA.sub(" ", sentence)
+    bare = prose(sentence)
     return foreign(sentence) and (_DOUBT.search(bare) is not None or _HEARSAY.search(bare) is not None)
 
 

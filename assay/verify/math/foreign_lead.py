@@ -13,7 +13,7 @@ from assay.verify.caseless import Caseless
 from assay.verify.math import unspaced
 from assay.verify.math.abroad import abroad
 from assay.verify.math.english import plain_words
-from assay.verify.math.foreign_doubt import FORMULA, foreign
+from assay.verify.math.foreign_doubt import foreign, prose
 from assay.verify.math.foreign_words import concludes, explaining
 from assay.verify.math.frames import known_words, words_around
 
@@ -140,7 +140,7 @@ def elsewise(statement: str, behind: str, question: str, reference: str, framed:
         framed: whether the value is marked, so that the words around it are all there are.
     """
     around = f"{statement}{behind}"
-    if not any(map(str.isalpha, FORMULA.sub(" ", around))):
+    if not any(map(str.isalpha, prose(around))):
         return None
     if not abroad(around[-400:]) and not (foreign(around[-400:]) and abroad(question)):
         return None

@@ -196,7 +196,9 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 
 def words_of(text: str) -> Text:
     """Normalise words: case, articles, quotes, hyphens, blanks, a final full stop."""
-    low = _JUNK.sub("", text.casefold())
+    low = text.casefold()
+    if not low.isalnum():
+        low = _JUNK.sub("", low)
     if "-" in low:
         low = _HYPHEN.sub(" ", low)
     low = low.replace(" ,", ",").replace(", ", ",")

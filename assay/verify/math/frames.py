@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 
 from assay.verify.caseless import Caseless
 from assay.verify.math.foreign import foreign_number
-from assay.verify.math.foreign_doubt import FORMULA, foreign, reasoned, unsure
+from assay.verify.math.foreign_doubt import foreign, prose, reasoned, unsure
 from assay.verify.math.forms import truth
 from assay.verify.math.harmless import bare, framing, harmless
 from assay.verify.math.known import KNOWN
@@ -131,7 +131,7 @@ def _is_german(sentence: str) -> bool:
 
 
 def is_foreign(text: str) -> bool:
-    bare_text = FORMULA.sub(" ", text)
+    bare_text = prose(text)
     return foreign(text) or _OURS.search(bare_text) is not None or _ACCENTED.search(bare_text) is not None
 
 
@@ -159,7 +159,7 @@ def _split(sentence: str, agrees: Callable[[str], bool]) -> tuple[str, str, str]
 
 
 def _words(text: str) -> list[str]:
-    found = _WORD.findall(_SCRIPTS.sub(" ", FORMULA.sub(" ", text)))
+    found = _WORD.findall(_SCRIPTS.sub(" ", prose(text)))
     return [word for word in found if len(word) > 1 and not _PRODUCT.fullmatch(word)]
 
 

@@ -107,7 +107,7 @@ def negated(lead: str, said: str, marker: bool, reference: str, agrees: Callable
         reference: what the answer is compared with.
         agrees: whether a text is the reference.
     """
-    if not re.search(r"[0-9\\]", reference) or re.search(r"\bno\b|\bnot\b|\\neq?\b|≠", reference):
+    if not _VALUED.search(reference) or _NEGATIVE.search(reference):
         return False
     if _ANNOUNCING.fullmatch(lead) and _WORD.search(said) is None:
         return False  # nothing is said that could deny
@@ -164,6 +164,8 @@ def around(said: str, agrees: Callable[[str], bool], reference: str = "") -> tup
     return _spelled(said[:600], agrees)
 
 
+_VALUED = re.compile(r"[0-9\\]")
+_NEGATIVE = re.compile(r"\bnot?\b|\\neq?\b|≠")
 _COMMANDS = re.compile(r"\\(?:begin|end)\{[^{}]*\}|\\[A-Za-z]+")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
 _JOINS = frozenset(("and", "plus", "minus", "times", "over", "the", "square", "root", "point"))

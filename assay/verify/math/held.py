@@ -79,10 +79,11 @@ def refused(question: str, reference: str, final: Final, context: Context, respo
         strictly = functools.partial(_agrees, reference, context.but(approximate=False, exact=True), "")
         if (reason := undemanded(question, reference, final.text, strictly)) is not None:
             return reason
-        before, behind = around(final.text, agrees)
-        if (before or behind) and "round" in question.casefold() and "=" not in final.text:
-            value = final.text[len(before) : len(final.text) - len(behind)]
-            return undemanded(question, reference, value, strictly)
+        if "round" in question.casefold() and "=" not in final.text:
+            before, behind = around(final.text, agrees)
+            if before or behind:
+                value = final.text[len(before) : len(final.text) - len(behind)]
+                return undemanded(question, reference, value, strictly)
     return None
 
 

@@ -14,7 +14,7 @@ import re
 from assay.verify.math.elsewhere import NO_THINGS, is_english
 from assay.verify.math.english import plain_words
 from assay.verify.math.final import Final
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 from assay.verify.math.frames import is_foreign
 from assay.verify.math.units import lookup
 from assay.verify.math.words import number_words
@@ -237,7 +237,7 @@ def _bare(text: str, reference: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    plain = FORMULA.sub(" ", _TEXT.sub(r" \1 ", text)) if any(map(text.__contains__, "$\\{<")) else text
+    plain = prose(_TEXT.sub(r" \1 ", text)) if any(map(text.__contains__, "$\\{<")) else text
     return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(plain) if len(match.group()) > 1]
 
 

@@ -157,7 +157,9 @@ def _frame(sentence: str) -> str:
 
 def _words(sentence: str) -> list[str]:
     """The longer words that are no counters: a quick look at what :func:`_frame` would compare."""
-    return [word for word in _LONG.findall(_ASIDES.sub(" ", sentence).casefold()) if word not in _COUNTERS]
+    if "(" in sentence or "[" in sentence or "\\boxed" in sentence:
+        sentence = _ASIDES.sub(" ", sentence)
+    return [word for word in _LONG.findall(sentence.casefold()) if word not in _COUNTERS]
 
 
 def repeated(text: str, after: str, reference: str, agrees: Callable[[str], bool]) -> bool:

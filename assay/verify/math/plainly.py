@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from assay.verify.math.english import known_words, plain_words
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 from assay.verify.math.frames import is_foreign
 from assay.verify.math.read import read
 from assay.verify.math.values import Text
@@ -64,7 +64,7 @@ def plainly(text: str, question: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(sentence: str, question: str) -> bool:
-    words = [match.group() for match in _LETTERS.finditer(FORMULA.sub(" ", sentence))]
+    words = [match.group() for match in _LETTERS.finditer(prose(sentence))]
     return bool(words) and all(
         word.lower() not in _OPPOSING
         and (len(word) < 3 or word.lower() in plain_words() or word[0].isupper() or known_words(word, question))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assay.verify.math.foreign_doubt import FORMULA
+from assay.verify.math.foreign_doubt import prose
 
 _STANCE = re.compile(
     r"\b(?:i|me|my|mine|he|him|his|she|her|they|us|nor?|or|never|none|nothing|nobody|noone|neither|if|unless|whether|"
@@ -96,7 +96,7 @@ def harmless_words(text: str, known: str) -> bool:
 def familiar(text: str, known: str) -> bool:
     """Say whether every word of ``text`` is of mathematics or begins like one of ``known``."""
     there = {word.lower()[:5] for word in _LETTERS.findall(known) if len(word) > 2}
-    words = [word.lower() for word in _LETTERS.findall(FORMULA.sub(" ", _NOT_FINE.sub(" ", text)))]
+    words = [word.lower() for word in _LETTERS.findall(prose(_NOT_FINE.sub(" ", text)))]
     return all(
         word in _WHOLE_WORDS or len(word) < 2 or word.startswith(_STEMS) or (len(word) > 2 and word[:5] in there)
         for word in words

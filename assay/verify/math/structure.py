@@ -201,7 +201,7 @@ class Reader(Brackets):
         return Items(tuple(values))
 
     def relation(self, sides: list[list[Token]]) -> Value:
-        signs = [t.text for t in self.tokens if t.kind == "op" and t.text in _RELATIONS and self._outside(t)]
+        signs = self.relations()
         if len(signs) != len(sides) - 1:
             raise Unreadable("relations")
         if "≈" in signs:
@@ -227,14 +227,15 @@ class Reader(Brackets):
             raise Unreadable("∈")
         return solution([expression_or_infinity(side) for side in sides], signs)
 
-    def _outside(self, token: Token) -> bool:
-        depth = 0
-        for other in self.tokens:
-            if other is token:
-                return depth == 0
-            if other.kind == "op":
-                depth += (other.text in OPEN) - (other.text in CLOSE)
-        return False
+    def relations(self) -> list[str]:
+        """The signs of relation outside all brackets."""
+        found, depth = [], 0
+        for token in self.tokens:
+            if token.kind == "op":
+                depth += (token.text in OPEN) - (token.text in CLOSE)
+                if depth == 0 and token.text in _RELATIONS:
+                    found.append(token.text)
+        return found
 
     def equation(self, sides: list[list[Token]]) -> Value:
         sides = [side for side in sides if side]

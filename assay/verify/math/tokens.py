@@ -48,8 +48,10 @@ _TOKEN = re.compile(
 )
 _OPEN, _CLOSE = "([{⦃⟨⌊⌈⟪", ")]}⦄⟩⌋⌉⟫"
 _DEEPER = dict.fromkeys(_OPEN, 1) | dict.fromkeys(_CLOSE, -1)
-_SIGNS = {c: (Token("op", c), Token("op", c, True)) for c in "()[]{}⦃⦄,+/^;|%_°"}
-"""Characters that begin no longer token, as tokens without and with white space before."""
+_SIGNS = {c: (Token("op", c), Token("op", c, True)) for c in "()[]{}⦃⦄,+/^;|%_°-=*"}
+"""Half of all tokens, without and with white space before."""
+_LONGER = {"-": frozenset(">"), "=": frozenset("=<>"), "*": frozenset("*")}
+"""What behind them makes a longer token."""
 
 
 def tokenize(text: str, grouping: bool = True) -> list[Token]:
@@ -63,7 +65,7 @@ def tokenize(text: str, grouping: bool = True) -> list[Token]:
     end = len(text)
     while start < end:
         c = text[start]
-        if (sign := _SIGNS.get(c)) is not None:  # half of all tokens
+        if (sign := _SIGNS.get(c)) is not None and text[start + 1 : start + 2] not in _LONGER.get(c, ()):
             tokens.append(sign[spaced])
             if (depth := depth + _DEEPER.get(c, 0)) < 0:
                 depth = 0
