@@ -181,9 +181,9 @@ def other_direction(question: str, reference: str, said: str) -> bool:
     for one, other in _OPPOSITES:
         for mine, opposite in ((one, other), (other, one)):
             if (
-                mine.search(asked)
+                opposite.search(said)
+                and mine.search(asked)
                 and not opposite.search(asked)
-                and opposite.search(said)
                 and not mine.search(said)
                 and not opposite.search(reference)
             ):

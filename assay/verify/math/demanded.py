@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from assay.verify.caseless import Caseless
+from assay.verify.caseless import Caseless, Worded
 from assay.verify.math.evaluate import approximate
 from assay.verify.math.latex import plain
 from assay.verify.math.nodes import variables
@@ -26,8 +26,8 @@ _TRANSFORMS = re.compile(  # of a text in small letters, as all that is looked f
     r"(?:write|give|put)\b.{0,80}?\b(?:as|in|into|to|without|using)|prime factori[sz]ation)\b",
     re.DOTALL,
 )
-_DEMANDS: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
+_DEMANDS: dict[str, Worded] = {
+    name: Worded(pattern)
     for name, pattern in {
         "primes": r"\bprime factori[sz]|\bproduct of (?:its |the |powers of )?prime|\bprime decomposition|"
         r"\bprime factors of|"

@@ -169,12 +169,16 @@ def _agrees(reference: str, context: Context, right: str, text: str) -> bool:
     if _NUMBER.fullmatch(text):
         if text == right:
             return True
-        if text.isdecimal() and not context.base and _no_integer(reference, context):
-            return False
+        if text.isdecimal() and not context.base:
+            if text[0] != "0" and _INTEGER.fullmatch(reference):
+                return text == reference
+            if _no_integer(reference, context):
+                return False
     return matches(reference, text, context)
 
 
 _NUMBER = re.compile(r"-?[0-9][0-9.,/]*")
+_INTEGER = re.compile(r"[1-9][0-9]{0,14}")
 
 
 @functools.lru_cache(2048)
