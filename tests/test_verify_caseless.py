@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assay.verify.math
-from assay.verify.caseless import Caseless, Worded, needed
+from assay.verify.caseless import Caseless, Worded
+from assay.verify.needed_words import needed
 
 SOURCES = (
     r"\b(?:told|tells|says?|hop(?:e|ed|ing)|rul\w+ out|i(?:['’]m| am) not (?:sure|certain))\b",
