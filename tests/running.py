@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,8 @@ def command(log: Path, *arguments: str) -> None:
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    # What a shell starts in the background ignores interrupts, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from assay.cli import main
 
     main(list(arguments))
