@@ -537,7 +537,7 @@ def test_what_a_listener_raises_ends_the_call(server: Faulty) -> None:
         raise KeyError(text)
 
     engine = engine_at(server.url)
-    with pytest.raises(KeyError, match="said [ab] 0"), listening(hear):
+    with pytest.raises(KeyError, match=r"said [ab] 0"), listening(hear):
         engine.generate(requests("a", "b"))
     assert texts(engine.generate(requests("c"))) == [["said c 0"]]
 
