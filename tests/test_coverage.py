@@ -239,3 +239,15 @@ def test_the_pull_of_an_observation_is_its_influence_on_a_mean() -> None:
     ends = found.interval(transformed=False)
     half = 3.182446 * x.std(ddof=1) / 2
     assert ends.high - ends.low == pytest.approx(2 * half, rel=0.05)
+
+
+@pytest.mark.parametrize(("runs", "part"), [(2, 1), (3, 1), (5, 1 / 4), (9, 1 / 16)])
+def test_ends_go_out_less_as_more_runs_show_their_spread(runs: int, part: float) -> None:
+    """(2 / d)^2 of the way from the bootstrap's end to that of Wilson's equation, with d = runs - 1."""
+    x = np.array([[1.0]] * (runs - 1) + [[0.9]])
+    found = aggregate.resampling(x, aggregate.mean, 20_000, np.random.default_rng(0))
+    assert found.degrees == pytest.approx(runs - 1)
+    plain, ends = found.interval(), found.bounded((0.0, 1.0))
+    score = score_interval(found.value, found.value * (1 - found.value) / found.error**2, runs - 1)
+    assert score.low < plain.low
+    assert ends.low == pytest.approx(max(plain.low, 0) - part * (max(plain.low, 0) - score.low))

@@ -98,6 +98,7 @@ def test_the_rules_find_what_re_finds(data: st.DataObject) -> None:
         (r"\brul\w+", {"rul", *(f"rul{c}" for c in "abcdefghijklmnopqrstuvwxyz")}),
         (r"\br\w+", None),
         (r"n't\b", {"t"}),
+        (r"\bte\Bll", None),
         (r"\bnão\b", set()),
         (r"\b(?:so)?\d", None),
     ],

@@ -1,0 +1,119 @@
+"""Reading the text of an answer: its tokens, words that describe a set, and values compared at sampled points."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.verify.math.identity import equal
+from assay.verify.math.nodes import call, mul, power
+from assay.verify.math.read import read
+from assay.verify.math.tokens import Token, tokenize
+from assay.verify.math.values import RealSet, Scalar
+
+PIECES = [
+    "x",
+    "y",
+    "7",
+    "40",
+    "3.5",
+    ".5",
+    "1,234",
+    "\\frac",
+    "cm",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "+",
+    "-",
+    "*",
+    "/",
+    "^",
+]
+PIECES += [
+    "=",
+    "<=",
+    ">=",
+    "!=",
+    "**",
+    "==",
+    "->",
+    "=>",
+    ":",
+    ":=",
+    "<",
+    ">",
+    ";",
+    "|",
+    "!",
+    "%",
+    "_",
+    "°",
+    "'",
+    "...",
+    " ",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("x->2", ["x", "⇒", "2"]),
+        ("x==2**3", ["x", "=", "2", "^", "3"]),
+        ("x=>2-1", ["x", ">=", "2", "-", "1"]),
+        ("a-b=-c*d", ["a", "-", "b", "=", "-", "c", "*", "d"]),
+        ("2,345", ["2,345"]),
+        ("(2,345)", ["(", "2", ",", "345", ")"]),
+        ("7.5x", ["7.5", "x"]),
+        ("3.14...", ["3.14"]),
+    ],
+)
+def test_tokens(text: str, tokens: list[str]) -> None:
+    assert [token.text.replace("2345", "2,345") for token in tokenize(text)] == tokens
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join))
+def test_pieces_apart_are_read_one_by_one(text: str) -> None:
+    """Where blanks stand between them, what a piece is cannot depend on its neighbours, but for ellipses."""
+    if "..." in text:
+        return
+    told = [piece._replace(spaced=False) for piece in tokenize(text, grouping=False)]
+    alone: list[Token] = []
+    for word in text.split():
+        alone += [piece._replace(spaced=False) for piece in tokenize(word, grouping=False)]
+    assert told == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("all real numbers above 2", "x > 2"),
+        ("all real numbers below -1", "x < -1"),
+        ("all x that are at least 3", "x >= 3"),
+        ("x is at most 4", "x <= 4"),
+        ("all numbers greater than 5", "x > 5"),
+    ],
+)
+def test_sets_in_words(text: str, same: str) -> None:
+    wanted = [value for value in read(same) if isinstance(value, RealSet)]
+    assert wanted
+    assert wanted[0] in read(text)
+
+
+def test_a_reference_that_is_not_real_everywhere_is_compared_where_it_is() -> None:
+    minus = mul([Fraction(-1), ("v", "x")])
+    left = power(minus, Fraction(1, 2))
+    assert equal(left, power(call("abs", ("v", "x")), Fraction(1, 2)))
+    assert not equal(left, power(call("abs", ("v", "x")), Fraction(1, 3)))
+
+
+@pytest.mark.parametrize("text", ["two squared", "ten times the square root of six", "three to the tenth power"])
+def test_formulas_in_words_are_numbers(text: str) -> None:
+    assert isinstance(read(text)[0], Scalar)
