@@ -332,8 +332,8 @@ def test_the_version_follows_the_source(tmp_path: Path, monkeypatch: pytest.Monk
     assert Isolated("audited_package.judge:judge").version == before
     (package / "helper.py").write_text("LIMIT = 2\n")
     assert Isolated("audited_package.judge:judge").version != before
-    from assay.verify.exact import Exact
-    from assay.verify.number import Number
+    from assay.verify.number.number import Number
+    from assay.verify.text.exact import Exact
 
     assert source_hash(Exact()) == source_hash(Exact) != source_hash(Number)
 

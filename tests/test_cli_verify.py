@@ -17,8 +17,8 @@ import pytest
 from assay import cli
 from assay.types import Task
 from assay.verify.batch_file import BatchFile
-from assay.verify.exact import Exact
-from assay.verify.pool import VerifierPool
+from assay.verify.isolate.pool import VerifierPool
+from assay.verify.text.exact import Exact
 
 
 def called(capfd: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

@@ -40,8 +40,8 @@ from assay.report.diagnosis_page import render
 from assay.tasks.arithmetic import Arithmetic
 from assay.tasks.chunks import solution_chunks
 from assay.types import Episode, Task, Verdict
-from assay.verify.compare import same
 from assay.verify.kind import KindVerifier
+from assay.verify.text.compare import same
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

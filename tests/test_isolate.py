@@ -7,7 +7,7 @@ from itertools import count, islice
 
 import pytest
 
-from assay.verify.isolate import Failure, Workers
+from assay.verify.isolate.workers import Failure, Workers
 
 
 @pytest.fixture

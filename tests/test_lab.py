@@ -17,7 +17,7 @@ from assay.lab.claim import claim_of
 from assay.lab.settings import load
 from assay.registry import build
 from assay.types import Task
-from assay.verify.stack import ProgramError, run
+from assay.verify.puzzles.stack import ProgramError, run
 
 TINY = {
     "cases": 1,
@@ -196,7 +196,7 @@ def test_any_response_is_judged(text: str) -> None:
 
 
 def run_or_none(text: str) -> int | None:
-    from assay.verify.extract import extract
+    from assay.verify.answer.extract import extract
 
     try:
         return run("".join((extract(text, ("answer_tag",), "line") or "").split()), {"x": 1})

@@ -18,8 +18,8 @@ from assay.sandbox import Sandbox, SandboxUnavailable, confine, pool, run_unprot
 from assay.sandbox.unprotected import VARIABLE, unprotected
 from assay.types import Task
 from assay.verify.compose import AllOf
+from assay.verify.isolate.pool import VerifierPool
 from assay.verify.kind import KindVerifier
-from assay.verify.pool import VerifierPool
 
 ADD = "```python\nprint(sum(map(int, input().split())))\n```"
 TESTS = {"inputs": ["1 2\n"], "outputs": ["3\n"]}

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build, names
 from assay.types import Task, Verdict
-from assay.verify import KindVerifier, gym
-from assay.verify.compare import last_number, normalise, parse_number, same
-from assay.verify.expression import ExpressionError, evaluate
-from assay.verify.extract import extract
-from assay.verify.gym_scorer import harmless
-from assay.verify.isolate import Failure
+from assay.verify import KindVerifier
+from assay.verify.answer.extract import extract
+from assay.verify.isolate.workers import Failure
+from assay.verify.puzzles import gym
+from assay.verify.puzzles.expression import ExpressionError, evaluate
+from assay.verify.puzzles.gym_scorer import harmless
+from assay.verify.text.compare import last_number, normalise, parse_number, same
 
 
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from assay.registry import build
 from assay.types import Task
-from assay.verify.choice_commit import committed
-from assay.verify.choice_frames import LANGUAGES
-from assay.verify.choice_lexicon import words
+from assay.verify.choice.commit import committed
+from assay.verify.choice.frames import LANGUAGES
+from assay.verify.choice.lexicon import words
 
 METALS = ["copper", "tin", "iron", "zinc"]
 QUESTION = "Which metal rusts when it is left in wet air?"

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from assay.types import Task
-from assay.verify.choice import Choice
-from assay.verify.choice_fields import disowned
-from assay.verify.choice_inline import inlined, struck
+from assay.verify.choice.fields import disowned
+from assay.verify.choice.inline import inlined, struck
+from assay.verify.choice.verifier import Choice
 
 PLANETS = {"A": "Venus", "B": "Mercury", "C": "Mars", "D": "Earth"}
 PLANET = "Which planet is closest to the Sun?\nA) Venus\nB) Mercury\nC) Mars\nD) Earth"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.types import Task
-from assay.verify.choice import Choice
+from assay.verify.choice.verifier import Choice
 from assay.verify.math import Math
 
 MATH, CHOICE = Math(symbolic=False), Choice()

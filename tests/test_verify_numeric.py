@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.quantity import read
+from assay.verify.number.quantity import read
 
 pytest.importorskip("pint", reason="the units extra is not installed")
 

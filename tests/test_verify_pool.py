@@ -20,13 +20,13 @@ import pytest
 from assay.errors import UsageError
 from assay.types import Task, Verdict
 from assay.verify import KindVerifier
-from assay.verify.exact import Exact
-from assay.verify.pool import CLOSED, VerifierPool
+from assay.verify.isolate.pool import CLOSED, VerifierPool
+from assay.verify.text.exact import Exact
 
 CHECKS = """
     import os, subprocess, sys, time
     from assay.types import Verdict
-    from assay.verify.isolate import Workers
+    from assay.verify.isolate.workers import Workers
 
     def judge(task, response):
         if response == "spin":
@@ -180,7 +180,7 @@ def ended(*pids: int) -> None:
 def test_no_process_outlives_a_parent_that_is_killed(checks: Path) -> None:
     script = """
         from assay.types import Task
-        from assay.verify.pool import VerifierPool
+        from assay.verify.isolate.pool import VerifierPool
         if __name__ == "__main__":
             print(VerifierPool("checks_for_a_pool:nested", 1)(Task("t", "q"), "x").feedback, flush=True)
             input()
@@ -202,7 +202,7 @@ def test_a_verifier_of_the_main_script(tmp_path: Path) -> None:
         from dataclasses import dataclass
         from assay.registry import part
         from assay.types import Task, Verdict
-        from assay.verify.pool import VerifierPool
+        from assay.verify.isolate.pool import VerifierPool
         @part("verify", "loud")
         @dataclass(frozen=True, slots=True)
         class Loud:

@@ -14,8 +14,8 @@ from scipy.stats import kendalltau, spearmanr
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify import rank_metrics as m
-from assay.verify.ranking import read_ranking
+from assay.verify.lists import rank_metrics as m
+from assay.verify.lists.ranking import read_ranking
 
 
 def judge(reference: object, response: str, **options: object) -> Verdict:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.items import read_items
-from assay.verify.sets import overlap
+from assay.verify.lists.items import read_items
+from assay.verify.lists.sets import overlap
 
 
 def judge(reference: object, response: str, **options: object) -> Verdict:

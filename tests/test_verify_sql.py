@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.sql import orders, query_of
-from assay.verify.sql_compare import compare
+from assay.verify.sql.compare import compare
+from assay.verify.sql.verifier import orders, query_of
 
 DATABASE = {
     "schema": "CREATE TABLE staff(id INTEGER PRIMARY KEY, name TEXT, pay REAL, boss INTEGER);",

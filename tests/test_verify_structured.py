@@ -203,7 +203,7 @@ def test_a_value_that_takes_a_schema_exponentially_long_is_wrong():
 
 
 def test_our_own_failures_are_abstentions(monkeypatch):
-    from assay.verify.isolate import Failure
+    from assay.verify.isolate.workers import Failure
     from assay.verify.structured import data
 
     for cause in ("wall", "killed", "closed", "unsent", "unstarted", "unloaded"):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.overlap import chrf, common_subsequence, f1, rouge_l
-from assay.verify.text import normalised, tokens
+from assay.verify.text.overlap import chrf, common_subsequence, f1, rouge_l
+from assay.verify.text.text import normalised, tokens
 
 KINDS = ["text", "token_f1", "rouge_l", "chrf"]
 

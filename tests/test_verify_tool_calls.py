@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.matching import best_pairs, f_beta, ordered_pairs, total
-from assay.verify.tool_call_formats import BadCall, Call, read_calls
+from assay.verify.lists.matching import best_pairs, f_beta, ordered_pairs, total
+from assay.verify.tool_calls.formats import BadCall, Call, read_calls
 
 TWO = [{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {"b": "x"}}]
 

@@ -19,9 +19,9 @@ from assay.audit.worker import make_judge
 from assay.errors import RunError
 from assay.registry import find, names
 from assay.types import Task
-from assay.verify.isolate import CORES, Failure, Workers
+from assay.verify.isolate.pool import check_verifier
+from assay.verify.isolate.workers import CORES, Failure, Workers
 from assay.verify.kind import KindVerifier
-from assay.verify.pool import check_verifier
 
 Item = tuple[Task, str]
 PATIENCE = 3.0

@@ -41,7 +41,7 @@ def run(
     from assay.inference.named import make_strategies, read_spec
     from assay.training.build import make_verifier, task_split
     from assay.training.console import Reporter
-    from assay.verify.pool import check_verifier
+    from assay.verify.isolate.pool import check_verifier
 
     found = resolve(target, overrides)
     config = found.config

@@ -19,7 +19,7 @@ from assay.errors import UsageError
 
 if TYPE_CHECKING:
     from assay.verify.batch_file import BatchFile, Tally
-    from assay.verify.pool import VerifierPool
+    from assay.verify.isolate.pool import VerifierPool
 
 WRONG, ABSTAINED = 1, 3
 """Exit codes of ``--strict``."""
@@ -83,7 +83,7 @@ def verify(
         raise UsageError(f"one file at a time, not {' and '.join(files)}; options are option=value")
     if bool(files) == (response is not None):
         raise UsageError("give either a FILE with --out, or a --response with its --reference")
-    from assay.verify.pool import VerifierPool
+    from assay.verify.isolate.pool import VerifierPool
 
     protect(unsafe_no_sandbox)
     if response is not None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from assay.evaluate.sample import Sample
-from assay.verify.compare import normalise, parse_number
-from assay.verify.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.text.compare import normalise, parse_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ def answers_of(
 ) -> Answers:
     """Read the final answers of one task's samples and number those that say the same alike.
 
-    Answers are equal as :func:`assay.verify.compare.same` has it: as texts without regard to case and spacing, or as
-    exact numbers.
+    Answers are equal as :func:`assay.verify.text.compare.same` has it: as texts without regard to case and spacing, or
+    as exact numbers.
 
     Args:
         before, after: samples of one task.
-        rules, fallback: where an answer stands, see :func:`assay.verify.extract.extract`, in samples of which none
-            says so itself (:attr:`~assay.evaluate.sample.Sample.answer`).
+        rules, fallback: where an answer stands, see :func:`assay.verify.answer.extract.extract`, in samples of which
+            none says so itself (:attr:`~assay.evaluate.sample.Sample.answer`).
     """
     samples = [*before, *after]
     texts = [
@@ -60,7 +60,7 @@ def answers_of(
 
 
 def _key(answer: str) -> Fraction | str:
-    """What is equal for two answers iff :func:`assay.verify.compare.same` says they are."""
+    """What is equal for two answers iff :func:`assay.verify.text.compare.same` says they are."""
     plain = normalise(answer)
     value = parse_number(plain)
     return plain if value is None else value

@@ -71,7 +71,7 @@ def _models(
     from assay.evaluate.readings import read_models, work
     from assay.training.build import make_verifier, task_split
     from assay.training.console import Reporter
-    from assay.verify.pool import check_verifier
+    from assay.verify.isolate.pool import check_verifier
 
     if samples < 1 or aid_samples < 0:
         raise UsageError(

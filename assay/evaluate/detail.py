@@ -119,9 +119,9 @@ def check_equal(equal: str) -> None:
 def final_answers(task: Task, responses: Sequence[str], equal: str = "same") -> list[str | None]:
     """Return the final answer of each response to a task, in the words of the first one that says the same."""
     from assay.rewards.vote import vote
-    from assay.verify.compare import same
-    from assay.verify.extract import RULES, extract
+    from assay.verify.answer.extract import RULES, extract
     from assay.verify.kind import KindVerifier
+    from assay.verify.text.compare import same
 
     said = [extract(text, RULES, "line") or None for text in responses]
     # Each text once: a thousand responses mostly give a few answers.

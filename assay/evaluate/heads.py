@@ -89,7 +89,7 @@ def train_head(
     from assay.inference.joint_tuning import Original
     from assay.training.build import make_verifier, task_split
     from assay.training.randomness import Randomness
-    from assay.verify.pool import check_verifier
+    from assay.verify.isolate.pool import check_verifier
 
     if tasks < LEAST or samples < 1:
         raise UsageError(f"a head needs {LEAST} tasks or more and a sample of each, not {tasks} and {samples}")

@@ -30,7 +30,7 @@ class ModelSource:
         from assay.inference.scorers import as_scorer
         from assay.training.build import make_verifier, task_split
         from assay.training.randomness import Randomness
-        from assay.verify.pool import check_verifier
+        from assay.verify.isolate.pool import check_verifier
 
         for name in ("fields", "reference", "threshold", "workers"):
             if getattr(options, name) not in (None, {}):

@@ -17,7 +17,7 @@ from assay.registry import build
 from assay.rewards.segments import Steps, step_texts
 from assay.rollout.quick import SKIP
 from assay.types import Episode, Task
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 
 TEMPLATE = r"""Question:
 {question}

@@ -14,7 +14,7 @@ from assay.errors import UsageError
 from assay.inference.scorers import Score
 from assay.registry import build
 from assay.types import Episode, Task
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 
 TEMPLATE = r"""Question:
 {question}

@@ -17,7 +17,7 @@ from assay.policies.base import Policy
 from assay.registry import part
 from assay.signals.last_token import finished
 from assay.types import Ask, Group, Task
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 
 
 def weighted_vote(answers: Sequence[str | None], weights: Sequence[float]) -> int:

@@ -21,7 +21,7 @@ from assay.papers import paper
 from assay.rewards.judged import judged
 from assay.sandbox import CallOutcome, Limits, Program, sandbox
 from assay.types import Task
-from assay.verify.overlap import common_subsequence
+from assay.verify.text.overlap import common_subsequence
 
 LIMITS = Limits(cpu_seconds=5, wall_seconds=20)
 REQUEST = """Below are a question and a good answer to it. Reply with one JSON object and nothing else:

@@ -17,7 +17,7 @@ from assay.rewards.majority import MajorityVote
 from assay.rewards.self_verdict import SelfVerdict
 from assay.rewards.vote import Equal
 from assay.signals.answer_tokens import AnswerTokens
-from assay.verify.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import RULES, Fallback, Rule
 
 Intrinsic = Literal[
     "majority",

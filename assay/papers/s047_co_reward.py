@@ -8,7 +8,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.papers import paper
 from assay.rewards.majority import MajorityVote
 from assay.rewards.vote import Equal
-from assay.verify.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import RULES, Fallback, Rule
 
 
 @paper("S047", "Co-Reward", arxiv="2508.00410", seams=["tasks", "verify", "reward"])

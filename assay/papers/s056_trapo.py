@@ -12,7 +12,7 @@ from assay.rewards.by_label import ByLabel
 from assay.rewards.majority import MajorityVote
 from assay.rewards.vote import Equal
 from assay.select.trajectory import Trajectory
-from assay.verify.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import RULES, Fallback, Rule
 
 
 @paper("S056", "TraPO", arxiv="2512.13106", seams=["curriculum", "verify", "reward", "select"])

@@ -18,7 +18,7 @@ from assay.rewards.embedding import EmbeddingSimilarity
 from assay.rewards.overlong import response_lengths
 from assay.rewards.wrapped import Around, terms_of
 from assay.types import Task
-from assay.verify.format import Format
+from assay.verify.text.format import Format
 
 
 @paper("S116", "HARMO", arxiv="2510.05283", seams=["verify", "reward", "credit"])

@@ -15,8 +15,8 @@ from assay.lab.claim import Claim, claims
 from assay.method import Method
 from assay.papers import paper
 from assay.rewards.asking import ask, filled, judge_of
-from assay.verify.continuation import CLOSE, OPEN, prediction
-from assay.verify.text import references
+from assay.verify.text.continuation import CLOSE, OPEN, prediction
+from assay.verify.text.text import references
 
 QUESTION = """Below are the beginning of what truly follows in a text, and a prediction of it.
 

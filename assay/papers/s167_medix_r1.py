@@ -20,7 +20,7 @@ from assay.registry import build
 from assay.rewards.embedding import EmbeddingSimilarity, texts_of
 from assay.rewards.judged import judged
 from assay.types import Task
-from assay.verify.overlap import f1
+from assay.verify.text.overlap import f1
 
 QUESTION = """Does the answer mean the same as the reference answer to the question? Reply with YES or NO only.
 

@@ -25,7 +25,7 @@ from assay.papers import paper
 from assay.rewards.base import RewardPart
 from assay.rewards.weighted import WeightedSum
 from assay.types import Task
-from assay.verify.format import Format
+from assay.verify.text.format import Format
 
 LIMIT = 1e-3, 1e3
 

@@ -17,9 +17,9 @@ from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.papers import paper
 from assay.types import Message, Task
-from assay.verify import rank_metrics as metrics
-from assay.verify.items import Key, item_key
-from assay.verify.ranking import Wanted, read_ranking, read_wanted
+from assay.verify.lists import rank_metrics as metrics
+from assay.verify.lists.items import Key, item_key
+from assay.verify.lists.ranking import Wanted, read_ranking, read_wanted
 
 T = TypeVar("T")
 
@@ -55,9 +55,9 @@ def reasonrank(
 
     NDCG and recall are by the labels of single passages, RBO by the teacher's list, which says more. Where long lists
     are ranked by a sliding window, what a window keeps among its first counts, hence recall. A task's reference is
-    ``{"order": [...], "relevance": [...]}``, see :class:`assay.verify.ranking.Ranking`; other tasks are worth their
-    verdict's score. :func:`synthesised` makes tasks with a teacher and keeps those whose two kinds of labels agree,
-    :func:`sliding` ranks long lists.
+    ``{"order": [...], "relevance": [...]}``, see :class:`assay.verify.lists.ranking.Ranking`; other tasks are worth
+    their verdict's score. :func:`synthesised` makes tasks with a teacher and keeps those whose two kinds of labels
+    agree, :func:`sliding` ranks long lists.
 
     Args:
         recall, overlap: weights.

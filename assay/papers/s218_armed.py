@@ -22,8 +22,8 @@ from assay.rewards.embedding import EmbeddingSimilarity, answer_in, texts_of
 from assay.rewards.judged import judged
 from assay.rewards.running_range import RunningRange
 from assay.rewards.weighted import WeightedSum
-from assay.verify.overlap import chrf
-from assay.verify.text import normalised, tokens
+from assay.verify.text.overlap import chrf
+from assay.verify.text.text import normalised, tokens
 
 _BLOCK = r"(?:(?!</?(?:think|answer)>).)*"
 FORM = re.compile(rf"\s*<think>{_BLOCK}</think>\s*<answer>{_BLOCK}</answer>\s*", re.DOTALL)

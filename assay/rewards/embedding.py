@@ -13,7 +13,7 @@ from assay.registry import part
 from assay.rewards.judged import judged
 from assay.signals.embeddings import MINILM, Embed, sentence_model, unit_vectors
 from assay.types import Task
-from assay.verify.text import references
+from assay.verify.text.text import references
 
 
 @part("reward", "embedding")

@@ -12,7 +12,7 @@ from assay.batch import Batch, Reward
 from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.types import Task
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 
 NO_ERROR = -1
 """The index a critic gives if no step is wrong."""

@@ -12,7 +12,7 @@ from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.wrapped import Around, terms_of, valid_in
-from assay.verify.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.extract import RULES, Fallback, Rule, extract
 
 
 @part("reward", "flipped")
@@ -28,7 +28,7 @@ class Flipped(Around):
         inner: the reward r in [0, 1] (name, table or part already made).
         chance: in [0, 1].
         per: what shares a draw: the responses of a ``prompt``, or nothing (``sample``).
-        rules, fallback: where an answer stands, see :func:`~assay.verify.extract.extract`.
+        rules, fallback: where an answer stands, see :func:`~assay.verify.answer.extract.extract`.
         seed: of the draws.
 
     Raises:

@@ -12,7 +12,7 @@ from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.vote import Ballot, Equal
 from assay.signals.answer_tokens import AnswerTokens
-from assay.verify.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import RULES, Fallback, Rule
 
 Kind = Literal["self_certainty", "token_entropy", "trajectory_entropy", "probability", "disparity"]
 

@@ -10,7 +10,7 @@ from assay.batch import Batch, Reward
 from assay.registry import part
 from assay.rewards.judged import UNJUDGED, judged
 from assay.rewards.vote import Ballot, Equal, Ties
-from assay.verify.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import RULES, Fallback, Rule
 
 VIEW = "view"
 """Key of ``episode.meta``: which wording of the question was asked, from 0."""

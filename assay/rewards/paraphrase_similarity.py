@@ -17,10 +17,10 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.majority import VIEW
-from assay.verify.compare import normalise
-from assay.verify.extract import RULES, Fallback, Rule, extract
-from assay.verify.overlap import f1, rouge_l
-from assay.verify.text import tokens
+from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.text.compare import normalise
+from assay.verify.text.overlap import f1, rouge_l
+from assay.verify.text.text import tokens
 
 Measure = Literal["bleu", "rouge_l", "token_f1", "jaccard", "exact"]
 
@@ -83,7 +83,7 @@ class GroupSimilarity:
         measure: ``bleu`` (see :func:`bleu`), ``rouge_l``, ``token_f1``, ``jaccard`` (of the sets of words) or
             ``exact``.
         wordings, responses: how many to compare with; ``None`` for all.
-        rules, fallback: what of a response is compared, see :func:`~assay.verify.extract.extract`.
+        rules, fallback: what of a response is compared, see :func:`~assay.verify.answer.extract.extract`.
         seed: of the draws.
 
     Raises:

@@ -16,7 +16,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.types import Task
-from assay.verify.extract import Fallback, Rule, extract
+from assay.verify.answer.extract import Fallback, Rule, extract
 from assay.verify.grounding.bloom import BloomIndex
 from assay.verify.grounding.documents import plain_text, read_documents
 from assay.verify.grounding.ngrams import NGramIndex
@@ -46,7 +46,7 @@ class Quip:
         plain: kinds of quotes and dashes, case and white space do not matter, see
             :func:`~assay.verify.grounding.documents.plain_text`.
         short: what has fewer than n characters is worth 0, or has no reward (``leave_out``).
-        rules, fallback: which part of the response counts, see :func:`~assay.verify.extract.extract`.
+        rules, fallback: which part of the response counts, see :func:`~assay.verify.answer.extract.extract`.
 
     Raises:
         UsageError: an option out of range, or a file that cannot be read.

@@ -15,7 +15,7 @@ from assay.registry import part
 from assay.rewards.likelihood import By, first, told, value
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.types import Task
-from assay.verify.format import Format
+from assay.verify.text.format import Format
 
 WITHOUT = "reference_likelihood_without"
 

@@ -11,7 +11,7 @@ from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.types import Task
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 from assay.verify.step_index import whole_number
 
 

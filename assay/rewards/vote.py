@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Literal
 
 from assay.batch import Batch
-from assay.verify.compare import normalise, parse_number
-from assay.verify.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.extract import RULES, Fallback, Rule, extract
 from assay.verify.kind import KindVerifier
+from assay.verify.text.compare import normalise, parse_number
 
 Equal = Literal["exact", "same", "verifier"]
 Ties = Literal["first", "none"]
@@ -75,9 +75,9 @@ class Ballot:
     """How the responses of a batch vote.
 
     Args:
-        rules, fallback: where an answer stands, see :func:`~assay.verify.extract.extract`.
+        rules, fallback: where an answer stands, see :func:`~assay.verify.answer.extract.extract`.
         equal: when two answers are one: the ``exact`` text, the ``same`` text or number
-            (:func:`~assay.verify.compare.same`), or by the task's own ``verifier``, given one as the reference.
+            (:func:`~assay.verify.text.compare.same`), or by the task's own ``verifier``, given one as the reference.
         ties: see :func:`vote`.
     """
 
@@ -119,7 +119,7 @@ class Ballot:
 
 @lru_cache(maxsize=4096)
 def _number_or_text(answer: str) -> tuple[Hashable]:
-    """Equal for two answers iff they are the same, see :func:`~assay.verify.compare.same`."""
+    """Equal for two answers iff they are the same, see :func:`~assay.verify.text.compare.same`."""
     plain = normalise(answer)
     number = parse_number(plain)
     return (plain if number is None else number,)

@@ -16,7 +16,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.segments import decoder, token_ends
 from assay.signals.base import Models
-from assay.verify.extract import SPANS, check_rules
+from assay.verify.answer.extract import SPANS, check_rules
 
 RULES = ("answer_tag", "boxed")
 
@@ -26,8 +26,8 @@ RULES = ("answer_tag", "boxed")
 class AnswerTokens:
     r"""Signal ``answer_tokens`` ``(N, T)`` bool: the tokens with a character of the final answer in them.
 
-    The rules are those of :func:`assay.verify.extract.extract`, each narrowing what the one before it found; a response
-    without any of their markers, or whose answer is blank, has no such token.
+    The rules are those of :func:`assay.verify.answer.extract.extract`, each narrowing what the one before it found; a
+    response without any of their markers, or whose answer is blank, has no such token.
 
     Args:
         rules: ``answer_tag``, ``boxed``, ``hashes``, ``phrase`` or ``regex:PATTERN``.

@@ -10,8 +10,8 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.types import Group, Task
-from assay.verify.compare import same
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
+from assay.verify.text.compare import same
 
 if TYPE_CHECKING:
     from assay.engines.base import Engine, Sampling

@@ -12,7 +12,7 @@ from assay.tasks.rows import READERS, read_rows
 from assay.tasks.seeded import check_index
 from assay.tasks.sentences import Unit, segments
 from assay.types import Message, Task
-from assay.verify.continuation import CLOSE, OPEN
+from assay.verify.text.continuation import CLOSE, OPEN
 
 PLAIN = (".txt", ".md")
 NEXT = """Predict how the text goes on: write its next {unit}.

@@ -33,8 +33,8 @@ from assay.training.warmup import demonstrations
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_groups
+from assay.verify.isolate.pool import VerifierPool, check_verifier
 from assay.verify.make import make_verifier as verifier_of
-from assay.verify.pool import VerifierPool, check_verifier
 
 GIVEN = "given"
 """Stands in a configuration for a Python object, which a resumed run needs again."""

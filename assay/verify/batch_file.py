@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from assay.errors import RunError, UsageError, nearest
 from assay.types import Task, Verdict
-from assay.verify.pool import CLOSED, VerifierPool
+from assay.verify.isolate.pool import CLOSED, VerifierPool
 
 FLUSH = 0.5
 """Seconds between writes to the output file."""

@@ -11,8 +11,8 @@ from assay.verify.base import Verifier
 def judge_episodes(verifier: Verifier, pairs: Sequence[tuple[Task, Episode]]) -> list[Verdict]:
     """Return a verdict for each pair, in order; an episode whose generation failed is not judged.
 
-    A verifier with a ``map`` over pairs of tasks and responses, as :class:`~assay.verify.pool.VerifierPool` has, gets
-    all of them together.
+    A verifier with a ``map`` over pairs of tasks and responses, as :class:`~assay.verify.isolate.pool.VerifierPool`
+    has, gets all of them together.
     """
     verdicts = [Verdict.abstain("generation failed")] * len(pairs)
     whole = [i for i, (_, episode) in enumerate(pairs) if episode.stop != "error"]

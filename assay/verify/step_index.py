@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 
 INDEX_DIGITS = 9
 

@@ -19,7 +19,7 @@ from assay.rewards.vote import Ballot
 from assay.signals.base import Models
 from assay.training.signals import compute_signals
 from assay.types import Task
-from assay.verify.compare import same
+from assay.verify.text.compare import same
 
 
 def test_sharpening_by_the_worked_numbers():

@@ -31,7 +31,7 @@ from assay.signals.answer_tokens import AnswerTokens, answer_place, answer_range
 from assay.signals.base import Models
 from assay.training.signals import compute_signals
 from assay.types import Episode, Task
-from assay.verify.extract import extract
+from assay.verify.answer.extract import extract
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

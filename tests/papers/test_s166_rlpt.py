@@ -22,7 +22,7 @@ from assay.registry import build
 from assay.tasks.sentences import segments
 from assay.tasks.text import Text
 from assay.types import Episode, Task
-from assay.verify.continuation import CLOSE, OPEN, Continuation, prediction
+from assay.verify.text.continuation import CLOSE, OPEN, Continuation, prediction
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

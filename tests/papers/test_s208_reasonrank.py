@@ -19,7 +19,7 @@ from assay.lab.settings.passages import Naming, Scored, Setting
 from assay.papers import make
 from assay.papers.s208_reasonrank import MultiViewReward, consistency, ranking_task, sliding, synthesised
 from assay.types import Task
-from assay.verify.ranking import Ranking
+from assay.verify.lists.ranking import Ranking
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -94,7 +94,7 @@ def test_the_form(make_batch: Callable[..., Any], text: str, expected: float) ->
 def test_against_sums_written_out(ranking: list[int], gold: list[int], relevant: set[int], data: Any) -> None:
     k, p = data.draw(st.integers(1, 9)), data.draw(st.sampled_from([1.0, 0.9, 0.5]))
     task = Task("t", "", reference={"order": [*map(str, gold)], "relevance": [*map(str, relevant)]})
-    from assay.verify.ranking import read_wanted
+    from assay.verify.lists.ranking import read_wanted
 
     wanted = read_wanted(task.reference)
     assert wanted is not None and wanted.order is not None

@@ -83,8 +83,8 @@ class Setting:
         from assay.training.build import make_verifier, task_split
         from assay.training.run_folder import last_checkpoint
         from assay.types import Ask, Group
+        from assay.verify.answer.extract import extract
         from assay.verify.episodes import judge_groups
-        from assay.verify.extract import extract
 
         run = folder / "run"
         config = load_config(run / "config.toml")

@@ -16,7 +16,7 @@ from assay.lab.settings._tabular import Training, train
 from assay.lab.settings.tree import Counting
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Episode, Task
-from assay.verify.continuation import CLOSE, OPEN, Continuation
+from assay.verify.text.continuation import CLOSE, OPEN, Continuation
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from assay.lab.settings._tabular import Training, train
 from assay.lab.settings.tree import Counting
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Episode, Task, Verdict
-from assay.verify.rank_metrics import ndcg
-from assay.verify.ranking import Ranking
+from assay.verify.lists.rank_metrics import ndcg
+from assay.verify.lists.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)

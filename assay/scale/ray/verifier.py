@@ -11,8 +11,8 @@ from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.crew import Crew
 from assay.scale.ray.parts import outside, register
 from assay.types import Task, Verdict
+from assay.verify.isolate.pool import VerifierPool, check_verifier
 from assay.verify.make import make_verifier
-from assay.verify.pool import VerifierPool, check_verifier
 
 Pair = tuple[Task, str]
 
@@ -23,7 +23,7 @@ PIECE = 64
 
 
 class RayVerifier:
-    """A verifier on ``scale.verifiers`` actors, see :class:`~assay.verify.pool.VerifierPool` for what each is.
+    """A verifier on ``scale.verifiers`` actors, see :class:`~assay.verify.isolate.pool.VerifierPool` for what each is.
 
     A check that hangs or crashes costs that check alone, in the actor's pool; an actor that dies costs its responses
     another try elsewhere. What cannot be judged abstains with the reason; nothing is ever called wrong for it.
@@ -77,7 +77,7 @@ class RayVerifier:
         check_verifier(self.verifier, ())
 
     def check(self, tasks: Iterable[Task]) -> None:
-        """See :meth:`assay.verify.pool.VerifierPool.check`."""
+        """See :meth:`assay.verify.isolate.pool.VerifierPool.check`."""
         check_verifier(self.verifier, tasks)
 
     def close(self) -> None:

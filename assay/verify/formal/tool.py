@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from assay.errors import UsageError
 from assay.types import Verdict
 from assay.verify.code.response import fenced
-from assay.verify.exact import shorten
+from assay.verify.text.exact import shorten
 
 LONGEST = 200_000
 """Characters of a response that are looked at; a longer one is wrong."""

@@ -13,10 +13,10 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.sandbox.pool import sandbox
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
 from assay.verify.formal.circuit import IVERILOG, NAME, YOSYS, Circuit, Port, equivalent, escape, read, read_task
 from assay.verify.formal.simulate import agrees, outputs, printed, simulate
 from assay.verify.formal.tool import first_error, program_of
+from assay.verify.text.exact import shorten
 
 RANDOM = 200
 """Inputs a circuit with state is compared with its reference on."""

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.extract import Rule, extract
+from assay.verify.answer.extract import Rule, extract
 from assay.verify.geometry.boxes import SCALE, Box, Format, Units, giou, iou, matched_ious, most_above, to_corners
 from assay.verify.geometry.read import finite_tuple, read_coordinates
-from assay.verify.matching import f_beta
+from assay.verify.lists.matching import f_beta
 
 KEYS = ("bbox_2d", "bbox", "box_2d", "box", "boxes", "bboxes")
 
@@ -67,7 +67,7 @@ class BoxVerifier:
         reference_form: what those of the reference are; ``form`` unless given.
         units: of the answer: those of the reference (``same``), or shares or thousandths of the picture's size, which
             the reference then has to tell.
-        rules: markers that narrow where to look, see :func:`~assay.verify.extract.extract`.
+        rules: markers that narrow where to look, see :func:`~assay.verify.answer.extract.extract`.
         max_chars: a longer answer is wrong.
     """
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.verify.matching import best_pairs
+from assay.verify.lists.matching import best_pairs
 
 Format = Literal["xyxy", "xywh", "cxcywh"]
 Units = Literal["same", "relative", "per_mille"]

@@ -11,10 +11,10 @@ import numpy as np
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.extract import Rule, extract
+from assay.verify.answer.extract import Rule, extract
 from assay.verify.geometry.read import finite_tuple
 from assay.verify.geometry.times import Interval, interval_iou, read_spans
-from assay.verify.matching import best_pairs, f_beta
+from assay.verify.lists.matching import best_pairs, f_beta
 
 LEVELS = (0.3, 0.5, 0.7)
 
@@ -33,7 +33,7 @@ class IntervalVerifier:
     Args:
         threshold: least IoU that passes, in (0, 1].
         first: only the first interval of the answer counts.
-        rules: markers that narrow where to look, see :func:`~assay.verify.extract.extract`.
+        rules: markers that narrow where to look, see :func:`~assay.verify.answer.extract.extract`.
         max_chars: a longer answer is wrong.
         max_intervals: more intervals than this are wrong.
     """

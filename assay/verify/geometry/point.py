@@ -10,7 +10,7 @@ from typing import Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.extract import Rule, extract
+from assay.verify.answer.extract import Rule, extract
 from assay.verify.geometry.box import scaled
 from assay.verify.geometry.boxes import Format, Units, to_corners
 from assay.verify.geometry.read import finite_tuple, read_coordinates

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
 from assay.verify.grounding.documents import holds, pieces_of, plain_document, read_documents
 from assay.verify.grounding.quotes import long_enough, read_quotes
-from assay.verify.matching import f_beta
+from assay.verify.lists.matching import f_beta
+from assay.verify.text.exact import shorten
 
 _MARKER = re.compile(r"\[{1,2}([^\[\]\n]{1,200})\]{1,2}")
 _RANGE = re.compile(r"([0-9]{1,6})\s?[-\u2013]\s?([0-9]{1,6})")

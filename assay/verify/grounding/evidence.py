@@ -10,9 +10,9 @@ from typing import Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.compare import normalise
-from assay.verify.items import Key, item_key, read_items, reference_items
-from assay.verify.sets import overlap
+from assay.verify.lists.items import Key, item_key, read_items, reference_items
+from assay.verify.lists.sets import overlap
+from assay.verify.text.compare import normalise
 
 _ID = re.compile(r"\[\[([^\[\]\n]{1,200})\]\]|<?CHUNK_([0-9]{1,9})>?|\[([^\[\]\n,;]{1,200})\]", re.IGNORECASE)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
 from assay.verify.grounding.documents import holds, pieces_of, plain_document, read_documents
+from assay.verify.text.exact import shorten
 
 _QUOTE = re.compile(
     r"<quote>([^<]*)</quote>|\u201c([^\u201c\u201d]*)\u201d|\u00ab([^\u00ab\u00bb]*)\u00bb|\"([^\"\n]*)\"",

@@ -11,7 +11,7 @@ from typing import Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.extract import Fallback, Rule, extract
+from assay.verify.answer.extract import Fallback, Rule, extract
 from assay.verify.grounding.documents import plain_text, read_documents
 from assay.verify.grounding.ngrams import NGramIndex
 
@@ -39,7 +39,7 @@ class Verbatim:
         plain: kinds of quotes and dashes, case and white space do not matter, see
             :func:`~assay.verify.grounding.documents.plain_text`.
         min_chars: a shorter answer is wrong.
-        rules, fallback: which part of the response counts, see :func:`~assay.verify.extract.extract`.
+        rules, fallback: which part of the response counts, see :func:`~assay.verify.answer.extract.extract`.
         max_chars: a longer answer is wrong.
 
     Raises:

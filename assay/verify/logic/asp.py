@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
-from assay.verify.isolate import Failure, Workers
+from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.logic.puzzle import BadAnswer, Puzzle, overspent
+from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.logic.asp_worker")
 MAX_SETS = 1000

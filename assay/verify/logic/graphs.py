@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
 from assay.verify.logic.reading import assignment, find_label, labels
+from assay.verify.text.exact import shorten
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
+from assay.verify.text.exact import shorten
 
 Cell = tuple[int, int]
 _STEPS = {"u": (-1, 0), "d": (1, 0), "l": (0, -1), "r": (0, 1)}

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.compare import parse_number
-from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
 from assay.verify.logic.reading import find_label, integers, labels, shown
+from assay.verify.text.compare import parse_number
+from assay.verify.text.exact import shorten
 
 
 def _number(value: Any) -> Fraction:

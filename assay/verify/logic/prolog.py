@@ -13,8 +13,8 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.sandbox import Limits, Outcome, Program, SandboxUnavailable, sandbox
 from assay.types import Verdict
-from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
+from assay.verify.text.exact import shorten
 
 _MEMORY = 1 << 30
 _LINE = re.compile(r"^@@ ([0-9]+) (more|error|solution|done) (.*)$", re.MULTILINE)

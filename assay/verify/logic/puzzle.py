@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
-from assay.verify.extract import Fallback, Rule, extract
-from assay.verify.isolate import Failure
+from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.isolate.workers import Failure
+from assay.verify.text.exact import shorten
 
 _REFERENCE_ERRORS = (
     TypeError, KeyError, ValueError, AttributeError, IndexError, OverflowError, ZeroDivisionError, RecursionError,
@@ -36,8 +36,8 @@ class Puzzle(ABC):
     ``"solvable": false``; then the right answer is to say so ("no solution", "impossible", "unsat").
 
     Args:
-        rules, fallback: where the answer stands, see :func:`~assay.verify.extract.extract`; in what is found, the last
-            fenced block (three backticks) is read, if there is one.
+        rules, fallback: where the answer stands, see :func:`~assay.verify.answer.extract.extract`; in what is found,
+            the last fenced block (three backticks) is read, if there is one.
         partial: a wrong answer scores the share of constraints it keeps (always below 1) and not 0.
         max_chars: a longer answer is wrong without being read.
     """

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterable
 
-from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer
+from assay.verify.text.exact import shorten
 
 _INTEGER = re.compile(r"(?<![0-9A-Za-z_.])[-+]?[0-9]+(?![0-9A-Za-z_]|\.[0-9])")
 _NAME = r"[^\s,;()\[\]{}<>\"'`|=:→]"

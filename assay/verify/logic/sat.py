@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
-from assay.verify.isolate import Failure, Workers
+from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
 from assay.verify.logic.reading import assignment, integers, shown
+from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.logic.smt_worker")
 MAX_LITERALS = 2_000_000

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
-from assay.verify.isolate import Failure, Workers
+from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.logic.puzzle import BadAnswer, Puzzle, denies
 from assay.verify.logic.reading import assignment
 from assay.verify.logic.sexpr import Node, SyntaxFault, parse, show
+from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.logic.smt_worker")
 _DECLARATIONS = ("declare-const", "declare-fun", "declare-sort", "declare-datatypes", "declare-datatype", "define-fun",

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
+from assay.verify.text.exact import shorten
 
 _TOKEN = re.compile(r"[0-9]+|[._?]")
 _BLANK = ("0", ".", "_", "?", "")

@@ -11,8 +11,8 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
+from assay.verify.answer.extract import SPANS, Span, finder, open_tag
 from assay.verify.caseless import Caseless
-from assay.verify.extract import SPANS, Span, finder, open_tag
 from assay.verify.math.against import led_against
 from assay.verify.math.context import Context
 from assay.verify.math.equal import matches
@@ -90,7 +90,7 @@ def locate(response: str, rules: Sequence[str], strict: bool) -> Final | Missing
 
     Args:
         response: any text; only its last :data:`MAX_RESPONSE` characters are searched.
-        rules: markers, see :func:`~assay.verify.extract.extract`; their order does not matter.
+        rules: markers, see :func:`~assay.verify.answer.extract.extract`; their order does not matter.
         strict: a response without a marker has no answer; otherwise its last sentence that can hold one is taken.
     """
     text = response[-MAX_RESPONSE:]

@@ -1,6 +1,6 @@
 """The heavy path: math-verify and SymPy on answers our own reader does not know, in worker processes.
 
-Run by :class:`assay.verify.isolate.Workers`; time and memory are limited there.
+Run by :class:`assay.verify.isolate.workers.Workers`; time and memory are limited there.
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ from typing import Any
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
-from assay.verify.extract import RULES, boxes, check_rules
-from assay.verify.isolate import Failure, Workers
+from assay.verify.answer.extract import RULES, boxes, check_rules
+from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.math.chain import unchained
 from assay.verify.math.claims import claimed
 from assay.verify.math.conclusion import concluded, remarked
@@ -37,6 +36,7 @@ from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Items, RealSet, Residue, Sign, Text, Truth, Value
 from assay.verify.math.within import another_option, in_sentence, pending, says_first
 from assay.verify.math.worded import absent, worded
+from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.math.symbolic")
 _HEAVY = re.compile(
@@ -61,7 +61,7 @@ class Math:
     (integrals, sums, limits) goes to math-verify in a worker process; if that takes too long the verifier abstains.
 
     Args:
-        rules: markers of a final answer, see :func:`~assay.verify.extract.extract`.
+        rules: markers of a final answer, see :func:`~assay.verify.answer.extract.extract`.
         strict: a response without a marker is wrong; otherwise the last sentence that can hold an answer is read.
         digits: significant digits that a rounded decimal needs to stand for a number without finite expansion, >= 1.
         form: refuse the right value in another form than the question asks for (lowest terms, factored, expanded).

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.exact import shorten
-from assay.verify.extract import Rule
+from assay.verify.answer.extract import Rule
 from assay.verify.logic.puzzle import BadAnswer, Puzzle
 from assay.verify.planning.model import Domain, Problem
 from assay.verify.planning.parse import read_domain, read_problem
 from assay.verify.planning.validate import State, Step, TooMuch, World
+from assay.verify.text.exact import shorten
 
 _PREFIX = re.compile(
     r"\s*(?:(?:step\s{0,2})?[0-9]{1,9}(?:\.[0-9]{1,9})?\s{0,2}[.:)]\s{0,4}|[-*]\s+)?[`*]{0,3}", re.IGNORECASE

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
-from assay.verify.extract import Rule, extract
-from assay.verify.isolate import Failure, Workers
+from assay.verify.answer.extract import Rule, extract
+from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.logic.puzzle import overspent
 from assay.verify.structured.find import NoValue, last_document, last_json, load_json
 from assay.verify.structured.tree import Tolerance, compare_trees
+from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.structured.checks", memory=2 << 30)
 PLAIN: tuple[Any, ...] = (None, {}, [], 0, "")
@@ -45,8 +45,8 @@ class JsonSchema:
     The score is that share, 1 where there is no value, and 0 where the schema is violated.
 
     Args:
-        rules: markers that narrow where to look, see :func:`~assay.verify.extract.extract`; in what they leave, the
-            last fenced block counts, else the whole, else the last object or array.
+        rules: markers that narrow where to look, see :func:`~assay.verify.answer.extract.extract`; in what they leave,
+            the last fenced block counts, else the whole, else the last object or array.
         reads: what ``task.reference`` is.
         ordered: whether the order of arrays matters.
         tolerance: relative difference of equal numbers.

@@ -10,10 +10,10 @@ from typing import Literal
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
-from assay.verify.extract import Fallback, Rule, extract
-from assay.verify.isolate import Failure
+from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.isolate.workers import Failure
 from assay.verify.structured.data import WORKERS
+from assay.verify.text.exact import shorten
 
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "a": re.ASCII}
 
@@ -30,7 +30,7 @@ class Regex:
     Args:
         mode: the pattern matches the whole answer (``fullmatch``), its start (``match``) or somewhere (``search``).
         flags: any of ``i`` ignore case, ``m`` multi-line, ``s`` dot matches newlines, ``x`` verbose, ``a`` ASCII.
-        rules, fallback: where the answer stands, see :func:`~assay.verify.extract.extract`.
+        rules, fallback: where the answer stands, see :func:`~assay.verify.answer.extract.extract`.
         seconds: longest processor time of one response.
         max_chars: a longer answer is wrong.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from assay.verify.compare import parse_number
+from assay.verify.text.compare import parse_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.exact import shorten
-from assay.verify.extract import Rule, extract
-from assay.verify.isolate import Failure
+from assay.verify.answer.extract import Rule, extract
+from assay.verify.isolate.workers import Failure
 from assay.verify.structured.data import WORKERS
 from assay.verify.structured.find import last_document
+from assay.verify.text.exact import shorten
 
 
 @part("verify", "xml")

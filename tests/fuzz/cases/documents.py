@@ -6,7 +6,7 @@ import json
 
 from test_verify_instructions import CASES as INSTRUCTIONS
 
-from assay.verify.continuation import CLOSE, OPEN
+from assay.verify.text.continuation import CLOSE, OPEN
 from fuzz.entry import Case, entry
 
 PERSON = {"name": "Ann", "age": 41, "tags": ["x", "y"], "home": {"city": "Rome", "zip": None}, "ok": True}

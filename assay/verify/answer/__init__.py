@@ -1,0 +1,1 @@
+"""Where in a response the final answer stands."""

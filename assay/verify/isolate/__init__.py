@@ -1,0 +1,1 @@
+"""Untrusted work in processes that can be killed."""

@@ -1,0 +1,1 @@
+"""Several items: sets and rankings."""

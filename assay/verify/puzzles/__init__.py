@@ -1,0 +1,1 @@
+"""Games and puzzles with checkers of their own."""

@@ -1,0 +1,1 @@
+"""SQL queries, judged by what they return."""

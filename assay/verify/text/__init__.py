@@ -1,0 +1,1 @@
+"""Answers compared as text: exact, normalised, by overlap, by form."""

@@ -1,0 +1,1 @@
+"""The tool calls that a response makes."""
