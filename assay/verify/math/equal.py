@@ -21,7 +21,6 @@ from assay.verify.math.read import read
 from assay.verify.math.recast import recast
 from assay.verify.math.restated import restated
 from assay.verify.math.same import same
-from assay.verify.math.several_parts import same_several
 from assay.verify.math.shapes import shape
 from assay.verify.math.values import (
     Based,
@@ -67,7 +66,6 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
         or same_parts(reference, answer, agrees)
         or same_constants(reference, answer, agrees)
         or ((figure := shape(reference)) is not None and shape(answer) == figure)
-        or same_several(reference, answer, ctx.question, agrees)
     )
 
 

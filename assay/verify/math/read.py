@@ -34,10 +34,10 @@ _BULLET = re.compile(r"\s*(?:[-*•+–]|[0-9]{1,2}[.)])[ \t]+")
 _EDGES = " \n\t.,;:*`~_「」『』"
 _ELLIPSIS = re.compile(r"[0-9]\.{3,5}$")
 _EXCLAMATION = re.compile(r"(?<=[^\W\d_]{2})!+$|(?<=\s)!+$")
-_LEAD = re.compile(
+LEAD = re.compile(
     r"(?:(?:is|are|equals?|equal to|be|would be|it is|it's|they are|there are|exactly|approximately|"
     r"about|roughly|around|simply|just|only|"
-    r"precisely|clearly|indeed|thus|so|therefore|hence|definitely|a total of|in total|the number|"
+    r"both|precisely|clearly|indeed|thus|so|therefore|hence|definitely|a total of|in total|the number|"
     r"the value|the set|the interval|"
     r"the point|the vector|probably|option|approx\.?|ca\.?|es|est|ist|in(?=[ ]?[\[(\]{ℝ⦃])|是|为|為|约|約|"
     r"等于)[ :,]+|~|≈\s?|=\s?|:\s?)+",
@@ -92,7 +92,7 @@ def read(text: str) -> tuple[Value, ...]:
         return (known,)
     readings: list[Value] = []
     approximate = _APPROXIMATE.match(spelling) is not None
-    stripped = _LEAD.sub("", spelling, count=1) if _LEAD.match(spelling) else spelling
+    stripped = LEAD.sub("", spelling, count=1) if LEAD.match(spelling) else spelling
     stripped = _strip(stripped if stripped.isascii() else _COPULA.sub("", stripped))
     if not stripped:
         return (forms.words_of(spelling),)

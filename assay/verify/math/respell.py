@@ -9,10 +9,8 @@ from fractions import Fraction
 from assay.verify.math.arrays import in_brackets
 from assay.verify.math.compounds import one_quantity
 from assay.verify.math.congruence import without_parameter
-from assay.verify.math.described import real_set
 from assay.verify.math.foreign import foreign_number
 from assay.verify.math.foreign_more import spelled_part
-from assay.verify.math.labels import relabelled
 from assay.verify.math.notations import both_signs, unreversed
 from assay.verify.math.rates import as_formula
 from assay.verify.math.spoken import in_digits, spoken
@@ -95,12 +93,10 @@ def always(text: str) -> Iterator[str]:
     """Yield what ``text`` may mean besides what it says at first sight."""
     if _ONE_WAY.fullmatch(text) is not None and _SIDE_BY_SIDE.search(text) is None:
         return
-    for change in (one_quantity, as_formula, in_brackets, relabelled, unreversed, both_signs):
+    for change in (one_quantity, as_formula, in_brackets, unreversed, both_signs):
         said = change(text)
         if said is not None:
             yield said
-    if _DESCRIBED.match(text) is not None and (described := real_set(text)) is not None:
-        yield described
     if (bare := without_parameter(text)) is not None:
         yield bare
     if (
@@ -145,8 +141,6 @@ def unread(text: str) -> Iterator[str]:
     for said in dict.fromkeys((text, digits)):
         if (match := _RATIO.fullmatch(said) or _RATIO_WORDS.fullmatch(said)) is not None:
             yield f"{match[1]} : {match[2]}"
-        if (described := real_set(said)) is not None:
-            yield described
     if (formula := spoken(text)) is not None:
         yield formula
     if _FORMULA.match(text) is not None and (product := _RUN.sub(lambda m: " ".join(m[0]), text)) != text:

@@ -1,189 +1,156 @@
-"""The answer within a sentence: "x = 5, because ...", "She has 5 apples left", "the set $\\{1, 2\\}$"."""
+"""The value that a sentence states: after an announcement, or at the end of a response that marks no answer.
+
+Only the shape of a sentence is looked at, in any language: its formulas, its equals signs, its numbers, and which of
+these the question holds already. A sentence that asks, or that puts two values side by side, states none.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from assay.verify.caseless import Caseless
-from assay.verify.math.read import MAX_LENGTH, read
-from assay.verify.math.values import Items, Scalar, Text
+from assay.verify.answer.commit import alternatives, negated
+from assay.verify.math.read import LEAD, MAX_LENGTH, read
+from assay.verify.math.spoken import in_digits
+from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
 
+MAX_TAIL = 4000
+"""Characters at the end of an unmarked response in which its last sentence is looked for."""
 _SPAN = re.compile(
-    r"\$\$?(?! )([^$]{1,1000})(?<! )\$\$?(?![0-9])|\\\(((?:(?!\\\().){1,1000}?)\\\)|"
-    r"\\\[((?:(?!\\\[).){1,1000}?)\\\]|\*\*([^*\n]{1,400})\*\*",
+    r"\$\$?(?! )([^$]{1,1000})(?<! )\$\$?(?![0-9])|\\\(((?:(?!\\\().){1,1000}?)\\\)|\\\[((?:(?!\\\[).){1,1000}?)\\\]|"
+    r"\*\*([^*\n]{1,400})\*\*",
     re.DOTALL,
 )
-_CONTRAST = re.compile(
-    r"(?:[,;(–]\s*(?:and |but )?not|,?\s+(?:rather than|instead of|as opposed to|und nicht|nicht|et non|y no|"
-    r"e non|e não|niet|en niet|inte|och inte|a nie|nie|а не))\s+[^,]{1,60}$",
-    re.IGNORECASE,
-)
 _CLAUSE = re.compile(
-    r"(?:,|;|:|\s[–—-])\s+(?=[A-Za-z])|\s+(?=(?:because|since|as|so|which|where|when|for all|with|by|"
-    r"after|if|in total|altogether|in all|"
-    r"per|each|every)\b)|\s+(?=\()|,?\s+(?:因为|porque|car|weil|denn|потому)",
-    re.IGNORECASE,
+    r"[,;](?=\s)(?!\s?[-+]?[0-9$\\(a-z]\s?[,;=)]?)|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
+    r"\s(?=(?:because|since|as|so|which|where|when|for all|with|by|after|if|in total|per|each|every)\b)"
 )
-HEDGE = Caseless(
-    r"\b(?:not|never|neither|nor|or|either|maybe|perhaps|possibly|could be|might be|may be|between|"
-    r"at least|at most|anything but|anything except|(?<!none )other than|except|apart from|aside from|save "
-    r"for|ill-posed|no answer|only one of|no circumstances|contradiction|vicinity|would (?:only "
-    r")?be\b[^.]{0,80}\bif|mark\b[^.]{0,40} as|key|placeholder|by no means|in no way|to be rejected|"
-    r"(?:slightly|"
-    r"just|a bit|a little|barely|shortly|nearly|almost) "
-    r"(?:over|under|below|above|off|short)|excluding|far from|opposite of|"
-    r"different from|unlike|nowhere near|hardly|cannot|doubt|unclear|ruled out|fails to|nothing to do|(?:more|"
-    r"less|fewer|"
-    r"greater|larger|smaller) than|"
-    r"unsure|impossible|unknown|nobody|no one|unless|instead|wrong|incorrect|ni|nicht|kein|pas|ou|oder)\b|n't\b|"
-    r"\b(?:square|cube|reciprocal|inverse|opposite|half|third|double|twice|triple|factorial|base|"
-    r"loss)(?: of)?\s+\$?-?[0-9]|"
-    r"\btoo (?:many|much|few|little|small|large|big|high|low|long|short)\b|\bmarked (?:as )?(?:correct|right|"
-    r"true)\b|\bgrader\b|"
-    r"\bno (?:es|son|hay|puede)\b|\bnão\b|\bnon (?:è|sono|può)\b|\bn'est\b|\bniet\b|\binte\b|\bnie jest\b|değil|"
-    r"ليس|नहीं|아닙|아니|ではな|ません|"
-    r"不是|或|不|не\b|\?|(?<![-=])[<>≠≤≥]|\\(?:neq?|geq?|leq?|gt|lt|geqslant|leqslant)\b|!=",
-    frequent=True,
-)
-_COPULA = re.compile(
-    r"(?:\b(?:is|are|was|were|equals|be|becomes|has|have|had|gets|makes|made|earns?|costs?|needs?|"
-    r"takes?|sells|pays|spends?|saves?|total of|gives|to|at(?= [0-9])|es|est|ist|sind|son|"
-    r"sono|é|è|são|font|fait|vaut|valent|vale|valen|tiene|tienen|jest|będzie|är|har|blir|hat|haben|ergibt|macht|là|"
-    r"adalah|ada|είναι|έχει|uguale a|equivale a|fa|fanno|dá|geeft|будет|имеет|это|є|має|je|má)\b|"
-    r"[=≈]|:(?![0-9])|是|为|有|は|равен|равно|составляет)\s*",
-    re.IGNORECASE,
-)
+_BOLD = re.compile(r"[*_]{0,3}([^*_\s](?:[^*]|\*(?!\*))*?)[*_]{1,3}\.?")
 _NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.,/^*+×÷-])(?<![*/+×÷^]\s)(?:[$€£¥₹]\s?)?[-−]?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|"
-    r"[0-9]+)(?:\.[0-9]+)?(?:/[0-9]+)?(?:\s?%)?(?![A-Za-z0-9_^])(?!\s?[*/+×÷^]\s?(?:[0-9(]|$))(?!\s?[-+=]\s*$)"
+    r"(?<![\w.,^])(?:[$€£¥₹]\s?)?(?:(?<![\w)])[-−])?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:,[0-9]+)?)(?:\.[0-9]+)?"
+    r"(?:\s?/\s?[0-9]+|\s[0-9]+/[0-9]+)?(?:\s?\\?%)?"
 )
-_STATED = re.compile(r"\b(?:is|are|es|est|ist|sono|son|é|è)\s+(?=\$?[A-Za-z](?:_[0-9])?\s?=)")
-"""In front of equations: "the solution is x = 2 and y = 3"."""
-_ANY_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_CONCLUSION = re.compile(
-    r"^\W*(?:so|therefore|thus|hence|in total|altogether|in all|finally|in conclusion|consequently|"
-    r"overall|total|that (?:is|means|makes|gives)|this (?:gives|means|makes)|"
-    r"所以|因此|por lo tanto|entonces|donc|also|somit|daher|поэтому|значит)\b",
-    re.IGNORECASE,
-)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
+_UNIT = re.compile(r"\s{0,2}((?:\\text\s?\{)?[^\W\d_]{1,20}(?:/[^\W\d_]{1,8})?|°\s?[CF]?)")
+_RESULT = re.compile(r".*(?<![<>!=])[=≈](?![=<>])\s*(?=\S)", re.DOTALL)
+_CUT = re.compile(r"(?:[-+*/×÷=^(\[{,<>≈]|\\(?:approx|cdot|times)|\b(?:and|or|minus|plus|times|the|is))[\s$*]*\Z")
 
 
-def hedged(text: str) -> bool:
-    """Say whether a sentence denies, doubts or gives alternatives, apart from a final ", not 6"."""
-    return HEDGE.search(_CONTRAST.sub("", text)) is not None
+def states(text: str, kind: Value | None) -> bool:
+    """Say whether what comes after "the answer is" states one of the reference's kind, or only talks."""
+    if isinstance(kind, Truth):
+        return truth(text) is not None
+    said = announced(text)
+    if said is None or isinstance(kind, Text | Sign | None):
+        return said is not None
+    return any(map(str.isdigit, said)) or any(not isinstance(value, Text) for value in read(said)[:1])
 
 
-def without_contrast(text: str) -> str:
-    """``text`` without a final ", not 6"."""
-    return _CONTRAST.sub("", text)
+def announced(text: str) -> str | None:
+    """Return the value of a sentence from where its announcement ends, ``None`` where it does not begin with one.
 
-
-def candidates(sentence: str, marker: bool) -> Iterator[str]:
-    """Yield parts of a sentence that may be the answer it states, best first; the first that can be read decides.
-
-    ``marker`` tells that "the answer is" came before, so the sentence begins with the answer.
+    ``5``, ``5 apples, since 2 + 3 = 5``, ``$x = 5$ where ...``, ``2 + 3 = 5``; words where they are all there is.
     """
-    sentence = sentence.strip()
-    if not sentence or len(sentence) > MAX_LENGTH:
-        return
-    if _CONTRAST.search(sentence):
-        sentence = _CONTRAST.sub("", sentence)
-        yield sentence
-    if (stated := _STATED.search(sentence)) is not None:
-        yield sentence[stated.end() :]
-    spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
-    spans = [s for s in spans if s]
-    if spans:
-        if len(set(spans)) == 1 or marker:
-            outside = _SPAN.sub(" ", sentence)
-            if _ANY_NUMBER.search(outside) is None:
-                if marker and len(set(spans)) > 1 and sentence[:1] not in "$\\*":
-                    yield spans[-1]
-                else:
-                    yield spans[0] if marker else spans[-1]
-        tail = _after_copula(sentence)
-        if tail is not None:
-            yield tail
-        if len(set(spans)) > 1 and not marker:
-            yield spans[-1]
-    if marker:
-        head = _CLAUSE.split(sentence, maxsplit=1)[0].strip()
-        if head and head != sentence:
-            yield head
-            inner = _CLAUSE.split(sentence)
-            if len(inner) > 1:
-                yield inner[0]
-    tail = _after_copula(sentence)
-    if tail is not None:
-        yield tail
-        yield _CLAUSE.split(tail, maxsplit=1)[0].strip()
-        if (number := _NUMBER.match(tail)) is not None:
-            yield _with_unit(tail, number.group())
-    if not marker and (match := last_result(sentence)) is not None:
-        yield match
-    if any(_ANY_NUMBER.search(span) for span in spans):
-        return
-    numbers = [m.group() for m in _NUMBER.finditer(sentence)]
-    everything = _ANY_NUMBER.findall(sentence)
-    if numbers and (len(everything) == 1 or len(set(numbers)) == 1 == len({e.replace(",", "") for e in everything})):
-        yield _with_unit(sentence, numbers[-1])
-    elif numbers and (_CONCLUSION.match(sentence) or (marker and len(everything) == 1)):
-        # A conclusion ends in its answer: "so 3 boxes of 4 make 12 eggs".
-        yield _with_unit(sentence, numbers[-1])
-
-
-_RESULT = re.compile(
-    r"=\s*((?:[$€£¥₹]\s?)?-?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|"
-    r"[0-9]+)(?:\.[0-9]+)?(?:\s?%)?)(?![\w^/*+])(?!\s?[-+*/×÷^=]\s?[0-9(])"
-)
-
-
-_ALONE = re.compile(r"(?:^|[A-Za-z:]\s+|\$)([0-9][0-9.,]*)\s*$")
-
-
-def last_result(sentence: str) -> str | None:
-    """The number after the last equals sign of a computation, if nothing after it doubts it."""
-    last = None
-    for match in _RESULT.finditer(sentence):
-        last = match
-    if last is None or "=" in sentence[last.end() :] or hedged(sentence[last.end() :]):
+    text = text.strip().rstrip(".")
+    if (bold := _BOLD.fullmatch(text)) is not None:
+        text = bold[1]
+    if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
-    alone = _ALONE.search(sentence[max(last.start() - 40, 0) : last.start()])
-    if alone is not None and alone[1].replace(",", "") != last[1].replace(",", ""):
-        return None  # "7 = 5"
-    return _with_unit(sentence[last.start() :], last[1])
+    readings = read(text)
+    if readings and not isinstance(readings[0], Text):
+        return text
+    if negated(text) and any(map(str.isdigit, text)):
+        return None
+    head = _CLAUSE.split(text, maxsplit=1)[0].strip()
+    if head != text and (readings := read(head)) and not isinstance(readings[0], Text | Choice):
+        return head
+    if alternatives(head):
+        return None
+    begun = head[found.end() :] if (found := LEAD.match(head)) is not None else head
+    if (span := _SPAN.match(begun)) is not None:
+        return next(group for group in span.groups() if group is not None).strip()
+    if (chain := _RESULT.match(begun)) is not None and (number := _NUMBER.match(begun, chain.end())) is not None:
+        return _with_unit(begun, number)
+    if (number := _NUMBER.match(begun)) is not None:
+        return _with_unit(begun, number) if len(set(map(_value, _NUMBER.findall(begun)))) == 1 else None
+    return text if len(text.split()) <= 12 and not any(map(str.isdigit, head)) else None
 
 
-def _after_copula(sentence: str) -> str | None:
-    formulas = [m.span() for m in _SPAN.finditer(sentence)]
-    last = None
-    for match in _COPULA.finditer(sentence):
-        if any(start < match.start() < end for start, end in formulas):
-            continue
-        if sentence[match.end() :].strip():
-            last = match
-    return None if last is None else sentence[last.end() :].strip()
+def concluded(response: str, question: str) -> str | None:
+    """Return the value of the last sentence of an unmarked response that holds one, ``None`` where none does."""
+    tail = response[-MAX_TAIL:].rstrip("* _\n\t")
+    before, _, last = tail.rpartition("\n")
+    for whole in (tail, last):
+        if len(whole) <= 400 and (readings := read(whole)) and not isinstance(readings[0], Text):
+            beside = read(before.rstrip().rpartition("\n")[2][-400:])
+            return None if _bare(beside) and _bare(readings) and beside[0] != readings[0] else whole
+    if not any(map(str.isdigit, whole)) and len(whole) <= 400:
+        tail = tail[: -len(whole)] + in_digits(whole)
+    for sentence in reversed([s.strip() for s in _SENTENCES.split(tail) if s and s.strip()]):
+        if any(map(str.isdigit, sentence)) or "$" in sentence or "\\" in sentence:
+            if sentence.endswith(("?", "？", ":")) or _CUT.search(sentence):
+                return None
+            readings = read(sentence)
+            if readings and not isinstance(readings[0], Text):
+                return sentence
+            return _single(sentence, question)
+    return _SENTENCES.split(tail)[-1].strip() or None
 
 
-def _with_unit(sentence: str, number: str) -> str:
+def _single(sentence: str, question: str) -> str | None:
+    """The one value of a sentence: a formula or bold text, the end of a chain, or the number that is no given one."""
+    if alternatives(sentence):
+        return None
+    spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
+    spans = [s for s in spans if (found := read(s)) and not isinstance(found[0], Text)]
+    outside = _SPAN.sub(" ", sentence)
+    numbers = _NUMBER.findall(outside)
+    if spans and (len(set(spans)) == 1 or not numbers):
+        chosen = spans[-1]
+        if not numbers or chosen.startswith("\\") or any(map(str.isdigit, chosen)):
+            return chosen
+    if (chain := _RESULT.match(outside)) is not None and (end := _NUMBER.match(outside, chain.end())) is not None:
+        return _with_unit(outside, end)
+    matches = list(_NUMBER.finditer(outside))
+    if matches and _value(matches[0].group()) != _value(matches[-1].group()):
+        given = {_value(number) for number in _NUMBER.findall(question)}
+        matches = [m for m in matches if _value(m.group()) not in given] or (matches if len(matches) == 1 else [])
+    if not matches or any(_value(m.group()) != _value(matches[0].group()) for m in matches):
+        return None
+    return _with_unit(outside, matches[-1])
+
+
+def _bare(readings: tuple[Value, ...]) -> bool:
+    return bool(readings) and isinstance(readings[0], Scalar)
+
+
+def _value(number: str) -> object:
+    found = read(number)
+    return found[0].node if found and isinstance(found[0], Scalar) else number
+
+
+def _with_unit(sentence: str, number: re.Match[str]) -> str:
     """The number with the word after it, if the two read as a quantity."""
-    rest = sentence[sentence.rfind(number) + len(number) :]
-    match = re.match(r"\s{0,2}([^\W\d_]{1,20}|°\s?[CF]?)", rest)
-    if match is not None:
-        both = f"{number} {match[1]}"
-        readings = read(both)
-        if readings and any(isinstance(r, Scalar) and r.unit is not None and r.unit.known for r in readings):
+    text = number.group().strip()
+    if (unit := _UNIT.match(sentence, number.end())) is not None:
+        both = f"{text} {unit[1]}"
+        if any(isinstance(value, Scalar) and value.unit is not None and value.unit.known for value in read(both)):
             return both
-    return number
+    return text
 
 
-def readable(text: str) -> bool:
-    readings = read(text)
-    return bool(readings) and not isinstance(readings[0], Text)
+def truth(sentence: str) -> bool | None:
+    """Return what the first clause of a sentence that says yes or no says, ``None`` where it says neither or both."""
+    for clause in re.split(r"[,;.:!\n]", sentence):
+        words = [v.value for word in re.findall(r"[^\W\d_]+", clause) for v in read(word)[:1] if isinstance(v, Truth)]
+        if words:
+            return words[0] if len(set(words)) == 1 and not negated(clause.strip()) else None
+    return None
 
 
-def single(text: str) -> bool:
-    """Say whether ``text`` reads as one value."""
-    readings = read(text)
-    return bool(readings) and not isinstance(readings[0], Items)
+def verdict_line(response: str) -> bool | None:
+    """Return the yes or no that opens the last line of a response which opens with one."""
+    for line in reversed(response[-MAX_TAIL:].split("\n")):
+        opening = re.match(r"\W*([^\W\d_]+)\b(?!\s+or\b)", line)
+        if opening is not None and (found := read(opening[1])[:1]) and isinstance(found[0], Truth):
+            return found[0].value
+    return None
