@@ -11,7 +11,6 @@ from assay.verify.math.compounds import one_quantity
 from assay.verify.math.congruence import without_parameter
 from assay.verify.math.foreign import foreign_number
 from assay.verify.math.foreign_more import spelled_part
-from assay.verify.math.notations import both_signs, unreversed
 from assay.verify.math.rates import as_formula
 from assay.verify.math.spoken import in_digits, spoken
 from assay.verify.math.words import chinese, ordinal
@@ -93,7 +92,7 @@ def always(text: str) -> Iterator[str]:
     """Yield what ``text`` may mean besides what it says at first sight."""
     if _ONE_WAY.fullmatch(text) is not None and _SIDE_BY_SIDE.search(text) is None:
         return
-    for change in (one_quantity, as_formula, in_brackets, unreversed, both_signs):
+    for change in (one_quantity, as_formula, in_brackets):
         said = change(text)
         if said is not None:
             yield said

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from assay.verify.answer.commit import alternatives, negated
+from assay.verify.answer.commit import alternatives, denied, negated
 from assay.verify.math.read import LEAD, MAX_LENGTH, read
 from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
@@ -24,11 +24,13 @@ _CLAUSE = re.compile(
     r"[,;](?=\s)(?!\s?[-+]?[0-9$\\(a-z]\s?[,;=)]?)|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
     r"\s(?=(?:because|since|as|so|which|where|when|for all|with|by|after|if|in total|per|each|every)\b)"
 )
+_FULL_STOP = re.compile(r"(?<!\.\.)\.$")
 _BOLD = re.compile(r"[*_]{0,3}([^*_\s](?:[^*]|\*(?!\*))*?)[*_]{1,3}\.?")
 _NUMBER = re.compile(
     r"(?<![\w.,^])(?:[$€£¥₹]\s?)?(?:(?<![\w)])[-−])?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:,[0-9]+)?)(?:\.[0-9]+)?"
     r"(?:\s?/\s?[0-9]+|\s[0-9]+/[0-9]+)?(?:\s?\\?%)?"
 )
+_BEGINS = re.compile(r"[$€£¥₹]?[-−]?[$€£¥₹]?[0-9]|[(\[{\\√π∞]|\*\*|\$")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
 _UNIT = re.compile(r"\s{0,2}((?:\\text\s?\{)?[^\W\d_]{1,20}(?:/[^\W\d_]{1,8})?|°\s?[CF]?)")
 _RESULT = re.compile(r".*(?<![<>!=])[=≈](?![=<>])\s*(?=\S)", re.DOTALL)
@@ -50,7 +52,7 @@ def announced(text: str) -> str | None:
 
     ``5``, ``5 apples, since 2 + 3 = 5``, ``$x = 5$ where ...``, ``2 + 3 = 5``; words where they are all there is.
     """
-    text = text.strip().rstrip(".")
+    text = _FULL_STOP.sub("", text.strip())
     if (bold := _BOLD.fullmatch(text)) is not None:
         text = bold[1]
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
@@ -98,6 +100,10 @@ def concluded(response: str, question: str) -> str | None:
 
 def _single(sentence: str, question: str) -> str | None:
     """The one value of a sentence: a formula or bold text, the end of a chain, or the number that is no given one."""
+    if (begun := _BEGINS.search(sentence)) is not None and not denied(sentence[: begun.start()]):
+        rest = _FULL_STOP.sub("", sentence[begun.start() :])
+        if (readings := read(rest)) and not isinstance(readings[0], Text | Choice):
+            return rest
     if alternatives(sentence):
         return None
     spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
@@ -115,6 +121,8 @@ def _single(sentence: str, question: str) -> str | None:
         given = {_value(number) for number in _NUMBER.findall(question)}
         matches = [m for m in matches if _value(m.group()) not in given] or (matches if len(matches) == 1 else [])
     if not matches or any(_value(m.group()) != _value(matches[0].group()) for m in matches):
+        return None
+    if denied(outside[: matches[-1].start()]):
         return None
     return _with_unit(outside, matches[-1])
 
