@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.verify.answer.extract import boxes, check_rules, extract, hashes, phrases, tags
-from assay.verify.math.final import Final, Missing, locate
 
 RULES = ("answer_tag", "boxed", "hashes", "phrase")
 

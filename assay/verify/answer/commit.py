@@ -154,11 +154,12 @@ def _last(text: str, found: list[tuple[Span, str]], same: Callable[[str, str], b
     if rule in ("boxed", "answer_tag") and operand(before, after):
         return Refused("commit", "the marked value is a part of a formula")
     beside, later = [content], span
-    for other, _ in reversed(found[:-1]):
-        if _replaced(text, other, later):
+    by = rule
+    for other, how in reversed(found[:-1]):
+        if _replaced(text, other, later) or (how != by != "boxed" and "\n" in text[other.over : later.begin]):
             break
         beside.insert(0, text[other.start : other.end].strip())
-        later = other
+        later, by = other, how
     if all(same(one, content) for one in beside[:-1]):
         beside = []
     return Marked(content, rule, tuple(beside), before, after)
@@ -199,7 +200,8 @@ _AFTER = re.compile(
     r"[\s$]*(?:[+*/×÷±<>≤≥≠]|\^(?!\s?\{?\s?\\?(?:circ|prime|['°]))|!(?=[\s$]*[-+*/=])|[-−]\s?(?:[0-9\\(]|[A-Za-z](?![A-Za-z]))|"
     r"\)\s?\^|\}\s?\{|\\(?:cdot|times|div|pm|leq?|geq?|lt|gt|neq?)\b)"
 )
-_EMPHASIS = re.compile(r"\*{1,3}|__|<answer>[\s$]*$|</answer>.*|^#+\s|^\s*[-+•>]\s")
+_EMPHASIS = re.compile(r"\*{2,3}|__|<answer>[\s$]*$|</answer>.*")
+_BULLET = re.compile(r"^\s*(?:[-+*•>]|#+)\s")
 
 
 def operand(before: str, after: str) -> bool:
@@ -208,7 +210,7 @@ def operand(before: str, after: str) -> bool:
     Args:
         before, after: the text of the same line that ends where the mark begins, and that begins where it ends.
     """
-    head = _EMPHASIS.sub("", before).rstrip()
+    head = _BULLET.sub("", _EMPHASIS.sub("", before)).rstrip()
     if head.endswith(("$", "\\(", "\\[")):
         opened = head.rstrip("$([\\ ")
         # "is $\boxed{5}$" opens a formula, "x > $\boxed{5}$" goes on with one.

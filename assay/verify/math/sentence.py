@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from assay.verify.answer.commit import alternatives, denied, negated
+from assay.verify.answer.phrases import phrases
 from assay.verify.math.read import LEAD, MAX_LENGTH, read
 from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
@@ -21,11 +22,10 @@ _SPAN = re.compile(
     re.DOTALL,
 )
 _CLAUSE = re.compile(
-    r"[,;](?=\s)(?!\s?[-+]?[0-9$\\(a-z]\s?[,;=)]?)|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
+    r"[,;](?=\s)(?!\s[-+]?(?:[0-9$\\(]|[a-z]\s?[=,;)]))|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
     r"\s(?=(?:because|since|as|so|which|where|when|for all|with|by|after|if|in total|per|each|every)\b)"
 )
 _FULL_STOP = re.compile(r"(?<!\.\.)\.$")
-_BOLD = re.compile(r"[*_]{0,3}([^*_\s](?:[^*]|\*(?!\*))*?)[*_]{1,3}\.?")
 _NUMBER = re.compile(
     r"(?<![\w.,^])(?:[$€£¥₹]\s?)?(?:(?<![\w)])[-−])?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:,[0-9]+)?)(?:\.[0-9]+)?"
     r"(?:\s?/\s?[0-9]+|\s[0-9]+/[0-9]+)?(?:\s?\\?%)?"
@@ -53,8 +53,9 @@ def announced(text: str) -> str | None:
     ``5``, ``5 apples, since 2 + 3 = 5``, ``$x = 5$ where ...``, ``2 + 3 = 5``; words where they are all there is.
     """
     text = _FULL_STOP.sub("", text.strip())
-    if (bold := _BOLD.fullmatch(text)) is not None:
-        text = bold[1]
+    for emphasis in ("**", "__", "*", "`"):
+        if text.startswith(emphasis) or text.endswith(emphasis):
+            text = text.removeprefix(emphasis).removesuffix(emphasis).strip()
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
     readings = read(text)
@@ -91,6 +92,8 @@ def concluded(response: str, question: str) -> str | None:
         if any(map(str.isdigit, sentence)) or "$" in sentence or "\\" in sentence:
             if sentence.endswith(("?", "？", ":")) or _CUT.search(sentence):
                 return None
+            if said := phrases(sentence):
+                return announced(sentence[said[-1].start :])
             readings = read(sentence)
             if readings and not isinstance(readings[0], Text):
                 return sentence
