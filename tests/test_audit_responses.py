@@ -157,3 +157,13 @@ def test_no_structural_cheat_is_accepted(judged: list[tuple[str, bool, Status]])
         family for family, label, status in judged if not label and status == "accepted" and family in NONE_ACCEPTED
     ]
     assert not fooled
+
+
+def test_a_unit_stands_behind_bare_numbers_only() -> None:
+    draw = Draw("How long, in km?", "5 km", 5, slots={"unit": "km"})
+    behind = {
+        text: [r for _, r in responses.fitting(Answer("a", text, "plain", 5), draw) if "km" in r]
+        for text in ("5", "5 km")
+    }
+    assert behind["5"] and all(re.search(r"\\boxed\{5\}\S* ?\S*km", r) for r in behind["5"])
+    assert not any(re.search(r"km.*km", r) for r in behind["5 km"])

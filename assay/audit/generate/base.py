@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -60,6 +60,14 @@ class Draw:
         """Add spellings of ``value``: right ones if it is equal to the gold object, else wrong ones."""
         for text in texts:
             self.answers[bool(value == self.gold)].append(Answer(kind, text, form or self.form, value))
+
+    def spell(
+        self, kind: str, value: Any, plain: Sequence[str] = (), latex: Sequence[str] = (), text: Sequence[str] = ()
+    ) -> None:
+        """Add spellings of ``value`` by form, each form as a kind of its own; right or wrong as :meth:`add` says."""
+        self.add(kind, value, *plain, form="plain")
+        self.add(f"{kind}, latex", value, *latex, form="latex")
+        self.add(f"{kind}, text", value, *text, form="text")
 
     def right(self, kind: str, *texts: str, form: Form | None = None, value: Any = None) -> None:
         """Add spellings of the gold object; ``value``, where it was computed on its own, must be equal to it."""

@@ -27,7 +27,7 @@ AFTER = 0.2
 """Share of marked answers that text follows."""
 SEVERAL = frozenset(
     ("both signs", "one missing", "one extra", "reciprocal", "two letters", "all", "none", "no such option", "both")
-) | frozenset(("letter with another text", "cannot tell", "not worked out"))
+) | frozenset(("letter with another text", "cannot tell", "not worked out", "cut off", "rounded", "nearly"))
 """Near misses that state more or less than one value: beside the right answer they would say something else."""
 
 Text = tuple[str, Form]
@@ -80,6 +80,8 @@ def shells() -> tuple[Shell, ...]:
 def fitting(answer: Answer, draw: Draw) -> list[tuple[Shell, str]]:
     """The shells that ``answer`` fits into, each with the response, without working."""
     texts = slots(draw) | {"value": (answer.text, answer.form)}
+    if not answer.text.isdigit():
+        texts.pop("unit", None)  # it may have one already
     filled = ((shell, fill(shell.template, texts)) for shell in shells() if _takes(shell.takes, answer, draw))
     return [(shell, text) for shell, text in filled if text is not None]
 
@@ -107,7 +109,7 @@ def _takes(need: str, answer: Answer, draw: Draw) -> bool:
     if need == "inline":
         return not many and not set(text) & set("|*")
     if need == "choice":
-        return draw.verifier == "choice"
+        return draw.verifier == "choice" and answer.form != "text"
     if need == "code":
         return answer.form == "plain" and not many and not set(text) & set('<>&`*$\\"')
     return True

@@ -89,11 +89,7 @@ def dms(rng: random.Random) -> Draw:
     ):
         latex, uni, words = spell(dd, mm, ss)
         v = Fraction(dd) + Fraction(mm, 60) + Fraction(ss, 3600)
-        for form, texts in (("latex", latex), ("plain", uni), ("text", words)):
-            if kind == "right":
-                draw.right(form, *texts, form=form, value=("dms", v))  # type: ignore[arg-type]
-            else:
-                draw.wrong(kind, ("dms", v), *texts, form=form)  # type: ignore[arg-type]
+        draw.spell(kind, ("dms", v), uni, latex, words)
     draw.wrong("seconds are missing", ("dms", Fraction(d) + Fraction(m, 60)), f"{d}^\\circ {m}'")
     return draw
 

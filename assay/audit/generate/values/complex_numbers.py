@@ -113,13 +113,7 @@ def polar(rng: random.Random) -> Draw:
     ):
         latex, plain = spell(kk, q)
         uu, vv = {1: (1, 1), 3: (-1, 1), 5: (-1, -1), 7: (1, -1)}[q]
-        if kind == "right":
-            for n, text in enumerate(latex):
-                draw.right(f"latex {n}", text, value=(kk * uu, kk * vv))
-            draw.right("plain", *plain, form="plain")
-        else:
-            draw.wrong(kind, (kk * uu, kk * vv), *latex)
-            draw.wrong(kind, (kk * uu, kk * vv), *plain, form="plain")
+        draw.spell(kind, (kk * uu, kk * vv), plain, latex)
     draw.wrong("modulus without root", ("polar", k, quadrant), f"{k} e^{{{quadrant}\\pi i/4}}")
     draw.wrong("only the modulus", ("number", k), f"{k}\\sqrt{{2}}")
     return draw

@@ -143,22 +143,15 @@ def repeating_decimals(rng: random.Random) -> Draw:
     )
     draw = Draw(question, rng.choice((tex(gold), rf"0.{before}\overline{{{digits}}}")), gold)
 
-    def add(kind: str, b: str, d: str, good: bool) -> None:
-        value = periodic(b, d)
+    def add(kind: str, b: str, d: str) -> None:
         latex = [rf"0.{b}\overline{{{d}}}", rf"0.{b}\bar{{{d}}}"]
         if len(d) < 3:
             latex.append("0." + b + "".join(rf"\dot{{{c}}}" for c in d))
         bar = "0." + b + "".join(f"{c}\N{COMBINING OVERLINE}" for c in d)
-        if good:
-            draw.right(kind, f"0.{b}({d})", value=value)
-            draw.right(f"{kind} with a bar", *latex, form="latex", value=value)
-            draw.right("unicode bar", bar)
-        else:
-            draw.wrong(kind, value, f"0.{b}({d})")
-            draw.wrong(kind, value, *latex, form="latex")
+        draw.spell(kind, periodic(b, d), (f"0.{b}({d})", bar), latex)
 
-    add("period", before, digits, True)
-    add("period", before, digits * 2, True)
+    add("period", before, digits)
+    add("period", before, digits * 2)
     if len(digits) == 1:
         draw.right("dots", f"0.{before}{digits * 4}...")
         draw.right("dots", rf"0.{before}{digits * 3}\ldots", rf"0.{before}{digits * 5}\dots", form="latex")
@@ -171,13 +164,13 @@ def repeating_decimals(rng: random.Random) -> Draw:
     draw.wrong("rounded", Fraction(shown), shown)
     changed = str((int(digits[0]) + 1) % 10) + digits[1:]
     if set(changed) not in ({"9"}, {"0"}):
-        add("another period", before, changed, False)
+        add("another period", before, changed)
     if before or len(digits) > 1:
         all_digits = before + digits
         if set(all_digits) not in ({"9"}, {"0"}):
-            add("period too long", "", all_digits, False)
+            add("period too long", "", all_digits)
     if len(digits) > 1:
-        add("period too short", before + digits[:-1], digits[-1], False)
+        add("period too short", before + digits[:-1], digits[-1])
     draw.wrong("inverted", 1 / gold, plain(1 / gold))
     other = gold + Fraction(1, bottom)
     draw.wrong("another fraction", other, plain(other))

@@ -252,8 +252,6 @@ def probability(rng: random.Random) -> Draw:
 
 @family("one_in", "the probability of one draw: `1 in 56`, a fraction, words; odds and one off are wrong")
 def one_in(rng: random.Random) -> Draw:
-    import math
-
     n, k = rng.choice(((8, 3), (9, 4), (7, 3), (10, 3), (9, 2), (11, 2), (12, 3), (10, 4)))
     c = math.comb(n, k)
     q = Fraction(1, c)

@@ -139,18 +139,14 @@ def inverse_function(rng: random.Random) -> Draw:
             [f"(x {plus(-b)})/{a}", f"f⁻¹(x) = (x {plus(-b)})/{a}", f"y = (x {plus(-b)}) / {a}"],
         )
 
-    latex, plain = spell(a, b)
-    for n, text in enumerate(latex):
-        draw.right(f"latex {n}", text)
-    draw.right("plain", *plain, form="plain")
     for kind, aa, bb in (
+        ("right", a, b),
         ("sign", a, -b),
         ("factor", a + 1, b),
         ("shift", a, b + 1) if b != -1 else ("shift", a, b - 1),
     ):
         latex, plain = spell(aa, bb)
-        draw.wrong(kind, (aa, bb), *latex)
-        draw.wrong(kind, (aa, bb), *plain, form="plain")
+        draw.spell(kind, (aa, bb), plain, latex)
     draw.wrong("reciprocal", ("1/f",), f"\\frac{{1}}{{{a}x {plus(b)}}}", f"f^{{-1}}(x) = \\frac{{1}}{{{a}x {plus(b)}}}")
     draw.wrong("bracket lost", ("x - b/a",), f"x {'-' if b > 0 else '+'} {tex(Fraction(abs(b), a))}")
     draw.wrong("not inverted", ("f",), f"{a}x {plus(b)}")

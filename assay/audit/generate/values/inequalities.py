@@ -45,12 +45,9 @@ def inequalities(rng: random.Random) -> Draw:
             latex = style in ("latex", "short")
             texts = one_sided(letter, tex(b) if latex else plain(b), lower, c, style)
             texts = texts if c or style in ("code", "latex") else []
-            if value == gold:
-                draw.right(style, *texts, form="latex" if latex else "plain")
-            else:
-                draw.wrong(kind, value, *texts, form="latex" if latex else "plain")
+            draw.add(f"{kind}, {style}", value, *texts, form="latex" if latex else "plain")
 
-    add("", gold, bound, low, closed)
+    add("right", gold, bound, low, closed)
     draw.right("no spaces", one_sided(letter, plain(bound), low, closed, "code")[0].replace(" ", ""))
 
     def half(b: Fraction, lower: bool, c: bool) -> Interval:
@@ -305,15 +302,7 @@ def absolute_inequality(rng: random.Random) -> Draw:
         ("not shifted", (-b, b, closed, outside)),
     ):
         latex, plain, words = spell(*value)
-        if kind == "right":
-            for n, text in enumerate(latex):
-                draw.right(f"latex {n}", text)
-            draw.right("plain", *plain, form="plain")
-            draw.right("words", *words, form="text")
-        else:
-            draw.wrong(kind, value, *latex)
-            draw.wrong(kind, value, *plain, form="plain")
-            draw.wrong(kind, value, *words, form="text")
+        draw.spell(kind, value, plain, latex, words)
     ge = "\\ge" if closed else ">"
     draw.wrong("one side only", ("ray", hi), f"x {ge} {hi}")
     draw.wrong("end points", ("set", lo, hi), f"\\{{{lo}, {hi}\\}}", f"x = {lo} \\text{{ or }} x = {hi}")

@@ -176,13 +176,7 @@ def congruences(rng: random.Random) -> Draw:
         ("other side", (b, m)),
     ):
         latex, plain = spell(s, n)
-        value = (s % n, n)
-        if kind.startswith("right"):
-            draw.right(kind, *latex, value=value)
-            draw.right(kind, *plain, form="plain", value=value)
-        else:
-            draw.wrong(kind, value, *latex)
-            draw.wrong(kind, value, *plain, form="plain")
+        draw.spell(kind, (s % n, n), plain, latex)
     return draw
 
 

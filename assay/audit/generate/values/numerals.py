@@ -171,7 +171,7 @@ def chinese_numerals(rng: random.Random) -> Draw:
 @family("roman_numerals", "numbers asked for as Roman numerals")
 def roman_numerals(rng: random.Random) -> Draw:
     gold = rng.randint(4, 3999)
-    draw = Draw(f"Write {gold} as a Roman numeral.", roman(gold), ("roman", gold), verifier="choice")
+    draw = Draw(f"Write {gold} as a Roman numeral.", roman(gold), ("roman", gold), verifier="text")
     draw.right("capitals", roman(gold))
     draw.right("latex", rf"\text{{{roman(gold)}}}", rf"\mathrm{{{roman(gold)}}}", form="latex")
     for kind, value in (

@@ -138,12 +138,9 @@ def two_letters(rng: random.Random) -> Draw:
             ],
         )
 
-    latex, plain = spell(u, m, v)
-    draw.reference = latex[0]
-    for n, text in enumerate(latex):
-        draw.right(f"latex {n}", text)
-    draw.right("plain", *plain, form="plain")
+    draw.reference = spell(u, m, v)[0][0]
     for kind, value in (
+        ("right", (u, m, v)),
         ("not doubled", (u, a * b, v)),
         ("sign", (u, -m, v)),
         ("coefficient", (u + 1, m, v)),
@@ -151,8 +148,7 @@ def two_letters(rng: random.Random) -> Draw:
         ("exchanged", (v, m, u)),
     ):
         latex, plain = spell(*value)
-        draw.wrong(kind, value, *latex)
-        draw.wrong(kind, value, *plain, form="plain")
+        draw.spell(kind, value, plain, latex)
     draw.wrong(
         "mixed term lost",
         (u, 0, v),

@@ -25,38 +25,29 @@ def powers(rng: random.Random) -> Draw:
     question = f"Compute ${base}^{{{a}}} \\cdot {base}^{{{exponent - a}}}$. A power is accepted as an answer."
     draw = Draw(question, rng.choice((rf"{base}^{{{exponent}}}", tex(gold))), gold)
 
-    def add(kind: str, b: int, e: int, good: bool) -> None:
-        value = Fraction(b) ** e
-        code, latex = (
-            [f"{b}^{e}" if e >= 0 else f"{b}^({e})", f"{b}**{e}" if e >= 0 else f"{b}**({e})"],
-            [rf"{b}^{{{e}}}"],
-        )
-        code.append(f"{b}{str(e).translate(RAISED)}")
+    def add(kind: str, b: int, e: int) -> None:
+        shown = f"{e}" if e >= 0 else f"({e})"
+        code, latex = [f"{b}^{shown}", f"{b}**{shown}", f"{b}{str(e).translate(RAISED)}"], [rf"{b}^{{{e}}}"]
         if e < 0:
             latex += [rf"\frac{{1}}{{{b}^{{{-e}}}}}", rf"\left(\frac{{1}}{{{b}}}\right)^{{{-e}}}"]
             code.append(f"1/{b}^{-e}")
-        if good:
-            draw.right(kind, *code, value=value)
-            draw.right(f"{kind}, latex", *latex, form="latex")
-        else:
-            draw.wrong(kind, value, *code)
-            draw.wrong(kind, value, *latex, form="latex")
+        draw.spell(kind, Fraction(b) ** e, code, latex)
 
-    add("power", base, exponent, True)
+    add("power", base, exponent)
     for root in (2, 3):
         other = round(base ** (1 / root))
         if other**root == base:
-            add("another base", other, exponent * root, True)
+            add("another base", other, exponent * root)
     if exponent % 2 == 0:
-        add("another base", base**2, exponent // 2, True)
+        add("another base", base**2, exponent // 2)
     draw.right("written out", plain(gold))
     draw.right("written out", tex(gold), form="latex")
-    add("exponent off by one", base, exponent + 1, False)
-    add("exponent off by one", base, exponent - 1, False)
-    add("exponent's sign", base, -exponent, False)
-    add("base off by one", base + 1, exponent, False)
+    add("exponent off by one", base, exponent + 1)
+    add("exponent off by one", base, exponent - 1)
+    add("exponent's sign", base, -exponent)
+    add("base off by one", base + 1, exponent)
     if exponent > 0:
-        add("swapped", exponent, base, False)
+        add("swapped", exponent, base)
     draw.wrong("product", Fraction(base * exponent), str(base * exponent))
     draw.wrong("negative", -gold, plain(-gold))
     draw.wrong("written out, off by one", gold + 1, plain(gold + 1))

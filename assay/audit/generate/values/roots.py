@@ -158,15 +158,16 @@ def plus_minus_roots(rng: random.Random) -> Draw:
             [f"±{k}√{r}", f"x = ±{k}√{r}", f"x = {k}*sqrt({r}) or x = -{k}*sqrt({r})", f"{k}√{r}, -{k}√{r}"],
         )
 
-    latex, plain = spell(k, r)
-    for n, text in enumerate(latex):
-        draw.right(f"latex {n}", text)
-    draw.right("plain", *plain, form="plain")
     draw.right("not simplified", f"x = \\pm\\sqrt{{{c}}}", f"\\{{\\sqrt{{{c}}}, -\\sqrt{{{c}}}\\}}")
-    for kind, p, q in (("factor", k + 1, r), ("exchanged", r, k), ("radicand", k, r + 1), ("squared factor", k * k, r)):
+    for kind, p, q in (
+        ("right", k, r),
+        ("factor", k + 1, r),
+        ("exchanged", r, k),
+        ("radicand", k, r + 1),
+        ("squared factor", k * k, r),
+    ):
         latex, plain = spell(p, q)
-        draw.wrong(kind, (p * p * q, "both"), *latex)
-        draw.wrong(kind, (p * p * q, "both"), *plain, form="plain")
+        draw.spell(kind, (p * p * q, "both"), plain, latex)
     s = f"{k}\\sqrt{{{r}}}"
     draw.wrong("positive only", (c, "+"), s, f"x = {s}", f"x = \\sqrt{{{c}}}")
     draw.wrong("negative only", (c, "-"), f"x = -{s}")

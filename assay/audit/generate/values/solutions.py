@@ -35,7 +35,7 @@ def solution_sets(rng: random.Random) -> Draw:
     mixed = roots[:]
     rng.shuffle(mixed)
 
-    def texts(kind: str, values: list[int], add: bool) -> None:
+    def texts(kind: str, values: list[int]) -> None:
         listed = ", ".join(map(str, values))
         each = [f"{letter} = {v}" for v in values]
         plain_texts = [listed, ",".join(map(str, values))]
@@ -49,17 +49,11 @@ def solution_sets(rng: random.Random) -> Draw:
             ]
         else:
             plain_texts += each
-        if add:
-            draw.right(kind, *plain_texts)
-            draw.right(f"{kind}, latex", *latex_texts, form="latex")
-            draw.right(f"{kind}, braces", f"{{{listed}}}", form="text")
-        else:
-            draw.wrong(kind, frozenset(values), *plain_texts)
-            draw.wrong(kind, frozenset(values), *latex_texts, form="latex")
+        draw.spell(kind, frozenset(values), plain_texts, latex_texts, [f"{{{listed}}}"])
 
-    texts("in order", roots, True)
+    texts("in order", roots)
     if mixed != roots:
-        texts("another order", mixed, True)
+        texts("another order", mixed)
     if len(roots) == 2 and roots[0] == -roots[1]:
         draw.right("plus-minus", f"±{roots[1]}", f"{letter} = ±{roots[1]}", f"{letter}=±{roots[1]}")
         draw.right("plus-minus", rf"\pm {roots[1]}", rf"{letter} = \pm {roots[1]}", rf"\pm{roots[1]}", form="latex")
@@ -68,13 +62,13 @@ def solution_sets(rng: random.Random) -> Draw:
         draw.wrong("plus-minus", frozenset((-root, root)), f"±{root}", f"{letter} = ±{root}")
         draw.wrong("plus-minus", frozenset((-root, root)), rf"\pm {root}", form="latex")
     at = rng.randrange(len(roots))
-    texts("one missing", roots[:at] + roots[at + 1 :], False)
+    texts("one missing", roots[:at] + roots[at + 1 :])
     extra = rng.choice([v for v in range(-13, 14) if v not in gold])
-    texts("one extra", [*roots, extra], False)
-    texts("one changed", [*roots[:at], extra, *roots[at + 1 :]], False)
-    texts("signs flipped", [-r for r in roots], False)
+    texts("one extra", [*roots, extra])
+    texts("one changed", [*roots[:at], extra, *roots[at + 1 :]])
+    texts("signs flipped", [-r for r in roots])
     if len(roots) > 1:
-        texts("one sign flipped", list(dict.fromkeys([*roots[:at], -roots[at], *roots[at + 1 :]])), False)
+        texts("one sign flipped", list(dict.fromkeys([*roots[:at], -roots[at], *roots[at + 1 :]])))
     draw.wrong("no solution", frozenset(), "no solution", "There are no real solutions")
     draw.wrong("no solution", frozenset(), r"\emptyset", form="latex")
     return draw

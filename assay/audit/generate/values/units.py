@@ -168,6 +168,7 @@ def areas(rng: random.Random) -> Draw:
         ("cm2", n),
         f"For a rectangle, area is width times length: ${a} \\cdot {b}$.",
         form="latex",
+        slots={"unit": "cm²"},
     )
     draw.right(
         "latex",
@@ -213,6 +214,7 @@ def speeds(rng: random.Random) -> Draw:
         ("km/h", v),
         f"Speed is distance over time, $\\frac{{{v * h}\\text{{ km}}}}{{{h}\\text{{ h}}}}$.",
         form="latex",
+        slots={"unit": "km/h"},
     )
     for kind, unit, x in (
         ("right", "km/h", v),
@@ -233,11 +235,7 @@ def speeds(rng: random.Random) -> Draw:
         )
         plain = (f"{x} {unit}", f"{x}{unit}", f"{x} {num}·{den}⁻¹")
         words = (f"{x} {word}", f"a constant speed of {x} {word}")
-        for form, texts in (("latex", latex), ("plain", plain), ("text", words)):
-            if kind == "right":
-                draw.right(form, *texts, form=form)  # type: ignore[arg-type]
-            else:
-                draw.wrong(kind, (unit, x), *texts, form=form)  # type: ignore[arg-type]
+        draw.spell(kind, (unit, x), plain, latex, words)
     draw.right("bare", str(v), form="plain")
     return draw
 
