@@ -69,6 +69,11 @@ def negated(text: str) -> bool:
     return _words()["negated"].match(text) is not None
 
 
+def denied(before: str) -> bool:
+    """Say whether a text ends in a negation, which touches what comes next: ``the answer is not``."""
+    return _words()["negation"].search(before) is not None
+
+
 def alternatives(text: str) -> bool:
     """Say whether a text has a word that puts values side by side: ``4 or 5``."""
     return _words()["alternative"].search(text) is not None
@@ -144,7 +149,7 @@ def _last(text: str, found: list[tuple[Span, str]], same: Callable[[str, str], b
     line = text.rfind("\n", 0, span.begin) + 1
     before = text[max(line, span.begin - 60) : span.begin]
     after = text[span.over : span.over + 60].partition("\n")[0]
-    if rule != "hashes" and _words()["negation"].search(before):
+    if rule != "hashes" and denied(before):
         return Refused("commit", "the mark is denied")
     if rule in ("boxed", "answer_tag") and operand(before, after):
         return Refused("commit", "the marked value is a part of a formula")
@@ -212,4 +217,4 @@ def operand(before: str, after: str) -> bool:
     return _AFTER.match(tail) is not None or (bool(head) and _BEFORE.search(head) is not None)
 
 
-__all__ = ["MAX_MARKS", "Marked", "Refused", "alternatives", "commit", "negated", "operand"]
+__all__ = ["MAX_MARKS", "Marked", "Refused", "alternatives", "commit", "denied", "negated", "operand"]
