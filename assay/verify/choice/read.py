@@ -51,7 +51,7 @@ def read(text: str, options: Options, content: bool = True) -> Said:
         return Said(frozenset([label]), frozenset([label]))
     if content and (same := options.named(text)):
         return Said(same, same) if len(same) == 1 else Said(frozenset(), same, "two options read so")
-    if len(text) > 1 and list(text) == sorted(set(text)) and set(text) <= options.written.keys():
+    if _glued(text, options):
         return Said(frozenset(text), frozenset(text))
     texts = _texts(text, options)
     labels = _labels(text, options, texts)
@@ -63,7 +63,7 @@ def read(text: str, options: Options, content: bool = True) -> Said:
     def at_fault(reason: str) -> Said:
         return Said(frozenset(), named, reason)
 
-    if denied(text[: places[0].start]) or _refuted(text[places[0].end :]):
+    if _denied(text[: places[0].start]) or _refuted(text[places[0].end :]):
         return at_fault(DENIED)
     chosen, over = frozenset[str](), 0
     for k, place in enumerate(places):
@@ -71,7 +71,7 @@ def read(text: str, options: Options, content: bool = True) -> Said:
         if k and not place.labels <= chosen:
             if alternatives(between):
                 return at_fault(f"it does not choose between {show(named)}")
-            if denied(between) or not _JOINT.fullmatch(between):
+            if _denied(between) or not _JOINT.fullmatch(between):
                 break
         if labels and (other := _beside(place, text, texts, before=k == 0)) is not None:
             if not place.labels & other.labels:
@@ -83,16 +83,24 @@ def read(text: str, options: Options, content: bool = True) -> Said:
     return Said(chosen, named)
 
 
+def _glued(text: str, options: Options) -> bool:
+    """Whether a text is labels without anything between them, ``ACD``; in their order, where any word may be meant."""
+    ordered = options.texts or list(text) == sorted(text)
+    return bool(1 < len(text) == len(set(text)) and ordered and set(text) <= options.written.keys())
+
+
 def show(labels: frozenset[str]) -> str:
     """Return labels for a line of feedback."""
     return ", ".join(sorted(labels)) or "nothing"
 
 
+_LETTER = r"[^\W\u0e00-\u0e7f\u2e80-\uffff]"  # scripts without blanks touch a label: 选B
 _TOKEN = re.compile(
-    r"(?<![A-Za-z0-9_'’^\\/\u00c0-\u2dff])(?<![A-Za-z]-)([A-Za-z0-9]{1,3})(?![A-Za-z0-9_'’^\u00c0-\u2dff]|-[A-Za-z])"
+    rf"(?<!{_LETTER})(?<!['’^\\])(?<![A-Za-z]-)(?<!\b[Nn]/)[A-Za-z0-9]{{1,3}}"
+    rf"(?!{_LETTER}|\^|-[A-Za-z]|['’](?:s|m|d|ve|ll|re)\b)"
 )
 _CUE = re.compile(r"(?:options?|choices?|answers?|letters?)(?: (?:is|are))?\s?:?\s?\(?$", re.IGNORECASE)
-_ARTICLE = re.compile(r" (?!(?:is|was|are|and|or|as|because|since|but|not|for|with)\b)[a-z]")
+_ARTICLE = re.compile(r" ((?!(?:is|was|are|and|as|because|since|but|not|for|with)\b)[a-z]\w*)")
 _OPENS = re.compile(r"$|[),:;]|\.(?!\d)")
 
 
@@ -105,7 +113,8 @@ def _labels(text: str, options: Options, texts: list[_Place]) -> list[_Place]:
         if label is None or any(t.start <= start < t.end for t in texts):
             continue
         cued = _CUE.search(text, max(start - 20, 0), start) is not None
-        if symbol in "AaIi" and not cued and _ARTICLE.match(text, end) and not _own(label, end + 1, texts):
+        word = _ARTICLE.match(text, end) if symbol in "AaIi" and not cued else None
+        if word is not None and not alternatives(word[1]) and not _own(label, end + 1, texts):
             continue
         plainly = symbol == label and len(symbol) == 1 and symbol.isupper()
         framed = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
@@ -165,6 +174,14 @@ def _beside(label: _Place, text: str, texts: list[_Place], before: bool) -> _Pla
         last = max((other for other in texts if other.end <= label.start), key=lambda other: other.end)
         return last if _GAP.fullmatch(text, last.end, label.start) else None
     return None
+
+
+_STRUCK = re.compile(r"(?:!=?|\\(?:neg|lnot|not|[bx]?cancel|sout)) ?\(?$")
+
+
+def _denied(before: str) -> bool:
+    """Say whether what comes before a label denies it: ``not``, ``!``, a stroke through it."""
+    return denied(before) or _STRUCK.search(before) is not None
 
 
 _COPULA = re.compile(r"\)?\s(?:is|are|was|were|do|does|did|can|could|would|must)(?=\s|n['’]t\b|not\b)")

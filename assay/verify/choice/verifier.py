@@ -147,7 +147,7 @@ def _committed(found: Marked, judged: Callable[[str], Said], known: Options) -> 
 
 
 _SENTENCES = re.compile(r"(?<=[.!?])(?<!\b[A-Za-z]\.)(?<!\d\.)\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
-_ENTRY = re.compile(r"[\s*_(\[•-]*([A-Za-z0-9]{1,3})[*_]*[).:\]]")
+_ENTRY = re.compile(r"[\s*_(\[•-]*([A-Za-z0-9]{1,3})[*_]*(?:[).:\]]|$)")
 
 
 def _concluded(response: str, judged: Callable[[str], Said], several: bool) -> Said:
