@@ -2,9 +2,9 @@
 
     python benchmarks/real_responses.py responses.jsonl
 
-A row has ``prompt``, ``reference``, ``response``, ``correct`` and ``category``, its source; rows whose reference is one
-letter of several options go to the ``choice`` verifier, all others to ``math``. math-verify is asked where the reference
-has a number. An abstention counts as not accepted. Speed is over the rows with a number, the two taking turns.
+A row has ``prompt``, ``reference``, ``response``, ``correct`` and ``category``, its source; rows whose reference is a
+letter go to the ``choice`` verifier, all others to ``math``. math-verify is asked where the reference has a number. An
+abstention counts as not accepted. Speed is over the rows with a number, the two taking turns.
 """
 
 from __future__ import annotations

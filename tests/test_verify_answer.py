@@ -98,14 +98,25 @@ def test_no_commitment_or_several(response: str, result: str) -> None:
 
 @pytest.mark.parametrize(
     "response",
-    ["$2 + 3 = \\boxed{5}$", "$7!\\times 2!=\\boxed{5}$", "(a) $\\boxed{5}$", "**$\\boxed{5}$**", "- \\boxed{5}", "$x=\\boxed{5}.$"],
+    [
+        "$2 + 3 = \\boxed{5}$",
+        "$7!\\times 2!=\\boxed{5}$",
+        "(a) $\\boxed{5}$",
+        "**$\\boxed{5}$**",
+        "- \\boxed{5}",
+        "$x=\\boxed{5}.$",
+    ],
 )
 def test_a_box_may_end_a_formula(response: str) -> None:
     assert found(response) == "5"
 
 
 def test_prose_around_a_mark_is_not_judged() -> None:
-    for response in ("I doubt that it is \\boxed{5}.", "\\boxed{5}. My friend says so.", "\\boxed{5}\n\nI may be wrong."):
+    for response in (
+        "I doubt that it is \\boxed{5}.",
+        "\\boxed{5}. My friend says so.",
+        "\\boxed{5}\n\nI may be wrong.",
+    ):
         assert found(response) == "5"
 
 
@@ -132,7 +143,20 @@ def test_two_values_without_words_between_are_never_one(a: int, b: int, between:
 
 @pytest.mark.parametrize(
     "unit",
-    ["<!--", "~~", "<del>", '{"', "| answer |", "%\n", "\\underline{", "ans. ", '{"answer": ', "\\boxed{", "<answer>", "answer is "],
+    [
+        "<!--",
+        "~~",
+        "<del>",
+        '{"',
+        "| answer |",
+        "%\n",
+        "\\underline{",
+        "ans. ",
+        '{"answer": ',
+        "\\boxed{",
+        "<answer>",
+        "answer is ",
+    ],
 )
 def test_time_is_bounded(unit: str) -> None:
     start = time.process_time()

@@ -17,7 +17,8 @@ _THINK = re.compile(r"<think(?:ing)?>")
 _UNSEEN_LINE = re.compile(r"^\[//\]: ?# .*$|^[ \t]*%.*$", re.MULTILINE)
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(del|s|strike)>[^<]{0,300}</\1>", re.IGNORECASE)
 _HTML = re.compile(
-    r"</?(?:p|b|i|u|em|strong|ins|mark|span|div|code|center|big|h[1-6]|ul|ol|li|result|solution|output|response)>|<br ?/?>",
+    r"</?(?:p|b|i|u|em|strong|ins|mark|span|div|code|center|big|h[1-6]|ul|ol|li|result|solution|output|response)>|"
+    r"<br ?/?>",
     re.IGNORECASE,
 )
 _SIZE = re.compile(r"\\(?:underline|displaystyle|textstyle|[lL]arge|LARGE|[hH]uge|bf|bfseries)(?![A-Za-z])")

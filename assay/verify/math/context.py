@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+from assay.verify.choice.options import listed
 from assay.verify.math.latex import plain
 from assay.verify.math.units import Unit, lookup, read_unit
 from assay.verify.math.words import number_words
@@ -72,9 +73,9 @@ class Context:
         return self._quantity[2]
 
     @_Once
-    def options(self) -> dict[str, str]:
+    def options(self) -> Mapping[str, str]:
         """Texts of the options by letter."""
-        return _options(self.question)
+        return listed(self.question)
 
     @_Once
     def approximate(self) -> bool:
@@ -165,10 +166,6 @@ class Context:
         return plain(self.question).replace(" ", "") if len(self.question) < 4000 else ""
 
 
-_OPTION = re.compile(
-    r"(?:^|(?<=[\s(\[{,;$]))\(?([A-J])(?:\)|\.|:)\s*(.{1,200}?)(?=[\s,;]*(?:\s|\\\\)\(?[A-J](?:\)|\.|:)\s|\n|$)",
-    re.DOTALL,
-)
 _ASKED = re.compile(  # of a text in small letters: much faster
     r"(?:how many|number of|in|express(?:ed)? in|to the nearest|how much .{0,40} in)\s+((?:square |"
     r"cubic )?[A-Za-z]{2,14}(?: per [a-z]{1,10}|/[a-z]{1,4}| squared| cubed)?)(?:\b|$)"
@@ -331,13 +328,3 @@ def _quantity(question: str, low: str) -> tuple[Unit | None, bool, tuple[Fractio
     if asked is not None and asked.factor < 1 and asked.dimension in _MONEY and _NEAREST.search(question):
         asked = None  # "to the nearest cent" is a price in dollars
     return asked, converted, given
-
-
-def _options(question: str) -> dict[str, str]:
-    options: dict[str, str] = {}
-    if "A." in question or "A)" in question or "A:" in question:
-        for match in _OPTION.finditer(question):
-            options.setdefault(match[1], match[2].strip())
-        if list(options) != [chr(ord("A") + k) for k in range(len(options))] or len(options) < 2:
-            options = {}
-    return options

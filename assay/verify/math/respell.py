@@ -22,11 +22,13 @@ _CHINESE_RANK = re.compile(r"第([零〇一二三四五六七八九十百]{1,8})
 _CHINESE_PART = re.compile(r"([0-9]{1,15})\s?分(?:之|の)\s?([0-9]{1,15})")
 _CHINESE_SCALE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s?([万萬亿億])\s?([0-9]{1,8})?")
 _RATIO = re.compile(
-    r"([0-9]{1,9})(?: [^\W\d_]{2,20})?(?:-to-|\{:\}| is to | to | for every | against |比|对)([0-9]{1,9})(?: [^\W\d_]{2,20})?"
+    r"([0-9]{1,9})(?: [^\W\d_]{2,20})?(?:-to-|\{:\}| is to | to | for every | against |比|对)([0-9]{1,9})"
+    r"(?: [^\W\d_]{2,20})?"
 )
 _TEMPERATURE = re.compile(r"(-?[0-9]{1,6}(?:\.[0-9]{1,6})?)\s?(?:deg(?:rees?)?\s?)?([CF])")
 _CONDITION = re.compile(
-    r"(?<=[^<>=!])\s?(?:,|;|\s(?:for|where|if|when|with|and|\()|\()\s?(?:for |where |with )?[a-z] ?!= ?[^<>=!]{1,30}\)?$"
+    r"(?<=[^<>=!])\s?(?:,|;|\s(?:for|where|if|when|with|and|\()|\()\s?(?:for |where |with )?"
+    r"[a-z] ?!= ?[^<>=!]{1,30}\)?$"
 )
 _BOUNDED = re.compile(r"[<>≤≥∞∈\[∪]|\\(?:le|ge|in|infty|cup)")
 """A set that a condition takes a point from, which is no mere remark."""
@@ -54,8 +56,7 @@ def always(text: str) -> Iterator[str]:
         if said is not None:
             yield said
     if ("≠" in text or "!=" in text) and (match := _CONDITION.search(text)) is not None:
-        if not _BOUNDED.search(text[: match.start()]):
-            yield text[: match.start()]
+        yield from [text[: match.start()]] if not _BOUNDED.search(text[: match.start()]) else []
     if text[-1] in "CF" and (match := _TEMPERATURE.fullmatch(text)) is not None:
         yield f"{match[1]} °{match[2].upper()}"
     if ("⇒" in text or "→" in text or "->" in text) and _ARROWS.fullmatch(text) is not None:

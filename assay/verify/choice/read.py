@@ -1,0 +1,196 @@
+"""Which options a text names, and which of them it chooses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from assay.verify.answer.commit import alternatives, denied, negated
+from assay.verify.choice.options import Options, folded, plain
+
+DENIED = "it only says what it is not"
+MAX_CHARS = 4000
+"""Characters at the beginning of an answer that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a text says of the options.
+
+    Attributes:
+        chosen: the labels it chooses; several where it lists them as one.
+        named: all labels it names, by letter or by text.
+        fault: why it chooses none although it names some.
+    """
+
+    chosen: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    fault: str = ""
+
+
+class _Place(NamedTuple):
+    start: int
+    end: int
+    labels: frozenset[str]
+
+
+def read(text: str, options: Options, content: bool = True) -> Said:
+    """Return what ``text`` chooses: its first label, or without labels the first option whose text it holds.
+
+    A text that touches the label must be its own, and labels that a comma, a short word or an "or" joins to it are
+    chosen, too, or make it no choice. What comes after other words is not looked at: reasons speak of other options.
+
+    Args:
+        text: what a mark frames, or a sentence.
+        options: what may be chosen.
+        content: an option may be named by its text.
+    """
+    text = plain(text[:MAX_CHARS])
+    if (label := options.bare(text)) is not None:
+        return Said(frozenset([label]), frozenset([label]))
+    if content and (same := options.named(text)):
+        return Said(same, same) if len(same) == 1 else Said(frozenset(), same, "two options read so")
+    if _glued(text, options):
+        return Said(frozenset(text), frozenset(text))
+    texts = _texts(text, options)
+    labels = _labels(text, options, texts)
+    places = labels or (texts if content else [])
+    if not places:
+        return Said()
+    named = frozenset[str]().union(*(place.labels for place in places))
+
+    def at_fault(reason: str) -> Said:
+        return Said(frozenset(), named, reason)
+
+    if _denied(text[: places[0].start]) or _refuted(text[places[0].end :]):
+        return at_fault(DENIED)
+    chosen, over = frozenset[str](), 0
+    for k, place in enumerate(places):
+        between = text[over : place.start]
+        if k and not place.labels <= chosen:
+            if alternatives(between):
+                return at_fault(f"it does not choose between {show(named)}")
+            if _denied(between) or not _JOINT.fullmatch(between):
+                break
+        if labels and (other := _beside(place, text, texts, before=k == 0)) is not None:
+            if not place.labels & other.labels:
+                return at_fault(f"{show(place.labels)} with the text of {show(other.labels)}")
+            over = max(over, other.end)
+        elif len(place.labels) > 1:
+            return at_fault("two options read so")
+        chosen, over = chosen | place.labels, max(over, place.end)
+    return Said(chosen, named)
+
+
+def _glued(text: str, options: Options) -> bool:
+    """Whether a text is labels without anything between them, ``ACD``; in their order, where any word may be meant."""
+    ordered = options.texts or list(text) == sorted(text)
+    return bool(1 < len(text) == len(set(text)) and ordered and set(text) <= options.written.keys())
+
+
+def show(labels: frozenset[str]) -> str:
+    """Return labels for a line of feedback."""
+    return ", ".join(sorted(labels)) or "nothing"
+
+
+_LETTER = r"[^\W\u0e00-\u0e7f\u2e80-\uffff]"  # scripts without blanks touch a label: 选B
+_TOKEN = re.compile(
+    rf"(?<!{_LETTER})(?<!['’^\\])(?<![A-Za-z]-)(?<!\b[Nn]/)[A-Za-z0-9]{{1,3}}"
+    rf"(?!{_LETTER}|\^|-[A-Za-z]|['’](?:s|m|d|ve|ll|re)\b)"
+)
+_CUE = re.compile(r"(?:options?|choices?|answers?|letters?)(?: (?:is|are))?\s?:?\s?\(?$", re.IGNORECASE)
+_ARTICLE = re.compile(r" ((?!(?:is|was|are|and|as|because|since|but|not|for|with)\b)[a-z]\w*)")
+_OPENS = re.compile(r"$|[),:;]|\.(?!\d)")
+
+
+def _labels(text: str, options: Options, texts: list[_Place]) -> list[_Place]:
+    """The labels that stand by themselves; an article, a pronoun, a number and a small letter in prose are none."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        symbol, (start, end) = match.group(), match.span()
+        label = options.label(symbol)
+        if label is None or any(t.start <= start < t.end for t in texts):
+            continue
+        cued = _CUE.search(text, max(start - 20, 0), start) is not None
+        word = _ARTICLE.match(text, end) if symbol in "AaIi" and not cued else None
+        if word is not None and not alternatives(word[1]) and not _own(label, end + 1, texts):
+            continue
+        plainly = symbol == label and len(symbol) == 1 and symbol.isupper()
+        framed = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+        opens = not text[:start].strip("( ") and _OPENS.match(text, end) is not None
+        if plainly or framed or opens or cued:
+            found.append(_Place(start, end, frozenset([label])))
+    return found
+
+
+def _own(label: str, start: int, texts: list[_Place]) -> bool:
+    return any(text.start == start and label in text.labels for text in texts)
+
+
+def _texts(text: str, options: Options) -> list[_Place]:
+    """Where options' texts stand as whole words, the longest first where two overlap."""
+    low = folded(text)
+    found: list[_Place] = []
+    for said, labels in options.texts:
+        start = low.find(said)
+        while start >= 0:
+            end = start + len(said)
+            if _whole(low, start, end) and not any(p.start < end and start < p.end for p in found):
+                found.append(_Place(start, end, labels))
+            start = low.find(said, end)
+    return sorted(found, key=lambda place: place.start)
+
+
+_WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2}")
+_GOES_ON = re.compile(r"\s?[+*/^=<>%_\\-]|[.,]?\d|\s\d")
+_BEGAN = re.compile(r"[+*/^\\<>_-]\s?$|\d[., ]?$")
+
+
+def _whole(text: str, start: int, end: int) -> bool:
+    """Say whether ``text[start:end]`` is no part of a longer word, number or formula."""
+    if text[start].isalnum() and text[start - 1 : start].isalnum():
+        return False
+    if text[end - 1].isalnum() and text[end : end + 1].isalnum():
+        return False
+    if _WORD.search(text, start, end) is not None:
+        return True
+    return not (_BEGAN.search(text[max(start - 2, 0) : start]) or _GOES_ON.match(text, end))
+
+
+_DRESS = r"[\s().,:;=<>#/&+\-—]*"
+_GAP = re.compile(_DRESS)
+_JOINT = re.compile(
+    rf"{_DRESS}(?:(?:[^\W\d_]{{1,3}}|through|options?|choices?|answers?){_DRESS}){{0,2}}", re.IGNORECASE
+)
+
+
+def _beside(label: _Place, text: str, texts: list[_Place], before: bool) -> _Place | None:
+    """The text that a label touches: the one behind it or, if ``before``, else the one before it."""
+    for other in texts:
+        if other.start >= label.end and _GAP.fullmatch(text, label.end, other.start):
+            return other
+    if before and texts and texts[0].end <= label.start:
+        last = max((other for other in texts if other.end <= label.start), key=lambda other: other.end)
+        return last if _GAP.fullmatch(text, last.end, label.start) else None
+    return None
+
+
+_STRUCK = re.compile(r"(?:!=?|\\(?:neg|lnot|not|[bx]?cancel|sout)) ?\(?$")
+
+
+def _denied(before: str) -> bool:
+    """Say whether what comes before a label denies it: ``not``, ``!``, a stroke through it."""
+    return denied(before) or _STRUCK.search(before) is not None
+
+
+_COPULA = re.compile(r"\)?\s(?:is|are|was|were|do|does|did|can|could|would|must)(?=\s|n['’]t\b|not\b)")
+
+
+def _refuted(after: str) -> bool:
+    """Say whether what comes after a label denies it: ``is not``, ``isn't``."""
+    copula = _COPULA.match(after)
+    return copula is not None and (after[copula.end()] in "n" or negated(after[copula.end() :]))
+
+
+__all__ = ["DENIED", "MAX_CHARS", "Said", "read", "show"]
