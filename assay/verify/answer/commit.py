@@ -167,13 +167,16 @@ def _last(text: str, found: list[tuple[Span, str]], same: Callable[[str, str], b
         return Refused("commit", "the mark is denied")
     if rule in ("boxed", "answer_tag") and operand(before, after):
         return Refused("commit", "the marked value is a part of a formula")
+    other = _OFFERED.match(_TOUCHED.sub("", after))
+    if other is not None and alternatives(other[1]) and not same(other[2], content):
+        return Refused("commit", "another value is offered beside the mark")
     beside, later = [content], span
     by = rule
-    for other, how in reversed(found[:-1]):
-        if _replaced(text, other, later) or (how != by != "boxed" and "\n" in text[other.over : later.begin]):
+    for earlier, how in reversed(found[:-1]):
+        if _replaced(text, earlier, later) or (how != by != "boxed" and "\n" in text[earlier.over : later.begin]):
             break
-        beside.insert(0, text[other.start : other.end].strip())
-        later, by = other, how
+        beside.insert(0, text[earlier.start : earlier.end].strip())
+        later, by = earlier, how
     if all(same(one, content) for one in beside[:-1]):
         beside = []
     return Marked(content, rule, tuple(beside), before, after)
@@ -201,6 +204,9 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text)).casefold()
 
 
+_TOUCHED = re.compile(r"^[\s$\\)\]},;(*_]*")
+_OFFERED = re.compile(r"([^\W\d_]{1,20}(?: [^\W\d_]{1,8})?)\s[$\\({\[*]*([-−]?[0-9][0-9.,/]*)")
+"""An alternative right behind a mark: ``\\boxed{5} or 6``."""
 _OPERATOR = (
     r"[+*/×÷±^√<>≤≥≠|]|\\(?:cdot|times|div|pm|leq?|leqslant|geq?|geqslant|lt|gt|neq?|not|sqrt|[dt]?frac|sin|cos|tan|log|ln)\b|"
     r"<=|>=|(?<=\s)!="

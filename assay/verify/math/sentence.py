@@ -25,6 +25,8 @@ _CLAUSE = re.compile(
     r"[,;](?=\s)(?!\s[-+]?(?:[0-9$\\(]|[a-z]\s?[=,;)]))|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
     r"\s(?=(?:because|since|as|so|which|where|when|for all|with|by|after|if|in total|per|each|every)\b)"
 )
+_EXCLAMATION = re.compile(r"(?<=[A-Za-z]\s[0-9])!+$|(?<=[A-Za-z]\s[0-9]{2})!+$")
+"""Of "So the number is 5!", which is no factorial."""
 _FULL_STOP = re.compile(r"(?<!\.\.)\.$")
 _NUMBER = re.compile(
     r"(?<![\w.,^])(?:[$€£¥₹]\s?)?(?:(?<![\w)])[-−])?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:,[0-9]+)?)(?:\.[0-9]+)?"
@@ -54,7 +56,8 @@ def announced(text: str) -> str | None:
     """
     text = _FULL_STOP.sub("", text.strip())
     for emphasis in ("**", "__", "*", "`"):
-        if text.startswith(emphasis) or text.endswith(emphasis):
+        opens, closes = text.startswith(emphasis), text.endswith(emphasis)
+        if (opens or closes) and text.count(emphasis) == opens + closes:
             text = text.removeprefix(emphasis).removesuffix(emphasis).strip()
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
@@ -64,10 +67,10 @@ def announced(text: str) -> str | None:
     if negated(text) and any(map(str.isdigit, text)):
         return None
     head = _CLAUSE.split(text, maxsplit=1)[0].strip()
+    if alternatives(text[: len(head) + 12]):
+        return None
     if head != text and (readings := read(head)) and not isinstance(readings[0], Text | Choice):
         return head
-    if alternatives(head):
-        return None
     begun = head[found.end() :] if (found := LEAD.match(head)) is not None else head
     if (span := _SPAN.match(begun)) is not None:
         return next(group for group in span.groups() if group is not None).strip()
@@ -80,7 +83,7 @@ def announced(text: str) -> str | None:
 
 def concluded(response: str, question: str) -> str | None:
     """Return the value of the last sentence of an unmarked response that holds one, ``None`` where none does."""
-    tail = response[-MAX_TAIL:].rstrip("* _\n\t")
+    tail = _EXCLAMATION.sub("", response[-MAX_TAIL:].rstrip())
     before, _, last = tail.rpartition("\n")
     for whole in (tail, last):
         if len(whole) <= 400 and (readings := read(whole)) and not isinstance(readings[0], Text):
@@ -101,11 +104,21 @@ def concluded(response: str, question: str) -> str | None:
     return _SENTENCES.split(tail)[-1].strip() or None
 
 
+def last_words(sentence: str, count: int) -> str | None:
+    """Return the last ``count`` words of a sentence that states them: ``The fastest one is Evelyn.``"""
+    if alternatives(sentence) or sentence.endswith(("?", "？")):
+        return None
+    words = sentence.rstrip(" .!*_$").split()
+    return " ".join(words[-count:]) if len(words) > count and not denied(" ".join(words[:-count])) else None
+
+
 def _single(sentence: str, question: str) -> str | None:
     """The one value of a sentence: a formula or bold text, the end of a chain, or the number that is no given one."""
     if (begun := _BEGINS.search(sentence)) is not None and not denied(sentence[: begun.start()]):
         rest = _FULL_STOP.sub("", sentence[begun.start() :])
-        if (readings := read(rest)) and not isinstance(readings[0], Text | Choice):
+        readings = read(rest)
+        told = re.search(r"(?<![\\A-Za-z])[^\W\d_]{3}", rest.rpartition("=")[0])  # "2 and 3 make 2 + 3 = 5"
+        if readings and not isinstance(readings[0], Text | Choice) and told is None:
             return rest
     if alternatives(sentence):
         return None
@@ -150,12 +163,10 @@ def _with_unit(sentence: str, number: re.Match[str]) -> str:
 
 
 def truth(sentence: str) -> bool | None:
-    """Return what the first clause of a sentence that says yes or no says, ``None`` where it says neither or both."""
-    for clause in re.split(r"[,;.:!\n]", sentence):
-        words = [v.value for word in re.findall(r"[^\W\d_]+", clause) for v in read(word)[:1] if isinstance(v, Truth)]
-        if words:
-            return words[0] if len(set(words)) == 1 and not negated(clause.strip()) else None
-    return None
+    """Return what the first clause of a sentence says of yes and no, ``None`` where it says neither or both."""
+    clause = next(filter(str.strip, re.split(r"[,;.:!\n]", sentence)), "")
+    said = {v.value for word in re.findall(r"[^\W\d_]+", clause) for v in read(word)[:1] if isinstance(v, Truth)}
+    return said.pop() if len(said) == 1 and not negated(clause.strip()) else None
 
 
 def verdict_line(response: str) -> bool | None:

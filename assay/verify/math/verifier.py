@@ -21,7 +21,7 @@ from assay.verify.math.equal import as_written, matches
 from assay.verify.math.latex import plain
 from assay.verify.math.pieces import pieces, same_pieces
 from assay.verify.math.read import MAX_LENGTH, read
-from assay.verify.math.sentence import announced, concluded, states, truth, verdict_line
+from assay.verify.math.sentence import announced, concluded, last_words, states, truth, verdict_line
 from assay.verify.math.values import Items, Residue, Scalar, Text, Truth, Value
 from assay.verify.text.exact import shorten
 
@@ -175,12 +175,12 @@ def _alike(one: str, other: str) -> bool:
 def _said(found: Marked | None, response: str, question: str, kind: Value | None) -> list[str]:
     """Return the text of the answer, and nothing where it is none or more than one."""
     if found is None:
-        return _stated(concluded(response, question), verdict_line(response), kind)
+        return _stated(concluded(response, question), verdict_line(response), kind, marked=False)
     if found.beside:
         several = isinstance(kind, Items) and len(kind.items) == len(found.beside) > 1
         return [", ".join(found.beside)] if several else []
     if found.rule == "phrase":
-        return _stated(announced(found.text), truth(found.text), kind)
+        return _stated(announced(found.text), truth(found.text), kind, marked=True)
     measured = isinstance(kind, Scalar) and kind.unit is not None and kind.unit.known
     unit = _UNIT_BEHIND.match(found.after) if measured and found.rule == "boxed" else None
     with_unit = f"{found.text} {unit[1]}" if unit is not None else ""
@@ -189,11 +189,12 @@ def _said(found: Marked | None, response: str, question: str, kind: Value | None
     return [found.text]
 
 
-def _stated(text: str | None, said: bool | None, kind: Value | None) -> list[str]:
+def _stated(text: str | None, said: bool | None, kind: Value | None, marked: bool) -> list[str]:
     """The answer that a sentence states; where the reference is yes or no, which of them it says."""
     if isinstance(kind, Truth) and said is not None:
         return ["yes" if said else "no"]
-    return [] if text is None else [text]
+    said_last = last_words(text, len(kind.words.split())) if text and isinstance(kind, Text) and not marked else None
+    return [one for one in (text, said_last) if one]
 
 
 def _heavy(text: str) -> bool:
