@@ -139,9 +139,7 @@ def judged() -> list[tuple[str, bool, Status]]:
     for c in cases(31, MATHS, unmarked=REFUSE):
         if c.counted and c.verifier == "math":
             passed = verifier(c.task(), c.response).passed
-            found.append(
-                (c.family, c.label, Outcome("accepted" if passed else "rejected", float(bool(passed)), "", 0.0))
-            )
+            found.append((c.family, c.label, "accepted" if passed else "rejected"))
     return found
 
 

@@ -43,7 +43,7 @@ def _subjects(ascii_only: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
 def _line_starts() -> re.Pattern[str]:
     table = tomllib.loads((Path(__file__).parent / "announcements.toml").read_text(encoding="utf-8"))
     words = [re.escape(word) for entry in table.values() for word in entry.get("line", ())]
-    return re.compile(rf"^[ \t*_#>]{{0,6}}(?:{'|'.join(words)})[*_]{{0,3}}\s?(?:[:：]|—|–)(?!:)", re.I | re.M)
+    return re.compile(rf"^[ \t*_#>]{{0,6}}(?:{'|'.join(words)})[*_]{{0,3}}\s?(?:[:：]|—|–|=)(?![:=])", re.I | re.M)
 
 
 def _shortest(subjects: list[str]) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _announcements(text: str, low: str) -> Iterator[re.Match[str]]:
     said = {pattern for word, pattern in _subjects(text.isascii()) if word in low}
     for pattern in said:
         yield from pattern.finditer(text)
-    if ":" in text or "：" in text or "—" in text or "–" in text:
+    if any(map(text.__contains__, ":：—–=")):
         yield from _line_starts().finditer(text)
 
 

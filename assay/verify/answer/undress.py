@@ -35,10 +35,10 @@ _ROW = re.compile(
 )
 _HEADING = re.compile(
     r"^(?:#{1,6}[ \t]*|\*\*|__)((?:the )?(?:final )?(?:answer|result))[ \t:.]*(?:\*\*|__)?:?[ \t]*\n\s*"
-    r"(?=[^\n]{1,300}\s*\Z)",
+    r"(?=[^\n]{1,300}(?:\n[ \t]*\n|\s*\Z))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A heading whose whole section is one line."""
+"""A heading whose first paragraph is one line."""
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _PICTURES = re.compile(r"[\s∎■◻✂-➿☀-⛿\U0001f300-\U0001faff️]+\Z")
 

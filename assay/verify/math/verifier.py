@@ -181,6 +181,8 @@ def _said(found: Marked | None, response: str, question: str, kind: Value | None
         return [", ".join(found.beside)] if several else []
     if found.rule == "phrase":
         return _stated(announced(found.text), truth(found.text), kind, marked=True)
+    if isinstance(kind, Truth) and (said := truth(found.text)) is not None:
+        return ["yes" if said else "no"]
     measured = isinstance(kind, Scalar) and kind.unit is not None and kind.unit.known
     unit = _UNIT_BEHIND.match(found.after) if measured and found.rule == "boxed" else None
     with_unit = f"{found.text} {unit[1]}" if unit is not None else ""
