@@ -102,7 +102,7 @@ _TOKEN = re.compile(
     rf"(?!{_LETTER}|\^|-[A-Za-z]|['’](?:s|m|d|ve|ll|re)\b)"
 )
 _CUE = re.compile(r"(?:options?|choices?|answers?|letters?)(?: (?:is|are))?\s?:?\s?\(?$", re.IGNORECASE)
-_ARTICLE = re.compile(r" ((?!(?:is|was|are|and|as|because|since|but|not|for|with)\b)[a-z]\w*)")
+_ARTICLE = re.compile(r" ((?!(?:is|was|are|and|as|because|since|but|not|for|with|to|through)\b)[a-z]\w*)")
 _OPENS = re.compile(r"$|[),:;]|\.(?!\d)|(?<=[b-hj-z]) (?=[a-z])")
 
 
@@ -152,6 +152,7 @@ def _behind(texts: list[_Place], place: int) -> _Place | None:
     return texts[at] if at < len(texts) else None
 
 
+_SPACED = re.compile(_LETTER)
 _WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2}")
 _GOES_ON = re.compile(r"\s?[+*/^=<>%_\\-]|[.,]?\d|\s\d")
 _BEGAN = re.compile(r"[+*/^\\<>_-]\s?$|\d[., ]?$")
@@ -159,9 +160,9 @@ _BEGAN = re.compile(r"[+*/^\\<>_-]\s?$|\d[., ]?$")
 
 def _whole(text: str, start: int, end: int) -> bool:
     """Say whether ``text[start:end]`` is no part of a longer word, number or formula."""
-    if text[start].isalnum() and text[start - 1 : start].isalnum():
+    if text[start].isalnum() and _SPACED.match(text[start - 1 : start]):
         return False
-    if text[end - 1].isalnum() and text[end : end + 1].isalnum():
+    if text[end - 1].isalnum() and _SPACED.match(text, end):
         return False
     if _WORD.search(text, start, end) is not None:
         return True
