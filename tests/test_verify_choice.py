@@ -152,6 +152,7 @@ def test_words_that_look_like_labels() -> None:
     assert judge("A", "I think it is A", choices=None).passed is True
     assert judge("I", "I think it is A", choices=None).passed is False
     assert judge("A", "vitamin B", choices=["vitamin B", "vitamin A"]).passed is True
+    assert judge("A", "The answer is surely vitamin B, as I said.", choices=["vitamin B", "vitamin A"]).passed is True
     assert judge("B", "The answer is vitamin-B.", choices=["x", "y"]).passed is False
     assert judge("B", "Paris", content=False).passed is False
     assert judge("A", "N/A").passed is False
@@ -195,6 +196,7 @@ QUESTIONS = {
     "small": "Which?\na) garage\nb) boat, or so\nc) 07/09/1972\n\nThink first.",
     "bold list": "In plan A. Smith came.\n- **A.** garage\n- **B.** boat, or so\n- **C.** 07/09/1972",
     "colons": "Which?\nA: garage\nB: boat, or so\nC: 07/09/1972\nGive one letter.",
+    "asked again": "Which?\nA) garage\nB) boat, or so\nC) 07/09/1972\nIs it A) or B)?",
     "times": "At 10 A.M. or 3 P.M.?\n[A] garage\n[B] boat, or so\n[C] 07/09/1972",
 }
 
@@ -213,6 +215,13 @@ def test_options_are_read_from_the_question(question: str) -> None:
     assert asked(question, "D", "D") is None
     assert asked(question, "A", "The answer is most likely A, garage.") is True
     assert asked(question, "B", "The answer is A, boat, or so.") is False
+
+
+def test_a_time_of_the_day_is_no_label() -> None:
+    question = "When? \nA. 3:00 A.M. \nB. 15:00 A.M. \nC. 5:00 P.M. \nD. 3:00 P.M. "
+    assert asked(question, "D", "The answer is 3:00 P.M.") is True
+    assert asked(question, "D", "D. 3:00 P.M.") is True
+    assert asked(question, "D", "The answer is D, 3:00 A.M.") is False
 
 
 def test_wrong_options_of_the_verifier_are_errors() -> None:
