@@ -196,7 +196,7 @@ QUESTIONS = {
     "small": "Which?\na) garage\nb) boat, or so\nc) 07/09/1972\n\nThink first.",
     "bold list": "In plan A. Smith came.\n- **A.** garage\n- **B.** boat, or so\n- **C.** 07/09/1972",
     "colons": "Which?\nA: garage\nB: boat, or so\nC: 07/09/1972\nGive one letter.",
-    "asked again": "Which?\nA) garage\nB) boat, or so\nC) 07/09/1972\nIs it A) or B)?",
+    "asked again": "Which?\nA) garage\nB) boat, or so\nC) 07/09/1972\nIs it A) or B) that fits?",
     "times": "At 10 A.M. or 3 P.M.?\n[A] garage\n[B] boat, or so\n[C] 07/09/1972",
 }
 
