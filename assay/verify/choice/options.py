@@ -92,9 +92,11 @@ def _made(entries: tuple[tuple[str, str], ...]) -> Options:
 
 
 _LABEL = re.compile(
-    r"(?:(?<=[\s,;:{\[$*|>])|^)[*_]{0,2}(?:\(([A-Za-z])\)|([A-Za-z])[).:、](?![A-Za-z]\.))[*_]{0,2}(?=\s|\S{2}|\d)",
-    re.M,
+    r"(?:(?<=[\s,;:{\[$*|>])|^)[*_]{0,2}(?:[(\[]([A-Za-z])[)\]]|([A-Za-z])[).:、．：](?![A-Za-z]\.))[*_]{0,2}(?=\s|\S{2}|\w)",
+    re.MULTILINE,
 )
+_BULLET = re.compile(r"\n[ \t]*[-*•+]\Z")
+"""The bullet of the next label's line."""
 
 
 @functools.lru_cache(2048)
@@ -123,7 +125,7 @@ def listed(question: str) -> Mapping[str, str]:
     for mark, end in zip(best, ends, strict=True) if best else ():
         text = question[mark[3] : end].strip()
         text = re.split(r"\n" if mark is best[-1] else r"\n\s*\n", text, maxsplit=1)[0]
-        texts[mark[0].upper()] = text.strip().strip("\\,;|").strip()
+        texts[mark[0].upper()] = _BULLET.sub("", text).rstrip("\\,;| \t\n")
     return texts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import operator
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -53,8 +55,8 @@ def read(text: str, options: Options, content: bool = True) -> Said:
         return Said(same, same) if len(same) == 1 else Said(frozenset(), same, "two options read so")
     if _glued(text, options):
         return Said(frozenset(text), frozenset(text))
-    texts = _texts(text, options)
-    labels = _labels(text, options, texts)
+    texts, taken = _texts(text, options)
+    labels = _labels(text, options, texts, taken)
     places = labels or (texts if content else [])
     if not places:
         return Said()
@@ -63,7 +65,7 @@ def read(text: str, options: Options, content: bool = True) -> Said:
     def at_fault(reason: str) -> Said:
         return Said(frozenset(), named, reason)
 
-    if _denied(text[: places[0].start]) or _refuted(text[places[0].end :]):
+    if _denied(text[max(places[0].start - 40, 0) : places[0].start]) or _refuted(text[places[0].end :]):
         return at_fault(DENIED)
     chosen, over = frozenset[str](), 0
     for k, place in enumerate(places):
@@ -100,22 +102,24 @@ _TOKEN = re.compile(
     rf"(?!{_LETTER}|\^|-[A-Za-z]|['’](?:s|m|d|ve|ll|re)\b)"
 )
 _CUE = re.compile(r"(?:options?|choices?|answers?|letters?)(?: (?:is|are))?\s?:?\s?\(?$", re.IGNORECASE)
-_ARTICLE = re.compile(r" ((?!(?:is|was|are|and|as|because|since|but|not|for|with)\b)[a-z]\w*)")
-_OPENS = re.compile(r"$|[),:;]|\.(?!\d)")
+_ARTICLE = re.compile(r" ((?!(?:is|was|are|and|as|because|since|but|not|for|with|to|through)\b)[a-z]\w*)")
+_OPENS = re.compile(r"$|[),:;]|\.(?!\d)|(?<=[b-hj-z]) (?=[a-z])")
 
 
-def _labels(text: str, options: Options, texts: list[_Place]) -> list[_Place]:
+def _labels(text: str, options: Options, texts: list[_Place], taken: bytearray) -> list[_Place]:
     """The labels that stand by themselves; an article, a pronoun, a number and a small letter in prose are none."""
     found = []
     for match in _TOKEN.finditer(text):
         symbol, (start, end) = match.group(), match.span()
         label = options.label(symbol)
-        if label is None or any(t.start <= start < t.end for t in texts):
+        if label is None or taken[start]:
             continue
         cued = _CUE.search(text, max(start - 20, 0), start) is not None
         word = _ARTICLE.match(text, end) if symbol in "AaIi" and not cued else None
-        if word is not None and not alternatives(word[1]) and not _own(label, end + 1, texts):
-            continue
+        if word is not None and not alternatives(word[1]):
+            own = _behind(texts, end)
+            if own is None or own.start != end + 1 or label not in own.labels:
+                continue
         plainly = symbol == label and len(symbol) == 1 and symbol.isupper()
         framed = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
         opens = not text[:start].strip("( ") and _OPENS.match(text, end) is not None
@@ -124,24 +128,31 @@ def _labels(text: str, options: Options, texts: list[_Place]) -> list[_Place]:
     return found
 
 
-def _own(label: str, start: int, texts: list[_Place]) -> bool:
-    return any(text.start == start and label in text.labels for text in texts)
-
-
-def _texts(text: str, options: Options) -> list[_Place]:
-    """Where options' texts stand as whole words, the longest first where two overlap."""
-    low = folded(text)
+def _texts(text: str, options: Options) -> tuple[list[_Place], bytearray]:
+    """Where options' texts stand as whole words, the longest first where two overlap, and a 1 for each character."""
+    low, taken = folded(text), bytearray(len(text) + 1)
     found: list[_Place] = []
     for said, labels in options.texts:
         start = low.find(said)
         while start >= 0:
             end = start + len(said)
-            if _whole(low, start, end) and not any(p.start < end and start < p.end for p in found):
+            if _whole(low, start, end) and not any(taken[start:end]):
+                taken[start:end] = b"\1" * len(said)
                 found.append(_Place(start, end, labels))
             start = low.find(said, end)
-    return sorted(found, key=lambda place: place.start)
+    return sorted(found, key=_START), taken
 
 
+_START = operator.attrgetter("start")
+
+
+def _behind(texts: list[_Place], place: int) -> _Place | None:
+    """The first text that begins at a place or later."""
+    at = bisect.bisect_left(texts, place, key=_START)
+    return texts[at] if at < len(texts) else None
+
+
+_SPACED = re.compile(_LETTER)
 _WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2}")
 _GOES_ON = re.compile(r"\s?[+*/^=<>%_\\-]|[.,]?\d|\s\d")
 _BEGAN = re.compile(r"[+*/^\\<>_-]\s?$|\d[., ]?$")
@@ -149,9 +160,9 @@ _BEGAN = re.compile(r"[+*/^\\<>_-]\s?$|\d[., ]?$")
 
 def _whole(text: str, start: int, end: int) -> bool:
     """Say whether ``text[start:end]`` is no part of a longer word, number or formula."""
-    if text[start].isalnum() and text[start - 1 : start].isalnum():
+    if text[start].isalnum() and _SPACED.match(text[start - 1 : start]):
         return False
-    if text[end - 1].isalnum() and text[end : end + 1].isalnum():
+    if text[end - 1].isalnum() and _SPACED.match(text, end):
         return False
     if _WORD.search(text, start, end) is not None:
         return True
@@ -161,19 +172,19 @@ def _whole(text: str, start: int, end: int) -> bool:
 _DRESS = r"[\s().,:;=<>#/&+\-—]*"
 _GAP = re.compile(_DRESS)
 _JOINT = re.compile(
-    rf"{_DRESS}(?:(?:[^\W\d_]{{1,3}}|through|options?|choices?|answers?){_DRESS}){{0,2}}", re.IGNORECASE
+    rf"{_DRESS}(?:(?:[^\W\d_]{{1,3}}|as well as|through|options?|choices?|answers?)(?![^\W\d_]){_DRESS}){{0,2}}",
+    re.IGNORECASE,
 )
+"""What joins two labels: at most two short words, in any language."""
 
 
 def _beside(label: _Place, text: str, texts: list[_Place], before: bool) -> _Place | None:
     """The text that a label touches: the one behind it or, if ``before``, else the one before it."""
-    for other in texts:
-        if other.start >= label.end and _GAP.fullmatch(text, label.end, other.start):
-            return other
-    if before and texts and texts[0].end <= label.start:
-        last = max((other for other in texts if other.end <= label.start), key=lambda other: other.end)
-        return last if _GAP.fullmatch(text, last.end, label.start) else None
-    return None
+    other = _behind(texts, label.end)
+    if other is not None and _GAP.fullmatch(text, label.end, other.start):
+        return other
+    at = bisect.bisect_left(texts, label.start, key=_START) if before else 0
+    return texts[at - 1] if at and _GAP.fullmatch(text, texts[at - 1].end, label.start) else None
 
 
 _STRUCK = re.compile(r"(?:!=?|\\(?:neg|lnot|not|[bx]?cancel|sout)) ?\(?$")

@@ -112,8 +112,8 @@ class Choice:
         said = read(text, options, self.content)
         if said.named:
             return said
-        if self.index is not None and re.fullmatch(r"\W{0,3}[0-9]{1,3}\W{0,3}", text):
-            at = int(re.sub(r"\D", "", text)) - self.index
+        if self.index is not None and (digits := _INDEX.fullmatch(text)) is not None:
+            at = int(digits[1]) - self.index
             labels = frozenset(list(options.written)[at : at + 1] if at >= 0 else ())
             return Said(labels, labels)
         if self.content and options.texts and len(text) <= MAX_VALUE and any(map(str.isdigit, text)):
@@ -125,14 +125,17 @@ class Choice:
         return Said()
 
 
+_INDEX = re.compile(r"[\s*_$({]{0,4}([0-9]{1,3})[\s*_$)}.]{0,4}")
+
+
 def _states(said: Said) -> bool:
     """Whether what follows an announcement chooses, be it too much, rather than talks or denies."""
     return bool(said.chosen) or said.fault not in ("", DENIED)
 
 
 def _alike(one: Said, other: Said) -> bool:
-    """Whether two marks are no rivals; a mark that names no option is none."""
-    return not one.named or (one.chosen == other.chosen and not one.fault)
+    """Whether two marks choose the same."""
+    return one.chosen == other.chosen and not one.fault
 
 
 def _committed(found: Marked, judged: Callable[[str], Said], known: Options) -> Said:
