@@ -19,14 +19,15 @@ class Answer(NamedTuple):
     status: int
     cpu: float
     wall: float
+    memory: int
     first: bool
     failed: str
 
 
 def read_answer(message: bytes) -> Answer:
-    cause, status, cpu, wall, first = messages.ANSWER.unpack_from(message)
+    cause, status, cpu, wall, memory, first = messages.ANSWER.unpack_from(message)
     failed = message[messages.ANSWER.size :].decode("utf-8", "replace")
-    return Answer(messages.CAUSES[cause], status, cpu, wall, first, failed)
+    return Answer(messages.CAUSES[cause], status, cpu, wall, memory, first, failed)
 
 
 def judge(answer: Answer, texts: list[tuple[bytes, bool]], limits: Limits, started: bool) -> Outcome:
@@ -46,7 +47,7 @@ def judge(answer: Answer, texts: list[tuple[bytes, bool]], limits: Limits, start
         except codec.CodecError:
             files = {}
     status, reason = _status(answer, code, stderr, long_out or long_err or (long_result and not started), limits)
-    return Outcome(status, stdout, stderr, code, answer.cpu, answer.wall, reason, files)
+    return Outcome(status, stdout, stderr, code, answer.cpu, answer.wall, answer.memory, reason, files)
 
 
 def _status(answer: Answer, code: int, stderr: bytes, long: bool, limits: Limits) -> tuple[Status, str]:
