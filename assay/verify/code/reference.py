@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.verify.code.keys import TEST, check_keys, check_reference
 from assay.verify.code.plan import from_asserts, from_check, from_doctest, from_file, has_check
 
 MOST = 64 << 20
@@ -18,18 +19,26 @@ MOST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class TextTests:
-    """A program reads its standard input and writes its standard output: pairs of both."""
+    """A program reads its standard input and writes its standard output: pairs of both.
+
+    ``own``: what each test says beside them (limits, weight, group), or nothing at all.
+    """
 
     pairs: tuple[tuple[str, str], ...]
+    own: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CallTests:
-    """A function, or ``Class.method``, is called with arguments; ``wrapped``: expected values may stand in a list."""
+    """A function, or ``Class.method``, is called with arguments; ``wrapped``: expected values may stand in a list.
+
+    ``own``: what each test says beside them, or nothing at all.
+    """
 
     function: str
     calls: tuple[tuple[tuple[Any, ...], Any], ...]
     wrapped: bool = False
+    own: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ def read(reference: Any) -> Reference:
     for key in ("input_output", "ground_truth"):
         if isinstance(given.get(key), str | Mapping):
             given = {**given, **_mapping(_json(given[key]))}
+    check_reference(given)
     if "test_list" in given or "assert_case" in given:
         sources = [*_texts(given.get("test_list", given.get("assert_case"))), *_texts(given.get("challenge_test_list"))]
         plan = from_asserts(sources, given)
@@ -82,12 +92,12 @@ def read(reference: Any) -> Reference:
         if isinstance(given.get(key), str):
             return _code(given, key)
     function = given.get("fn_name") or given.get("func_name") or _mapping(_json(given.get("metadata"))).get("func_name")
-    pairs = list(_pairs(given))
+    pairs, own = _tests(given)
     if not pairs:
         raise ValueError("it has no tests")
     if function:
-        return Reference(_calls(str(function), pairs), given, defines=str(function).rpartition(".")[2])
-    return Reference(TextTests(tuple((_text(i), _text(o)) for i, o in pairs)), given)
+        return Reference(_calls(str(function), pairs, own), given, defines=str(function).rpartition(".")[2])
+    return Reference(TextTests(tuple((_text(i), _text(o)) for i, o in pairs), own), given)
 
 
 def _code(given: Mapping[str, Any], key: str) -> Reference:
@@ -119,7 +129,15 @@ def before(prompt: str, entry: str) -> str:
     return text
 
 
-def _pairs(given: Mapping[str, Any]) -> Sequence[tuple[Any, Any]]:
+def _tests(given: Mapping[str, Any]) -> tuple[list[tuple[Any, Any]], tuple[Mapping[str, Any], ...]]:
+    """Return pairs of input and output, and what each test says beside them, if any does."""
+    found = [_pair(test) for test in _pairs(given)]
+    own = tuple(extra for _, extra in found)
+    return [pair for pair, _ in found], own if any(own) else ()
+
+
+def _pairs(given: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the tests, each a pair or a mapping."""
     for key in ("inputs", "input"):
         if isinstance(given.get(key), list):
             outputs = given.get(key.replace("in", "out", 1), [])
@@ -127,19 +145,21 @@ def _pairs(given: Mapping[str, Any]) -> Sequence[tuple[Any, Any]]:
             if len(given[key]) != len(outputs):
                 raise ValueError(f"it has {len(given[key])} inputs and {len(outputs)} outputs")
             return list(zip(given[key], outputs, strict=True))
-    found: list[tuple[Any, Any]] = []
+    found: list[Any] = []
     names = ("tests", "test_cases", "public_test_cases", "private_test_cases")
     for key in (*names, "public_tests", "private_tests", "generated_tests"):
         some = _unpack(given.get(key))
         if isinstance(some, Mapping):
             found += _pairs(some)
         elif some:
-            found += [_pair(test) for test in some]
+            found += some
     return found
 
 
-def _pair(test: Any) -> tuple[Any, Any]:
+def _pair(test: Any) -> tuple[tuple[Any, Any], Mapping[str, Any]]:
     if isinstance(test, Mapping):
+        check_keys(test, TEST, "a test")
+        own = {key: test[key] for key in ("weight", "group", "time_limit", "memory_limit") if key in test}
         for left, right in (
             ("input", "output"),
             ("stdin", "stdout"),
@@ -147,15 +167,15 @@ def _pair(test: Any) -> tuple[Any, Any]:
             ("args", "expected"),
         ):
             if left in test and right in test:
-                return test[left], test[right]
+                return (test[left], test[right]), own
         if "input" in test:
-            return test["input"], None
+            return (test["input"], None), own
         raise ValueError(f"a test has {', '.join(map(str, test))}, not input and output")
     left, right = test
-    return left, right
+    return (left, right), {}
 
 
-def _calls(function: str, pairs: Sequence[tuple[Any, Any]]) -> CallTests:
+def _calls(function: str, pairs: Sequence[tuple[Any, Any]], own: tuple[Mapping[str, Any], ...]) -> CallTests:
     calls = []
     text = all(isinstance(given, str) for given, _ in pairs)
     for given, expected in pairs:
@@ -170,7 +190,7 @@ def _calls(function: str, pairs: Sequence[tuple[Any, Any]]) -> CallTests:
         calls.append((tuple(arguments), value))
     # APPS writes expected values in lists of one; where all are, such a value or the list will do.
     wrapped = not text and all(isinstance(expected, list) and len(expected) == 1 for _, expected in calls)
-    return CallTests(function, tuple(calls), wrapped)
+    return CallTests(function, tuple(calls), wrapped, own)
 
 
 def _json(value: Any) -> Any:
