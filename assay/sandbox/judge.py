@@ -9,7 +9,15 @@ from typing import NamedTuple
 from assay.sandbox.inside import codec, messages
 from assay.sandbox.types import Limits, Outcome, Status
 
-OUT_OF_MEMORY = (b"MemoryError", b"std::bad_alloc", b"heap out of memory", b"Cannot allocate memory", b"out of memory")
+OUT_OF_MEMORY = (
+    b"MemoryError",
+    b"OutOfMemoryError",
+    b"std::bad_alloc",
+    b"heap out of memory",
+    b"Cannot allocate memory",
+    b"out of memory",
+    b"memory allocation of",
+)
 
 
 class Answer(NamedTuple):
@@ -72,7 +80,10 @@ def _status(answer: Answer, code: int, stderr: bytes, long: bool, limits: Limits
         )
     if code == -signal.SIGXFSZ:
         return "output", "it wrote a file longer than allowed"
-    last = stderr[-2000:].rstrip().rpartition(b"\n")[2] if code == 1 else stderr[-2000:]
+    last = stderr[-2000:]
+    if code == 1:
+        # Java writes its frames after the error.
+        last = next((line for line in reversed(last.splitlines()) if line and not line.startswith(b"\tat ")), b"")
     if any(word in last for word in OUT_OF_MEMORY):
         return "memory", f"it ran out of its {limits.memory >> 20} MiB of memory"
     if code < 0:

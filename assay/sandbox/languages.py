@@ -13,6 +13,7 @@ from pathlib import Path
 
 from assay.errors import UsageError, nearest
 from assay.sandbox import java
+from assay.sandbox.confine import visible
 
 VISIBLE = ("/usr/bin/", "/usr/lib", "/usr/share/", "/usr/libexec/", "/bin/", "/lib")
 """Where every program that is not Python's sees this machine's files; see :data:`assay.sandbox.confine.TOOLS`."""
@@ -69,16 +70,20 @@ class Language:
         options: Sequence[str] = (),
         numbers: Mapping[str, int] | None = None,
     ) -> list[str]:
-        """Return ``command`` for a program of ``source``, with other ``files`` and compiler ``options``."""
+        """Return ``command`` for a program of ``source``, with other ``files`` and compiler ``options``.
+
+        The first word is a path of this machine, the others are as the sandbox shows them.
+        """
         tools = {tool: located(tool) for tool in self.tools}
+        shown = {tool: visible(os.path.realpath(path)) if _own_folder(path) else path for tool, path in tools.items()}
         main = self.file_of(source)
         lists = {
             "{sources}": [main, *(f for f in files if f.endswith(self.sources) and f != main)],
             "{options}": list(options),
         }
-        named = {**tools, **(numbers or {}), "entry": self.names(source)[1]}
-        made: list[str] = []
-        for word in command:
+        named = {**shown, **(numbers or {}), "entry": self.names(source)[1]}
+        made = [command[0].format_map(tools)]
+        for word in command[1:]:
             made += lists[word] if word in lists else [word.format_map(named)]
         return made
 

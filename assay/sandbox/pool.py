@@ -253,6 +253,9 @@ class Sandbox:
         )
         if outcome.failed_here:
             return outcome
+        if outcome.exit_code in (126, 127):
+            said = outcome.stderr.decode("utf-8", "replace").strip()[:200]
+            return replace(outcome, status="infrastructure", reason=f"the compiler could not be started: {said}")
         made: Mapping[str, bytes] | Outcome
         if outcome.status == "ok" and outcome.files:
             made = outcome.files
