@@ -14,9 +14,10 @@ from assay.sandbox.languages import FACTORS, LANGUAGES, known, language
 from assay.types import Task, Verdict
 from assay.verify.code.asserted import SHARED, judge_asserted
 from assay.verify.code.calls import judge_calls
+from assay.verify.code.files import beside
 from assay.verify.code.limits import task_limits
 from assay.verify.code.reference import CallTests, CodeTests, Reference, TextTests, read
-from assay.verify.code.response import Blocks, find_program
+from assay.verify.code.response import Blocks, Found, find_program
 from assay.verify.code.results import Abstain, Case, Scoring, verdict
 from assay.verify.code.settings import Settings
 from assay.verify.code.stdio import judge_text
@@ -32,6 +33,10 @@ PRELUDE = (
     "random, re, string, sys, typing"
 )
 """What LeetCode and the data sets made of it take to be imported: with ``fn_name``, put before the program."""
+
+
+RESERVED = ("bundle", "program", "made", "log", "main.py", *(way.file for ways in LANGUAGES.values() for way in ways))
+"""What is put beside a program, or made of it, while it is judged: no file of a response is called so."""
 
 
 @part("verify", "code")
@@ -128,13 +133,13 @@ class Code:
             settings = self._settings(reference, chosen)
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
             return Verdict.abstain(f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}")
-        found = find_program(response, chosen, self.blocks, reference.defines)
+        found = find_program(response, chosen, self.blocks, reference.defines, str(reference.given.get("main", "")))
         if found is None:
             return Verdict.wrong(f"no {chosen} program found")
         if found.cut and not self.cut:
             return Verdict.wrong("the program's code block is not closed")
         try:
-            return self._judge(reference, self._program(reference, found.source, chosen), settings)
+            return self._judge(reference, self._program(reference, found, chosen), settings)
         except Abstain as reason:
             return Verdict.abstain(str(reason))
         except (UsageError, KeyError, OSError) as error:
@@ -153,13 +158,14 @@ class Code:
         made = verdict(_distinct(cases), count, self.scoring, SHARED if shared else note, self.details, settings.worth)
         return replace(made, parts={**made.parts, "unisolated": 1.0}) if shared else made
 
-    def _program(self, reference: Reference, source: str, chosen: str) -> Program:
-        given = reference.given
+    def _program(self, reference: Reference, found: Found, chosen: str) -> Program:
+        given, source = reference.given, found.source
         if isinstance(reference.tests, CallTests):
             source = _before(str(given.get("prelude", self.prelude)), source)
         elif isinstance(reference.tests, CodeTests) and reference.prompt:
             source = _continue(reference, source)
-        files = {str(name): content for name, content in dict(given.get("files") or {}).items()}
+        own = {str(name): content for name, content in dict(given.get("files") or {}).items()}
+        files = {**beside(found.files, own, RESERVED), **own}
         packages, options = tuple(map(str, given.get("packages", ()))), self._options(given, chosen)
         return Program(source, chosen, files, packages=packages, options=options)
 
