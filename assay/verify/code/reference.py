@@ -69,8 +69,8 @@ class Reference:
     defines: str = ""
 
 
-def read(reference: Any) -> Reference:
-    """Return what ``reference`` says; raise ValueError, KeyError or TypeError where it cannot be understood."""
+def read(reference: Any, question: str = "") -> Reference:
+    """Return what ``reference`` says of the tests of the task that asks ``question``; raise ValueError, KeyError or TypeError where it cannot be understood."""
     given = _json(reference)
     if isinstance(given, list):
         given = {"test_list": given} if given and all(isinstance(t, str) for t in given) else {"tests": given}
@@ -82,15 +82,15 @@ def read(reference: Any) -> Reference:
     check_reference(given)
     if "test_list" in given or "assert_case" in given:
         sources = [*_texts(given.get("test_list", given.get("assert_case"))), *_texts(given.get("challenge_test_list"))]
-        plan = from_asserts(sources, given)
+        plan = from_asserts(sources, given, question)
         return Reference(CodeTests(plan, len(sources)), given, defines=plan["entry"])
     if "doctest" in given:
         return Reference(
-            CodeTests(from_doctest(str(given["doctest"]), given)), given, defines=given.get("entry_point", "")
+            CodeTests(from_doctest(str(given["doctest"]), given, question)), given, defines=given.get("entry_point", "")
         )
     for key in ("pytest", "unittest", "test"):
         if isinstance(given.get(key), str):
-            return _code(given, key)
+            return _code(given, key, question)
     function = given.get("fn_name") or given.get("func_name") or _mapping(_json(given.get("metadata"))).get("func_name")
     pairs, own = _tests(given)
     if not pairs:
@@ -100,7 +100,7 @@ def read(reference: Any) -> Reference:
     return Reference(TextTests(tuple((_text(i), _text(o)) for i, o in pairs), own), given)
 
 
-def _code(given: Mapping[str, Any], key: str) -> Reference:
+def _code(given: Mapping[str, Any], key: str, question: str) -> Reference:
     source = str(given[key])
     entry = str(given.get("entry_point", ""))
     prompt = str(given.get("prompt", "") or "")
@@ -110,7 +110,7 @@ def _code(given: Mapping[str, Any], key: str) -> Reference:
         prelude = before(prompt, entry)
         return Reference(CodeTests(from_check(source, entry, prelude, given)), given, prelude, prompt, entry)
     mode = "pytest" if key == "pytest" or (key == "test" and "pytest" in source) else "unittest"
-    return Reference(CodeTests(from_file(mode, source, given)), given, "", prompt, entry)
+    return Reference(CodeTests(from_file(mode, source, given, question)), given, "", prompt, entry)
 
 
 def before(prompt: str, entry: str) -> str:

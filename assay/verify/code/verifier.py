@@ -124,7 +124,7 @@ class Code:
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:
-            reference = read(task.reference)
+            reference = read(task.reference, task.question)
             chosen = str(reference.given.get("language", self.language)).lower()
             if chosen not in LANGUAGES:
                 raise ValueError(f"no language is called {chosen!r}")
