@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.sandbox import Limits, Program
+from assay.verify.code.checker import unusable
 from assay.verify.code.reference import CallTests
 from assay.verify.code.results import Abstain, Case, brief, ending, status_of
 from assay.verify.code.settings import Settings
@@ -99,7 +100,11 @@ def _ask(value: Any, expected: Any, args: Any, settings: Settings) -> bool:
     done = settings.box.call(program, function, [((value, expected, list(args)), {})], COMPARING)
     if done.calls and done.calls[0].returned:
         return bool(done.calls[0].value)
-    if not done.outcome.failed_here:
+    if not done.outcome.failed_here and expected is None:
+        # Nothing is expected but what the comparer makes of the value.
+        if done.calls and not unusable(done.calls[0].exception):
+            return False
+    elif not done.outcome.failed_here:
         # On the expected value it has to work; if it does, the program's value was to blame.
         again = settings.box.call(program, function, [((expected, expected, list(args)), {})], COMPARING)
         if again.calls and again.calls[0].returned:

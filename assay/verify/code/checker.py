@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,11 +30,12 @@ def check_output(checker: Mapping[str, Any], given: str, output: bytes, answer: 
       ``accepted``, ``yes``, and their opposites).
 
     A checker that crashes on an output is run on the answer too: if it is well with that, the output was to blame.
+    Where there is no answer it was, unless the checker cannot be run at all.
     """
     score, said = _run(checker, given, output, answer, box)
     if score is None:
-        again, _ = _run(checker, given, answer.encode(), answer, box) if answer else (None, "")
-        if again is None:
+        fails = _run(checker, given, answer.encode(), answer, box)[0] is None if answer else unusable(said)
+        if fails:
             raise Abstain(f"the task's checker failed: {said}")
         return 0.0, f"the checker could not read the output: {said}"
     return score, said
@@ -80,6 +82,11 @@ def exit_score(outcome: Outcome) -> float | None:
     if outcome.status == "error" and outcome.exit_code == POINTS and words[:1] == ["points"] and len(words) > 1:
         return _score(words[1])
     return None
+
+
+def unusable(said: str) -> bool:
+    """Whether a Python program of the task's failed for what it is rather than for what it was given."""
+    return re.search(r"\b(?:Syntax|Indentation|Tab|Name|UnboundLocal|Import|ModuleNotFound)Error\b", said) is not None
 
 
 def task_program(given: Mapping[str, Any], inputs: Mapping[str, str | bytes], args: tuple[str, ...]) -> Program:

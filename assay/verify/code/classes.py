@@ -61,10 +61,10 @@ def _note(node: ast.AST, made: dict[str, set[str]]) -> None:
 def _used(node: ast.AST, made: dict[str, set[str]]) -> set[str]:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         return set() if node.value.func.attr in ("sort", "reverse") else _makers(node.value.func.value, made)
-    if isinstance(node, ast.Attribute) and not node.attr.startswith("__"):
-        if isinstance(node.ctx, ast.Store) or node.attr not in PLAIN_METHODS:
-            return _makers(node.value, made)
-    return set()
+    if not isinstance(node, ast.Attribute) or node.attr.startswith("__"):
+        return set()
+    beyond = isinstance(node.ctx, ast.Store) or node.attr not in PLAIN_METHODS
+    return _makers(node.value, made) if beyond else set()
 
 
 def _makers(value: ast.expr, made: dict[str, set[str]]) -> set[str]:

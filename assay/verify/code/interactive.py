@@ -23,14 +23,21 @@ def converse(
     and the other way round, lines in both directions as they come. Its arguments are files of the test's input, of
     nothing (for what it wants to write), and of the answer. It exits as a checker does.
 
+    An interactor that a program's lines bring down, other than by an exit code of its own, has refused them.
+
     Raises:
-        Abstain: the interactor failed, or the sandbox did.
+        Abstain: the interactor failed by itself, or the sandbox did.
     """
     judge = task_program(interactor, dict(zip(FILES, (given, "", answer), strict=True)), FILES)
     ended: list[Outcome] = []
+    told = 0
 
     def outer(theirs: Dialogue) -> None:
-        ended.append(box.interact(program, lambda own: _join(own, theirs), limits))
+        def inner(own: Dialogue) -> None:
+            nonlocal told
+            told = _join(own, theirs)
+
+        ended.append(box.interact(program, inner, limits))
 
     said = judges().interact(judge, outer, LIMITS)
     if said.failed_here or said.status == "compile_error" or not ended:
@@ -43,6 +50,8 @@ def converse(
         return 0.0, ending(outcome), outcome
     # What a program says can bring an interactor down, with a traceback too.
     score = 0.0 if said.status == "error" and said.exit_code in (1, 2) else exit_score(said)
+    if score is None and told and (said.status != "error" or (said.exit_code or 0) < 0):
+        return 0.0, f"what it wrote was too much for the interactor: {said.reason}", outcome
     if score is None:
         raise Abstain(f"the task's interactor failed: {ending(said)}")
     judged = "gave it a part" if score else "refused it"
@@ -50,19 +59,23 @@ def converse(
     return score, "" if score >= 1 else why, outcome
 
 
-def _join(own: Dialogue, theirs: Dialogue) -> None:
-    """Pass lines on in both directions until both sides are done."""
+def _join(own: Dialogue, theirs: Dialogue) -> int:
+    """Pass lines on in both directions until both sides are done; return how many ``own`` wrote."""
     back = threading.Thread(target=_pass, args=(theirs, own), daemon=True)
     back.start()
-    _pass(own, theirs)
+    told = _pass(own, theirs)
     back.join()
+    return told
 
 
-def _pass(source: Dialogue, target: Dialogue) -> None:
+def _pass(source: Dialogue, target: Dialogue) -> int:
     # Read to the end even if nobody listens: a program that still writes must not block on a full pipe.
+    lines = 0
     while True:
         line = source.readline()
         if not line and source.ended:
             break
+        lines += 1
         target.writeline(line)
     target.finish()
+    return lines

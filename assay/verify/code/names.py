@@ -87,12 +87,13 @@ def _in_prose(text: str) -> set[str]:
     return found | set(re.findall(r"\b([A-Za-z]+(?:_\w+|[0-9]\w*|[a-z][A-Z]\w*))\b", lines))
 
 
-def resolve(sources: Sequence[str], own: Iterable[str], wanted: Asked) -> Names:
+def resolve(sources: Sequence[str], own: Iterable[str], wanted: Asked, named: bool = False) -> Names:
     """Return where the names that ``sources`` use and do not define come from.
 
     Args:
         sources: Python, in the order it is run.
         own: further names the tests have.
+        named: whether the program's names are known already, so that there are none among those left.
 
     Raises:
         Undefined: for a name that neither tests, task nor Python define.
@@ -107,7 +108,7 @@ def resolve(sources: Sequence[str], own: Iterable[str], wanted: Asked) -> Names:
     program |= (free & wanted.mentioned) - python
     library = {name: (name, "") for name in modules - program}
     unknown = free - python - program
-    helpers = unknown if program else judging(trees, unknown)
+    helpers = unknown if program or named else judging(trees, unknown)
     for name in sorted(helpers):
         library[name] = _standard(name)
     return Names(frozenset(program | (unknown - helpers)), library)

@@ -27,7 +27,7 @@ def from_check(source: str, entry: str, prelude: str, given: Mapping[str, Any]) 
     tree = ast.parse(source)
     setup = prelude + _setup(given)
     wanted = asked(given)
-    names = resolve([setup, source], [entry], wanted)
+    names = resolve([setup, source], [entry], wanted, named=True)
     return _plan("check", given, [tree], names, wanted, entry=entry, source=source, setup=setup)
 
 
@@ -60,14 +60,15 @@ def from_file(mode: str, source: str, given: Mapping[str, Any], question: str = 
     tree = ast.parse(source)
     module = str(given.get("module", "") or _imported(tree, given) or "solution")
     wanted = asked(given, question)
-    names = resolve([_setup(given), source], ["__file__"], wanted)
-    if mode == "pytest" and names.program and not _imports(tree, module):
+    imported = any(isinstance(n, ast.Import) and any(a.name == module for a in n.names) for n in ast.walk(tree))
+    imports = _imports(tree, module)
+    names = resolve([_setup(given), source], [], wanted, named=(imported or bool(imports)) and "*" not in imports)
+    if mode == "pytest" and names.program and not imports:
         # The file is imported by pytest: what it uses has to be in it.
         source = f"from {module} import *\n{source}"
         tree = ast.parse(source)
-    imports = [name for name in _imports(tree, module) if name != "*"]
     made = _plan(mode, given, [tree], names, wanted, entry=str(given.get("entry_point", "")), source=source)
-    return made | {"module": module, "imports": imports, "setup": _setup(given)}
+    return made | {"module": module, "imports": [name for name in imports if name != "*"], "setup": _setup(given)}
 
 
 def from_doctest(text: str, given: Mapping[str, Any], question: str = "") -> dict[str, Any]:

@@ -70,7 +70,10 @@ class Reference:
 
 
 def read(reference: Any, question: str = "") -> Reference:
-    """Return what ``reference`` says of the tests of the task that asks ``question``; raise ValueError, KeyError or TypeError where it cannot be understood."""
+    """Return what ``reference`` says of the tests of the task that asks ``question``.
+
+    Raise ValueError, KeyError or TypeError where it cannot be understood.
+    """
     given = _json(reference)
     if isinstance(given, list):
         given = {"test_list": given} if given and all(isinstance(t, str) for t in given) else {"tests": given}

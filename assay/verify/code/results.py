@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.sandbox import Outcome
 from assay.types import NOTE, Verdict
+from assay.verify.code.inside.wire import SHORT
 from assay.verify.code.worth import Worth
 
 Scoring = Literal["all", "fraction"]
@@ -110,14 +110,9 @@ def _details(cases: Sequence[Case]) -> dict[str, float]:
     return noted
 
 
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdict = _SHORT.maxdeque = 10
-
-
 def brief(value: Any) -> str:
     """``value`` in at most some 150 characters, its middle left out."""
-    text = _SHORT.repr(value)
+    text = SHORT.repr(value)
     return text if len(text) <= 150 else text[:90] + "..." + text[-50:]
 
 

@@ -176,7 +176,9 @@ class Link:
     def quiet(self, trace: Any) -> bool:
         """Whether what was raised in a ``with`` block of the tests may be swallowed: nothing is asserted there."""
         frame = trace.tb_frame if trace is not None else None
-        return frame is not None and frame.f_code.co_filename.endswith(self.file) and trace.tb_lineno in self.quiet_lines
+        return (
+            frame is not None and frame.f_code.co_filename.endswith(self.file) and trace.tb_lineno in self.quiet_lines
+        )
 
     def get(self, target: Any, name: str) -> Any:
         self.given += 1

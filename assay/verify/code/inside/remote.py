@@ -87,7 +87,15 @@ class Remote:
             object.__setattr__(self, f"_{name}", value)
 
     def __reduce__(self) -> Any:
-        raise Unsupported(f"the tests copy or pickle {self._name}")
+        if self._constructed and isinstance_remote(self):
+            raise Unsupported(f"the tests pickle {self._name}")
+        raise Refused(f"{self._name} cannot be pickled")
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memory: Any) -> Any:
+        return self
 
 
 class RemoteFunction(Remote):
@@ -159,7 +167,9 @@ class RemoteObject(Remote):
         swallows = self._link.special(self, "__exit__", (named, None if error is None else str(error), None))
         if swallows is not True or kind is None:
             return False
-        return issubclass(kind, Exception) and not issubclass(kind, AssertionError | Refused) and self._link.quiet(trace)
+        return (
+            issubclass(kind, Exception) and not issubclass(kind, AssertionError | Refused) and self._link.quiet(trace)
+        )
 
     def __copy__(self) -> Any:
         return self._link.copy(self, False)

@@ -70,8 +70,10 @@ class Session:
             self.link.tell({"end": True})
         except Unsupported as error:
             self.link.tell({"unsupported": str(error)[:MOST]})
-        except (Failed, Ended):
+        except Failed:
             self.link.tell({"end": False})
+        except Ended as error:
+            self.link.tell({"problem": f"{self.link.last}: {error}" if self.link.last else str(error)})
         except BaseException as error:
             said = f"{type(error).__name__}: {error}"[:MOST]
             # Tests that fail while they are loaded do so by themselves, unless they had something of the program's.
