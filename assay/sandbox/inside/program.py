@@ -28,7 +28,7 @@ class Surroundings:
 
     Attributes:
         filter: the system-call filter.
-        user: the account inside.
+        accounts: the account inside, and which one that is outside.
         base: address space of the zygote, in bytes.
         shared: resident bytes of the zygote.
         empty: most resident bytes of a child of its that does nothing.
@@ -40,7 +40,7 @@ class Surroundings:
     """
 
     filter: jail.Filter
-    user: int
+    accounts: tuple[int, int]
     base: int
     shared: int
     empty: int
@@ -61,7 +61,7 @@ def live(around: Surroundings, descriptors: list[int], report: int) -> NoReturn:
         job = marshal.loads(os.pread(descriptors[0], os.lseek(descriptors[0], 0, os.SEEK_END), 0))
         limits = job["limits"]
         if around.nested:
-            jail.enter(around.user, limits[-1])
+            jail.enter(around.accounts, limits[-1])
         os.chdir(around.folder)
         _write(job["files"])
         _descriptors([*descriptors[1:], report])

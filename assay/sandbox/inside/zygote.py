@@ -89,7 +89,7 @@ def receive(control: _socket.socket) -> tuple[bytes, list[int]]:
 
 def prepare(setting: dict[str, Any]) -> program.Surroundings:
     if setting["become"]:
-        jail.become(setting["user"])
+        jail.become(setting["account"])
     paths = [path for path in sys.path[1:] if path] + setting["paths"]
     sys.path[1:] = paths
     for name in MODULES + setting["imports"]:
@@ -109,7 +109,7 @@ def prepare(setting: dict[str, Any]) -> program.Surroundings:
     jail.libc.malloc_trim(0)
     return program.Surroundings(
         jail.Filter(bytes.fromhex(setting["filter"])),
-        setting["user"],
+        (setting["user"], setting["account"]),
         base,
         shared,
         empty(),
