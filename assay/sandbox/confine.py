@@ -196,5 +196,20 @@ def command(kind: Kind, nested: bool, control: int) -> list[str]:
 
 
 def zygote(python: str, inside: str, control: int) -> list[str]:
-    """The interpreter's own command: no site, no user folder, no bytecode, UTF-8 whatever the locale."""
-    return [python, "-P", "-s", "-S", "-B", "-X", "utf8", f"{inside}/zygote.py", str(control)]
+    """The interpreter's own command: no site, no user folder, no bytecode, UTF-8 whatever the locale.
+
+    Integers are read and written however long they are: how long that takes is limited as all else is.
+    """
+    return [
+        python,
+        "-P",
+        "-s",
+        "-S",
+        "-B",
+        "-X",
+        "utf8",
+        "-X",
+        "int_max_str_digits=0",
+        f"{inside}/zygote.py",
+        str(control),
+    ]

@@ -149,16 +149,19 @@ class Sandbox:
         function: str,
         calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
         limits: Limits = DEFAULT,
+        method_of: str = "",
     ) -> CallOutcome:
         """Run a Python ``program`` and call its ``function`` with each ``(args, kwargs)``, in one process, in order.
 
-        ``function`` is a name, or ``"Solution.method"``: then each call has a new ``Solution()``. Arguments and values
-        are plain data (see :mod:`assay.sandbox.inside.codec`). ``limits`` are for all calls together.
+        ``function`` is a name, or ``"Solution.method"``: then each call has a new ``Solution()``. It may also be a
+        method of the class ``method_of``, where the program has one and defines no function of that name.
+        Arguments and values are plain data (see :mod:`assay.sandbox.inside.codec`). ``limits`` are for all calls
+        together.
         """
         if program.language != "python":
             raise UsageError(f"functions can be called in Python programs, not in {program.language}")
         jobs.check_name(function)
-        job = jobs.script(program, limits) | {"mode": "call", "function": function}
+        job = jobs.script(program, limits) | {"mode": "call", "function": function, "method_of": method_of}
         job["calls"] = codec.dumps([[list(args), dict(kwargs)] for args, kwargs in calls])
         outcome, result = self._do(Kind(program.packages), job, b"", limits)
         done = tuple(jobs.read_calls(result, len(calls)))

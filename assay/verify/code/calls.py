@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +22,6 @@ def judge_calls(tests: CallTests, program: Program, settings: Settings) -> list[
     before it took is made again in a new process. If the process ends within a call, that test has failed, and the
     rest go on in a new process where more tests are wanted.
     """
-    function = _locate(program.source, tests.function)
     cases: list[Case] = []
     spent, lost = 0.0, set[str]()
     while len(cases) < len(tests.calls):
@@ -37,7 +35,9 @@ def judge_calls(tests: CallTests, program: Program, settings: Settings) -> list[
             break
         own = tests.own[len(cases)] if tests.own else {}
         left = tests.calls[len(cases) : _alike(tests, settings, len(cases), lost)]
-        done = settings.box.call(program, function, [(args, {}) for args, _ in left], settings.limits_of(own))
+        done = settings.box.call(
+            program, tests.function, [(args, {}) for args, _ in left], settings.limits_of(own), "Solution"
+        )
         outcome = done.outcome
         if outcome.failed_here:
             raise Abstain(f"the sandbox failed: {outcome.reason}")
@@ -110,21 +110,3 @@ def _ask(value: Any, expected: Any, args: Any, settings: Settings) -> bool:
         if again.calls and again.calls[0].returned:
             return False
     raise Abstain(f"the task's comparer failed: {done.calls[0].exception if done.calls else done.outcome.reason}")
-
-
-def _locate(source: str, function: str) -> str:
-    """Return ``function``, or ``Solution.function`` where the program defines it as a method of that class."""
-    if "." in function:
-        return function
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return function
-    methods = ""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            return function
-        inside = node.body if isinstance(node, ast.ClassDef) and node.name == "Solution" else []
-        if any(isinstance(inner, ast.FunctionDef) and inner.name == function for inner in inside):
-            methods = f"Solution.{function}"
-    return methods or function

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.sandbox import Limits, Outcome, Program, Sandbox
-from assay.verify.code.results import Abstain, brief_bytes, ending
+from assay.verify.code.results import Abstain, brief, brief_bytes, ending
 
 MIB = 1 << 20
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory=1024 * MIB, output=MIB)
@@ -55,7 +55,7 @@ def _run(checker: Mapping[str, Any], given: str, output: bytes, answer: str, box
         if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], str):
             value, said = value
         good = isinstance(value, bool | int | float) and 0 <= value <= 1
-        return (float(value), said) if good else (None, f"it returned {value!r:.80}, not a score in [0, 1]")
+        return (float(value), said) if good else (None, f"it returned {brief(value)}, not a score in [0, 1]")
     names = dict(zip(("input", "output", "answer"), FILES, strict=True))
     inputs: dict[str, str | bytes] = dict(zip(FILES, (given, output, answer), strict=True))
     args = tuple(str(word).format_map(names) for word in checker.get("args") or [f"{{{key}}}" for key in names])

@@ -47,8 +47,8 @@ def _note(node: ast.AST, made: dict[str, set[str]]) -> None:
     elif isinstance(node, ast.With | ast.AsyncWith):
         pairs = [(item.optional_vars, item.context_expr) for item in node.items]
     for target, value in pairs:
-        if target is not None and isinstance(value, ast.Call) and (name := _last(value.func)):
-            made.setdefault(ast.unparse(target), set()).add(name)
+        if target is not None and _place(target) and isinstance(value, ast.Call) and (name := _last(value.func)):
+            made.setdefault(_place(target), set()).add(name)
     if isinstance(node, ast.FunctionDef):
         # A fixture of pytest's is named by the argument that receives what it returns.
         for inner in ast.walk(node):
@@ -71,7 +71,15 @@ def _makers(value: ast.expr, made: dict[str, set[str]]) -> set[str]:
     """The names that may have made ``value`` by being called."""
     if isinstance(value, ast.Call):
         return {_last(value.func)} - {""}
-    return made.get(ast.unparse(value), set())
+    return made.get(_place(value), set())
+
+
+def _place(node: ast.AST) -> str:
+    """``self.stack`` of a name and its attributes; of anything else nothing."""
+    if isinstance(node, ast.Attribute):
+        before = _place(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _called(call: ast.Call) -> str:

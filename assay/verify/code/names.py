@@ -201,7 +201,9 @@ def _trivial(side: ast.expr) -> bool:
     """What a comparer answers: no difference, yes, nothing."""
     if isinstance(side, ast.Constant):
         return side.value in (0, 1, None, "")
-    return ast.unparse(side) in ("[]", "()", "{}", "set()")
+    if isinstance(side, ast.List | ast.Tuple):
+        return not side.elts
+    return (isinstance(side, ast.Dict) and not side.keys) or (_name(side) == "set" and len(list(ast.walk(side))) == 3)
 
 
 def _deciding(node: ast.expr, unknown: set[str]) -> set[str]:

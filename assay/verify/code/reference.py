@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import base64
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.verify.code.integers import loads, readable
 from assay.verify.code.keys import TEST, check_keys, check_reference
 from assay.verify.code.plan import from_asserts, from_check, from_doctest, from_file, has_check
 
@@ -104,7 +104,7 @@ def read(reference: Any, question: str = "") -> Reference:
 
 
 def _code(given: Mapping[str, Any], key: str, question: str) -> Reference:
-    source = str(given[key])
+    source = readable(str(given[key]))
     entry = str(given.get("entry_point", ""))
     prompt = str(given.get("prompt", "") or "")
     if key == "test" and has_check(source):
@@ -184,12 +184,12 @@ def _calls(function: str, pairs: Sequence[tuple[Any, Any]], own: tuple[Mapping[s
     for given, expected in pairs:
         if text:
             # One JSON value a line, as LiveCodeBench has it.
-            arguments = [json.loads(line) for line in given.split("\n") if line.strip()]
+            arguments = [loads(line) for line in given.split("\n") if line.strip()]
         elif isinstance(given, list | tuple):
             arguments = list(given)
         else:
             arguments = [given]
-        value = _loads(expected) if text and isinstance(expected, str) else expected
+        value = _value(expected) if text and isinstance(expected, str) else expected
         calls.append((tuple(arguments), value))
     # APPS writes expected values in lists of one; where all are, such a value or the list will do.
     wrapped = not text and all(isinstance(expected, list) and len(expected) == 1 for _, expected in calls)
@@ -197,12 +197,12 @@ def _calls(function: str, pairs: Sequence[tuple[Any, Any]], own: tuple[Mapping[s
 
 
 def _json(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) and value.strip()[:1] in ("{", "[") else value
+    return loads(value) if isinstance(value, str) and value.strip()[:1] in ("{", "[") else value
 
 
-def _loads(text: str) -> Any:
+def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return loads(text)
     except ValueError:
         return text
 
@@ -214,7 +214,7 @@ def _unpack(value: Any) -> Any:
     data = zlib.decompressobj().decompress(base64.b64decode(value), MOST)
     if data[:1] in (b"\x80", b"("):
         raise ValueError("its tests are a pickle, which could run code: convert them to JSON once")
-    return json.loads(data)
+    return loads(data.decode())
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -222,7 +222,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [str(item) for item in _json(value) or []]
+    return [readable(str(item)) for item in _json(value) or []]
 
 
 def _text(value: Any) -> str:

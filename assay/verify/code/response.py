@@ -21,7 +21,11 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "typescript": ("typescript", "ts", "tsx", "mts"),
 }
 Blocks = Literal["last", "first", "all"]
-_FENCE = re.compile(r"^[ \t]{0,8}(?:>[ ]?)?(`{3,}|~{3,})[ \t]*([^`\n]*)$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^([ \t]{0,16}(?:>[ ]?[ \t]{0,16})?(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4})?)(`{3,}|~{3,})[ \t]*([^`\n]*)$",
+    re.MULTILINE,
+)
+_BEFORE = re.compile(r"^\ufeff+", re.MULTILINE)
 _THOUGHT = "</think>"
 _LIKELY = r"(?:.*/)?(?:main|solution|program)\.[a-z]+"
 _ANSWER = re.compile(r"</?answer>")
@@ -61,13 +65,46 @@ def fenced(text: str) -> list[Block]:
         if opened is None:
             opened = match
             continue
-        mark, info = match.groups()
-        if mark[0] == opened[1][0] and len(mark) >= len(opened[1]) and not info.strip():
-            blocks.append(Block(_tag(opened[2]), text[opened.end() + 1 : match.start()], True, opened[2].strip()))
+        before, mark, info = match.groups()
+        # Further in than it was opened, a fence is part of the program: of a text in it, for one.
+        inside = _width(before) > _width(opened[1]) + 3 or before.strip(" \t>")
+        if mark[0] == opened[2][0] and len(mark) >= len(opened[2]) and not info.strip() and not inside:
+            blocks.append(_block(opened, text[opened.end() + 1 : match.start()], True))
             opened = None
     if opened is not None:
-        blocks.append(Block(_tag(opened[2]), text[opened.end() + 1 :], False, opened[2].strip()))
+        blocks.append(_block(opened, text[opened.end() + 1 :], False))
     return blocks
+
+
+def _block(opened: re.Match[str], text: str, closed: bool) -> Block:
+    before, _, info = opened.groups()
+    return Block(_tag(info), _outside(text, before), closed, info.strip())
+
+
+def _width(before: str) -> int:
+    return len(before.expandtabs(4))
+
+
+def _outside(text: str, before: str) -> str:
+    """The text of a block without what a list or a quotation around it puts before each line."""
+    if not before:
+        return text
+    lines = text.split("\n")
+    if ">" in before:
+        lines = [re.sub(r"^[ \t]{0,16}>[ ]?", "", line) for line in lines]
+        before = before.partition(">")[2].removeprefix(" ")
+    first = next((line for line in lines if line.strip()), "")
+    width = min(_width(before), _width(first[: len(first) - len(first.lstrip(" \t"))]))
+    return "\n".join(_without(line, width) for line in lines)
+
+
+def _without(line: str, width: int) -> str:
+    """``line`` without as much white space as is ``width`` columns wide."""
+    taken = place = 0
+    while taken < width and line[place : place + 1] in (" ", "\t"):
+        taken += 4 - taken % 4 if line[place] == "\t" else 1
+        place += 1
+    return line[place:]
 
 
 def find_program(
@@ -89,6 +126,8 @@ def find_program(
         defines: a name; of several blocks, those that define it are preferred.
         main: the path of the file that is the program, where several have names.
     """
+    # A mark of byte order, which files may begin with, is no part of what is in them.
+    response = _BEFORE.sub("", response) if "\ufeff" in response else response
     _, thought, after = response.rpartition(_THOUGHT)
     if thought and after.strip():
         found = _search(after, language, blocks, defines, main)
