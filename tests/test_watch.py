@@ -191,6 +191,13 @@ def test_hollow_wins_and_the_correlation_by_hand(make_batch: Any) -> None:
     assert found["verdict_correlation"] == pytest.approx(np.corrcoef(x, y)[0, 1])
 
 
+def test_unmarked_responses_are_counted_by_themselves(make_batch: Any) -> None:
+    batch = make_batch([1] * 4, rewards=[1.0, 0.0, 0.0, 0.0], passed=[True, False, False, None])
+    batch.verdicts[2] = Verdict(0.0, False, {"marked": 0.0}, "locate: no answer is marked")
+    found = rollout_metrics(batch)
+    assert (found["unmarked"], found["abstained"], found["pass_rate"]) == (0.25, 0.25, pytest.approx(1 / 3))
+
+
 def test_numbers_that_cannot_be_told_are_left_out(make_batch: Any) -> None:
     batch = make_batch([1, 1], rewards=[1.0, 1.0], passed=[True, True])
     assert not {"hollow_wins", "verdict_correlation"} & rollout_metrics(batch).keys()

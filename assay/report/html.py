@@ -219,7 +219,7 @@ def _charts(run: Run, stage: str) -> list[Chart]:
             ("Groups without variance", "share that teaches nothing", lines("groups/zero_variance"), share),
             ("Repetition", "share of a response said before in it", lines("repetition"), share),
             ("Reward and verdict", "over samples, and over rewards above their prompt's mean", agreement, {}),
-            ("Truncated and abstained", "share of samples", lines("truncated", "abstained"), share),
+            ("Cut off, abstained, unmarked", "share of samples", lines("truncated", "abstained", "unmarked"), share),
         ]
     wanted += [
         ("Loss", "", lines("loss"), {}),

@@ -20,8 +20,9 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
 
     ``pass_rate`` is over samples with a verdict, ``reward/*`` over samples with a reward; ``groups/zero_variance`` is
     the share of advantage groups whose rewards are all equal; ``entropy`` is the mean over sampled tokens, in nats, of
-    the distribution each was drawn from; ``truncated``, ``abstained`` and ``unselected`` (a reward, but left out of the
-    update) are shares of all samples. A step that was left without samples reports ``skipped`` 1.
+    the distribution each was drawn from; ``truncated``, ``abstained``, ``unmarked`` (refused for marking no answer, so
+    not known to be wrong) and ``unselected`` (a reward, but left out of the update) are shares of all samples. A step
+    that was left without samples reports ``skipped`` 1.
 
     What a gamed reward shows in: ``score/mean`` over samples with a verdict; ``repetition``, the mean share of a
     response's 4-grams that it had before; ``verdict_correlation`` of rewards and scores; ``hollow_wins``, the share of
@@ -39,6 +40,7 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         "length/max": float(max(lengths)),
         "truncated": float(np.mean([e.truncated for e in batch.episodes])),
         "abstained": float(np.mean([v.passed is None for v in batch.verdicts])),
+        "unmarked": float(np.mean([v.parts.get("marked") == 0 for v in batch.verdicts])),
         "no_reward": float((~batch.valid).float().mean()),
         "unselected": float((batch.valid & (batch.weights == 0)).float().mean()),
     }
