@@ -193,7 +193,7 @@ def test_a_complete_run_is_reported_in_full(run: Path) -> None:
         "Clipped tokens",
         "Gradient norm",
         "Groups without variance",
-        "Truncated and abstained",
+        "Cut off, abstained, unmarked",
         "Reward terms",
         "Warm-up",
         "Where the time went",

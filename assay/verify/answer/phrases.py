@@ -43,7 +43,8 @@ def _subjects(ascii_only: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
 def _line_starts() -> re.Pattern[str]:
     table = tomllib.loads((Path(__file__).parent / "announcements.toml").read_text(encoding="utf-8"))
     words = [re.escape(word) for entry in table.values() for word in entry.get("line", ())]
-    return re.compile(rf"^[ \t*_#>]{{0,6}}(?:{'|'.join(words)})[*_]{{0,3}}\s?(?:[:：]|—|–|=)(?![:=])", re.I | re.M)
+    signs = r"(?:[:：]|—|–|(?<=nswer\s)=|(?<=nswer)=)(?![:=])"  # "A = ..." gives a name
+    return re.compile(rf"^[ \t*_#>]{{0,6}}(?:{'|'.join(words)})[*_]{{0,3}}\s?{signs}", re.I | re.M)
 
 
 def _shortest(subjects: list[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from assay.verify.answer.commit import alternatives, denied, negated
-from assay.verify.choice.options import Options, folded, plain
+from assay.verify.answer.options import Options, folded, plain
 
 DENIED = "it only says what it is not"
 MAX_CHARS = 4000

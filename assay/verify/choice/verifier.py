@@ -13,8 +13,8 @@ from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.commit import Marked, Refused, commit
 from assay.verify.answer.extract import RULES, check_rules
+from assay.verify.answer.options import Options, listed, options, plain
 from assay.verify.answer.undress import Unfinished, undress
-from assay.verify.choice.options import Options, listed, options, plain
 from assay.verify.choice.read import DENIED, Said, read, show
 from assay.verify.math.context import context_of
 from assay.verify.math.equal import matches
@@ -41,7 +41,7 @@ class Choice:
     ``task.reference`` is a label (``"C"``), an option's text, a list of either (then several are to be chosen), or a
     mapping ``{"answer": ..., "options": ...}``. The options, as shown to the model, are in that mapping or in
     ``task.meta["options"]``: a list (labels A, B, C, ...) or a mapping from label to text; else they are read from the
-    question (see :func:`~assay.verify.choice.options.listed`). Without options only the letters A to Z are known, and a
+    question (see :func:`~assay.verify.answer.options.listed`). Without options only the letters A to Z are known, and a
     reference in words (``yes``, ``increasing``) is compared as ``Math`` compares words.
 
     An answer is a label in any dress (``C``, ``(C)``, ``c.``, ``option C``, ``\boxed{\text{C}}``), an option's text (a

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import functools
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from assay.verify.choice.options import listed
+from assay.verify.answer.options import listed
 from assay.verify.math.latex import plain
 from assay.verify.math.units import Unit, lookup, read_unit
 from assay.verify.math.words import number_words
@@ -29,6 +31,31 @@ class _Once(Generic[_T]):
     def __get__(self, instance: Any, owner: type) -> _T:
         value = vars(instance)[self.name] = self.compute(instance)
         return value
+
+
+@functools.cache
+def _table() -> dict[str, tuple[tuple[str, ...], re.Pattern[str]]]:
+    table = tomllib.loads((Path(__file__).parent / "tables" / "question.toml").read_text(encoding="utf-8"))
+    return {k: (tuple(v["words"]), re.compile("|".join(v["asked"]), re.DOTALL)) for k, v in table.items()}
+
+
+@functools.lru_cache(2048)
+def said(question: str) -> frozenset[str]:
+    """Return what a question says about its answer; looking for words first is much faster than for patterns."""
+    low = question[:4000].casefold()
+    return frozenset(
+        name for name, (words, asked) in _table().items() if any(map(low.__contains__, words)) and asked.search(low)
+    )
+
+
+class _Said:
+    """What a question says of its answer; demands for a form count only where the context's form does."""
+
+    def __init__(self, name: str, doc: str, *others: str, form: bool = False):
+        self.names, self.form, self.__doc__ = frozenset({name, *others}), form, doc
+
+    def __get__(self, instance: Context, owner: type) -> bool:
+        return not self.names.isdisjoint(instance.says) and (instance.form or not self.form)
 
 
 class Context:
@@ -78,25 +105,22 @@ class Context:
         return listed(self.question)
 
     @_Once
-    def approximate(self) -> bool:
-        """Rounding is asked for."""
-        return _says(
-            self._low,
-            _APPROXIMATE,
-            "approx",
-            "round",
-            "nearest",
-            "decimal",
-            "signif",
-            "estimate",
-            "≈",
-            "correct",
-        )
+    def says(self) -> frozenset[str]:
+        """What the question says about its answer, by the names of ``tables/question.toml``."""
+        return said(self.question)
 
-    @_Once
-    def exact(self) -> bool:
-        """An exact value is asked for, so that no rounding is accepted."""
-        return _says(self._low, _EXACT, "exact", "in terms", "fraction", "surd", "radical", "decimal")
+    approximate = _Said("approximate", "Rounding is asked for.")
+    exact = _Said("exact", "An exact value is asked for, so that no rounding is accepted.")
+    chance = _Said("chance", "A probability is asked for.")
+    interval = _Said("interval", "An inequality, a domain or a range is spoken of: (1, 2) is an interval.")
+    equation = _Said("equation", "Solutions of an equation are asked for: (1, 2) is no interval.")
+    roman = _Said("roman", "Roman numerals are spoken of.")
+    unevaluated = _Said("unevaluated", "An answer may be left as a product.")
+    ordered = _Said("ordered", "A list is asked for in order.", "parts")
+    simplest = _Said("simplest", "Lowest terms, or a radical without square factors, are asked for.", form=True)
+    factored = _Said("factored", "A polynomial in factors is asked for.", form=True)
+    expanded = _Said("expanded", "A polynomial multiplied out is asked for.", form=True)
+    numeral = _Said("numeral", "The answer is to be a Roman numeral.", form=True)
 
     @_Once
     def percent(self) -> bool:
@@ -105,60 +129,10 @@ class Context:
         return "%" in low or "percent" in low or "per cent" in low
 
     @_Once
-    def chance(self) -> bool:
-        """A probability is asked for."""
-        return _says(self._low, _CHANCE, "probab", "chance", "likel")
-
-    @_Once
-    def interval(self) -> bool:
-        """An inequality, a domain or a range is spoken of, so that two numbers in brackets are an interval."""
-        return _says(self._low, _INTERVAL, "inequalit", "interval", "domain", "range", "≤", "≥", "<", ">", "\\l", "\\g")
-
-    @_Once
-    def equation(self) -> bool:
-        """Solutions of an equation are asked for, so that they are not."""
-        return _says(self._low, _EQUATION, "solution", "root", "zero", "solve", "equation")
-
-    @_Once
     def base(self) -> int:
         """The number base asked for, 0 if none."""
         named = any(word in self._low for word in ("base", "bin", "oct", "hex"))
         return _base(self.question) if named else 0
-
-    @_Once
-    def simplest(self) -> bool:
-        """A fraction in lowest terms, or a radical without square factors, is asked for."""
-        return self.form and _says(self._low, _SIMPLEST, "simpl", "lowest", "reduc", "irreducible")
-
-    @_Once
-    def factored(self) -> bool:
-        """A polynomial in factors is asked for."""
-        return self.form and _says(self._low, _FACTORED, "factor")
-
-    @_Once
-    def expanded(self) -> bool:
-        """A polynomial multiplied out is asked for."""
-        return self.form and _says(self._low, _EXPANDED, "expand", "multiply")
-
-    @_Once
-    def ordered(self) -> bool:
-        """A list is asked for in order."""
-        return _says(self._low, _ORDERED, *_ORDERLY) or _says(self._low, _PARTS, " and ")
-
-    @_Once
-    def roman(self) -> bool:
-        """Roman numerals are spoken of."""
-        return "roman" in self._low
-
-    @_Once
-    def numeral(self) -> bool:
-        """The answer is to be a Roman numeral."""
-        return self.form and _says(self._low, _ROMAN, "roman")
-
-    @_Once
-    def unevaluated(self) -> bool:
-        """An answer may be left as a product."""
-        return _says(self._low, _UNEVALUATED, *_AS_IT_STANDS)
 
     @_Once
     def text(self) -> str:
@@ -188,87 +162,8 @@ _CONTAINED = re.compile(
 """A question that is nothing but a conversion: ``How many minutes are there in 2.5 hours?``"""
 _NEAREST = re.compile(r"nearest (?:cent|penny|pence|paisa)", re.I)
 _MONEY = ((("$", 1),), (("€", 1),), (("£", 1),), (("₹", 1),))
-_APPROXIMATE = re.compile(
-    r"approximat|round|nearest|decimal place|significant (?:figure|digit)|estimate|\\approx|≈|"
-    r"to \w+ decimals|correct to",
-)
-_EXACT = re.compile(
-    r"\bexact(?:ly)?\b|in terms of (?:\$?\\?pi|π)|(?:as an? |in )(?:common |reduced |"
-    r"simplified )?(?:fraction|surd|radical)|(?:repeating|recurring|periodic) decimal|no decimals?|not (?:a )?decimal",
-)
-_SIMPLEST = re.compile(
-    r"simplest (?:radical )?form|lowest terms|reduced (?:fraction|form)|fully (?:simplif|reduc)|"
-    r"irreducible|\bsimplif|simplest",
-)
-_FACTORED = re.compile(
-    r"^\W*(?:completely |fully )?factor(?:ise|ize)?\b|\bfactor(?:ise|ize)?\b.{0,40}(?:completely|"
-    r"fully|expression|polynomial)",
-)
-_EXPANDED = re.compile(r"\bexpand(?:ed)?\b|multiply out")
-_ORDERED = re.compile(
-    r"\border\b|\bsort|arrange|sequence|ascending|descending|respectively|decrypt|permutation|"
-    r"increasing|decreasing|next .{0,20}terms?|rank|\bfirst\b.{0,60}\bthen\b|\b(?:in|keep) (?:this|that) order\b",
-)
-
-
-_ROMAN = re.compile(
-    r"\b(?:as|in|into|to|using|with|by|is the|the equivalent) (?:an? |the |its |capital |standard |correct |"
-    r"upper[- ]?case )*"
-    r"roman (?:numerals?|number|notation|form)\b|"
-    r"\broman (?:numerals?|number|representation) (?:for|of|that represents|representing|representation|"
-    r"equivalent|form) ",
-)
-_UNEVALUATED = re.compile(
-    r"\bany (?:\w+ )?form\b|\bexact (?:form|expression)|\bas an? (?:product|power|factorial|binomial|expression)|"
-    r"(?:product|quotient) of (?:powers|factorials|primes|numbers|factors)|\bunsimplified|\bunevaluated|"
-    r"prime factori[sz]|into (?:\w+ )?(?:prime factors|primes)|"
-    r"(?:not|n't) (?:need to )?(?:be )?(?:simplif|evaluat|multipl|comput)",
-)
-
-
-_CHANCE = re.compile(r"\bprobabilit|\bchances?\b|\blikelihood\b|\bhow likely\b")
-_INTERVAL = re.compile(
-    r"inequalit|\binterval|\bdomain\b|\brange\b|[≤≥<>]|\\(?:le|ge|leq|geq|lt|gt|leqslant|geqslant)(?![a-z])"
-)
-_EQUATION = re.compile(r"\b(?:real|integer|complex|all|the) (?:solutions?|roots?|zeros?)\b|\bsolve\b|\bequation")
-_PART = (
-    r"(?:sum|product|difference|quotient|remainder|length|width|height|breadth|area|perimeter|volume|mean|median|mode|"
-    r"range|numerator|denominator|radius|diameter|circumference|slope|intercept|minimum|maximum|smallest|largest|least|"
-    r"greatest|gcd|lcm|real part|imaginary part|domain|amplitude|period)"
-)
-_PARTS = re.compile(
-    rf"\b(?:the|its|their|find|give|state|name|compute|calculate|determine) {_PART}(?: \w+)?,? and "
-    rf"(?:the |its |their )?{_PART}\b"
-)
 _SHARE_OF = re.compile(r"[0-9]\s?(?:\\?%|percent|per cent)\$? of\b")
 """A part that is given: what it amounts to is no percentage."""
-_ORDERLY = (
-    "order",
-    "sort",
-    "arrang",
-    "sequence",
-    "cending",
-    "respectively",
-    "decrypt",
-    "permutation",
-    "creasing",
-    "next",
-    "rank",
-    "then",
-)
-_AS_IT_STANDS = (
-    "form",
-    "product",
-    "power",
-    "factor",
-    "binomial",
-    "expression",
-    "quotient",
-    "simplif",
-    "evaluat",
-    "multipl",
-    "comput",
-)
 
 
 @functools.lru_cache(2048)
@@ -297,14 +192,6 @@ def _base(question: str) -> int:
             else _NAMED_BASES.get((match[3] or "").lower(), found)
         )
     return found
-
-
-def _says(low: str, pattern: re.Pattern[str], *words: str) -> bool:
-    """Search for a pattern every match of which holds one of ``words``; looking for words is much faster."""
-    for word in words:  # a loop, since a generator costs more than what it does
-        if word in low:
-            return pattern.search(low) is not None
-    return False
 
 
 def _quantity(question: str, low: str) -> tuple[Unit | None, bool, tuple[Fraction, Unit] | None]:

@@ -6,10 +6,7 @@ is not answered by 300°, "Write 756 as a product of primes" not by 4 * 189. Whe
 
 from __future__ import annotations
 
-import functools
 import re
-import tomllib
-from pathlib import Path
 
 from assay.verify.math.context import Context
 from assay.verify.math.latex import plain
@@ -44,20 +41,6 @@ _WRITTEN = r"(?![\w^{/])(?!\.[0-9])(?!\s?[/^])"
 _BLANKS = r"\s*"
 
 
-@functools.cache
-def _table() -> dict[str, tuple[tuple[str, ...], re.Pattern[str]]]:
-    table = tomllib.loads((Path(__file__).parent / "tables" / "demands.toml").read_text(encoding="utf-8"))
-    return {k: (tuple(v["words"]), re.compile("|".join(v["asked"]), re.DOTALL)) for k, v in table.items()}
-
-
-@functools.lru_cache(1024)
-def demands(question: str) -> frozenset[str]:
-    """Return the forms that a question demands, and ``transforms`` where it wants something of its own changed."""
-    low = question[:4000].casefold()
-    found = {k for k, (words, asked) in _table().items() if any(map(low.__contains__, words)) and asked.search(low)}
-    return frozenset(found & {"transforms"} if "free" in found else found)
-
-
 def undemanded(reference: str, answer: str, rule: str, context: Context) -> str | None:
     """Say why an answer of the right value does not do, ``None`` if it does.
 
@@ -72,7 +55,7 @@ def undemanded(reference: str, answer: str, rule: str, context: Context) -> str 
     last, model = plain(chain_end(answer)), plain(reference)
     if not last or last == model:
         return None
-    asked = demands(context.question)
+    asked = frozenset({"transforms"} & context.says if "free" in context.says else context.says)
     if ("transforms" in asked or not rule) and _echoes(context.question, model, {plain(answer), last}):
         return "it repeats what the question gives"
     if "decimal" in asked and not _gives(context.question, last):
