@@ -61,6 +61,10 @@ class Ask:
     hint: str | None = None
 
 
+NOTE = " | "
+"""What stands in the name of a verdict's part between a piece and what is noted of it: ``test 3 | seconds``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a verifier says of one response.
@@ -69,7 +73,8 @@ class Verdict:
         score: degree of correctness in [0, 1].
         passed: ``True`` right, ``False`` wrong, ``None`` the verifier abstains (it could not tell, or it failed);
             an abstention is never a wrong answer, the sample leaves the update and the group's statistics.
-        parts: verdicts on pieces (tests, steps, rubric items) by name, each a score in [0, 1] or ``None``.
+        parts: verdicts on pieces (tests, steps, rubric items) by name, each a score in [0, 1] or ``None``. A name with
+            :data:`NOTE` in it is no score but a note on the piece before it: a measurement, in the unit it names.
         feedback: what a person or a model can learn from it; for an abstention, the reason.
     """
 

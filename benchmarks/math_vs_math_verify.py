@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import logging
 import statistics
@@ -23,7 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.audit.generate import cases, load
+from assay.audit.generate import load, stream
 from assay.types import Task
 from assay.verify.math import Math
 from assay.verify.math.read import number, read
@@ -114,8 +115,10 @@ def main() -> None:
 
     if arguments.families is not None:
         load(arguments.families)
+    # By its default, the verifier takes the last value of a response without a mark.
+    counted = (c for c in stream(arguments.seed, unmarked="last") if c.counted)
     rows = [
-        Row(c.question, str(c.reference), c.response, c.label, c.family) for c in cases(arguments.seed, arguments.rows)
+        Row(c.question, c.reference, c.response, c.label, c.family) for c in itertools.islice(counted, arguments.rows)
     ]
     if arguments.math500 is not None:
         rows += math500(arguments.math500)

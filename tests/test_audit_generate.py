@@ -303,7 +303,7 @@ def test_a_folder_of_families_can_be_loaded(tmp_path):
         "    draw.wrong('off by one', 3, '3')\n"
         "    return draw\n"
     )
-    import assay.audit.generate as package
+    import assay.audit.generate.values as package
 
     try:
         load(tmp_path)
@@ -312,4 +312,4 @@ def test_a_folder_of_families_can_be_loaded(tmp_path):
     finally:
         FAMILIES.pop("mine", None)
         package.__path__.remove(str(tmp_path))
-        sys.modules.pop("assay.audit.generate.mine_for_a_test", None)
+        sys.modules.pop("assay.audit.generate.values.mine_for_a_test", None)

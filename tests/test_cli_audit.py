@@ -118,6 +118,15 @@ def test_generated_cases(rows: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert other["data"]["hash"] != first["data"]["hash"]
 
 
+def test_rows_that_count_in_no_rate_are_reported_on_their_own(rows: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = audited(capfd, "exact", "--generate", "40", "--families", "integers,disowned")
+    assert set(found["categories"]) == {"integers"} and found["clean"]["rows"] == found["data"]["rows"] == 20
+    assert found["aside"]["disowned"]["rows"] == 20 and found["aside"]["disowned"]["wrong"] == 10
+    assert not {e["category"] for key in ("false_positives", "false_negatives") for e in found[key]} - {"integers"}
+    said = called(capfd, "exact", "--generate", "40", "--families", "integers,disowned")
+    assert "Robustness to disowned marks (in no rate above): " in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -63,8 +63,6 @@ def test_fraction_runs_every_test() -> None:
     verdict = judge(PAIRS, source, scoring="fraction")
     assert (verdict.score, verdict.passed, verdict.parts) == (0.5, False, {"test 1": 0.0, "test 2": 1.0})
     assert judge(PAIRS, source, stop=False).score == 0.0
-    timed = judge(PAIRS, ADD, timings=True)
-    assert timed.passed and timed.feedback.endswith(" s")
 
 
 def test_reasons_of_programs_that_end_badly() -> None:
@@ -270,7 +268,7 @@ def test_a_crash_costs_its_test_only() -> None:
         ("unordered", [1, 1, 2], "{1: 0, 2: 0} and [2, 1, 1]", "[1, 2, 2]"),
         ("set", [1, 2], "[2, 1, 1]", "[1, 2, 3]"),
         ("unordered_approximate", [0.5, 0.25], "[0.25 + 1e-9, 0.5]", "[0.25, 0.6]"),
-        ("exact", 5, "5.0", "'5'"),
+        ("exact", 5, "5", "'5'"),
     ],
 )
 def test_rules_of_values(rule: Any, expected: Any, same: str, different: str) -> None:

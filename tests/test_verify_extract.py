@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.verify.answer.extract import boxes, check_rules, extract, hashes, phrases, tags
-from assay.verify.math.final import Final, Missing, locate
 
 RULES = ("answer_tag", "boxed", "hashes", "phrase")
 
@@ -65,35 +64,6 @@ def test_unknown_rules_are_refused():
     check_rules([*RULES, "regex:x", "json:y"], "here")
 
 
-@pytest.mark.parametrize(
-    ("response", "answer"),
-    [
-        ("\\boxed{1} \\boxed{1}", "1"),
-        ("The answer is 7. Correction: \\boxed{5}.", "5"),
-        ("\\boxed{5}. Hmm, wait: the answer is 7.", "7"),
-        ("\\boxed{5}. This answer is consistent with the estimate.", "5"),
-        ("<answer>The answer is \\boxed{5}</answer>", "5"),
-        ("first\nsecond line is 9", "second line is 9"),
-        ("It is 9 apples. I hope this helps!", "It is 9 apples."),
-    ],
-)
-def test_the_last_marker_counts(response, answer):
-    final = locate(response, RULES, strict=False)
-    assert isinstance(final, Final) and final.text == answer
-
-
-@pytest.mark.parametrize(
-    "response", ["\\boxed{5", "<answer>5", "\\boxed{1} then \\boxed{2", "Is it 5?", "", "Let us begin."]
-)
-def test_responses_without_a_final_answer(response):
-    assert isinstance(locate(response, RULES, strict=False), Missing)
-
-
-def test_strict_needs_a_marker():
-    assert isinstance(locate("it is 5", RULES, strict=True), Missing)
-    assert isinstance(locate("the answer is 5", RULES, strict=True), Final)
-
-
 @given(st.text(alphabet="\\boxed{}<answer># 1\n.:is", max_size=80))
 def test_spans_lie_in_the_text_in_order(text):
     for find in (tags, boxes, hashes, phrases):
@@ -110,5 +80,4 @@ def test_hostile_text_takes_linear_time(piece):
     start = time.process_time()
     for rule in (*RULES, "json:a"):
         extract(text, (rule,))
-    locate(text, RULES, strict=False)
     assert time.process_time() - start < 3

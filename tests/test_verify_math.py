@@ -358,8 +358,11 @@ def test_rules():
     assert judge("5", "RESULT=5;", rules=["regex:RESULT=(.*?);"]).passed is True
     assert judge("5", "RESULT=6; \\boxed{5}", rules=["regex:RESULT=(.*?);"]).passed is False
     assert judge("5", "so it is 5").passed is True
-    assert judge("5", "so it is 5", strict=True).passed is False
-    assert judge("5", "\\boxed{5}", strict=True, rules=["boxed"]).passed is True
+    refused = judge("5", "so it is 5", unmarked="refuse")
+    assert refused.passed is False and refused.parts == {"marked": 0.0}
+    assert judge("5", "\\boxed{5}", unmarked="refuse", rules=["boxed"]).passed is True
+    with pytest.raises(UsageError, match="unmarked = 'first': Input should be 'last' or 'refuse'"):
+        judge("5", "5", unmarked="first")
 
 
 def test_the_question_says_which_unit_form_and_option():

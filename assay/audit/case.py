@@ -23,6 +23,9 @@ class Case:
         kind: the spelling (where right) or the near miss (where wrong).
         answer: the final answer as it stands in ``response``, without what marks it; empty if it has none.
         verifier: the kind of task it is: ``math`` or another kind of answer.
+        unmarked: the settings of a verifier's option ``unmarked`` under which the label holds: a right value without
+            a mark is right for ``last`` only, and a right value left unmarked in the working wrong for ``refuse`` only.
+        counted: whether it counts in error rates; if not, it is reported as a number of its own.
         meta: ``gold`` and ``said``, the exact values of reference and answer (``None``: it states none), written so
             that SymPy can read the mathematical ones; ``form`` of the answer; ``shell`` around it.
     """
@@ -36,6 +39,8 @@ class Case:
     kind: str
     answer: str = ""
     verifier: str = "math"
+    unmarked: tuple[str, ...] = ("refuse", "last")
+    counted: bool = True
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def task(self, kind: str | None = None) -> Task:

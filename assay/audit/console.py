@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from assay.audit.measure import Rate, rate_data
 from assay.audit.outcome import UNDECIDED
 from assay.report.format import MISSING, count, number, percent
 
@@ -34,6 +35,8 @@ def print_audit(report: dict[str, Any], console: Console) -> None:
     _confusion(console, clean)
     _rates(console, clean)
     _categories(console, report["categories"])
+    for name, c in report["aside"].items():
+        console.print(Text(aside_words(name, c)))
     console.print(Text(latency_words(report["latency"])))
     for key, words in (("false_positives", "Wrong, but accepted"), ("false_negatives", "Right, but rejected")):
         _examples(console, words, report[key])
@@ -56,6 +59,12 @@ def partial_words(report: dict[str, Any]) -> str:
     if report["attack"] is not None:
         stages.append(f"{count(report['attack']['attempts'])} attack attempts")
     return f"interrupted after {' and '.join(stages)}; the rates are of what was judged"
+
+
+def aside_words(name: str, c: dict[str, Any]) -> str:
+    """What came of rows that count in no rate, in one line."""
+    refused = rate_data(Rate.of(c["tn"], c["tn"] + c["fp"]))
+    return f"Robustness to {name} marks (in no rate above): {rate_words(refused)} refused"
 
 
 def rate_words(rate: dict[str, Any], counts: bool = True) -> str:

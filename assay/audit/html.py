@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from assay.audit.console import attack_words, partial_words, seconds_words, spread, tail, verifier_words
+from assay.audit.console import aside_words, attack_words, partial_words, seconds_words, spread, tail, verifier_words
 from assay.audit.outcome import UNDECIDED
 from assay.report import format as show
 from assay.report.page import clip, template
@@ -40,6 +40,7 @@ def render(report: Mapping[str, Any]) -> str:
             tiles=_tiles(report),
             categories=_categories(report["categories"], clean),
             patterns=_patterns(report["patterns"]),
+            aside=[aside_words(name, c) for name, c in report["aside"].items()],
             charts=_charts(report["categories"], clean),
             mistakes=[(t, n, spread(e, EXAMPLES) if n != "longest calls" else e, len(e), o) for t, n, e, o in mistakes],
             attack=report["attack"],

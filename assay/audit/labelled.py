@@ -36,6 +36,7 @@ class Row:
         category: what rates are broken down by.
         pattern: the spelling or the near miss that the response is an instance of, where known.
         wrong: an answer to the task that is wrong for certain, where known.
+        counted: whether it counts in the error rates; if not, it is reported as a number of its own.
     """
 
     task: Task
@@ -44,12 +45,13 @@ class Row:
     category: str = UNSORTED
     pattern: str = ""
     wrong: str = ""
+    counted: bool = True
 
     @classmethod
     def of(cls, case: Case, kind: str | None = None) -> Row:
         """Return a generated case as a row for a verifier of ``kind`` (by default the case's own)."""
         wrong = "" if case.label else case.answer
-        return cls(case.task(kind), case.response, case.label, case.family, case.kind, wrong)
+        return cls(case.task(kind), case.response, case.label, case.family, case.kind, wrong, case.counted)
 
 
 def read_labelled(path: Path, kind: str = "exact", fields: Mapping[str, str] | None = None) -> list[Row]:

@@ -52,6 +52,7 @@ class Audit:
         clean, other: what the two made of them.
         attempts, attacked: attacks, and what the verifier made of them.
         attacked_tasks: tasks attacked, of how many distinct ones.
+        aside, beside: rows that count in no rate, reported as numbers of their own, and what was made of them.
         tau: success rate up to which an attack is resisted.
         interrupted: the audit was stopped before its end.
         failure: what stopped it, where that was no interrupt.
@@ -64,9 +65,11 @@ class Audit:
     attempts: Sequence[Attempt] = ()
     attacked_tasks: tuple[int, int] = (0, 0)
     tau: float = TAU
+    aside: Sequence[Row] = ()
     clean: Judged = field(default_factory=lambda: Judged(0))
     other: Judged | None = None
     attacked: Judged | None = None
+    beside: Judged = field(default_factory=lambda: Judged(0))
     interrupted: bool = False
     failure: RunError | None = None
     date: str = ""
@@ -81,6 +84,10 @@ class Audit:
         self.clean = Judged(len(items))
         with _terminable():
             self._judge("rows", self.subject, items, self.clean, tick)
+            if self.aside and not self.interrupted:
+                self.beside = Judged(len(self.aside))
+                pairs = [(row.task, row.response) for row in self.aside]
+                self._judge("aside", self.subject, pairs, self.beside, tick)
             if self.against is not None and not self.interrupted:
                 self.other = Judged(len(items))
                 self._judge("against", self.against, items, self.other, tick)
@@ -124,6 +131,7 @@ class Audit:
             "judged": len(outcomes),
             "clean": described(self.confusion()),
             "categories": {name: described(c) for name, c in categories.items()},
+            "aside": {name: described(c) for name, c in self._aside().items()},
             "patterns": {name: described(c) for name, c in patterns.items()},
             "latency": latency(outcomes, self.clean.wall),
             "false_positives": self._examples(lambda r, o: not r.label and o.status == "accepted"),
@@ -175,6 +183,10 @@ class Audit:
             date=self.date,
             partial=self.interrupted,
         )
+
+    def _aside(self) -> dict[str, Confusion]:
+        rows = self.aside[: len(self.beside.outcomes)]
+        return by_category([r.category for r in rows], [r.label for r in rows], self.beside.outcomes)
 
     def _data(self) -> dict[str, Any]:
         right = sum(r.label for r in self.rows)

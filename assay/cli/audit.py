@@ -56,7 +56,8 @@ def audit(
         words: the verifier (unless --command), a JSONL, JSON, CSV, TSV or Parquet file, and options of the verifier.
         command: a program that reads one JSON row per line and writes one verdict per line, instead of a verifier.
         fields: names of the fields in the file, e.g. label=correct,response=output.
-        generate: judge this many generated cases instead of a file.
+        generate: judge this many generated cases instead of a file: those whose label holds for the verifier's option
+            `unmarked` (last, unless it is given as an option).
         seed: of the generated cases, and of the choice of tasks to attack.
         families: kinds of generated cases, separated by commas; all unless given.
         against: a second verifier, with options after it: "number marker='####'", or "command: PROGRAM ARGUMENTS".
@@ -93,12 +94,14 @@ def audit(
     first = program(command) if command is not None else made(spec, options)
     second = None if against is None else _against(against, made, program)
     kind = first.name if command is None and ":" not in first.name and first.name != "by_kind" else None
-    rows, source = _rows(file, fields, generate, seed, families, kind)
+    unmarked = str(options.get("unmarked", "last"))
+    found, source = _rows(file, fields, generate, seed, families, kind, unmarked)
+    rows, aside = [r for r in found if r.counted], [r for r in found if not r.counted]
     for each in (first, second):
         if each is not None:
-            each.check(row.task for row in rows)
+            each.check(row.task for row in found)
     attempts, counts = _attempts(rows, attack_tasks, seed) if attack else ((), (0, 0))
-    done = Audit(first, rows, source, second, attempts, counts, tau)
+    done = Audit(first, rows, source, second, attempts, counts, tau, aside)
     try:
         with _progress(as_json) as tick:
             done.run(tick)
@@ -147,7 +150,7 @@ def _against(text: str, made: Callable[[str, dict[str, Any]], Subject], program:
 
 
 def _rows(
-    file: Path | None, fields: str, generate: int | None, seed: int, families: str, kind: str | None
+    file: Path | None, fields: str, generate: int | None, seed: int, families: str, kind: str | None, unmarked: str
 ) -> tuple[list[Row], str]:
     from assay.audit.labelled import Row, parse_fields, read_labelled
 
@@ -163,7 +166,7 @@ def _rows(
     from assay.audit.generate import cases
 
     chosen = tuple(f.strip() for f in families.split(",") if f.strip()) or None
-    made = cases(seed, generate, chosen)
+    made = cases(seed, generate, chosen, unmarked)
     name = f"generated cases (n={generate}, seed={seed}{', ' + families if families else ''})"
     return [Row.of(case, kind) for case in made], name
 

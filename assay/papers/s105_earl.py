@@ -18,7 +18,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.policy_loss import Ratios
 from assay.ops import masked_mean
 from assay.papers import paper
-from assay.types import Verdict
+from assay.types import NOTE, Verdict
 
 Functional = Literal["share", "all"]
 Denominator = Literal["all", "gated"]
@@ -94,7 +94,7 @@ class StagedReward:
         if "compiles" not in parts:
             return verdict.score, verdict.score, verdict.score
         compiles, interface = (float(parts.pop(name, None) or 0.0) for name in ("compiles", "interface"))
-        known = [v for v in parts.values() if v is not None]
+        known = [v for name, v in parts.items() if v is not None and NOTE not in name]
         share = sum(v == 1 for v in known) / len(known) if known else float(bool(verdict.passed))
         works = share if self.functional == "share" else float(bool(verdict.passed))
         return compiles, interface, works if compiles else 0.0

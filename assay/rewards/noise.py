@@ -14,7 +14,7 @@ from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.appeals import Appeals, category_of
-from assay.types import Task, Verdict
+from assay.types import NOTE, Task, Verdict
 
 MOST = 0.49
 """A measured or estimated rate is taken as at most this: beyond one half a verifier says the opposite of the truth."""
@@ -98,7 +98,7 @@ class NoiseCorrected:
 
     def rates(self, task: Task, verdict: Verdict) -> tuple[float, float]:
         """Return rho0 and rho1 of one sample."""
-        checks = [name for name, score in verdict.parts.items() if score is not None]
+        checks = [name for name, score in verdict.parts.items() if score is not None and NOTE not in name]
         names = [*checks, str(task.meta.get("category", "")), task.kind]
         low, high = next((self._named[n] for n in names if n in self._named), self._overall)
         estimate = None if self.appeals is None else self.appeals.rate(category_of(task))

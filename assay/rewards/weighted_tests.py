@@ -12,7 +12,7 @@ import torch
 from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.registry import part
-from assay.types import Episode, Verdict
+from assay.types import NOTE, Episode, Verdict
 
 Parts = Mapping[str, float | None]
 KEPT = 65_536
@@ -112,7 +112,7 @@ class WeightedTests:
 
     def local(self, attempts: Sequence[Parts], task: str = "") -> np.ndarray:
         """Return the local reward of each turn of a group, ``(M,)``, and remember its counts for ``task``."""
-        names = sorted({n for parts in attempts for n in parts if n.startswith(self.tests)})
+        names = sorted({n for parts in attempts for n in parts if n.startswith(self.tests) and NOTE not in n})
         # A part that is absent was not passed; one that is None is unknown, NaN here.
         scores = np.array([[_score(parts, name) for name in names] for parts in attempts], dtype=np.float64)
         scores = scores.reshape(len(attempts), len(names))

@@ -15,6 +15,8 @@ from assay.errors import UsageError
 
 USER = 59999
 """The account programs run as: nobody's, so that no file on the machine is theirs."""
+ACCOUNTS = 0x70000000
+"""As root each zygote has an account of its own outside: this and a process's number; nobody gives such numbers out."""
 INSIDE = Path(__file__).parent / "inside"
 CAP_SYS_ADMIN, CAP_SETGID, CAP_SETUID = 21, 6, 7
 ENVIRONMENT = {
@@ -51,13 +53,25 @@ def as_root() -> bool:
         capabilities = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
     if not all(capabilities >> one & 1 for one in (CAP_SYS_ADMIN, CAP_SETGID, CAP_SETUID)):
         return False
-    return all(_mapped(f"/proc/self/{name}_map") for name in ("uid", "gid"))
+    return _mapped(USER)
 
 
-def _mapped(path: str) -> bool:
-    with open(path) as file:
-        ranges = [[int(number) for number in line.split()] for line in file]
-    return any(first <= USER < first + length for first, _, length in ranges)
+def account(pid: int) -> int:
+    """Return the account for the zygote that process ``pid`` holds, where this one is root.
+
+    What the kernel counts by account (pages of pipes, signals waiting, watches) is then no program's to use up for the
+    others. A container may have only the usual 65,536 accounts; then all share one.
+    """
+    return ACCOUNTS + pid if _mapped(ACCOUNTS + pid) else USER
+
+
+def _mapped(user: int) -> bool:
+    for name in ("uid", "gid"):
+        with open(f"/proc/self/{name}_map") as file:
+            ranges = [[int(number) for number in line.split()] for line in file]
+        if not any(first <= user < first + length for first, _, length in ranges):
+            return False
+    return True
 
 
 @functools.cache
@@ -182,5 +196,20 @@ def command(kind: Kind, nested: bool, control: int) -> list[str]:
 
 
 def zygote(python: str, inside: str, control: int) -> list[str]:
-    """The interpreter's own command: no site, no user folder, no bytecode, UTF-8 whatever the locale."""
-    return [python, "-P", "-s", "-S", "-B", "-X", "utf8", f"{inside}/zygote.py", str(control)]
+    """The interpreter's own command: no site, no user folder, no bytecode, UTF-8 whatever the locale.
+
+    Integers are read and written however long they are: how long that takes is limited as all else is.
+    """
+    return [
+        python,
+        "-P",
+        "-s",
+        "-S",
+        "-B",
+        "-X",
+        "utf8",
+        "-X",
+        "int_max_str_digits=0",
+        f"{inside}/zygote.py",
+        str(control),
+    ]

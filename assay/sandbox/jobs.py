@@ -21,7 +21,7 @@ def script(program: Program, limits: Limits) -> dict[str, Any]:
         "mode": "run",
         "source": program.source,
         "args": list(program.args),
-        "files": _files(program.files),
+        "files": _files({**program.files, **program.inputs}),
         "limits": kernel_limits(limits),
         "interactive": False,
     }
@@ -34,13 +34,14 @@ def start(
     outputs: Sequence[str],
     reserves: bool,
     executable: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     if reserves:
         limits = replace(limits, memory=limits.memory + RESERVED, stack=min(limits.stack, 8 * MIB))
     return {
         "mode": "start",
         "argv": list(argv),
-        "environment": ENVIRONMENT,
+        "environment": {**ENVIRONMENT, **(environment or {})},
         "files": _files(files, executable),
         "limits": kernel_limits(limits),
         "outputs": [_relative(name) for name in outputs],

@@ -9,7 +9,15 @@ from typing import NamedTuple
 from assay.sandbox.inside import codec, messages
 from assay.sandbox.types import Limits, Outcome, Status
 
-OUT_OF_MEMORY = (b"MemoryError", b"std::bad_alloc", b"heap out of memory", b"Cannot allocate memory", b"out of memory")
+OUT_OF_MEMORY = (
+    b"MemoryError",
+    b"OutOfMemoryError",
+    b"std::bad_alloc",
+    b"heap out of memory",
+    b"Cannot allocate memory",
+    b"out of memory",
+    b"memory allocation of",
+)
 
 
 class Answer(NamedTuple):
@@ -19,14 +27,15 @@ class Answer(NamedTuple):
     status: int
     cpu: float
     wall: float
+    memory: int
     first: bool
     failed: str
 
 
 def read_answer(message: bytes) -> Answer:
-    cause, status, cpu, wall, first = messages.ANSWER.unpack_from(message)
+    cause, status, cpu, wall, memory, first = messages.ANSWER.unpack_from(message)
     failed = message[messages.ANSWER.size :].decode("utf-8", "replace")
-    return Answer(messages.CAUSES[cause], status, cpu, wall, first, failed)
+    return Answer(messages.CAUSES[cause], status, cpu, wall, memory, first, failed)
 
 
 def judge(answer: Answer, texts: list[tuple[bytes, bool]], limits: Limits, started: bool) -> Outcome:
@@ -46,7 +55,7 @@ def judge(answer: Answer, texts: list[tuple[bytes, bool]], limits: Limits, start
         except codec.CodecError:
             files = {}
     status, reason = _status(answer, code, stderr, long_out or long_err or (long_result and not started), limits)
-    return Outcome(status, stdout, stderr, code, answer.cpu, answer.wall, reason, files)
+    return Outcome(status, stdout, stderr, code, answer.cpu, answer.wall, answer.memory, reason, files)
 
 
 def _status(answer: Answer, code: int, stderr: bytes, long: bool, limits: Limits) -> tuple[Status, str]:
@@ -71,7 +80,10 @@ def _status(answer: Answer, code: int, stderr: bytes, long: bool, limits: Limits
         )
     if code == -signal.SIGXFSZ:
         return "output", "it wrote a file longer than allowed"
-    last = stderr[-2000:].rstrip().rpartition(b"\n")[2] if code == 1 else stderr[-2000:]
+    last = stderr[-2000:]
+    if code == 1:
+        # Java writes its frames after the error.
+        last = next((line for line in reversed(last.splitlines()) if line and not line.startswith(b"\tat ")), b"")
     if any(word in last for word in OUT_OF_MEMORY):
         return "memory", f"it ran out of its {limits.memory >> 20} MiB of memory"
     if code < 0:

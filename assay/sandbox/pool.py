@@ -16,10 +16,10 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.sandbox import cgroup, jobs
-from assay.sandbox.confine import ENVIRONMENT, INSIDE, Kind, SandboxUnavailable, bubblewrap, visible
+from assay.sandbox.confine import INSIDE, Kind, SandboxUnavailable, bubblewrap, visible
 from assay.sandbox.dialogue import Dialogue
 from assay.sandbox.inside import codec
-from assay.sandbox.languages import language
+from assay.sandbox.languages import Language, language
 from assay.sandbox.serve import serve
 from assay.sandbox.types import MIB, CallOutcome, Limits, Outcome, Program
 from assay.sandbox.unprotected import unprotected
@@ -28,8 +28,17 @@ from assay.sandbox.worker import Lost, Worker
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 DEFAULT = Limits()
 COMPILING = Limits(
-    cpu_seconds=30, wall_seconds=90, memory=2048 * MIB, output=MIB, file_size=64 * MIB, disk=256 * MIB, processes=64
+    cpu_seconds=30,
+    wall_seconds=90,
+    memory=2048 * MIB,
+    # What it makes comes back as output does.
+    output=64 * MIB,
+    file_size=64 * MIB,
+    disk=512 * MIB,
+    processes=64,
 )
+SAID = 64 * 1024
+"""Bytes of what a compiler wrote that are kept."""
 KEPT = 64
 """Compiled programs kept."""
 ATTEMPTS = 3
@@ -74,9 +83,7 @@ class Sandbox:
         self._lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(self.size)
         self._idle: dict[Kind, deque[Worker]] = {}
-        self._compiled: OrderedDict[tuple[str, str, tuple[tuple[str, str | bytes], ...]], bytes | Outcome] = (
-            OrderedDict()
-        )
+        self._compiled: OrderedDict[tuple[Any, ...], Mapping[str, bytes] | Outcome] = OrderedDict()
         _ALL.add(self)
 
     @property
@@ -142,16 +149,19 @@ class Sandbox:
         function: str,
         calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
         limits: Limits = DEFAULT,
+        method_of: str = "",
     ) -> CallOutcome:
         """Run a Python ``program`` and call its ``function`` with each ``(args, kwargs)``, in one process, in order.
 
-        ``function`` is a name, or ``"Solution.method"``: then each call has a new ``Solution()``. Arguments and values
-        are plain data (see :mod:`assay.sandbox.inside.codec`). ``limits`` are for all calls together.
+        ``function`` is a name, or ``"Solution.method"``: then each call has a new ``Solution()``. It may also be a
+        method of the class ``method_of``, where the program has one and defines no function of that name.
+        Arguments and values are plain data (see :mod:`assay.sandbox.inside.codec`). ``limits`` are for all calls
+        together.
         """
         if program.language != "python":
             raise UsageError(f"functions can be called in Python programs, not in {program.language}")
         jobs.check_name(function)
-        job = jobs.script(program, limits) | {"mode": "call", "function": function}
+        job = jobs.script(program, limits) | {"mode": "call", "function": function, "method_of": method_of}
         job["calls"] = codec.dumps([[list(args), dict(kwargs)] for args, kwargs in calls])
         outcome, result = self._do(Kind(program.packages), job, b"", limits)
         done = tuple(jobs.read_calls(result, len(calls)))
@@ -188,7 +198,7 @@ class Sandbox:
         Args:
             argv: the tool, looked for in ``PATH``, and its arguments.
             files: content by relative path.
-            outputs: relative paths of files to return in ``Outcome.files``.
+            outputs: relative paths of files, and of folders with what is in them, to return in ``Outcome.files``.
             readable: further folders of this machine the tool may read (its own, outside ``/usr``); it finds them where
                 :func:`~assay.sandbox.confine.visible` says.
             environment: added to the usual one.
@@ -199,49 +209,63 @@ class Sandbox:
             raise UsageError(f"{argv[0]!r} is not installed on this machine")
         kind = Kind(tuple(packages), True, tuple(sorted({os.path.abspath(path) for path in readable})))
         tool = tool if tool.startswith(("/usr/bin/", "/bin/")) else visible(os.path.realpath(tool))
-        job = jobs.start([tool, *argv[1:]], files or {}, limits, outputs, reserves=True)
-        job["environment"] = {**ENVIRONMENT, **(environment or {})}
+        job = jobs.start([tool, *argv[1:]], files or {}, limits, outputs, reserves=True, environment=environment)
         return self._do(kind, job, jobs.to_bytes(stdin), limits)[0]
 
     def _job(self, program: Program, limits: Limits) -> tuple[dict[str, Any] | Outcome, Kind, Limits]:
         """Return what a zygote is told, or how compiling failed."""
         chosen = language(program.language)
+        if program.options and (chosen is None or not chosen.compile):
+            raise UsageError(f"compiler options are for languages that are compiled, and {program.language} is not")
         if chosen is None:
             return jobs.script(program, limits), Kind(program.packages), limits
         if program.packages:
             raise UsageError(f"packages are for Python programs, not {program.language}")
-        files: dict[str, str | bytes] = dict(program.files)
+        kind = Kind(tools=True, readable=chosen.folders())
+        files: dict[str, str | bytes] = {**program.files, **program.inputs}
         executable: tuple[str, ...] = ()
         if chosen.compile:
-            made = self._compile(program)
+            made = self._compile(program, chosen)
             if isinstance(made, Outcome):
-                return made, Kind(tools=True), limits
-            files["program"], executable = made, ("program",)
+                return made, kind, limits
+            files, executable = {**files, **made}, ("program",)
         else:
-            files[chosen.file] = program.source
-        first, *rest = (word.format(megabytes=limits.memory // MIB) for word in chosen.run)
-        argv = [first if first.startswith("./") else shutil.which(first, path="/usr/bin:/bin") or first, *rest]
-        job = jobs.start([*argv, *program.args], files, limits, (), chosen.reserves, executable)
-        return job, Kind(tools=True), limits
+            files[chosen.file_of(program.source)] = program.source
+        numbers = {"megabytes": limits.memory // MIB, "stack": limits.stack >> 10}
+        first, *rest = chosen.words(chosen.run, program.source, numbers=numbers)
+        first = visible(os.path.realpath(first)) if chosen.folders() and not first.startswith("./") else first
+        argv = [first, *rest, *program.args]
+        return jobs.start(argv, files, limits, (), chosen.reserves, executable, chosen.environment), kind, limits
 
-    def _compile(self, program: Program) -> bytes | Outcome:
-        key = (program.language, program.source, tuple(sorted(program.files.items())))
+    def _compile(self, program: Program, chosen: Language) -> Mapping[str, bytes] | Outcome:
+        """Return the files that a compiler makes of ``program``, or how it failed."""
+        key = (program.language, program.source, program.options, tuple(sorted(program.files.items())))
         with self._lock:
             if key in self._compiled:
                 self._compiled.move_to_end(key)
                 return self._compiled[key]
-        chosen = language(program.language)
-        assert chosen is not None
-        files = {**program.files, chosen.file: program.source}
-        outcome = self.command(chosen.compile, files, COMPILING, outputs=("program",))
-        made: bytes | Outcome
+        files = {**program.files, chosen.file_of(program.source): program.source}
+        words = chosen.words(chosen.compile, program.source, sorted(program.files), program.options)
+        outcome = self.command(
+            words,
+            files,
+            replace(COMPILING, cpu_seconds=chosen.compiling, wall_seconds=3 * chosen.compiling),
+            outputs=(chosen.made,),
+            readable=chosen.folders(),
+            environment=chosen.environment,
+        )
         if outcome.failed_here:
             return outcome
-        if outcome.status == "ok" and outcome.files.get("program"):
-            made = outcome.files["program"]
+        if outcome.exit_code in (126, 127):
+            said = outcome.stderr.decode("utf-8", "replace").strip()[:200]
+            return replace(outcome, status="infrastructure", reason=f"the compiler could not be started: {said}")
+        made: Mapping[str, bytes] | Outcome
+        if outcome.status == "ok" and outcome.files:
+            made = outcome.files
         else:
             reason = outcome.reason if outcome.status != "error" else "it does not compile"
-            made = replace(outcome, status="compile_error", files={}, reason=reason)
+            out, err = outcome.stdout[:SAID], outcome.stderr[:SAID]
+            made = replace(outcome, status="compile_error", stdout=out, stderr=err, files={}, reason=reason)
         with self._lock:
             self._compiled[key] = made
             while len(self._compiled) > KEPT:

@@ -47,6 +47,9 @@ REFUSED: tuple[tuple[str, int | None, int | None], ...] = (
     # a program that slows itself down would look like one the machine has no time for; flushing every disk
     ("setpriority", 141, 140), ("sched_setparam", 142, 118), ("sched_setscheduler", 144, 119),
     ("sched_setattr", 314, 274), ("ioprio_set", 251, 30), ("sync", 162, 81), ("syncfs", 306, 267),
+    # files that all programs see: who reads them, and who has locked one; each could tell another, or shut it out
+    ("inotify_init", 253, None), ("inotify_init1", 294, 26), ("inotify_add_watch", 254, 27),
+    ("inotify_rm_watch", 255, 28), ("flock", 73, 32), ("lookup_dcookie", 212, 18),
     # the network; connected pairs are allowed below
     ("socket", 41, 198), ("connect", 42, 203), ("accept", 43, 202), ("accept4", 288, 242), ("bind", 49, 200),
     ("listen", 50, 201),
@@ -55,6 +58,11 @@ REFUSED: tuple[tuple[str, int | None, int | None], ...] = (
 LAST = 462
 """The youngest system call known here (mseal, Linux 6.10)."""
 CLONE, CLONE3, SOCKETPAIR, IOCTL = (56, 220), 435, (53, 199), (16, 29)
+FCNTL, SETRLIMIT, PRLIMIT = (72, 25), (160, 164), (302, 261)
+SHARED = (5, 36, 1026, 1031)
+"""Commands of fcntl: F_GETLK and F_OFD_GETLK would show another's lock on a file both may read; F_NOTIFY is inotify's
+elder; F_SETPIPE_SZ takes pages that the kernel counts by user. Locks that are set stay possible: a file that all see
+can only be locked for reading, which shuts nobody out."""
 NAMESPACES = 0x7E020080
 """Every CLONE_NEW* flag."""
 TERMINAL = (0x5412, 0x541C)
@@ -62,7 +70,7 @@ TERMINAL = (0x5412, 0x541C)
 
 LOAD, EQUAL, AT_LEAST, SET, AND, JUMP, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x05, 0x06
 ALLOW, ERROR, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-Leaf = Literal["allowed", "refused", "unknown", "clone", "socketpair", "ioctl"]
+Leaf = Literal["allowed", "refused", "unknown", "clone", "socketpair", "ioctl", "fcntl", "setrlimit", "prlimit"]
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
@@ -90,6 +98,7 @@ def filter_bytes() -> bytes:
     # kernel tries the filter on every number when it is put on, and the program at every call.
     leads: dict[int, Leaf] = {number: "refused" for _, *pair in REFUSED if (number := pair[column]) is not None}
     leads |= {CLONE3: "unknown", CLONE[column]: "clone", SOCKETPAIR[column]: "socketpair", IOCTL[column]: "ioctl"}
+    leads |= {FCNTL[column]: "fcntl", SETRLIMIT[column]: "setrlimit", PRLIMIT[column]: "prlimit"}
     leads |= {LAST + 1: "unknown"}
     edges: list[tuple[int, Leaf]] = [(0, leads.get(0, "allowed"))]
     for number in sorted({n for known in leads for n in (known, known + 1)} - {0, LAST + 2}):
@@ -126,6 +135,31 @@ def filter_bytes() -> bytes:
             instruction(RETURN, ALLOW),
         ],
     }
+
+    leaves["fcntl"] = [
+        instruction(LOAD, 24),
+        *(instruction(EQUAL, command, len(SHARED) - i, 0) for i, command in enumerate(SHARED)),
+        instruction(RETURN, ALLOW),
+        refuse(errno.EPERM),
+    ]
+    # At the hard limit of processor time the kernel kills even the first process of a namespace, which nothing within
+    # can do otherwise: that would look like something on the host. A null pointer only asks for the limit.
+    leaves["setrlimit"] = [
+        instruction(LOAD, 16),
+        instruction(EQUAL, 0, 0, 1),
+        refuse(errno.EPERM),
+        instruction(RETURN, ALLOW),
+    ]
+    leaves["prlimit"] = [
+        instruction(LOAD, 24),
+        instruction(EQUAL, 0, 0, 4),
+        instruction(LOAD, 32),
+        instruction(EQUAL, 0, 0, 3),
+        instruction(LOAD, 36),
+        instruction(EQUAL, 0, 0, 1),
+        instruction(RETURN, ALLOW),
+        refuse(errno.EPERM),
+    ]
 
     def tree(some: list[tuple[int, Leaf]]) -> list[bytes]:
         if len(some) == 1:

@@ -44,9 +44,10 @@ class Limits:
         for name in ("cpu_seconds", "wall_seconds"):
             if not 0 < getattr(self, name) <= 3600:
                 raise UsageError(f"Limits.{name} = {getattr(self, name)!r}: must be in (0, 3600]")
-        for name, least in (("memory", 8 * MIB), ("output", 1), ("file_size", 1), ("disk", 65536), ("processes", 1)):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
-                raise UsageError(f"Limits.{name} = {getattr(self, name)!r}: must be an integer of at least {least}")
+        least = {"memory": 8 * MIB, "output": 1, "file_size": 1, "disk": 65536, "processes": 1, "stack": 65536}
+        for name, smallest in least.items():
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < smallest:
+                raise UsageError(f"Limits.{name} = {getattr(self, name)!r}: must be an integer of at least {smallest}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ class Program:
         args: command-line arguments.
         packages: importable Python packages it may use beside the standard library, already imported before it starts,
             e.g. ``("numpy",)``.
+        options: for the compiler, after the language's own, e.g. ``("-O3",)``.
+        inputs: files of one run, put beside the others, which a compiler does not see: however they differ, the program
+            is compiled once.
     """
 
     source: str
@@ -67,6 +71,8 @@ class Program:
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     args: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    inputs: Mapping[str, str | bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,9 @@ class Outcome:
         exit_code: its exit code; minus the signal's number if a signal ended it; ``None`` if unknown.
         cpu_seconds: processor time of all its processes.
         wall_seconds: from start to end.
+        memory: bytes it held at the most, of memory that the interpreter it was started in did not hold already: of
+            the largest of its processes, and of all together as far as they were looked at. For a program that is
+            not Python's never less than that interpreter's own, some 10 MiB.
         reason: one line for people; empty when ``ok``.
         files: the files that were asked for and exist.
     """
@@ -91,6 +100,7 @@ class Outcome:
     exit_code: int | None = None
     cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
+    memory: int = 0
     reason: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
 

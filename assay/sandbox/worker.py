@@ -88,9 +88,11 @@ class Worker:
         self._answers.register(self.socket, select.POLLIN)
         self._answers.register(self.handle, select.POLLIN)
         shown = confine.module_paths(kind.packages)
+        become = walled and nested and confine.as_root()
         setting = {
-            "become": walled and nested and confine.as_root(),
+            "become": become,
             "user": USER,
+            "account": confine.account(self.process.pid) if become else USER,
             "nested": nested,
             "walled": walled,
             "folder": self.folder,

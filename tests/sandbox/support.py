@@ -8,7 +8,9 @@ from collections.abc import Collection
 
 import pytest
 
+from assay.errors import UsageError
 from assay.sandbox import Sandbox, SandboxUnavailable
+from assay.sandbox.languages import language
 
 
 @functools.cache
@@ -51,3 +53,11 @@ def processes_below(root: int, others: Collection[int] = ()) -> list[str]:
         except OSError:
             continue
     return lines
+
+
+def needs_language(name: str) -> None:
+    """Skip the test where programs in the language cannot be run, with the reason."""
+    try:
+        language(name)
+    except UsageError as error:
+        pytest.skip(str(error))

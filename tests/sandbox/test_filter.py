@@ -50,7 +50,8 @@ def test_every_number_leads_where_it_should(machine: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(platform, "machine", lambda: machine)
     column, _ = seccomp.machine()
     refused = {pair[column] for _, *pair in seccomp.REFUSED}
-    special = {seccomp.CLONE[column], seccomp.SOCKETPAIR[column], seccomp.IOCTL[column]}
+    by_argument = (seccomp.CLONE, seccomp.SOCKETPAIR, seccomp.IOCTL, seccomp.FCNTL, seccomp.SETRLIMIT, seccomp.PRLIMIT)
+    special = {numbers[column] for numbers in by_argument}
     for number in range(1200):
         if number in special:
             continue
@@ -68,6 +69,12 @@ def test_every_number_leads_where_it_should(machine: str, monkeypatch: pytest.Mo
     assert evaluate(pair, 1, 2) == evaluate(pair, 2, 1) == evaluate(pair, 1, 3) == REFUSED
     assert evaluate(ioctl, 0, 0x5412) == evaluate(ioctl, 0, 0x541C) == REFUSED
     assert evaluate(ioctl, 0, 0x5401) == ALLOW
+    fcntl, setrlimit, prlimit = (numbers[column] for numbers in by_argument[3:])
+    assert {evaluate(fcntl, 0, command) for command in (5, 36, 1026, 1031)} == {REFUSED}
+    assert {evaluate(fcntl, 0, command) for command in (0, 1, 2, 3, 4, 6, 7, 35, 37, 38, 1030, 1032)} == {ALLOW}
+    # Of the limits only the one on processor time, and only where it would be changed.
+    assert evaluate(setrlimit, 0, 1) == evaluate(prlimit, 0, 0, 1) == evaluate(prlimit, 0, 0, 1 << 32) == REFUSED
+    assert evaluate(setrlimit, 3, 1) == evaluate(prlimit, 0, 0, 0, 1) == evaluate(prlimit, 0, 3, 1) == ALLOW
 
 
 def test_numbers_agree_with_the_headers() -> None:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import tomllib
 from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 MINUS = "\N{MINUS SIGN}"
 VULGAR = {
-    Fraction(1, 2): "½",
-    Fraction(1, 3): "⅓",
-    Fraction(2, 3): "⅔",
-    Fraction(1, 4): "¼",
-    Fraction(3, 4): "¾",
-    Fraction(1, 5): "⅕",
-    Fraction(2, 5): "⅖",
-    Fraction(3, 5): "⅗",
-    Fraction(4, 5): "⅘",
-    Fraction(1, 6): "⅙",
-    Fraction(5, 6): "⅚",
-    Fraction(1, 8): "⅛",
-    Fraction(3, 8): "⅜",
-    Fraction(5, 8): "⅝",
-    Fraction(7, 8): "⅞",
+    Fraction(top, bottom): sign
+    for bottom, row in {2: "½", 3: "⅓⅔", 4: "¼ ¾", 5: "⅕⅖⅗⅘", 6: "⅙   ⅚", 8: "⅛ ⅜ ⅝ ⅞"}.items()
+    for top, sign in enumerate(row, 1)
+    if sign != " "
 }
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain(value: Fraction | int) -> str:
@@ -62,6 +56,12 @@ def fixed(value: Fraction, places: int) -> str:
     return f"-{text}" if value < 0 else text
 
 
+def digits_of(value: float, places: int) -> tuple[Fraction, str]:
+    """Return a rounded decimal, as an exact number and as text."""
+    text = f"{value:.{places}f}"
+    return Fraction(text), text
+
+
 def grouped(digits: str, separator: str, size: int = 3) -> str:
     """Put ``separator`` between groups of ``size`` digits, counted from the right."""
     head = len(digits) % size or size
@@ -97,3 +97,44 @@ def swapped_digits(number: int) -> int:
             changed = int(digits[:i] + digits[i + 1] + digits[i] + digits[i + 2 :])
             return changed if number >= 0 else -changed
     return number
+
+
+def plus(c: int) -> str:
+    """Return ``+ 3`` or ``- 3``."""
+    return f"+ {c}" if c >= 0 else f"- {-c}"
+
+
+def signed(value: Fraction | int, tail: str = "", latex: bool = True, first: bool = False) -> str:
+    """Write a term with its sign in front: ``+ 3x``, ``- x``; nothing for 0."""
+    value = Fraction(value)
+    if not value:
+        return ""
+    size = abs(value)
+    number = "" if size == 1 and tail else (tex(size) if latex else plain(size))
+    if not latex and tail and size.denominator > 1:
+        number = f"({number})"
+    if first:
+        return ("-" if value < 0 else "") + number + tail
+    return (" - " if value < 0 else " + ") + number + tail
+
+
+@functools.cache
+def table(name: str) -> Any:
+    """Return a table of ``tables.toml``: words, units, questions."""
+    return tomllib.loads((Path(__file__).parent / "tables.toml").read_text(encoding="utf-8"))[name]
+
+
+def english(number: int, hyphen: str = "-", link: str = " ") -> str:
+    """Return ``0 <= number < 1_000_000`` in words; ``link`` is between the hundreds and the rest (`" and "`)."""
+    words = table("number_words")["english"]
+    if number < 20:
+        return str(words["ones"][number])
+    if number < 100:
+        tens, one = divmod(number, 10)
+        return str(words["tens"][tens]) + (hyphen + english(one) if one else "")
+    if number < 1000:
+        hundreds, rest = divmod(number, 100)
+        return f"{english(hundreds)} hundred" + (link + english(rest, hyphen, link) if rest else "")
+    thousands, rest = divmod(number, 1000)
+    between = link if rest < 100 else " "
+    return f"{english(thousands, hyphen, link)} thousand" + (between + english(rest, hyphen, link) if rest else "")

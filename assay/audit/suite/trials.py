@@ -203,7 +203,8 @@ def _row(problem: Problem, tests: Sequence[Test], source: str) -> list[Cell]:
             passed, got = False, f"{got}[{outcome.reason}]"
         elif problem.checker is not None:
             try:
-                passed, _ = check_output(problem.checker, test.input, outcome.stdout, test.output, sandbox())
+                score, _ = check_output(problem.checker, test.input, outcome.stdout, test.output, sandbox())
+                passed = score >= 1
             except Abstain:
                 passed = None
         else:

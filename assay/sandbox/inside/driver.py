@@ -39,6 +39,7 @@ def call(job: Mapping[str, Any], paths: list[str]) -> NoReturn:
     def work() -> None:
         exec(compile(job["source"], NAME, "exec"), namespace)
         owner, _, method = job["function"].rpartition(".")
+        owner = owner or _owner(namespace, method, job["method_of"])
         if owner:
             make, name = namespace[owner], method
         elif job["function"] in namespace:
@@ -61,6 +62,13 @@ def call(job: Mapping[str, Any], paths: list[str]) -> NoReturn:
                 data = data[os.write(RESULT, data) :]
 
     _leave(work)
+
+
+def _owner(namespace: Mapping[str, Any], name: str, owner: str) -> str:
+    """Return ``owner`` if ``name`` is a method of it rather than a function of the program's own."""
+    kind, function = namespace.get(owner), namespace.get(name)
+    own = getattr(function, "__module__", None) == namespace["__name__"]
+    return owner if isinstance(kind, type) and hasattr(kind, name) and not own else ""
 
 
 def _one_line(error: BaseException) -> str:

@@ -58,9 +58,9 @@ def become(user: int) -> None:
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
-def enter(user: int, disk: int) -> None:
+def enter(accounts: tuple[int, int], disk: int) -> None:
     """As the first process of new namespaces: be somebody in them, with a private ``/tmp`` and process table."""
-    map_user = b"%d %d 1" % (user, user)
+    map_user = b"%d %d 1" % accounts
     # When memory ends, a program goes before the zygote, and before whoever trains on it.
     first = ("oom_score_adj", b"1000")
     for path, text in (("setgroups", b"deny"), ("uid_map", map_user), ("gid_map", map_user), first):

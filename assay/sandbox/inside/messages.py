@@ -9,7 +9,8 @@ import struct
 
 JOB = struct.Struct("<ddqd?")
 """Processor seconds, wall seconds, bytes of memory, patience in seconds, whether the program talks to somebody."""
-ANSWER = struct.Struct("<Bidd?")
-"""Why the program was ended (an index of :data:`CAUSES`), its wait status, processor seconds, wall seconds, and whether
-the status is that of the first process of its namespace; what failed, if anything did, follows as text."""
+ANSWER = struct.Struct("<Biddq?")
+"""Why the program was ended (an index of :data:`CAUSES`), its wait status, processor seconds, wall seconds, most bytes
+of memory, and whether the status is that of the first process of its namespace; what failed, if anything did, follows
+as text."""
 CAUSES = ("", "cpu", "wall", "memory", "load")

@@ -60,8 +60,8 @@ def watch(
     shared: int,
     control: int,
     meanwhile: Callable[[], None],
-) -> str:
-    """Wait until the process ``pid`` has ended; return ``""``, or why it must be.
+) -> tuple[str, int]:
+    """Wait until the process ``pid`` has ended; return ``""``, or why it must be, and the most memory that was seen.
 
     ``limits`` are processor seconds, wall seconds, bytes of memory and patience. The wall time runs while none of its
     processes computes or is ready to: what it computes is limited in processor time, so a loaded machine costs it
@@ -76,6 +76,7 @@ def watch(
     own, before, start = 0.0, 0.0, time.monotonic()
     last = start
     seen: dict[int, int] = {}
+    peak = 0
     while True:
         tick = min(TICK, max(0.001, wall - own))
         events = poll.poll(tick * 1000)
@@ -85,20 +86,21 @@ def watch(
         for descriptor, _ in events:
             if descriptor == control:
                 raise EOFError
-            return ""
+            return "", peak
         pids = members()
         seconds, resident, ready = usage(pids, seen)
         resident -= shared * len(pids)
+        peak = max(peak, resident)
         # The state is the first thread's; processor time is every thread's.
         if not ready and seconds <= before:
             own += passed
         before = seconds
         if seconds > cpu:
-            return "cpu"
+            return "cpu", peak
         if resident > memory:
-            return "memory"
+            return "memory", peak
         if own >= wall:
-            return "wall"
+            return "wall", peak
         if now - start > patience:
             # Children that live shorter than a look and are waited for by nobody: nobody counts their time.
-            return "cpu" if (started() - pid) % NUMBERS > CHURN * patience else "load"
+            return ("cpu" if (started() - pid) % NUMBERS > CHURN * patience else "load"), peak

@@ -18,8 +18,8 @@ import driver
 import jail
 
 STARTED, FAILED, ENDED = b"S", b"F", b"E"
-END = struct.Struct("<cid")
-"""How a program that was started by :func:`start` ended: wait status and processor seconds."""
+END = struct.Struct("<cidq")
+"""How a program that was started by :func:`start` ended: wait status, processor seconds, most bytes of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,10 @@ class Surroundings:
 
     Attributes:
         filter: the system-call filter.
-        user: the account inside.
+        accounts: the account inside, and which one that is outside.
         base: address space of the zygote, in bytes.
         shared: resident bytes of the zygote.
+        empty: most resident bytes of a child of its that does nothing.
         hooks: what imported modules want done after a fork.
         paths: where Python modules are.
         nested: whether each program has namespaces of its own.
@@ -39,9 +40,10 @@ class Surroundings:
     """
 
     filter: jail.Filter
-    user: int
+    accounts: tuple[int, int]
     base: int
     shared: int
+    empty: int
     hooks: list[dict[str, Any]]
     paths: list[str]
     nested: bool
@@ -59,7 +61,7 @@ def live(around: Surroundings, descriptors: list[int], report: int) -> NoReturn:
         job = marshal.loads(os.pread(descriptors[0], os.lseek(descriptors[0], 0, os.SEEK_END), 0))
         limits = job["limits"]
         if around.nested:
-            jail.enter(around.user, limits[-1])
+            jail.enter(around.accounts, limits[-1])
         os.chdir(around.folder)
         _write(job["files"])
         _descriptors([*descriptors[1:], report])
@@ -105,7 +107,7 @@ def start(around: Surroundings, job: Mapping[str, Any], own: int, report: int) -
     _, status, usage = _wait(pid)
     with os.fdopen(3, "wb") as result:
         result.write(codec.dumps(_read(job["outputs"], job["limits"][-1])).encode())
-    os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime))
+    os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime, 1024 * usage.ru_maxrss))
     os._exit(0)
 
 
@@ -130,9 +132,12 @@ def _write(files: Mapping[str, Any]) -> None:
 
 
 def _read(names: list[str], most: int) -> dict[str, bytes]:
-    """Return the regular files among ``names``; links are not followed, and devices and pipes not opened for long."""
+    """Return the regular files among ``names``, and below those that are folders; links are not followed, and devices
+    and pipes not opened for long."""
     found: dict[str, bytes] = {}
-    for name in names:
+    folders = [name for name in names if os.path.isdir(name) and not os.path.islink(name)]
+    below = [f"{at}/{one}" for folder in folders for at, _, files in os.walk(folder) for one in files]
+    for name in [*(name for name in names if name not in folders), *below]:
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:

@@ -89,7 +89,7 @@ def receive(control: _socket.socket) -> tuple[bytes, list[int]]:
 
 def prepare(setting: dict[str, Any]) -> program.Surroundings:
     if setting["become"]:
-        jail.become(setting["user"])
+        jail.become(setting["account"])
     paths = [path for path in sys.path[1:] if path] + setting["paths"]
     sys.path[1:] = paths
     for name in MODULES + setting["imports"]:
@@ -109,15 +109,24 @@ def prepare(setting: dict[str, Any]) -> program.Surroundings:
     jail.libc.malloc_trim(0)
     return program.Surroundings(
         jail.Filter(bytes.fromhex(setting["filter"])),
-        setting["user"],
+        (setting["user"], setting["account"]),
         base,
         shared,
+        empty(),
         HOOKS,
         paths,
         setting["nested"],
         setting["walled"],
         setting["folder"],
     )
+
+
+def empty() -> int:
+    """Return what a program that does nothing is said to have held: fewer pages are its own than this process's."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    return 1024 * os.wait4(pid, 0)[2].ru_maxrss
 
 
 def warm(paths: list[str]) -> None:
@@ -163,7 +172,7 @@ def serve(
     except OSError as error:
         for one in (reader, writer, *descriptors):
             os.close(one)
-        return messages.ANSWER.pack(0, 0, 0.0, 0.0, True) + f"a process could not be started: {error}".encode()
+        return messages.ANSWER.pack(0, 0, 0.0, 0.0, 0, True) + f"a process could not be started: {error}".encode()
     if pid == 0:
         program.live(around, descriptors, writer)
     handle = os.pidfd_open(pid)
@@ -180,7 +189,7 @@ def serve(
     try:
         members = monitor.everyone if around.walled else lambda: [pid]
         watched = (cpu, wall, memory, patience)
-        cause = monitor.watch(pid, handle, watched, members, around.shared, control.fileno(), close)
+        cause, peak = monitor.watch(pid, handle, watched, members, around.shared, control.fileno(), close)
     except EOFError:
         # Nobody is left to tell; everything here ends with this process, the first of its namespace.
         os.kill(pid, signal.SIGKILL)
@@ -199,15 +208,16 @@ def serve(
         report = b""
     os.close(reader)
     failed, spent, first = b"", usage.ru_utime + usage.ru_stime, True
+    most = 1024 * usage.ru_maxrss - around.empty
     if report[:1] != program.STARTED:
         if cause != "load":
             failed = report[1:] or b"the program's process died before it started"
     elif report[1:2] == program.FAILED:
         failed = report[2:]
     elif report[1:2] == program.ENDED:
-        _, status, spent = program.END.unpack(report[1 : 1 + program.END.size])
+        _, status, spent, most = program.END.unpack(report[1 : 1 + program.END.size])
         first = False
-    return messages.ANSWER.pack(messages.CAUSES.index(cause), status, spent, taken, first) + failed
+    return messages.ANSWER.pack(messages.CAUSES.index(cause), status, spent, taken, max(peak, most, 0), first) + failed
 
 
 def sweep() -> None:

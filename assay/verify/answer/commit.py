@@ -58,10 +58,21 @@ def _words() -> dict[str, re.Pattern[str]]:
         return rf"(?:\b(?:{ascii_words})\b|{others})" if others else rf"\b(?:{ascii_words})\b"
 
     return {
-        "negation": re.compile(rf"(?:{joined('negations')}|n['’]t|≠|\\neq?|¬)[\s:*_$({{\[\\]*(?:<answer>\s*)?$", re.I),
+        "negation": re.compile(rf"(?:{joined('negations')}|n['’]t|≠|\\neq?|¬)$", re.I),
         "negated": re.compile(rf"\W*{joined('negations')}", re.I),
         "alternative": re.compile(joined("alternatives"), re.I),
     }
+
+
+_TOUCHING = re.compile(r"[\s:*_$({\[\\]*(?:<answer>\s*)?$")
+"""What may stand between a negation and the mark that it touches."""
+
+
+@functools.cache
+def _endings() -> tuple[str, ...]:
+    """What a text ends in that ends in a negation; looking for these is much faster."""
+    table = tomllib.loads((Path(__file__).parent / "beside_marks.toml").read_text(encoding="utf-8"))
+    return (*table["negations"], "n't", "n’t", "≠", "\\ne", "\\neq", "¬")
 
 
 def negated(text: str) -> bool:
@@ -70,8 +81,11 @@ def negated(text: str) -> bool:
 
 
 def denied(before: str) -> bool:
-    """Say whether a text ends in a negation, which touches what comes next: ``the answer is not``."""
-    return _words()["negation"].search(before) is not None
+    """Say whether a text ends in a negation that touches what follows: ``The answer is not``."""
+    tail = _TOUCHING.sub("", before).casefold()
+    if not tail.endswith(_endings()):
+        return False
+    return _words()["negation"].search(tail) is not None
 
 
 def alternatives(text: str) -> bool:
@@ -153,12 +167,16 @@ def _last(text: str, found: list[tuple[Span, str]], same: Callable[[str, str], b
         return Refused("commit", "the mark is denied")
     if rule in ("boxed", "answer_tag") and operand(before, after):
         return Refused("commit", "the marked value is a part of a formula")
+    other = _OFFERED.match(_TOUCHED.sub("", after))
+    if other is not None and alternatives(other[1]) and not same(other[2], content):
+        return Refused("commit", "another value is offered beside the mark")
     beside, later = [content], span
-    for other, _ in reversed(found[:-1]):
-        if _replaced(text, other, later):
+    by = rule
+    for earlier, how in reversed(found[:-1]):
+        if _replaced(text, earlier, later) or (how != by != "boxed" and "\n" in text[earlier.over : later.begin]):
             break
-        beside.insert(0, text[other.start : other.end].strip())
-        later = other
+        beside.insert(0, text[earlier.start : earlier.end].strip())
+        later, by = earlier, how
     if all(same(one, content) for one in beside[:-1]):
         beside = []
     return Marked(content, rule, tuple(beside), before, after)
@@ -186,9 +204,12 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text)).casefold()
 
 
+_TOUCHED = re.compile(r"^[\s$\\)\]},;(*_]*")
+_OFFERED = re.compile(r"([^\W\d_]{1,20}(?: [^\W\d_]{1,8})?)\s[$\\({\[*]*([-−]?[0-9][0-9.,/]*)")
+"""An alternative right behind a mark: ``\\boxed{5} or 6``."""
 _OPERATOR = (
     r"[+*/×÷±^√<>≤≥≠|]|\\(?:cdot|times|div|pm|leq?|leqslant|geq?|geqslant|lt|gt|neq?|not|sqrt|[dt]?frac|sin|cos|tan|log|ln)\b|"
-    r"<=|>=|!="
+    r"<=|>=|(?<=\s)!="
 )
 _BEFORE = re.compile(
     rf"(?:(?:^|(?<=[\s$\w)}}\]]))(?:{_OPERATOR})[\s${{]*|(?:^|[=$({{\[:]|\bis|\bare)\s*[-−]\s*|"
@@ -199,7 +220,8 @@ _AFTER = re.compile(
     r"[\s$]*(?:[+*/×÷±<>≤≥≠]|\^(?!\s?\{?\s?\\?(?:circ|prime|['°]))|!(?=[\s$]*[-+*/=])|[-−]\s?(?:[0-9\\(]|[A-Za-z](?![A-Za-z]))|"
     r"\)\s?\^|\}\s?\{|\\(?:cdot|times|div|pm|leq?|geq?|lt|gt|neq?)\b)"
 )
-_EMPHASIS = re.compile(r"\*{1,3}|__|<answer>[\s$]*$|</answer>.*|^#+\s|^\s*[-+•>]\s")
+_EMPHASIS = re.compile(r"\*{2,3}|__|<answer>[\s$]*$|</answer>.*")
+_BULLET = re.compile(r"^\s*(?:[-+*•>]|#+)\s")
 
 
 def operand(before: str, after: str) -> bool:
@@ -208,7 +230,7 @@ def operand(before: str, after: str) -> bool:
     Args:
         before, after: the text of the same line that ends where the mark begins, and that begins where it ends.
     """
-    head = _EMPHASIS.sub("", before).rstrip()
+    head = _BULLET.sub("", _EMPHASIS.sub("", before)).rstrip()
     if head.endswith(("$", "\\(", "\\[")):
         opened = head.rstrip("$([\\ ")
         # "is $\boxed{5}$" opens a formula, "x > $\boxed{5}$" goes on with one.

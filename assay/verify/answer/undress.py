@@ -17,7 +17,8 @@ _THINK = re.compile(r"<think(?:ing)?>")
 _UNSEEN_LINE = re.compile(r"^\[//\]: ?# .*$|^[ \t]*%.*$", re.MULTILINE)
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(del|s|strike)>[^<]{0,300}</\1>", re.IGNORECASE)
 _HTML = re.compile(
-    r"</?(?:p|b|i|u|em|strong|mark|span|div|code|center|big|h[1-6]|ul|ol|li|result|solution|output|response)>|<br ?/?>",
+    r"</?(?:p|b|i|u|em|strong|ins|mark|span|div|code|center|big|h[1-6]|ul|ol|li|result|solution|output|response)>|"
+    r"<br ?/?>",
     re.IGNORECASE,
 )
 _SIZE = re.compile(r"\\(?:underline|displaystyle|textstyle|[lL]arge|LARGE|[hH]uge|bf|bfseries)(?![A-Za-z])")
@@ -34,10 +35,10 @@ _ROW = re.compile(
 )
 _HEADING = re.compile(
     r"^(?:#{1,6}[ \t]*|\*\*|__)((?:the )?(?:final )?(?:answer|result))[ \t:.]*(?:\*\*|__)?:?[ \t]*\n\s*"
-    r"(?=[^\n]{1,300}\s*\Z)",
+    r"(?=[^\n]{1,300}(?:\n[ \t]*\n|\s*\Z))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A heading whose whole section is one line."""
+"""A heading whose first paragraph is one line."""
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _PICTURE = r"[\s∎■◻✂-➿☀-⛿\U0001f300-\U0001faff️]"
 _PICTURES = re.compile(rf"(?<!{_PICTURE}){_PICTURE}+\Z")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import base64
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.verify.code.integers import loads, readable
+from assay.verify.code.keys import TEST, check_keys, check_reference
 from assay.verify.code.plan import from_asserts, from_check, from_doctest, from_file, has_check
 
 MOST = 64 << 20
@@ -18,18 +19,26 @@ MOST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class TextTests:
-    """A program reads its standard input and writes its standard output: pairs of both."""
+    """A program reads its standard input and writes its standard output: pairs of both.
+
+    ``own``: what each test says beside them (limits, weight, group), or nothing at all.
+    """
 
     pairs: tuple[tuple[str, str], ...]
+    own: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CallTests:
-    """A function, or ``Class.method``, is called with arguments; ``wrapped``: expected values may stand in a list."""
+    """A function, or ``Class.method``, is called with arguments; ``wrapped``: expected values may stand in a list.
+
+    ``own``: what each test says beside them, or nothing at all.
+    """
 
     function: str
     calls: tuple[tuple[tuple[Any, ...], Any], ...]
     wrapped: bool = False
+    own: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,11 @@ class Reference:
     defines: str = ""
 
 
-def read(reference: Any) -> Reference:
-    """Return what ``reference`` says; raise ValueError, KeyError or TypeError where it cannot be understood."""
+def read(reference: Any, question: str = "") -> Reference:
+    """Return what ``reference`` says of the tests of the task that asks ``question``.
+
+    Raise ValueError, KeyError or TypeError where it cannot be understood.
+    """
     given = _json(reference)
     if isinstance(given, list):
         given = {"test_list": given} if given and all(isinstance(t, str) for t in given) else {"tests": given}
@@ -70,28 +82,29 @@ def read(reference: Any) -> Reference:
     for key in ("input_output", "ground_truth"):
         if isinstance(given.get(key), str | Mapping):
             given = {**given, **_mapping(_json(given[key]))}
+    check_reference(given)
     if "test_list" in given or "assert_case" in given:
         sources = [*_texts(given.get("test_list", given.get("assert_case"))), *_texts(given.get("challenge_test_list"))]
-        plan = from_asserts(sources, given)
+        plan = from_asserts(sources, given, question)
         return Reference(CodeTests(plan, len(sources)), given, defines=plan["entry"])
     if "doctest" in given:
         return Reference(
-            CodeTests(from_doctest(str(given["doctest"]), given)), given, defines=given.get("entry_point", "")
+            CodeTests(from_doctest(str(given["doctest"]), given, question)), given, defines=given.get("entry_point", "")
         )
     for key in ("pytest", "unittest", "test"):
         if isinstance(given.get(key), str):
-            return _code(given, key)
+            return _code(given, key, question)
     function = given.get("fn_name") or given.get("func_name") or _mapping(_json(given.get("metadata"))).get("func_name")
-    pairs = list(_pairs(given))
+    pairs, own = _tests(given)
     if not pairs:
         raise ValueError("it has no tests")
     if function:
-        return Reference(_calls(str(function), pairs), given, defines=str(function).rpartition(".")[2])
-    return Reference(TextTests(tuple((_text(i), _text(o)) for i, o in pairs)), given)
+        return Reference(_calls(str(function), pairs, own), given, defines=str(function).rpartition(".")[2])
+    return Reference(TextTests(tuple((_text(i), _text(o)) for i, o in pairs), own), given)
 
 
-def _code(given: Mapping[str, Any], key: str) -> Reference:
-    source = str(given[key])
+def _code(given: Mapping[str, Any], key: str, question: str) -> Reference:
+    source = readable(str(given[key]))
     entry = str(given.get("entry_point", ""))
     prompt = str(given.get("prompt", "") or "")
     if key == "test" and has_check(source):
@@ -100,7 +113,7 @@ def _code(given: Mapping[str, Any], key: str) -> Reference:
         prelude = before(prompt, entry)
         return Reference(CodeTests(from_check(source, entry, prelude, given)), given, prelude, prompt, entry)
     mode = "pytest" if key == "pytest" or (key == "test" and "pytest" in source) else "unittest"
-    return Reference(CodeTests(from_file(mode, source, given)), given, "", prompt, entry)
+    return Reference(CodeTests(from_file(mode, source, given, question)), given, "", prompt, entry)
 
 
 def before(prompt: str, entry: str) -> str:
@@ -119,7 +132,15 @@ def before(prompt: str, entry: str) -> str:
     return text
 
 
-def _pairs(given: Mapping[str, Any]) -> Sequence[tuple[Any, Any]]:
+def _tests(given: Mapping[str, Any]) -> tuple[list[tuple[Any, Any]], tuple[Mapping[str, Any], ...]]:
+    """Return pairs of input and output, and what each test says beside them, if any does."""
+    found = [_pair(test) for test in _pairs(given)]
+    own = tuple(extra for _, extra in found)
+    return [pair for pair, _ in found], own if any(own) else ()
+
+
+def _pairs(given: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the tests, each a pair or a mapping."""
     for key in ("inputs", "input"):
         if isinstance(given.get(key), list):
             outputs = given.get(key.replace("in", "out", 1), [])
@@ -127,19 +148,21 @@ def _pairs(given: Mapping[str, Any]) -> Sequence[tuple[Any, Any]]:
             if len(given[key]) != len(outputs):
                 raise ValueError(f"it has {len(given[key])} inputs and {len(outputs)} outputs")
             return list(zip(given[key], outputs, strict=True))
-    found: list[tuple[Any, Any]] = []
+    found: list[Any] = []
     names = ("tests", "test_cases", "public_test_cases", "private_test_cases")
     for key in (*names, "public_tests", "private_tests", "generated_tests"):
         some = _unpack(given.get(key))
         if isinstance(some, Mapping):
             found += _pairs(some)
         elif some:
-            found += [_pair(test) for test in some]
+            found += some
     return found
 
 
-def _pair(test: Any) -> tuple[Any, Any]:
+def _pair(test: Any) -> tuple[tuple[Any, Any], Mapping[str, Any]]:
     if isinstance(test, Mapping):
+        check_keys(test, TEST, "a test")
+        own = {key: test[key] for key in ("weight", "group", "time_limit", "memory_limit") if key in test}
         for left, right in (
             ("input", "output"),
             ("stdin", "stdout"),
@@ -147,39 +170,39 @@ def _pair(test: Any) -> tuple[Any, Any]:
             ("args", "expected"),
         ):
             if left in test and right in test:
-                return test[left], test[right]
+                return (test[left], test[right]), own
         if "input" in test:
-            return test["input"], None
+            return (test["input"], None), own
         raise ValueError(f"a test has {', '.join(map(str, test))}, not input and output")
     left, right = test
-    return left, right
+    return (left, right), {}
 
 
-def _calls(function: str, pairs: Sequence[tuple[Any, Any]]) -> CallTests:
+def _calls(function: str, pairs: Sequence[tuple[Any, Any]], own: tuple[Mapping[str, Any], ...]) -> CallTests:
     calls = []
     text = all(isinstance(given, str) for given, _ in pairs)
     for given, expected in pairs:
         if text:
             # One JSON value a line, as LiveCodeBench has it.
-            arguments = [json.loads(line) for line in given.split("\n") if line.strip()]
+            arguments = [loads(line) for line in given.split("\n") if line.strip()]
         elif isinstance(given, list | tuple):
             arguments = list(given)
         else:
             arguments = [given]
-        value = _loads(expected) if text and isinstance(expected, str) else expected
+        value = _value(expected) if text and isinstance(expected, str) else expected
         calls.append((tuple(arguments), value))
     # APPS writes expected values in lists of one; where all are, such a value or the list will do.
     wrapped = not text and all(isinstance(expected, list) and len(expected) == 1 for _, expected in calls)
-    return CallTests(function, tuple(calls), wrapped)
+    return CallTests(function, tuple(calls), wrapped, own)
 
 
 def _json(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) and value.strip()[:1] in ("{", "[") else value
+    return loads(value) if isinstance(value, str) and value.strip()[:1] in ("{", "[") else value
 
 
-def _loads(text: str) -> Any:
+def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return loads(text)
     except ValueError:
         return text
 
@@ -191,7 +214,7 @@ def _unpack(value: Any) -> Any:
     data = zlib.decompressobj().decompress(base64.b64decode(value), MOST)
     if data[:1] in (b"\x80", b"("):
         raise ValueError("its tests are a pickle, which could run code: convert them to JSON once")
-    return json.loads(data)
+    return loads(data.decode())
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -199,7 +222,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [str(item) for item in _json(value) or []]
+    return [readable(str(item)) for item in _json(value) or []]
 
 
 def _text(value: Any) -> str:

@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.sandbox import Outcome
-from assay.types import Verdict
+from assay.types import NOTE, Verdict
+from assay.verify.code.inside.wire import SHORT
+from assay.verify.code.worth import Worth
 
 Scoring = Literal["all", "fraction"]
 
 
+_STATUSES = {"timeout": "time", "memory": "memory", "output": "output", "compile_error": "compile error"}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test: its name, whether it passed (``None``: it says nothing), what to learn from it, processor seconds."""
+    """One test and what came of it.
+
+    Attributes:
+        name: unique among the tests of a task, but for those that the tests themselves give the same.
+        score: in [0, 1]; ``None``: it says nothing.
+        said: what to learn from it.
+        seconds: processor seconds, if they are known.
+        memory: most bytes held, if that is known.
+        status: why it failed, where that is not by a wrong answer; see :func:`status_of`.
+    """
 
     name: str
-    passed: bool | None
+    score: float | None
     said: str = ""
-    seconds: float = 0.0
+    seconds: float | None = None
+    memory: int | None = None
+    status: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        return None if self.score is None else self.score >= 1
+
+    @property
+    def shown(self) -> str:
+        """One of the statuses that :class:`~assay.verify.code.verifier.Code` lists."""
+        if self.score is None:
+            return "skipped"
+        if self.status:
+            return self.status
+        return "right" if self.score >= 1 else "partial" if self.score > 0 else "wrong"
+
+
+def status_of(outcome: Outcome) -> str:
+    """The status of a test in which a program ended so; empty if it ended well."""
+    return "" if outcome.status == "ok" else _STATUSES.get(outcome.status, "runtime error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +66,53 @@ class Abstain(Exception):
         return self.reason
 
 
-def verdict(cases: Sequence[Case], count: int, scoring: Scoring, note: str = "", timings: bool = False) -> Verdict:
+def verdict(
+    cases: Sequence[Case],
+    count: int,
+    scoring: Scoring,
+    note: str = "",
+    details: bool = False,
+    worth: Worth = Worth(),  # noqa: B008  it cannot be changed
+) -> Verdict:
     """Return the verdict on ``cases``, of ``count`` tests there are: right iff all passed that say anything.
 
-    The score is 1 or 0, or the ``fraction`` of the tests that passed. The feedback is of the first that failed.
+    The score is 1 or 0, or the ``fraction`` of what the tests are ``worth``. The feedback is of the first that failed.
     """
-    parts = {case.name: None if case.passed is None else float(case.passed) for case in cases}
-    told = [case for case in cases if case.passed is not None]
+    scores = {case.name: None if case.score is None else float(case.score) for case in cases}
+    told = [case for case in cases if case.score is not None]
     skipped = len(cases) - len(told)
+    share, groups = worth.score(scores, max(count, len(cases)))
+    parts = scores | {f"group {name}": score for name, score in groups.items()}
+    if details:
+        parts |= _details(cases)
     count = max(count, len(cases)) - skipped
     right = sum(bool(case.passed) for case in told)
     if not count:
         return Verdict(0.0, None, parts, "all tests were skipped" if skipped else "there are no tests")
     passed = right == count
-    score = right / count if scoring == "fraction" else float(passed)
+    score = share if scoring == "fraction" else float(passed)
     failed = next((case for case in told if not case.passed), None)
     if passed:
-        feedback = note
-    else:
-        said = f"{failed.name}: {failed.said}" if failed is not None else "not all tests were run"
-        feedback = f"passed {right} of {count} tests; {said}" + (f"; {note}" if note else "")
-    if timings:
-        feedback = f"{feedback}; {sum(case.seconds for case in cases):.3f} s".removeprefix("; ")
-    return Verdict(score, passed, parts, feedback)
+        return Verdict(score, True, parts, note)
+    said = f"{failed.name}: {failed.said}" if failed is not None else "not all tests were run"
+    return Verdict(score, False, parts, f"passed {right} of {count} tests; {said}" + (f"; {note}" if note else ""))
 
 
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdict = _SHORT.maxdeque = 10
+def _details(cases: Sequence[Case]) -> dict[str, float]:
+    """What is noted of each test beside its score."""
+    noted: dict[str, float] = {}
+    for case in cases:
+        noted[f"{case.name}{NOTE}{case.shown}"] = 1.0
+        if case.seconds is not None:
+            noted[f"{case.name}{NOTE}seconds"] = case.seconds
+        if case.memory is not None:
+            noted[f"{case.name}{NOTE}MiB"] = case.memory / (1 << 20)
+    return noted
 
 
 def brief(value: Any) -> str:
     """``value`` in at most some 150 characters, its middle left out."""
-    text = _SHORT.repr(value)
+    text = SHORT.repr(value)
     return text if len(text) <= 150 else text[:90] + "..." + text[-50:]
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.errors import UsageError
 from assay.registry import part
 from assay.sandbox import Limits, Program, sandbox
-from assay.sandbox.languages import LANGUAGES, language
+from assay.sandbox.languages import FACTORS, LANGUAGES, known, language
 from assay.types import Task, Verdict
 from assay.verify.code.asserted import SHARED, judge_asserted
 from assay.verify.code.calls import judge_calls
+from assay.verify.code.files import beside
+from assay.verify.code.limits import task_limits
 from assay.verify.code.reference import CallTests, CodeTests, Reference, TextTests, read
-from assay.verify.code.response import Blocks, find_program
+from assay.verify.code.response import Blocks, Found, find_program
 from assay.verify.code.results import Abstain, Case, Scoring, verdict
 from assay.verify.code.settings import Settings
 from assay.verify.code.stdio import judge_text
 from assay.verify.code.text import TextRule
-from assay.verify.code.values import ValueRule
+from assay.verify.code.values import NumberRule, ValueRule
+from assay.verify.code.worth import Worth, read_worth
 
 MIB = 1 << 20
 PRELUDE = (
@@ -30,6 +33,10 @@ PRELUDE = (
     "random, re, string, sys, typing"
 )
 """What LeetCode and the data sets made of it take to be imported: with ``fn_name``, put before the program."""
+
+
+RESERVED = ("bundle", "program", "made", "log", "main.py", *(way.file for ways in LANGUAGES.values() for way in ways))
+"""What is put beside a program, or made of it, while it is judged: no file of a response is called so."""
 
 
 @part("verify", "code")
@@ -86,22 +93,30 @@ class Code:
     stop: bool | None = None
     seconds: float = 5.0
     memory: int = 512
+    stack: int = 64
+    processes: int = 32
+    output: float = 4.0
+    time_factors: Mapping[str, float] = field(default_factory=dict)
+    compiler_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     total_seconds: float = 120.0
     text: TextRule = "lines"
     values: ValueRule = "exact"
     relative: float = 1e-6
     absolute: float = 1e-6
+    numbers: NumberRule = "strict"
     blocks: Blocks = "last"
     cut: bool = True
     prelude: str = PRELUDE
     allow_shared_process: bool = False
-    timings: bool = False
+    details: bool = False
 
     def __post_init__(self) -> None:
         language(self.language)
         if self.total_seconds <= 0:
             raise UsageError(f"verifier 'code': total_seconds = {self.total_seconds:g} must be above 0")
-        self._limits({})
+        for name in {**self.time_factors, **self.compiler_options}:
+            known(name)
+        self._limits({}, self.language)
 
     def ready(self) -> None:
         """Raise SandboxUnavailable where this machine cannot run programs in isolation."""
@@ -109,22 +124,22 @@ class Code:
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:
-            reference = read(task.reference)
+            reference = read(task.reference, task.question)
             chosen = str(reference.given.get("language", self.language)).lower()
             if chosen not in LANGUAGES:
                 raise ValueError(f"no language is called {chosen!r}")
             if chosen != "python" and not isinstance(reference.tests, TextTests):
                 raise ValueError(f"functions are tested in Python, not in {chosen}")
-            settings = self._settings(reference)
+            settings = self._settings(reference, chosen)
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
             return Verdict.abstain(f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}")
-        found = find_program(response, chosen, self.blocks, reference.defines)
+        found = find_program(response, chosen, self.blocks, reference.defines, str(reference.given.get("main", "")))
         if found is None:
             return Verdict.wrong(f"no {chosen} program found")
         if found.cut and not self.cut:
             return Verdict.wrong("the program's code block is not closed")
         try:
-            return self._judge(reference, self._program(reference, found.source, chosen), settings)
+            return self._judge(reference, self._program(reference, found, chosen), settings)
         except Abstain as reason:
             return Verdict.abstain(str(reason))
         except (UsageError, KeyError, OSError) as error:
@@ -140,19 +155,28 @@ class Code:
         else:
             files = {str(k): v for k, v in dict(reference.given.get("test_files") or {}).items()}
             cases, count, shared = judge_asserted(tests, program, settings, self.allow_shared_process, files)
-        made = verdict(_distinct(cases), count, self.scoring, SHARED if shared else note, self.timings)
+        made = verdict(_distinct(cases), count, self.scoring, SHARED if shared else note, self.details, settings.worth)
         return replace(made, parts={**made.parts, "unisolated": 1.0}) if shared else made
 
-    def _program(self, reference: Reference, source: str, chosen: str) -> Program:
-        given = reference.given
+    def _program(self, reference: Reference, found: Found, chosen: str) -> Program:
+        given, source = reference.given, found.source
         if isinstance(reference.tests, CallTests):
             source = _before(str(given.get("prelude", self.prelude)), source)
         elif isinstance(reference.tests, CodeTests) and reference.prompt:
             source = _continue(reference, source)
-        files = {str(name): content for name, content in dict(given.get("files") or {}).items()}
-        return Program(source, chosen, files, packages=tuple(map(str, given.get("packages", ()))))
+        own = {str(name): content for name, content in dict(given.get("files") or {}).items()}
+        files = {**beside(found.files, own, RESERVED), **own}
+        packages, options = tuple(map(str, given.get("packages", ()))), self._options(given, chosen)
+        return Program(source, chosen, files, packages=packages, options=options)
 
-    def _settings(self, reference: Reference) -> Settings:
+    def _options(self, given: Mapping[str, Any], chosen: str) -> tuple[str, ...]:
+        """Options of the compiler: a task's, which may have some for each language, in place of the verifier's."""
+        options = given.get("compiler_options", self.compiler_options)
+        if isinstance(options, Mapping):
+            options = options.get(chosen, ())
+        return tuple(map(str, [options] if isinstance(options, str) else options))
+
+    def _settings(self, reference: Reference, chosen: str) -> Settings:
         given = reference.given
         compare = given.get("compare")
         text, values = self.text, self.values
@@ -163,10 +187,14 @@ class Code:
                 values = compare  # type: ignore[assignment]
             else:
                 raise ValueError(f"there is no way to compare called {compare!r}")
-        stop = self.scoring == "all" if self.stop is None else self.stop
+        numbers = str(given.get("numbers", self.numbers))
+        if numbers not in ("strict", "loose"):
+            raise ValueError(f"its numbers are {numbers!r}, not strict or loose")
+        stop = True if self.stop is None and self.scoring == "all" else self.stop
+        limits, factor = self._limits(given, chosen)
         return Settings(
             sandbox(),
-            self._limits(given),
+            limits,
             self.total_seconds,
             stop,
             text,
@@ -176,12 +204,32 @@ class Code:
             _mapping(given, "checker"),
             _mapping(given, "interactor"),
             compare if isinstance(compare, Mapping) else None,
+            numbers,  # type: ignore[arg-type]
+            factor,
+            _worth(reference),
         )
 
-    def _limits(self, given: Mapping[str, Any]) -> Limits:
-        seconds = float(given.get("time_limit") or self.seconds)
-        memory = int(float(given.get("memory_limit") or self.memory) * MIB)
-        return Limits(cpu_seconds=seconds, wall_seconds=min(3 * seconds, 3600), memory=memory)
+    def _limits(self, given: Mapping[str, Any], chosen: str) -> tuple[Limits, float]:
+        """Return the limits of one process of the program, and the factor of its language in them."""
+        factor = given.get("time_factor", self.time_factors.get(chosen, FACTORS.get(chosen, 1.0)))
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor <= 1000:
+            raise UsageError(f"the time factor of {chosen} is {factor!r}: must be in (0, 1000]")
+        usual = Limits(
+            cpu_seconds=self.seconds * factor,
+            wall_seconds=min(3 * self.seconds * factor, 3600),
+            memory=int(self.memory * MIB),
+            output=int(self.output * MIB),
+            processes=self.processes,
+            stack=int(self.stack * MIB),
+        )
+        return task_limits(usual, given, float(factor)), float(factor)
+
+
+def _worth(reference: Reference) -> Worth:
+    tests = reference.tests
+    if isinstance(tests, CodeTests):
+        return read_worth(reference.given, (), tests.count)
+    return read_worth(reference.given, tests.own, len(tests.pairs if isinstance(tests, TextTests) else tests.calls))
 
 
 def _mapping(given: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:

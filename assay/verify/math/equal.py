@@ -7,21 +7,15 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
-from assay.verify.math.angles import same_angles
-from assay.verify.math.arbitrary import same_constants
 from assay.verify.math.context import Context
-from assay.verify.math.cycles import same_cycles
 from assay.verify.math.form import in_form
 from assay.verify.math.forms import in_base
 from assay.verify.math.latex import plain
 from assay.verify.math.measured import same_measured
-from assay.verify.math.named_parts import same_parts
 from assay.verify.math.nodes import PI, mentions, substituted, variables
 from assay.verify.math.read import read
-from assay.verify.math.recast import recast
 from assay.verify.math.restated import restated
 from assay.verify.math.same import same
-from assay.verify.math.shapes import shape
 from assay.verify.math.values import (
     Based,
     Choice,
@@ -55,18 +49,7 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
     if _BARE.fullmatch(answer):
         return False  # a number can be said in no other way
 
-    def agrees(one: str, other: str) -> bool:
-        return _reads_as(one, other, ctx)
-
-    return (
-        restated(answer, ctx, functools.partial(_reads_as, reference))
-        or recast(reference, answer, ctx, _reads_as)
-        or same_angles(reference, answer)
-        or same_cycles(reference, answer, ctx)
-        or same_parts(reference, answer, agrees)
-        or same_constants(reference, answer, agrees)
-        or ((figure := shape(reference)) is not None and shape(answer) == figure)
-    )
+    return restated(answer, ctx, functools.partial(_reads_as, reference))
 
 
 def _reads_as(reference: str, answer: str, ctx: Context) -> bool:

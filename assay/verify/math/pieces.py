@@ -39,23 +39,6 @@ def pieces(text: str) -> list[tuple[str, str]] | None:
     return rows if 0 < len(rows) <= MOST else None
 
 
-_SPOKEN = re.compile(
-    r"(?:[A-Za-z](?:\([a-z]\))?\s?=\s?)?(?P<expression>[^;,]{1,80}?)[\s,(]{1,3}(?:if|for|when|where|falls|"
-    r"wenn|für|si|se|pour|para|если)\s"
-    r"(?P<condition>[^;,()]{1,60}?|[^;()]{1,60}?)\)?"
-)
-_BETWEEN = re.compile(r"\s?;\s?(?:and )?|,?\s(?:and|und|et|y|e)\s|\s?\n\s?|,\s(?=[^,]{1,60}\s(?:if|for|when)\s)")
-
-
-def spoken_pieces(text: str) -> list[tuple[str, str]] | None:
-    """Return the pieces of ``x - 8 if x >= 8; 8 - x if x < 8``, ``None`` if the text is nothing of the kind."""
-    if len(text) > 400:
-        return None
-    rows = [_SPOKEN.fullmatch(part.strip(" .,$")) for part in _BETWEEN.split(text.strip(" .$")) if part.strip()]
-    found = [(row["expression"], row["condition"]) for row in rows if row is not None]
-    return found if len(found) == len(rows) > 1 else None
-
-
 def same_pieces(
     reference: list[tuple[str, str]], answer: list[tuple[str, str]], same: Callable[[str, str], bool]
 ) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from assay.verify.answer.commit import alternatives, negated
+from assay.verify.answer.commit import alternatives, denied, negated
+from assay.verify.answer.phrases import phrases
 from assay.verify.math.read import LEAD, MAX_LENGTH, read
 from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
@@ -21,14 +22,17 @@ _SPAN = re.compile(
     re.DOTALL,
 )
 _CLAUSE = re.compile(
-    r"[,;](?=\s)(?!\s?[-+]?[0-9$\\(a-z]\s?[,;=)]?)|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
+    r"[,;](?=\s)(?!\s[-+]?(?:[0-9$\\(]|[a-z]\s?[=,;)]))|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
     r"\s(?=(?:because|since|as|so|which|where|when|for all|with|by|after|if|in total|per|each|every)\b)"
 )
-_BOLD = re.compile(r"[*_]{0,3}([^*_\s](?:[^*]|\*(?!\*))*?)[*_]{1,3}\.?")
+_EXCLAMATION = re.compile(r"(?<=[A-Za-z]\s[0-9])!+$|(?<=[A-Za-z]\s[0-9]{2})!+$")
+"""Of "So the number is 5!", which is no factorial."""
+_FULL_STOP = re.compile(r"(?<!\.\.)\.$")
 _NUMBER = re.compile(
     r"(?<![\w.,^])(?:[$€£¥₹]\s?)?(?:(?<![\w)])[-−])?(?:[$€£¥₹]\s?)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:,[0-9]+)?)(?:\.[0-9]+)?"
     r"(?:\s?/\s?[0-9]+|\s[0-9]+/[0-9]+)?(?:\s?\\?%)?"
 )
+_BEGINS = re.compile(r"[$€£¥₹]?[-−]?[$€£¥₹]?[0-9]|[(\[{\\√π∞]|\*\*|\$")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
 _UNIT = re.compile(r"\s{0,2}((?:\\text\s?\{)?[^\W\d_]{1,20}(?:/[^\W\d_]{1,8})?|°\s?[CF]?)")
 _RESULT = re.compile(r".*(?<![<>!=])[=≈](?![=<>])\s*(?=\S)", re.DOTALL)
@@ -50,9 +54,11 @@ def announced(text: str) -> str | None:
 
     ``5``, ``5 apples, since 2 + 3 = 5``, ``$x = 5$ where ...``, ``2 + 3 = 5``; words where they are all there is.
     """
-    text = text.strip().rstrip(".")
-    if (bold := _BOLD.fullmatch(text)) is not None:
-        text = bold[1]
+    text = _FULL_STOP.sub("", text.strip())
+    for emphasis in ("**", "__", "*", "`"):
+        opens, closes = text.startswith(emphasis), text.endswith(emphasis)
+        if (opens or closes) and text.count(emphasis) == opens + closes:
+            text = text.removeprefix(emphasis).removesuffix(emphasis).strip()
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
     readings = read(text)
@@ -61,10 +67,10 @@ def announced(text: str) -> str | None:
     if negated(text) and any(map(str.isdigit, text)):
         return None
     head = _CLAUSE.split(text, maxsplit=1)[0].strip()
+    if alternatives(text[: len(head) + 12]):
+        return None
     if head != text and (readings := read(head)) and not isinstance(readings[0], Text | Choice):
         return head
-    if alternatives(head):
-        return None
     begun = head[found.end() :] if (found := LEAD.match(head)) is not None else head
     if (span := _SPAN.match(begun)) is not None:
         return next(group for group in span.groups() if group is not None).strip()
@@ -77,7 +83,7 @@ def announced(text: str) -> str | None:
 
 def concluded(response: str, question: str) -> str | None:
     """Return the value of the last sentence of an unmarked response that holds one, ``None`` where none does."""
-    tail = response[-MAX_TAIL:].rstrip("* _\n\t")
+    tail = _EXCLAMATION.sub("", response[-MAX_TAIL:].rstrip())
     before, _, last = tail.rpartition("\n")
     for whole in (tail, last):
         if len(whole) <= 400 and (readings := read(whole)) and not isinstance(readings[0], Text):
@@ -89,6 +95,8 @@ def concluded(response: str, question: str) -> str | None:
         if any(map(str.isdigit, sentence)) or "$" in sentence or "\\" in sentence:
             if sentence.endswith(("?", "？", ":")) or _CUT.search(sentence):
                 return None
+            if said := phrases(sentence):
+                return announced(sentence[said[-1].start :])
             readings = read(sentence)
             if readings and not isinstance(readings[0], Text):
                 return sentence
@@ -96,8 +104,22 @@ def concluded(response: str, question: str) -> str | None:
     return _SENTENCES.split(tail)[-1].strip() or None
 
 
+def last_words(sentence: str, count: int) -> str | None:
+    """Return the last ``count`` words of a sentence that states them: ``The fastest one is Evelyn.``"""
+    if alternatives(sentence) or sentence.endswith(("?", "？")):
+        return None
+    words = sentence.rstrip(" .!*_$").split()
+    return " ".join(words[-count:]) if len(words) > count and not denied(" ".join(words[:-count])) else None
+
+
 def _single(sentence: str, question: str) -> str | None:
     """The one value of a sentence: a formula or bold text, the end of a chain, or the number that is no given one."""
+    if (begun := _BEGINS.search(sentence)) is not None and not denied(sentence[: begun.start()]):
+        rest = _FULL_STOP.sub("", sentence[begun.start() :])
+        readings = read(rest)
+        told = re.search(r"(?<![\\A-Za-z])[^\W\d_]{3}", rest.rpartition("=")[0])  # "2 and 3 make 2 + 3 = 5"
+        if readings and not isinstance(readings[0], Text | Choice) and told is None:
+            return rest
     if alternatives(sentence):
         return None
     spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
@@ -115,6 +137,8 @@ def _single(sentence: str, question: str) -> str | None:
         given = {_value(number) for number in _NUMBER.findall(question)}
         matches = [m for m in matches if _value(m.group()) not in given] or (matches if len(matches) == 1 else [])
     if not matches or any(_value(m.group()) != _value(matches[0].group()) for m in matches):
+        return None
+    if denied(outside[: matches[-1].start()]):
         return None
     return _with_unit(outside, matches[-1])
 
@@ -139,12 +163,10 @@ def _with_unit(sentence: str, number: re.Match[str]) -> str:
 
 
 def truth(sentence: str) -> bool | None:
-    """Return what the first clause of a sentence that says yes or no says, ``None`` where it says neither or both."""
-    for clause in re.split(r"[,;.:!\n]", sentence):
-        words = [v.value for word in re.findall(r"[^\W\d_]+", clause) for v in read(word)[:1] if isinstance(v, Truth)]
-        if words:
-            return words[0] if len(set(words)) == 1 and not negated(clause.strip()) else None
-    return None
+    """Return what the first clause of a sentence says of yes and no, ``None`` where it says neither or both."""
+    clause = next(filter(str.strip, re.split(r"[,;.:!\n]", sentence)), "")
+    said = {v.value for word in re.findall(r"[^\W\d_]+", clause) for v in read(word)[:1] if isinstance(v, Truth)}
+    return said.pop() if len(said) == 1 and not negated(clause.strip()) else None
 
 
 def verdict_line(response: str) -> bool | None:

@@ -15,14 +15,13 @@ from assay.verify.answer.commit import Marked, Refused, commit
 from assay.verify.answer.extract import RULES, boxes, check_rules
 from assay.verify.answer.undress import Unfinished, ascii_digits, undress
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.math.chain import unchained
 from assay.verify.math.context import Context, context_of
 from assay.verify.math.demanded import echoed, undemanded
 from assay.verify.math.equal import as_written, matches
 from assay.verify.math.latex import plain
 from assay.verify.math.pieces import pieces, same_pieces
 from assay.verify.math.read import MAX_LENGTH, read
-from assay.verify.math.sentence import announced, concluded, states, truth, verdict_line
+from assay.verify.math.sentence import announced, concluded, last_words, states, truth, verdict_line
 from assay.verify.math.values import Items, Residue, Scalar, Text, Truth, Value
 from assay.verify.text.exact import shorten
 
@@ -138,7 +137,7 @@ class Math:
             return False
         if as_written(text) == as_written(reference):
             return True  # many right answers need not be read
-        if matches(reference, unchained(text, context) or text, context):
+        if matches(reference, text, context):
             return True
         if _heavy(text) and echoed(text, context):
             return False  # what is to be computed, not what comes out
@@ -176,12 +175,14 @@ def _alike(one: str, other: str) -> bool:
 def _said(found: Marked | None, response: str, question: str, kind: Value | None) -> list[str]:
     """Return the text of the answer, and nothing where it is none or more than one."""
     if found is None:
-        return _stated(concluded(response, question), verdict_line(response), kind)
+        return _stated(concluded(response, question), verdict_line(response), kind, marked=False)
     if found.beside:
         several = isinstance(kind, Items) and len(kind.items) == len(found.beside) > 1
         return [", ".join(found.beside)] if several else []
     if found.rule == "phrase":
-        return _stated(announced(found.text), truth(found.text), kind)
+        return _stated(announced(found.text), truth(found.text), kind, marked=True)
+    if isinstance(kind, Truth) and (said := truth(found.text)) is not None:
+        return ["yes" if said else "no"]
     measured = isinstance(kind, Scalar) and kind.unit is not None and kind.unit.known
     unit = _UNIT_BEHIND.match(found.after) if measured and found.rule == "boxed" else None
     with_unit = f"{found.text} {unit[1]}" if unit is not None else ""
@@ -190,11 +191,12 @@ def _said(found: Marked | None, response: str, question: str, kind: Value | None
     return [found.text]
 
 
-def _stated(text: str | None, said: bool | None, kind: Value | None) -> list[str]:
+def _stated(text: str | None, said: bool | None, kind: Value | None, marked: bool) -> list[str]:
     """The answer that a sentence states; where the reference is yes or no, which of them it says."""
     if isinstance(kind, Truth) and said is not None:
         return ["yes" if said else "no"]
-    return [] if text is None else [text]
+    said_last = last_words(text, len(kind.words.split())) if text and isinstance(kind, Text) and not marked else None
+    return [one for one in (text, said_last) if one]
 
 
 def _heavy(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from assay.verify.code.inside.remote import (
     coroutine_function,
     remote_type,
 )
-from assay.verify.code.inside.wire import Ended, Wire, WireError
+from assay.verify.code.inside.wire import SHORT, Ended, Wire, WireError
 
 
 class Link:
@@ -26,54 +25,57 @@ class Link:
 
     Args:
         reader, writer: descriptors.
-        classes: names of the program's that the tests construct objects of; only if there are any may objects of its
-            own classes come back.
+        classes: names of the program's that are classes by what the tests or the task say.
         in_place: lines of the tests whose calls are made for what they do to their arguments.
+        quiet: lines of the tests in whose ``with`` blocks no assertion could be lost.
         file: name of the tests' code.
+
+    Attributes:
+        given: how many values the program has given to the tests, beside functions and classes to be called.
     """
 
     def __init__(
-        self, reader: int, writer: int, classes: frozenset[str], in_place: frozenset[int] = frozenset(), file: str = ""
+        self,
+        reader: int,
+        writer: int,
+        classes: frozenset[str],
+        in_place: frozenset[int] = frozenset(),
+        quiet: frozenset[int] = frozenset(),
+        file: str = "",
     ):
         self.wire = Wire(reader, writer, b">", self.refer, self.resolve, self.answer)
-        self.classes, self.in_place, self.file = classes, in_place, file
-        self.objects = bool(classes)
+        self.classes, self.in_place, self.quiet_lines, self.file = classes, in_place, quiet, file
         self.dead = True
-        self.deaths = 0
+        self.deaths = self.given = 0
         self.last = self.problem = ""
-        self.exports: dict[str, Any] = {}
         self.kept: list[Any] = []
-        self.stand_ins: dict[int, Any] = {}
+        self.stand_ins: dict[Any, Any] = {}
+        self.failed: AssertionError | None = None
         self.errors = Exceptions(self.wire)
-        self._short = reprlib.Repr()
-        self._short.maxstring = self._short.maxother = 120
-        self._short.maxlist = self._short.maxtuple = self._short.maxset = self._short.maxdict = 12
 
     def start(self) -> None:
         """Have a new process of the program; ``problem`` says how it failed to load, if it did."""
-        self.stand_ins, self.exports, self.dead, self.last = {}, {}, False, ""
+        self.stand_ins, self.dead, self.last = {}, False, ""
         self.errors = Exceptions(self.wire)
         self.tell({"start": 1})
-        reply = self.ask({"do": "exports"})
-        try:
-            [problem, exports] = reply["v"]
-            self.problem = str(problem)
-            for name, value in exports:
-                self._export(str(name), value)
-        except (KeyError, ValueError, TypeError) as error:
-            self.problem = f"the program's names cannot be read: {error}"
+        self.problem = str(self.ask({"do": "load"}).get("v"))
 
-    def _export(self, name: str, encoded: Any) -> None:
+    def find(self, name: str) -> Any:
+        """Return what the program calls ``name``; raise LookupError where there is nothing that may be had."""
+        given = self.given
         try:
-            value = self.wire.decode(encoded)
-        except WireError:
-            return
+            value = self.value({"do": "export", "name": name})
+        except Exception as error:
+            self.given = given
+            raise LookupError(f"the program defines no {name}: {error}") from None
         if isinstance(value, RemoteType):
             type.__setattr__(value, "_constructs", name in self.classes)
             type.__setattr__(value, "_open", True)
         elif isinstance(value, RemoteFunction):
-            object.__setattr__(value, "_constructed", True)
-        self.exports[name] = value
+            value._mark(constructed=True)
+        else:
+            self.given += 1
+        return value
 
     def tell(self, message: dict[str, Any]) -> None:
         """Tell the host, not the program."""
@@ -89,17 +91,28 @@ class Link:
         try:
             reply = self.wire.ask(request)
         except Ended:
-            self.dead = True
-            self.deaths += 1
-            raise Ended("the program ended") from None
+            raise self._ended("the program ended") from None
+        except WireError:
+            # Nothing it says can be told from forgery any more; it has failed as if it had ended.
+            raise self._ended("the program wrote what is no reply into its conversation with the tests") from None
         if isinstance(reply.get("o"), str):
             sys.stdout.write(reply["o"])
+        if self.failed is not None:
+            # An assertion failed in a function that the program called: what the program made of that does not matter.
+            failed, self.failed = self.failed, None
+            raise failed
         return reply
+
+    def _ended(self, said: str) -> Ended:
+        self.dead = True
+        self.deaths += 1
+        return Ended(said)
 
     def value(self, request: dict[str, Any]) -> Any:
         """Return the value of the reply, or raise the program's exception."""
         reply = self.ask(request)
         if "e" in reply:
+            self.given += 1
             raise self.errors.made(reply["e"])
         return self._value(reply)
 
@@ -119,6 +132,7 @@ class Link:
         shown = ", ".join([*map(self.show, args), *(f"{k}={self.show(v)}" for k, v in kwargs.items())])
         self.last = f"{target._name}{'.' + name if name else ''}({shown})"
         call = self.last
+        self.given += 1
         try:
             if waits:
                 return RemoteIterator(self, self.ask(request)["v"]["ref"][1], target._name)
@@ -132,19 +146,49 @@ class Link:
             self.last = f"{call} raised {type(error).__name__}: {error}"
             raise
         if new and issubclass(type(value), RemoteObject):
-            object.__setattr__(value, "_constructed", True)
+            value = self._constructed(value)
         self.last = f"{call} gave {self.show(value)}"
         if request["m"]:
             self._restore(args, changing, self.wire.decode(reply["m"]))
         return value
 
+    def _constructed(self, value: Any) -> Any:
+        """The stand-in of an object that the tests made, apart from the one for the same object as it is returned."""
+        key = (value._number, "constructed")
+        if key not in self.stand_ins:
+            self.stand_ins[key] = RemoteObject(self, value._number, value._name, value._plain)
+            self.stand_ins[key]._mark(constructed=True)
+        return self.stand_ins[key]
+
+    def content(self, target: Any) -> Any:
+        """Return what an object of a subclass of a plain type holds now, as the plain type."""
+        value = self.value({"do": "content", "to": target._number})
+        if isinstance(value, Remote) or issubclass(type(value), Remote):
+            raise WireError(f"a {target._name}, which is no plain data")
+        return value
+
+    def copy(self, target: Any, deep: bool) -> Any:
+        made = self.value({"do": "copy", "to": target._number, "deep": deep})
+        if not issubclass(type(made), RemoteObject):
+            raise TypeError(f"a copy of {target._name} is none")
+        return self._constructed(made) if target._constructed else made
+
+    def quiet(self, trace: Any) -> bool:
+        """Whether what was raised in a ``with`` block of the tests may be swallowed: nothing is asserted there."""
+        frame = trace.tb_frame if trace is not None else None
+        return (
+            frame is not None and frame.f_code.co_filename.endswith(self.file) and trace.tb_lineno in self.quiet_lines
+        )
+
     def get(self, target: Any, name: str) -> Any:
+        self.given += 1
         return self.value({"do": "get", "to": target._number, "name": name})
 
     def set(self, target: Any, name: str, value: Any) -> None:
         self.value({"do": "set", "to": target._number, "name": name, "value": self.wire.encode(value)})
 
     def next(self, target: Any) -> Any:
+        self.given += 1
         more = self.value({"do": "next", "to": target._number})
         if not isinstance(more, list):
             raise WireError("a line that is no reply")
@@ -154,6 +198,7 @@ class Link:
 
     def special(self, target: Any, name: str, args: Any) -> Any:
         """Have an operator applied there; ``NotImplemented`` where the class has none."""
+        self.given += 1
         reply = self.ask(
             {
                 "do": "special",
@@ -186,7 +231,7 @@ class Link:
         if isinstance(value, Remote) or issubclass(type(value), Remote):
             return f"<{value._name}>"
         try:
-            return self._short.repr(value)
+            return SHORT.repr(value)
         except Exception:
             return f"<{type(value).__name__}>"
 
@@ -247,12 +292,11 @@ class Link:
             raise WireError("not a reference")
         name = name[:100]
         if kind == "object":
-            base = self.wire.decode(more[0]) if more else None
-            if not self.objects:
-                if more:
-                    return base
-                raise WireError(f"a {name}, which is no plain data")
-            return RemoteObject(self, number, name, False, base)
+            made = RemoteObject(self, number, name, bool(more))
+            if made._plain and not self.classes:
+                # Tests without a class want the list, not what else it can do.
+                return self.content(made)
+            return self.stand_ins.setdefault((number, "object"), made)
         if number not in self.stand_ins:
             self.stand_ins[number] = self._stand_in(kind, number, name, more)
         return self.stand_ins[number]
@@ -279,6 +323,9 @@ class Link:
             return {"v": self.wire.encode(target(*args, **kwargs))}
         except StopIteration:
             return {"v": []}
+        except AssertionError as error:
+            self.failed = self.failed or error
+            return {"e": ["AssertionError", str(error)[:500]]}
         except Exception as error:
             return {"e": [type(error).__name__, str(error)[:500]]}
 

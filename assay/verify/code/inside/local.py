@@ -17,7 +17,7 @@ class LocalLink:
     def __init__(self, writer: int, source: str, module: str):
         self._writer, self._source, self._module = writer, source, module
         self.dead, self.deaths, self.last, self.problem = True, 0, "", ""
-        self.exports: dict[str, Any] = {}
+        self.given = 1
         self.module = types.ModuleType(module)
 
     def start(self) -> None:
@@ -28,7 +28,9 @@ class LocalLink:
             exec(compile(self._source, file, "exec"), self.module.__dict__)
         except BaseException as error:
             self.problem = _trace(error, file)
-        self.exports = {k: v for k, v in vars(self.module).items() if not k.startswith("__")}
+
+    def find(self, name: str) -> Any:
+        return self.module.__dict__[name]
 
     def tell(self, message: dict[str, Any]) -> None:
         os.write(self._writer, b"!" + json.dumps(message).encode() + b"\n")

@@ -1,11 +1,21 @@
 """What tests hold in place of a program's objects: stand-ins that forward calls and never lend their own judgement.
 
-A program that returns an object whose ``__eq__`` or ``__sub__`` says what the test hopes for must not pass. So
+A program that returns an object whose ``__eq__`` or ``__sub__`` says what the test hopes for must not pass. So what the
+program's code may decide is a short list; everything else is decided here, among plain data that came by value.
 
-- what comes back from a function is plain data, a function (to be called) or an iterator (to be iterated);
-- where the tests are about classes, objects cross too. An operator between an object and the tests' own data would
-  show the program what is expected, so it is forwarded only for objects the tests *constructed*, whose operators are
-  what is tested; for others it is not, and equality is identity.
+- Methods, attributes, items, iteration, conversions (``len``, ``str``, ``int``, ``abs`` ...) are forwarded. What they
+  give is judged as the data it is: the program has to know the value.
+- ``==`` and ``<`` between two of the program's objects are forwarded, as they are part of what it was asked to write,
+  and only ``True`` or ``False`` is taken for an answer. A program that makes all its objects equal passes tests that do
+  nothing but compare its objects with one another, and would in any other harness.
+- An object never equals the tests' own data, nor is more or less than it. One that is of a subclass of a plain type
+  (a ``list``, a ``dict``) is compared by its content, which is sent each time and then compared here.
+- Methods of plain types that answer about their argument (``startswith``, ``issubset``, ``index``), ``in``, and
+  arithmetic with the tests' own data are forwarded for objects alone that the tests *constructed*, of a class that by
+  what the tests or the task say is one: see :func:`~assay.verify.code.names.classes`. What such arithmetic gives is not
+  of that kind. Where the operation could be a comparison in disguise (``abs(x - 12)``), it may give another object, of
+  which no number can be had, and nothing else.
+- The truth value of ``__exit__``, which would swallow a failed assertion, counts only where no assertion can be lost.
 """
 
 from __future__ import annotations
@@ -19,45 +29,77 @@ _OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"),
     *("and", "or", "xor", "lshift", "rshift"),
 )
-BINARY = ("lt", "le", "gt", "ge", "contains", *_OPERATORS, *(f"r{name}" for name in _OPERATORS))
-ARITHMETIC = frozenset(BINARY) - {"lt", "le", "gt", "ge", "contains"}
-INPLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ior", "iand", "ixor")
-UNARY = (
-    *("len", "bool", "str", "repr", "int", "float", "index", "complex", "abs", "neg", "pos", "invert"),
-    *("round", "trunc", "floor", "ceil", "enter", "reversed", "bytes"),
+ORDERING = ("lt", "le", "gt", "ge")
+ARITHMETIC = (*_OPERATORS, *(f"r{name}" for name in _OPERATORS))
+INPLACE = tuple(f"i{name}" for name in _OPERATORS if name != "divmod")
+COMPARING = frozenset(
+    f"{before}{name}" for name in ("sub", "xor", "mod", "truediv", "floordiv", "divmod") for before in ("", "r", "i")
 )
+"""Arithmetic that gives nothing, or one, where both sides are the same: a comparison in disguise."""
+NUMBERS = ("len", "bool", "int", "float", "index", "complex", "abs", "round", "trunc", "floor", "ceil")
+UNARY = (*NUMBERS, "str", "repr", "neg", "pos", "invert", "reversed", "bytes")
 WITH_ARGUMENTS = ("getitem", "setitem", "delitem", "format")
-REVEALING = frozenset(["startswith", "endswith", "issubset", "issuperset", "isdisjoint", "count", "index"])
-"""Methods of plain types that compare with their argument: refused on objects that may stand in for plain data."""
+_CONTAINERS = (
+    *("append", "add", "get", "pop", "insert", "remove", "update", "extend", "clear", "copy", "discard", "items"),
+    *("keys", "values", "setdefault", "popitem", "sort", "reverse"),
+)
+PLAIN_METHODS = frozenset(
+    name for kind in (str, list, dict, set, int, float, bytes) for name in dir(kind) if not name.startswith("_")
+)
+REVEALING = PLAIN_METHODS - set(_CONTAINERS)
+"""Methods of plain types that answer about their argument, or about the value as a whole."""
 
 
 class Unsupported(BaseException):
     """The tests do to the program's objects what stand-ins cannot: nothing is known of the program."""
 
 
+class Refused(TypeError):
+    """Something only plain data can be asked, or what an object that is none answered to it."""
+
+
 class Remote:
     """A stand-in. ``_link`` is the conversation, ``_number`` the object's there, ``_name`` for messages."""
 
-    __slots__ = ("__weakref__", "_base", "_constructed", "_link", "_name", "_number")
+    __slots__ = ("__weakref__", "_compared", "_constructed", "_link", "_name", "_number", "_plain")
 
-    _base: Any
+    _compared: bool
     _constructed: bool
     _link: Any
     _name: str
     _number: int
+    _plain: bool
 
-    def __init__(self, link: Any, number: int, name: str, constructed: bool = False, base: Any = None):
-        for key, value in zip(
-            ("_link", "_number", "_name", "_constructed", "_base"), (link, number, name, constructed, base), strict=True
+    def __init__(self, link: Any, number: int, name: str, plain: bool = False):
+        """``plain``: whether it is of a subclass of a plain type; see above for what is done with the other two."""
+        for key, value in (
+            ("_link", link),
+            ("_number", number),
+            ("_name", name),
+            ("_plain", plain),
+            ("_constructed", False),
+            ("_compared", False),
         ):
             object.__setattr__(self, key, value)
 
+    def _mark(self, **flags: bool) -> None:
+        for name, value in flags.items():
+            object.__setattr__(self, f"_{name}", value)
+
     def __reduce__(self) -> Any:
-        raise Unsupported(f"the tests copy or pickle {self._name}")
+        if self._constructed and isinstance_remote(self):
+            raise Unsupported(f"the tests pickle {self._name}")
+        raise Refused(f"{self._name} cannot be pickled")
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memory: Any) -> Any:
+        return self
 
 
 class RemoteFunction(Remote):
-    """Can be called, and asked for its attributes if it is one of the names the tests use."""
+    """Can be called, and asked for its attributes if it is one of the names the tests use (``_constructed``)."""
 
     __slots__ = ()
 
@@ -70,7 +112,7 @@ class RemoteFunction(Remote):
         # What a function returned has none: "x".startswith would otherwise be the program's to answer.
         if not self._constructed or (name.startswith("__") and name != "__doc__"):
             raise AttributeError(f"function {self._name!r} has no attribute {name!r}")
-        return self._link.get(self, name)
+        return _attribute(self, name, False)
 
 
 class RemoteIterator(Remote):
@@ -93,10 +135,7 @@ class RemoteObject(Remote):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__") and name not in ("__dict__", "__doc__"):
             raise AttributeError(f"{self._name!r} object has no attribute {name!r}")
-        found = self._link.get(self, name)
-        if not self._constructed and name in REVEALING and callable(found):
-            raise TypeError(f"{name} of {self._name}, which the program returned in place of plain data")
-        return found
+        return _attribute(self, name, self._constructed)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._link.set(self, name, value)
@@ -117,32 +156,45 @@ class RemoteObject(Remote):
     def __await__(self) -> Any:
         return iter_await(self)
 
-    def __exit__(self, kind: Any, error: Any, _: Any) -> Any:
-        return self._link.special(
-            self,
-            "__exit__",
-            (
-                None if kind is None else getattr(builtins, kind.__name__, Exception),
-                None if error is None else str(error),
-                None,
-            ),
+    def __enter__(self) -> Any:
+        entered = self._link.special(self, "__enter__", ())
+        if isinstance_remote(entered) and entered._number == self._number:
+            entered._mark(constructed=self._constructed)
+        return entered
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        named = None if kind is None else getattr(builtins, kind.__name__, Exception)
+        swallows = self._link.special(self, "__exit__", (named, None if error is None else str(error), None))
+        if swallows is not True or kind is None:
+            return False
+        return (
+            issubclass(kind, Exception) and not issubclass(kind, AssertionError | Refused) and self._link.quiet(trace)
         )
 
-    def __eq__(self, other: Any) -> Any:
+    def __copy__(self) -> Any:
+        return self._link.copy(self, False)
+
+    def __deepcopy__(self, memory: Any) -> Any:
+        return self._link.copy(self, True)
+
+    def __eq__(self, other: Any) -> bool:
         if self is other or (isinstance_remote(other) and other._number == self._number):
             return True
-        if isinstance_remote(other) or self._constructed:
-            return self._link.special(self, "__eq__", (other,))
-        return NotImplemented if self._base is None else self._base == other
+        if isinstance_remote(other):
+            return _truth(self, self._link.special(self, "__eq__", (other,)))
+        return bool(self._plain and not isinstance(other, Remote) and self._link.content(self) == other)
 
-    def __ne__(self, other: Any) -> Any:
-        if isinstance_remote(other) or self._constructed:
-            return self._link.special(self, "__ne__", (other,))
-        same = self.__eq__(other)
-        return same if same is NotImplemented else not same
+    def __ne__(self, other: Any) -> bool:
+        return not self.__eq__(other)
 
     def __hash__(self) -> int:
         return hash(self._link.special(self, "__hash__", ()))
+
+    def __contains__(self, item: Any) -> bool:
+        if self._constructed or isinstance_remote(item):
+            return _truth(self, self._link.special(self, "__contains__", (item,)))
+        # By its elements, which are data.
+        return any(item is one or item == one for one in iter(self))
 
 
 def iter_await(target: Any) -> Any:
@@ -154,31 +206,71 @@ def isinstance_remote(value: Any) -> bool:
     return issubclass(type(value), RemoteObject)
 
 
-def _binary(name: str) -> Any:
+def _attribute(target: Any, name: str, trusted: bool) -> Any:
+    found = target._link.get(target, name)
+    if not trusted and name in REVEALING and (callable(found) or isinstance(found, Remote)):
+        raise Refused(f"{name} of {target._name}, which is no plain data")
+    return found
+
+
+def _truth(target: Any, answer: Any) -> bool:
+    if answer is NotImplemented:
+        return False
+    if answer is not True and answer is not False:
+        raise Refused(f"{target._name} answered a comparison with what is neither True nor False")
+    return answer
+
+
+def _ordering(name: str) -> Any:
+    def operator(self: Any, other: Any) -> Any:
+        if isinstance_remote(other):
+            answer = self._link.special(self, name, (other,))
+            return answer if answer is NotImplemented else _truth(self, answer)
+        if self._plain and not isinstance(other, Remote):
+            return getattr(self._link.content(self), name)(other)
+        raise Refused(f"{self._name}, which is no plain data, is compared with it")
+
+    return operator
+
+
+def _arithmetic(name: str) -> Any:
+    compares = name.strip("_") in COMPARING
+
     def operator(self: Any, *others: Any) -> Any:
-        if not self._constructed and not all(isinstance_remote(other) for other in others):
-            if self._base is not None:
-                return getattr(self._base, name)(*others)
-            if name == "__contains__":
-                raise TypeError(f"in {self._name}, which the program returned in place of plain data")
-            return NotImplemented
+        if all(isinstance_remote(other) for other in others):
+            return self._link.special(self, name, others)
+        if not self._constructed or (self._plain and compares):
+            if self._plain:
+                return getattr(self._link.content(self), name, lambda *_: NotImplemented)(*others)
+            raise Refused(f"arithmetic with {self._name}, which is no plain data")
         value = self._link.special(self, name, others)
-        if name.strip("_") in ARITHMETIC and isinstance_remote(value):
-            object.__setattr__(value, "_constructed", self._constructed)
+        if compares and isinstance_remote(value):
+            value._mark(compared=True)
+        elif compares and value is not NotImplemented:
+            raise Refused(f"{name} of {self._name} gave plain data, which the other side may have told it")
         return value
 
     return operator
 
 
 def _forward(name: str) -> Any:
+    number = name.strip("_") in NUMBERS
+
     def operator(self: Any, *others: Any) -> Any:
-        return self._link.special(self, name, others)
+        if number and self._compared:
+            raise Refused(f"{name} of {self._name}, which has seen what it is compared with")
+        value = self._link.special(self, name, others)
+        if self._compared and isinstance_remote(value):
+            value._mark(compared=True)
+        return value
 
     return operator
 
 
-for _name in (*BINARY, *INPLACE):
-    setattr(RemoteObject, f"__{_name}__", _binary(f"__{_name}__"))
+for _name in ORDERING:
+    setattr(RemoteObject, f"__{_name}__", _ordering(f"__{_name}__"))
+for _name in (*ARITHMETIC, *INPLACE):
+    setattr(RemoteObject, f"__{_name}__", _arithmetic(f"__{_name}__"))
 for _name in (*UNARY, *WITH_ARGUMENTS):
     setattr(RemoteObject, f"__{_name}__", _forward(f"__{_name}__"))
 
@@ -204,7 +296,7 @@ class RemoteType(type):
     def __getattr__(cls, name: str) -> Any:
         if not cls._open or (name.startswith("__") and name.endswith("__") and name != "__members__"):
             raise AttributeError(f"class {cls._name!r} has no attribute {name!r}")
-        return cls._link.get(cls, name)
+        return _attribute(cls, name, cls._constructs)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         cls._link.set(cls, name, value)

@@ -7,6 +7,7 @@ data that the tests' process judges, and the worst a program can do is to send o
 from __future__ import annotations
 
 import builtins
+import copy
 import io
 import operator
 import os
@@ -16,7 +17,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from assay.verify.code.inside.wire import Wire, WireError
+from assay.verify.code.inside.wire import PLAIN, Wire, WireError
 
 MOST = 1 << 20
 """Characters of printed text that are kept for the tests."""
@@ -102,13 +103,23 @@ class Server:
 
     def _do(self, request: dict[str, Any]) -> Any:
         do = request["do"]
-        if do == "exports":
-            return [self.problem, self._exports()]
+        if do == "load":
+            return self.problem
+        if do == "export":
+            # One at a time: tests use few names of what may be a large table.
+            value = self.module.__dict__[request["name"]]
+            if isinstance(value, types.ModuleType):
+                raise TypeError(f"{request['name']} is a module")
+            return self.wire.encode(value)
         target = self.kept[request["to"]]
         if do == "type":
             return self._class(target)
         if do == "isinstance":
             return isinstance(self.kept[request["of"]], target)
+        if do == "content":
+            return self.wire.plain(target)
+        if do == "copy":
+            return self.wire.encode((copy.deepcopy if request["deep"] else copy.copy)(target))
         if do == "set":
             setattr(target, request["name"], self.wire.decode(request["value"]))
             return None
@@ -130,20 +141,9 @@ class Server:
         args, kwargs = self.wire.decode(request["args"]), self.wire.decode(request["kwargs"])
         self._arguments = args
         value = found(*args, **kwargs)
-        if do == "new" and not isinstance(value, int | float | str):
+        if do == "new":
             return self._keep(value, "object")
         return self.wire.encode(value)
-
-    def _exports(self) -> list[list[Any]]:
-        found = []
-        for name, value in list(self.module.__dict__.items()):
-            if isinstance(value, types.ModuleType) or name.startswith("__"):
-                continue
-            try:
-                found.append([name, self.wire.encode(value)])
-            except Exception:
-                continue
-        return found
 
     def refer(self, value: Any) -> Any:
         """Return the reference of ``value``: what it is decides what the tests may do with it."""
@@ -173,8 +173,8 @@ class Server:
         body: list[Any] = [kind, id(value), str(name or cls.__name__)]
         if kind == "exception":
             body.append(self._chain(value))
-        if isinstance(value, list | tuple | dict | set) and kind == "object":
-            body.append(self.wire.plain(value))
+        if isinstance(value, PLAIN) and kind == "object":
+            body.append("plain")
         return {"ref": body}
 
     def resolve(self, reference: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import os
 import sys
 import types
@@ -44,19 +45,24 @@ class Session:
             os.close(reader)
             self.link = LocalLink(writer, plan["shared"], plan["module"])
         else:
-            self.link = Link(reader, writer, frozenset(plan["classes"]), frozenset(plan["in_place"]), FILE)
+            file = "program_tests.py" if plan["mode"] == "pytest" else FILE
+            lines = (frozenset(plan["in_place"]), frozenset(plan["quiet"]))
+            self.link = Link(reader, writer, frozenset(plan["classes"]), *lines, file)
         self.deaths = 0
+        self.missing: list[str] = []
 
     def run(self, mode: Callable[[Session], None]) -> None:
         try:
             with suppress(Ended):
                 self.link.start()
+                for name in self.plan.get("imports", ()):
+                    if not self.link.problem:
+                        self.found(name)
             self.deaths = self.link.deaths
             if self.link.dead:
                 self.link.problem = "the program ended"
-            missing = [name for name in self.plan.get("imports", ()) if name not in self.link.exports]
-            if missing and not self.link.problem:
-                self.link.problem = f"the program defines no {missing[0]}"
+            if self.missing and not self.link.problem:
+                self.link.problem = f"the program defines no {self.missing[0]}"
             if self.link.problem:
                 self.link.tell({"problem": self.link.problem})
                 return
@@ -64,12 +70,27 @@ class Session:
             self.link.tell({"end": True})
         except Unsupported as error:
             self.link.tell({"unsupported": str(error)[:MOST]})
-        except (Failed, Ended):
+        except Failed:
             self.link.tell({"end": False})
+        except Ended as error:
+            self.link.tell({"problem": f"{self.link.last}: {error}" if self.link.last else str(error)})
         except BaseException as error:
             said = f"{type(error).__name__}: {error}"[:MOST]
-            # Tests that fail while they are loaded do so by themselves, unless they called the program before.
-            self.link.tell({"problem": f"{self.link.last}: {said}"} if self.link.last else {"broken": said})
+            # Tests that fail while they are loaded do so by themselves, unless they had something of the program's.
+            if isinstance(error, NameError) and error.name in self.missing:
+                said = f"the program defines no {error.name}"
+            elif not self.link.given or isinstance(error, SyntaxError):
+                self.link.tell({"broken": said})
+                return
+            self.link.tell({"problem": f"{self.link.last}: {said}" if self.link.last else said})
+
+    def found(self, name: str) -> list[Any]:
+        """Return what the program calls ``name``, in a list; an empty one, and a note of it, if there is nothing."""
+        try:
+            return [self.link.find(name)]
+        except LookupError:
+            self.missing.append(name)
+            return []
 
     def ready(self) -> None:
         """Before a test: if the program ended in the one before, have a new process of it."""
@@ -102,12 +123,12 @@ class Session:
 
     def namespace(self, module: str = "__main__") -> dict[str, Any]:
         space: dict[str, Any] = {"__name__": module, "__builtins__": builtins}
+        for name, (origin, member) in self.plan["library"].items():
+            space[name] = importlib.import_module(origin)
+            space[name] = getattr(space[name], member) if member else space[name]
         for name in self.plan["names"]:
-            if name in self.link.exports:
-                space[name] = self.link.exports[name]
-            elif name in sys.stdlib_module_names:
-                # Where all is one file, tests may use what the program imports.
-                space[name] = __import__(name)
+            for value in self.found(name):
+                space[name] = value
         setup = self.plan.get("setup")
         if setup:
             exec(compile(setup, "setup.py", "exec"), space)
@@ -120,9 +141,8 @@ class Session:
             module = self.link.module
         else:
             module = Proxy(self.plan["module"])
-            module.__dict__.update(self.link.exports)
-            module.__dict__["__all__"] = [name for name in self.link.exports if not name.startswith("_")]
-            module.__dict__["_sealed"] = True
+            # Everything it has would hide what the tests have of the same name.
+            module.__dict__.update(__all__=[name for name in self.plan["names"] if self.found(name)], _link=self.link)
         found, name = module, self.plan["module"]
         while name:
             sys.modules[name] = found
@@ -137,8 +157,16 @@ class Session:
 class Proxy(types.ModuleType):
     """Its names are the program's; to replace one would change the stand-ins and not the program."""
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self.__dict__["_link"].find(name)
+        except LookupError as error:
+            raise AttributeError(str(error)) from None
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if self.__dict__.get("_sealed") and not name.startswith("__"):
+        if "_link" in self.__dict__ and not name.startswith("__"):
             raise Unsupported(f"the tests replace {name} in the program's module")
         super().__setattr__(name, value)
 

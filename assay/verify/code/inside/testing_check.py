@@ -50,12 +50,12 @@ def check(session: Session) -> None:
     failure, entry = "", session.plan["entry"]
     space = session.namespace()
     space["__report__"] = report
-    candidate = session.link.exports.get(entry)
     finished = False
-    if candidate is None:
+    found = session.found(entry)
+    if not found:
         failure = f"the program defines no {entry}"
     else:
-        space[entry] = candidate
+        candidate = space[entry] = found[0]
         try:
             exec(compile(tree, FILE, "exec"), space)
             space["check"](candidate)

@@ -10,16 +10,36 @@ from __future__ import annotations
 import json
 import math
 import os
+import reprlib
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+ALIKE = 200
+"""Keys of one dict or set that may have the same hash, each of which is compared with all the others."""
 DEPTH = 100
 """Deepest nesting of a value."""
 SMALL = 1 << 63
 PLAIN: tuple[type, ...] = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
 NAMED: dict[str, Any] = {kind.__name__: kind for kind in (*PLAIN, bool, bytearray, object, type(None), range)}
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+
+
+class Short(reprlib.Repr):
+    """``repr`` for messages, which takes little time and room whatever the value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 120
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 12
+
+    def repr_int(self, value: int, level: int) -> str:
+        # Python refuses to write long ones, and takes long over those it does.
+        bits = int(value).bit_length()
+        return super().repr_int(value, level) if bits < 10_000 else f"<an integer of {bits} bits>"
+
+
+SHORT = Short()
 
 
 class WireError(Exception):
@@ -170,10 +190,12 @@ class Wire:
             return [self._decode(item, depth) for item in value]
         [(tag, body)] = value.items()
         if tag == "d":
-            return {self._decode(k, depth): self._decode(v, depth) for k, v in body}
+            keys = _spread([self._decode(k, depth) for k, _ in body])
+            return {key: self._decode(v, depth) for key, (_, v) in zip(keys, body, strict=True)}
         if tag in ("t", "s", "z", "q"):
             base: Any = {"t": tuple, "s": set, "z": frozenset, "q": deque}[tag]
-            return base(self._decode(item, depth) for item in body)
+            items = [self._decode(item, depth) for item in body]
+            return base(_spread(items) if tag in "sz" else items)
         if tag == "i":
             return int(body, 16)
         if tag == "f":
@@ -189,8 +211,9 @@ class Wire:
         if tag == "view":
             items = [self._decode(item, depth) for item in body[1]]
             if body[0] == "items":
+                _spread([key for key, _ in items])
                 return dict(items).items()
-            return dict.fromkeys(items).keys() if body[0] == "keys" else dict(enumerate(items)).values()
+            return dict.fromkeys(_spread(items)).keys() if body[0] == "keys" else dict(enumerate(items)).values()
         return self._rare(tag, body, depth)
 
     def _rare(self, tag: str, body: Any, depth: int) -> Any:
@@ -216,3 +239,14 @@ class Wire:
 
             return namedtuple(body[0], body[1])(*[self._decode(item, depth) for item in body[2]])
         return self._resolve({tag: body})
+
+
+def _spread(keys: list[Any]) -> list[Any]:
+    """Return ``keys``, unless they were chosen to have one hash; numbers are alike by chance far more rarely."""
+    seen: dict[int, int] = {}
+    for key in keys:
+        number = hash(key)
+        seen[number] = seen.get(number, 0) + 1
+        if seen[number] > ALIKE:
+            raise WireError(f"more than {ALIKE} keys have one hash")
+    return keys
