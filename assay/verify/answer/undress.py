@@ -40,7 +40,9 @@ _HEADING = re.compile(
 )
 """A heading whose first paragraph is one line."""
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_PICTURES = re.compile(r"[\s∎■◻✂-➿☀-⛿\U0001f300-\U0001faff️]+\Z")
+_PICTURE = r"[\s∎■◻✂-➿☀-⛿\U0001f300-\U0001faff️]"
+_PICTURES = re.compile(rf"(?<!{_PICTURE}){_PICTURE}+\Z")
+"""The lookbehind keeps a long run that does not end the text from being tried from each of its places."""
 
 
 class Unfinished(Exception):
