@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from assay.verify.math.words import number_words
+from assay.verify.math.number_words import number_words
 from assay.verify.text.compare import normalise
 
 _RANKS = (

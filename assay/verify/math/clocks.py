@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from assay.verify.math.number_words import number_words
 from assay.verify.math.values import Clock
-from assay.verify.math.words import number_words
 
 _CLOCK = re.compile(
     r"(?:at |um |à |a las |alle |às |в )?([0-9]{1,2})(?:\s?(?::|h|点|點|時|시)\s?([0-5][0-9])(?:[:分]([0-5][0-9]))?|"

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from assay.verify.math.latex import plain
+from assay.verify.math.number_words import number_words
 from assay.verify.math.units import Unit, lookup, read_unit
-from assay.verify.math.words import number_words
 
 MAX_QUESTION = 20_000
 

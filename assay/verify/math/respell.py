@@ -9,11 +9,9 @@ from fractions import Fraction
 from assay.verify.math.arrays import in_brackets
 from assay.verify.math.compounds import one_quantity
 from assay.verify.math.congruence import without_parameter
-from assay.verify.math.foreign import foreign_number
-from assay.verify.math.foreign_more import spelled_part
+from assay.verify.math.number_words import in_digits, ordinal
+from assay.verify.math.numerals import chinese
 from assay.verify.math.rates import as_formula
-from assay.verify.math.spoken import in_digits, spoken
-from assay.verify.math.words import chinese, ordinal
 
 _RANK = re.compile(
     r"(?:the |le |la |el |der |die |das )?(?:(?:no|nr|nº|num(?:ber)?|term)\.?\s?|#\s?|№\s?|第)"
@@ -140,8 +138,6 @@ def unread(text: str) -> Iterator[str]:
     for said in dict.fromkeys((text, digits)):
         if (match := _RATIO.fullmatch(said) or _RATIO_WORDS.fullmatch(said)) is not None:
             yield f"{match[1]} : {match[2]}"
-    if (formula := spoken(text)) is not None:
-        yield formula
     if _FORMULA.match(text) is not None and (product := _RUN.sub(lambda m: " ".join(m[0]), text)) != text:
         yield product
     if digits != text:
@@ -149,8 +145,6 @@ def unread(text: str) -> Iterator[str]:
         yield digits
     if (rank := _rank(text)) is not None:
         yield rank
-    if (part := spelled_part(text, foreign_number)) is not None:
-        yield str(part)
 
 
 def _rank(text: str) -> str | None:

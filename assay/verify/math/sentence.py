@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from assay.verify.answer.commit import alternatives, denied, negated
+from assay.verify.math.number_words import in_digits
 from assay.verify.math.read import LEAD, MAX_LENGTH, read
-from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
 
 MAX_TAIL = 4000
