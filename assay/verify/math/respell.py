@@ -12,6 +12,7 @@ from assay.verify.math.congruence import without_parameter
 from assay.verify.math.number_words import in_digits, ordinal
 from assay.verify.math.numerals import chinese
 from assay.verify.math.rates import as_formula
+from assay.verify.math.spoken import spoken
 
 _RANK = re.compile(
     r"(?:the |le |la |el |der |die |das )?(?:(?:no|nr|nº|num(?:ber)?|term)\.?\s?|#\s?|№\s?|第)"
@@ -138,6 +139,8 @@ def unread(text: str) -> Iterator[str]:
     for said in dict.fromkeys((text, digits)):
         if (match := _RATIO.fullmatch(said) or _RATIO_WORDS.fullmatch(said)) is not None:
             yield f"{match[1]} : {match[2]}"
+    if (formula := spoken(text)) is not None:
+        yield formula
     if _FORMULA.match(text) is not None and (product := _RUN.sub(lambda m: " ".join(m[0]), text)) != text:
         yield product
     if digits != text:
