@@ -159,13 +159,13 @@ def _below_thousand() -> dict[str, int]:
     """The integers below 1,000 of all other languages, as they are joined."""
     found: dict[str, int] = {}
     for language in _TABLE["foreign"].values():
-        small, tens = _numbered(language["small"]), _numbered(language["tens"], 20, 10)
+        rows = zip(language["words"].split(";"), (0, 20, 100), (1, 10, 100), strict=True)
+        small, tens, hundreds = (_numbered(*row) for row in rows)
         below = small | tens
         for (ten, many), (unit, few), link in product(tens.items(), small.items(), language.get("links", [""])):
             if 0 < few < (20 if ten in language.get("to_nineteen", ()) else 10):
                 head = ten[:-1] if language.get("elides") and unit[0] in "aeiou" else ten
                 below[f"{unit}{link}{ten}" if language.get("units_first") else f"{head}{link}{unit}"] = many + few
-        hundreds = _numbered(language["hundreds"], 100, 100)
         links = language.get("hundred_links", [""])
         joined = {h + link + b: n + m for (h, n), link, (b, m) in product(hundreds.items(), links, below.items()) if m}
         found = joined | hundreds | below | found

@@ -42,16 +42,17 @@ def _dimension(text: str) -> Dimension:
 def _named() -> Iterator[tuple[str, Unit]]:
     """Every name with its unit; those with an English plural first."""
     others: list[tuple[str, Unit]] = []
-    for key, names in _TABLE["units"].items():
-        value, _, offset = key.partition(" + ")
-        factor, _, base = value.partition(" ")
-        unit = Unit(_dimension(base), Fraction(factor), True, Fraction(offset or 0))
-        english, _, rest = names.partition("|")
-        for word in english.split():
-            yield word, unit
-            if len(word) > 2:
-                yield f"{word}es" if word.endswith("ch") else f"{word}s", unit
-        others += ((word.replace("_", " "), unit) for word in rest.split())
+    for base, entries in _TABLE["units"].items():
+        for entry in entries.split(";"):
+            value, _, names = entry.strip().partition(" ")
+            factor, _, offset = value.partition("+")
+            unit = Unit(_dimension(base), Fraction(factor), True, Fraction(offset or 0))
+            english, _, rest = names.partition("|")
+            for word in english.split():
+                yield word, unit
+                if len(word) > 2:
+                    yield f"{word}es" if word.endswith("ch") else f"{word}s", unit
+            others += ((word.replace("_", " "), unit) for word in rest.split())
     yield from others
 
 
