@@ -6,15 +6,14 @@ import functools
 import re
 
 from assay.verify.math import tables
-from assay.verify.math.number_words import number_words
+from assay.verify.math.number_words import in_digits
 from assay.verify.math.values import Clock
 
 _MILITARY = re.compile(r"([01][0-9]|2[0-3])([0-5][0-9])\s?(?:hours|hrs|h|uhr)")
 _SPOKEN = re.compile(
-    r"(?:at )?(?:an? )?(quarter|half|[a-z]+(?:[- ][a-z]+)?|[0-9]{1,2})(?: minutes?)? (past|after|to|before|till|of) "
-    r"([a-z]+|[0-9]{1,2})(?: o'clock)?(?:\s?(a\.?\s?m\.?|p\.?\s?m\.?))?"
-    r"(?:,? (?:in the |at )(morning|afternoon|evening|night))?"
+    r"(?:at )?(?:an? )?(\(1/[24]\)|[0-9]{1,2})( minutes?)? (past|after|to|before|till|of) ([0-9]{1,2})(\s?[a-z,].*)?"
 )
+_SIDE = re.compile(r" (?:past|after|to|before|till|of) ")
 
 
 @functools.cache
@@ -64,25 +63,16 @@ def _clock(h: int, m: int, s: int, half: str) -> Clock | None:
 
 
 def _spoken(low: str) -> Clock | None:
-    match = _SPOKEN.fullmatch(low)
+    """Minutes before or after an hour."""
+    match = _SPOKEN.fullmatch(in_digits(low)) if _SIDE.search(low) is not None else None
     if match is None:
         return None
-    part, side, hour, suffix, time = match.groups()
-    told = suffix or time or "o'clock" in low or "minute" in low or part in ("quarter", "half")
-    if side in ("to", "of") and not told:
+    part, named, side, hour, rest = match.groups()
+    if side in ("to", "of") and not (named or rest or "/" in part):
         return None  # "three to four" is a ratio
-    minutes, h = {"quarter": 15, "half": 30}.get(part) or _small(part), _small(hour)
-    if not minutes or minutes > 30 or h is None or not 1 <= h <= 12:
+    minutes = {"(1/4)": 15, "(1/2)": 30}.get(part) or int(part)
+    full = clock(f"{hour}:00{(rest or '').replace(',', '')}")
+    if full is None or not 0 < minutes <= 30 or not 1 <= int(hour) <= 12:
         return None
-    total = _clock(h, 0, 0, suffix[0] + "m" if suffix else "" if not time else "am" if time == "morning" else "pm")
-    if total is None:
-        return None
-    seconds = total.seconds + (minutes if side in ("past", "after") else -minutes) * 60
-    return Clock(seconds % 86400, total.half)
-
-
-def _small(text: str) -> int | None:
-    if text.isdecimal():
-        return int(text)
-    value = number_words(text)
-    return int(value) if value is not None and value.denominator == 1 else None
+    seconds = full.seconds + (minutes if side in ("past", "after") else -minutes) * 60
+    return Clock(seconds % 86400, full.half)

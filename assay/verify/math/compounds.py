@@ -22,7 +22,9 @@ def _kinds() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
     """The first units, with how many of the next they are, and what quantities in them and the next look like."""
     kinds = []
     for unit, kind in tables.load("compounds").items():
-        called = ["|".join(re.escape(name).replace("_", " ?") for name in row.split()) for row in kind["names"]]
+        called = [
+            "|".join(re.escape(name).replace("_", " ?") for name in row.split()) for row in kind["names"].split(";")
+        ]
         bare = "|(?<=[0-9]{2})" if kind["bare"] else ""
         pattern = rf"{_N}\s?(?:{called[0]})\.?{_AND}{_N}(?:\s?(?:{called[1]})\.?{bare})"
         pattern += "".join(rf"(?:{_AND}{_N}\s?(?:{name})\.?)?" for name in called[2:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 
 from assay.verify.math import tables
 from assay.verify.math.values import Date
@@ -16,39 +15,30 @@ _CJK = re.compile(r"([0-9]{4})\s?[年년]\s?([0-9]{1,2})\s?[月월]\s?([0-9]{1,2
 _NUMERIC = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4})")
 
 
-@dataclass(frozen=True, slots=True)
-class _Calendar:
-    """Names by their number, and days with the month before and after."""
-
-    months: dict[str, int]
-    weekdays: dict[str, int]
-    on: tuple[str, ...]
-    month_first: re.Pattern[str]
-    day_first: re.Pattern[str]
+@functools.cache
+def _calendar() -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
+    """The numbers of the months by name, and days with the month before and after."""
+    table = tables.load("calendar")
+    months = {name: n for row in reversed(table["months"]) for n, name in enumerate(row.split(), 1)}
+    month = "(" + "|".join(sorted(months, key=len, reverse=True)) + r")\.?"
+    day = rf"(?:on |am |le |el )?(?:(?:{'|'.join(_weekdays()[0])})\.?,? )?(?:the |den |der )?"
+    month_first = rf"{day}{month}\s(?:the )?{_DAY}(?:\s?,?\s([0-9]{{1,4}}))?"
+    day_first = rf"{day}{_DAY}[\s-](?:of |de )?{month}(?:(?:\s?,?\s?|-)(?:de )?([0-9]{{1,4}}))?"
+    return months, re.compile(month_first, re.IGNORECASE), re.compile(day_first, re.IGNORECASE)
 
 
 @functools.cache
-def _calendar() -> _Calendar:
+def _weekdays() -> tuple[dict[str, int], re.Pattern[str]]:
+    """The numbers of the days of the week, and what stands before one."""
     table = tables.load("calendar")
-    months = {name: n for row in reversed(table["months"]) for n, name in enumerate(row.split(), 1)}
-    weekdays = {name: n for row in table["weekdays"] for n, name in enumerate(row.split())}
-    month = "(" + "|".join(sorted(months, key=len, reverse=True)) + r")\.?"
-    weekday = rf"(?:on |am |le |el )?(?:(?:{'|'.join(weekdays)})\.?,? )?(?:the |den |der )?"
-    return _Calendar(
-        months,
-        weekdays,
-        tuple(table["on"]),
-        re.compile(rf"{weekday}{month}\s(?:the )?{_DAY}(?:\s?,?\s([0-9]{{1,4}}))?", re.IGNORECASE),
-        re.compile(rf"{weekday}{_DAY}[\s-](?:of |de )?{month}(?:(?:\s?,?\s?|-)(?:de )?([0-9]{{1,4}}))?", re.IGNORECASE),
-    )
+    days = {name: n for row in table["weekdays"] for n, name in enumerate(row.split())}
+    return days, re.compile("(?:" + "|".join(table["on"]) + ")?")
 
 
 def weekday(words: str) -> int | None:
     """Return 0 for Monday to 6 for Sunday where ``words`` name a day of the week, else ``None``."""
-    word = words.casefold().strip(" .")
-    for start in _calendar().on:
-        word = word.removeprefix(start)
-    return _calendar().weekdays.get(word)
+    days, on = _weekdays()
+    return days.get(on.sub("", words.casefold().strip(" ."), count=1))
 
 
 def calendar_date(text: str) -> Date | None:
@@ -60,11 +50,11 @@ def calendar_date(text: str) -> Date | None:
     if not 5 <= len(text) <= 60:
         return None
     if _LETTERS.search(text) is not None:
-        calendar = _calendar()
-        if (match := calendar.month_first.fullmatch(text)) is not None:
-            return _date(match[3], str(calendar.months[match[1].lower()]), match[2])
-        if (match := calendar.day_first.fullmatch(text)) is not None:
-            return _date(match[3], str(calendar.months[match[2].lower()]), match[1])
+        months, month_first, day_first = _calendar()
+        if (match := month_first.fullmatch(text)) is not None:
+            return _date(match[3], months[match[1].lower()], match[2])
+        if (match := day_first.fullmatch(text)) is not None:
+            return _date(match[3], months[match[2].lower()], match[1])
     if not text[0].isdecimal():
         return None
     if (match := _ISO.fullmatch(text)) is not None:
@@ -79,6 +69,6 @@ def calendar_date(text: str) -> Date | None:
     return None
 
 
-def _date(year: str | None, month: str, day: str) -> Date | None:
+def _date(year: str | None, month: str | int, day: str) -> Date | None:
     m, d = int(month), int(day)
     return Date(int(year or 0), m, d) if 1 <= m <= 12 and 1 <= d <= 31 else None

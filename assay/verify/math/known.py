@@ -9,13 +9,9 @@ from assay.verify.math.realset import REALS
 from assay.verify.math.values import RealSet, Text, Value
 
 _VALUES: dict[str, Value] = {
-    "reals": REALS,
-    "empty": RealSet(()),
-    "infinity": Text("∞"),
-    "minus_infinity": Text("-∞"),
-    "infinitely_many": Text("infinitely many"),
-    "undefined": Text("undefined"),
-}
+    "reals": REALS, "empty": RealSet(()), "infinity": Text("∞"), "minus_infinity": Text("-∞"),
+    "infinitely_many": Text("infinitely many"), "undefined": Text("undefined"),
+}  # fmt: skip
 
 
 def known(text: str) -> Value | None:

@@ -1,4 +1,4 @@
-"""Numbers in words: English integers, decimals, fractions and ranks, and integers of further languages."""
+"""Numbers in words: English integers, decimals, fractions, ranks and scales; integers of further languages."""
 
 from __future__ import annotations
 
@@ -70,6 +70,26 @@ def in_digits(text: str) -> str:
     if _HEADS.isdisjoint([word[:3] for word in _LETTERS.findall(text.casefold())]):
         return text
     return _RUN.sub(written, _ARTICLE_RUN.sub("one ", text))
+
+
+@functools.cache
+def _scales() -> tuple[dict[str, int], re.Pattern[str]]:
+    powers = _TABLE["scales"].items()
+    scales = {word.replace("_", " "): 10 ** int(n) for n, words in powers for word in words.split()} | {"dozen": 12}
+    names = "|".join(sorted(scales, key=len, reverse=True))
+    digits = r"(?<![0-9.,])([0-9]{1,15}(?:,[0-9]{3}){0,5}(?:\.[0-9]{1,15})?)"
+    return scales, re.compile(rf"{digits}\s?({names})s?\b", re.IGNORECASE)
+
+
+def in_full(text: str) -> str:
+    """Return ``text`` with every number before a scale written out, if that is an integer."""
+    scales, pattern = _scales()
+
+    def written(match: re.Match[str]) -> str:
+        value = Fraction(match[1].replace(",", "")) * scales[match[2].lower()]
+        return str(value) if value.denominator == 1 else match[0]
+
+    return pattern.sub(written, text)
 
 
 def ordinal(text: str) -> int | None:

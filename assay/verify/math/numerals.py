@@ -15,11 +15,9 @@ CHINESE_NUMERAL = re.compile("[负負]?[" + "".join([*_CHINESE, *_CHINESE_SCALES
 
 def chinese(text: str) -> Fraction | None:
     """Return the number a Chinese numeral writes (``二十五``, ``三百零四``, ``二分之一``), ``None`` if it is none."""
-    for mark in ("分之",):
-        if mark in text:
-            bottom, _, top = text.partition(mark)
-            a, b = chinese(top), chinese(bottom)
-            return a / b if a is not None and b else None
+    if "分之" in text:
+        bottom, top = map(chinese, text.split("分之", 1))
+        return top / bottom if top is not None and bottom else None
     if not text or CHINESE_NUMERAL.fullmatch(text) is None:
         return None
     if text[0] in "负負":
@@ -61,11 +59,8 @@ def western_digits(text: str) -> str:
     """Return ``text`` with every decimal digit of any script as 0-9, and Arabic separators as ``.`` and ``,``."""
     if text.isascii():
         return text
-    out = []
-    for c in text:
-        if "\u0660" <= c <= "\uffff" or c > "\uffff":
-            digit = unicodedata.decimal(c, None)
-            out.append(c if digit is None else str(digit))
-        else:
-            out.append(c)
-    return "".join(out).replace("\u066b", ".").replace("\u066c", ",").replace("\u066a", "%")
+    western = (c if c < "\u0660" or (digit := unicodedata.decimal(c, None)) is None else str(digit) for c in text)
+    return "".join(western).translate(_ARABIC)
+
+
+_ARABIC = {0x66A: "%", 0x66B: ".", 0x66C: ","}

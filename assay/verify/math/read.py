@@ -21,8 +21,8 @@ from assay.verify.math.dates import calendar_date
 from assay.verify.math.known import known
 from assay.verify.math.latex import one_group, plain
 from assay.verify.math.nodes import Unreadable
+from assay.verify.math.number_words import in_full
 from assay.verify.math.respell import always, unread
-from assay.verify.math.scales import in_full
 from assay.verify.math.structure import Reader
 from assay.verify.math.tokens import tokenize
 from assay.verify.math.values import Choice, Named, Scalar, Value
