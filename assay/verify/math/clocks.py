@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
+from assay.verify.math import tables
+from assay.verify.math.number_words import in_digits
 from assay.verify.math.values import Clock
-from assay.verify.math.words import number_words
 
-_CLOCK = re.compile(
-    r"(?:at |um |à |a las |alle |às |в )?([0-9]{1,2})(?:\s?(?::|h|点|點|時|시)\s?([0-5][0-9])(?:[:分]([0-5][0-9]))?|"
-    r"\.([0-5][0-9])(?=\s?(?:[ap]\.?m|uhr)))?"
-    r"\s?(分|분)?\s?(a\.?\s?m\.?|p\.?\s?m\.?|o'clock|uhr|heures?|hrs?|horas|ore|часов|点钟?|點鐘?|時|시|h)?"
-    r"(?: ?(?:in the |at |de la |du |in der )?(morning|afternoon|evening|night|matin|soir|après-midi|tarde|"
-    r"mañana|noche))?",
-    re.IGNORECASE,
-)
-_AT = ("at ", "um ", "à ", "a las ", "alle ", "às ", "в ")
-_MILITARY = re.compile(r"([01][0-9]|2[0-3])([0-5][0-9])\s?(?:hours|hrs|h|uhr)", re.IGNORECASE)
+_MILITARY = re.compile(r"([01][0-9]|2[0-3])([0-5][0-9])\s?(?:hours|hrs|h|uhr)")
 _SPOKEN = re.compile(
-    r"(?:at )?(?:an? )?(quarter|half|[a-z]+(?:[- ][a-z]+)?|[0-9]{1,2})(?: minutes?)? (past|after|to|before|till|"
-    r"of) ([a-z]+|[0-9]{1,2})"
-    r"(?: o'clock)?(?:\s?(a\.?\s?m\.?|p\.?\s?m\.?))?(?:,? (?:in the |at )(morning|afternoon|evening|night))?",
-    re.IGNORECASE,
+    r"(?:at )?(?:an? )?(\(1/[24]\)|[0-9]{1,2})( minutes?)? (past|after|to|before|till|of) ([0-9]{1,2})(\s?[a-z,].*)?"
 )
-_HALF_BEFORE = re.compile(r"(上午|早上|凌晨|下午|晚上|午前|午後|오전|오후)\s?(.+)")
-_MORNING = ("上午", "早上", "凌晨", "午前", "오전")
-_EARLY = frozenset(("morning", "matin", "mañana"))
+_SIDE = re.compile(r" (?:past|after|to|before|till|of) ")
+
+
+@functools.cache
+def _named() -> tuple[dict[str, Clock], frozenset[str], re.Pattern[str]]:
+    """Times that have a name, the words for the first half of a day, and times in digits."""
+    table = tables.load("calendar")
+    named = dict.fromkeys(table["noon"], Clock(43200, "pm")) | dict.fromkeys(table["midnight"], Clock(0, "am"))
+    half = "|".join((table["am"] + " " + table["pm"]).split())
+    digits = re.compile(
+        rf"(?:({half})\s?)?(?:{'|'.join(table['at'])})?([0-9]{{1,2}})"
+        r"(?:\s?(?::|h|点|點|時|시)\s?([0-5][0-9])(?:[:分]([0-5][0-9]))?|\.([0-5][0-9])(?=\s?(?:[ap]\.?m|uhr)))?"
+        rf"\s?[分분]?\s?(a\.?\s?m\.?|p\.?\s?m\.?|{'|'.join(table['hour'].split())})?"
+        rf"(?: ?(?:in the |at |de la |du |in der )?({half}))?"
+    )
+    return named, frozenset(table["am"].split()), digits
 
 
 def clock(text: str) -> Clock | None:
@@ -33,26 +36,19 @@ def clock(text: str) -> Clock | None:
     if len(text) > 60:
         return None
     low = text.casefold()
-    if low in ("noon", "12 noon", "12:00 noon", "midday", "mediodía", "midi", "mittag"):
-        return Clock(43200, "pm")
-    if low in ("midnight", "12 midnight", "12:00 midnight", "medianoche", "minuit", "mitternacht"):
-        return Clock(0, "am")
-    before = ""
-    if not low.isascii() and (match := _HALF_BEFORE.fullmatch(low)) is not None:
-        before, low = "am" if match[1] in _MORNING else "pm", match[2]
+    named, morning, digits = _named()
+    if low in named:
+        return named[low]
     if (match := _MILITARY.fullmatch(low)) is not None:
         return _clock(int(match[1]), int(match[2]), 0, "")
-    match = _CLOCK.fullmatch(low) if low[0].isdigit() or low.startswith(_AT) else None
-    if match is None:
+    if (match := digits.fullmatch(low)) is None:
         return _spoken(low)
-    hour, minute, second, dotted, _, suffix, part = match.groups()
-    if minute is None and dotted is None and suffix is None and not (part or before):
+    before, hour, minute, second, dotted, suffix, after = match.groups()
+    if not (minute or dotted or suffix or before or after):
         return None
-    half = before
-    if suffix and suffix[0] in "ap" and "m" in suffix:
-        half = suffix[0] + "m"
-    elif part:
-        half = "am" if part in _EARLY else "pm"
+    half = suffix[0] + "m" if suffix and suffix[0] in "ap" else ""
+    if not half and (part := after or before):
+        half = "am" if part in morning else "pm"
     return _clock(int(hour), int(minute or dotted or 0), int(second or 0), half)
 
 
@@ -67,30 +63,16 @@ def _clock(h: int, m: int, s: int, half: str) -> Clock | None:
 
 
 def _spoken(low: str) -> Clock | None:
-    match = _SPOKEN.fullmatch(low)
+    """Minutes before or after an hour."""
+    match = _SPOKEN.fullmatch(in_digits(low)) if _SIDE.search(low) is not None else None
     if match is None:
         return None
-    part, side, hour, suffix, time = match.groups()
-    if (
-        part not in ("quarter", "half")
-        and side in ("to", "of")
-        and not (suffix or time or "o'clock" in low or "minute" in low)
-    ):
+    part, named, side, hour, rest = match.groups()
+    if side in ("to", "of") and not (named or rest or "/" in part):
         return None  # "three to four" is a ratio
-    minutes = {"quarter": 15, "half": 30}.get(part) or _small(part)
-    h = _small(hour)
-    if not minutes or minutes > 30 or h is None or not 1 <= h <= 12:
+    minutes = {"(1/4)": 15, "(1/2)": 30}.get(part) or int(part)
+    full = clock(f"{hour}:00{(rest or '').replace(',', '')}")
+    if full is None or not 0 < minutes <= 30 or not 1 <= int(hour) <= 12:
         return None
-    half = suffix[0] + "m" if suffix else "" if not time else "am" if time == "morning" else "pm"
-    total = _clock(h, 0, 0, half)
-    if total is None:
-        return None
-    seconds = total.seconds + (minutes if side in ("past", "after") else -minutes) * 60
-    return Clock(seconds % 86400, half)
-
-
-def _small(text: str) -> int | None:
-    if text.isdecimal():
-        return int(text)
-    value = number_words(text)
-    return int(value) if value is not None and value.denominator == 1 else None
+    seconds = full.seconds + (minutes if side in ("past", "after") else -minutes) * 60
+    return Clock(seconds % 86400, full.half)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 import functools
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from assay.verify.answer.options import listed
 from assay.verify.math.latex import plain
+from assay.verify.math.number_words import number_words
+from assay.verify.math.tables import load
 from assay.verify.math.units import Unit, lookup, read_unit
-from assay.verify.math.words import number_words
 
 MAX_QUESTION = 20_000
 
@@ -35,8 +34,7 @@ class _Once(Generic[_T]):
 
 @functools.cache
 def _table() -> dict[str, tuple[tuple[str, ...], re.Pattern[str]]]:
-    table = tomllib.loads((Path(__file__).parent / "tables" / "question.toml").read_text(encoding="utf-8"))
-    return {k: (tuple(v["words"]), re.compile("|".join(v["asked"]), re.DOTALL)) for k, v in table.items()}
+    return {k: (tuple(v["words"]), re.compile("|".join(v["asked"]), re.DOTALL)) for k, v in load("question").items()}
 
 
 @functools.lru_cache(2048)

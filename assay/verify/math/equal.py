@@ -13,6 +13,7 @@ from assay.verify.math.forms import in_base
 from assay.verify.math.latex import plain
 from assay.verify.math.measured import same_measured
 from assay.verify.math.nodes import PI, mentions, substituted, variables
+from assay.verify.math.numerals import roman
 from assay.verify.math.read import read
 from assay.verify.math.restated import restated
 from assay.verify.math.same import same
@@ -26,7 +27,6 @@ from assay.verify.math.values import (
     Text,
     Value,
 )
-from assay.verify.math.words import roman
 
 _MIXED = re.compile(
     r"[\s*$]*(-?[0-9]{1,15})\s(?:and|&|\\text\s?\{\s?and\s?\})\s\$?(?=(?:[0-9]{1,15}\s?/\s?[0-9]{1,15}|"

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from assay.verify.math.number_words import NUMBER_WORDS, number_words
+from assay.verify.math.numerals import CHINESE_NUMERAL, chinese
 from assay.verify.math.values import Based, Choice, Scalar, Sign, Text, Truth
-from assay.verify.math.words import CHINESE_NUMERAL, NUMBER_WORDS, chinese, number_words
 
 _TRUE = frozenset(
     (

@@ -11,7 +11,7 @@ import functools
 import re
 import unicodedata
 
-from assay.verify.math.words import western_digits
+from assay.verify.math.numerals import western_digits
 
 _GREEK = (
     "alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ vartheta θ iota ι kappa "

@@ -7,11 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.nodes import PI, Node, Unreadable, add, mentions, mul, variables
+from assay.verify.math.number_words import NUMBER_WORDS
 from assay.verify.math.parse import Parser
 from assay.verify.math.tokens import Token
 from assay.verify.math.units import CURRENCY, Unit, lookup, read_unit
 from assay.verify.math.values import Scalar
-from assay.verify.math.words import NUMBER_WORDS
 from assay.verify.math.written import literal
 
 HEDGES = frozenset(

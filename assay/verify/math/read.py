@@ -18,11 +18,11 @@ from assay.verify.math.clocks import clock
 from assay.verify.math.congruence import residue
 from assay.verify.math.counts import counted
 from assay.verify.math.dates import calendar_date
-from assay.verify.math.known import KNOWN
+from assay.verify.math.known import known
 from assay.verify.math.latex import one_group, plain
 from assay.verify.math.nodes import Unreadable
+from assay.verify.math.number_words import in_full
 from assay.verify.math.respell import always, unread
-from assay.verify.math.scales import in_full
 from assay.verify.math.structure import Reader
 from assay.verify.math.tokens import tokenize
 from assay.verify.math.values import Choice, Named, Scalar, Value
@@ -87,9 +87,8 @@ def read(text: str) -> tuple[Value, ...]:
         return (quick,)
     if (sign := forms.sign(spelling)) is not None:
         return (sign,)
-    known = KNOWN.get(spelling.casefold().removeprefix("the ").replace(" ", ""))
-    if known is not None:
-        return (known,)
+    if (named := known(spelling)) is not None:
+        return (named,)
     readings: list[Value] = []
     approximate = _APPROXIMATE.match(spelling) is not None
     stripped = LEAD.sub("", spelling, count=1) if LEAD.match(spelling) else spelling

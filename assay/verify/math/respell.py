@@ -8,9 +8,10 @@ from fractions import Fraction
 
 from assay.verify.math.compounds import one_quantity
 from assay.verify.math.congruence import without_parameter
+from assay.verify.math.number_words import in_digits, ordinal
+from assay.verify.math.numerals import chinese
 from assay.verify.math.rates import as_formula
-from assay.verify.math.spoken import in_digits
-from assay.verify.math.words import chinese, ordinal
+from assay.verify.math.spoken import spoken
 
 _RANK = re.compile(
     r"(?:the )?(?:(?:no|nr|number|term)\.?\s?|#\s?|№\s?|第)([0-9]{1,15})\s?\w{0,12}|"
@@ -79,6 +80,8 @@ def unread(text: str) -> Iterator[str]:
     for said in dict.fromkeys((text, digits)):
         if (match := _RATIO.fullmatch(said)) is not None:
             yield f"{match[1]} : {match[2]}"
+    if (formula := spoken(text)) is not None:
+        yield formula
     if _FORMULA.match(text) is not None and (product := _RUN.sub(lambda m: " ".join(m[0]), text)) != text:
         yield product
     if digits != text:

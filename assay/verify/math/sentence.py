@@ -10,8 +10,8 @@ import re
 
 from assay.verify.answer.commit import alternatives, denied, negated
 from assay.verify.answer.phrases import phrases
+from assay.verify.math.number_words import in_digits
 from assay.verify.math.read import LEAD, MAX_LENGTH, read
-from assay.verify.math.spoken import in_digits
 from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
 
 MAX_TAIL = 4000
