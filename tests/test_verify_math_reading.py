@@ -13,7 +13,7 @@ from assay.verify.math.identity import equal
 from assay.verify.math.nodes import call, mul, power
 from assay.verify.math.read import read
 from assay.verify.math.tokens import Token, tokenize
-from assay.verify.math.values import RealSet, Scalar
+from assay.verify.math.values import Scalar
 
 PIECES = "x y 7 40 3.5 .5 1,234 \\frac cm ( ) [ ] { } , + - * / ^ = <= >= != ** == -> => : := < > ; | ! % _ ° '".split()
 
@@ -43,22 +43,6 @@ def test_pieces_apart_are_read_one_by_one(text: str) -> None:
     for word in text.split():
         alone += [piece._replace(spaced=False) for piece in tokenize(word, grouping=False)]
     assert told == alone
-
-
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ("all real numbers above 2", "x > 2"),
-        ("all real numbers below -1", "x < -1"),
-        ("all x that are at least 3", "x >= 3"),
-        ("x is at most 4", "x <= 4"),
-        ("all numbers greater than 5", "x > 5"),
-    ],
-)
-def test_sets_in_words(text: str, same: str) -> None:
-    wanted = [value for value in read(same) if isinstance(value, RealSet)]
-    assert wanted
-    assert wanted[0] in read(text)
 
 
 def test_a_reference_that_is_not_real_everywhere_is_compared_where_it_is() -> None:
