@@ -21,7 +21,7 @@ def _numbered(words: str, first: int = 0, step: int = 1) -> dict[str, int]:
 
 
 _SMALL = _numbered(_ROWS[0]) | _numbered(_ROWS[1], 20, 10)
-_SCALES = {word: 1000 ** (4 - n) for n, row in enumerate(_TABLE["groups"]) for word in row.split()}
+_GROUPS = {word: 1000 ** (4 - n) for n, row in enumerate(_TABLE["groups"]) for word in row.split()}
 _PARTS = _numbered(_ENGLISH["parts"], 2) | _numbered(_ENGLISH["parts_of_tens"], 20, 10)
 _RANKS = {word: n for word, n in _PARTS.items() if word[-1] in "hd"} | {"first": 1, "second": 2}
 _PARTS |= {word: 10 ** int(n) for n, word in _ENGLISH["parts_of_powers"].items()}
@@ -100,24 +100,34 @@ def ordinal(text: str) -> int | None:
 
 
 def _cardinal(words: list[str]) -> Fraction | None:
-    """An integer in any language, or dozens."""
-    if words[-1:] in (["dozen"], ["dozens"]):
-        several = Fraction(1) if words[:-1] in ([], ["a"]) else _cardinal(words[:-1])
-        return Fraction(6) if words[:-1] in (["half", "a"], ["a", "half"]) else several and several * 12
-    flat = "".join(c for c in unicodedata.normalize("NFKD", "".join(words)) if not unicodedata.combining(c))
+    """An integer or dozens."""
+    if words[-1:] not in (["dozen"], ["dozens"]):
+        whole = _integer("".join(words))
+        return None if whole is None else Fraction(whole)
+    if (few := words[:-1]) in (["half", "a"], ["a", "half"]):
+        return Fraction(6)
+    several = Fraction(1) if few in ([], ["a"]) else _cardinal(few)
+    return several and several * 12
+
+
+def _integer(text: str) -> int | None:
+    """The integer that words without blanks spell in one of the languages; accents do not matter."""
+    flat = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     for said, spelling in _TABLE["respelled"].items():
         flat = flat.replace(said, spelling)
     table, total = _below_thousand(), 0
-    for group, factor in _SCALES.items():
+    for group, factor in _GROUPS.items():
         head, mark, tail = flat.partition(group)
         if mark:
-            alone = ("a", "an") if group in NUMBER_WORDS else ("",)
-            several = 1 if head in alone else table.get(head)
+            one = ("a", "an") if group in NUMBER_WORDS else ("",)  # "a thousand", but "mille"
+            several = 1 if head in one else table.get(head)
             if not several:
                 return None
             total, flat = total + several * factor, tail.removeprefix("and") or tail
-    rest = 0 if total and not flat else table.get(flat)
-    return None if rest is None or (total and flat and not rest) else Fraction(total + rest)
+    if total and not flat:
+        return total
+    rest = table.get(flat)
+    return None if rest is None or (total and not rest) else total + rest
 
 
 def _point(words: list[str]) -> Fraction | None:
