@@ -12,6 +12,7 @@ from assay.verify.math import tables
 
 _TABLE = tables.load("number_words")
 _ENGLISH = _TABLE["english"]
+_ROWS = _TABLE["languages"]["english"]["words"].split(";")
 
 
 def _numbered(words: str, first: int = 0, step: int = 1) -> dict[str, int]:
@@ -19,14 +20,14 @@ def _numbered(words: str, first: int = 0, step: int = 1) -> dict[str, int]:
     return {word: first + step * n for n, entry in enumerate(words.split()) for word in entry.split("/")}
 
 
-_SMALL = _numbered(_ENGLISH["small"]) | _numbered(_ENGLISH["tens"], 20, 10)
-_SCALES = {word: 1000**n for n, word in enumerate(_ENGLISH["scales"].split(), 1)}
+_SMALL = _numbered(_ROWS[0]) | _numbered(_ROWS[1], 20, 10)
+_GROUPS = {word: 1000 ** (4 - n) for n, row in enumerate(_TABLE["groups"]) for word in row.split()}
 _PARTS = _numbered(_ENGLISH["parts"], 2) | _numbered(_ENGLISH["parts_of_tens"], 20, 10)
 _RANKS = {word: n for word, n in _PARTS.items() if word[-1] in "hd"} | {"first": 1, "second": 2}
 _PARTS |= {word: 10 ** int(n) for n, word in _ENGLISH["parts_of_powers"].items()}
 _PARTS |= {f"{word}s": n for word, n in _PARTS.items() if not word.startswith("hal")}
 _SIGNS = dict.fromkeys(_ENGLISH["minus"].split(), -1) | dict.fromkeys(_ENGLISH["plus"].split(), 1)
-NUMBER_WORDS = frozenset((*_SMALL, *_SCALES, *_PARTS, "hundred", "dozen"))
+NUMBER_WORDS = frozenset((*_SMALL, *_PARTS, "hundred", "thousand", "million", "billion", "trillion", "dozen"))
 
 _WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _RUN = re.compile(rf"\b(?:{_WORD})(?:(?:-|\s)(?:(?:and|point)\s)?(?:an?\s)?(?:{_WORD})\b)*", re.IGNORECASE)
@@ -49,9 +50,7 @@ def number_words(text: str) -> Fraction | None:
         return None
     sign = _SIGNS.get(words[0], 0)
     words = words[1:] if sign else words
-    value = _foreign("".join(words)) if words and words[0] not in _SMALL else None
-    if value is None:
-        value = _point(words) if "point" in words else _cardinal(words)
+    value = _point(words) if "point" in words else _cardinal(words)
     if value is None:
         value = _fraction(words)
     return None if value is None else (sign or 1) * value
@@ -101,40 +100,34 @@ def ordinal(text: str) -> int | None:
 
 
 def _cardinal(words: list[str]) -> Fraction | None:
-    if not words:
-        return None
-    if words[-1] in ("dozen", "dozens"):
-        several = Fraction(1) if len(words) == 1 or words[:-1] == ["a"] else _cardinal(words[:-1])
-        return Fraction(6) if words[:-1] in (["half", "a"], ["a", "half"]) else several and several * 12
-    if words[0] in ("a", "an") and len(words) > 1 and (words[1] in _SCALES or words[1] == "hundred"):
-        words = ["one", *words[1:]]
-    total, group, last, seen = 0, 0, 10**15, False
-    previous = ""
-    for place, word in enumerate(words):
-        if word == "and":
-            if previous not in ("hundred", *_SCALES) or place == len(words) - 1:
+    """An integer or dozens."""
+    if words[-1:] not in (["dozen"], ["dozens"]):
+        whole = _integer("".join(words))
+        return None if whole is None else Fraction(whole)
+    if (few := words[:-1]) in (["half", "a"], ["a", "half"]):
+        return Fraction(6)
+    several = Fraction(1) if few in ([], ["a"]) else _cardinal(few)
+    return several and several * 12
+
+
+def _integer(text: str) -> int | None:
+    """The integer that words without blanks spell in one of the languages; accents do not matter."""
+    flat = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    for said, spelling in _TABLE["respelled"].items():
+        flat = flat.replace(said, spelling)
+    table, total = _below_thousand(), 0
+    for group, factor in _GROUPS.items():
+        head, mark, tail = flat.partition(group)
+        if mark:
+            one = ("a", "an") if group in NUMBER_WORDS else ("",)  # "a thousand", but "mille"
+            several = 1 if head in one else table.get(head)
+            if not several:
                 return None
-        elif word in _SMALL:
-            n = _SMALL[word]
-            # "twenty five" but neither "five twenty" nor "five six".
-            if group % 100 and not (group % 100 >= 20 and group % 10 == 0 and 1 <= n <= 9):
-                return None
-            if n == 0 and len(words) > 1:
-                return None
-            group, seen = group + n, True
-        elif word == "hundred":
-            if not seen or not 1 <= group <= 99 or (group > 9 and group % 10 == 0):
-                return None
-            group *= 100
-        elif word in _SCALES:
-            if not group or _SCALES[word] >= last:
-                return None
-            last = _SCALES[word]
-            total, group = total + group * last, 0
-        else:
-            return None
-        previous = word
-    return Fraction(total + group) if seen else None
+            total, flat = total + several * factor, tail.removeprefix("and") or tail
+    if total and not flat:
+        return total
+    rest = table.get(flat)
+    return None if rest is None or (total and not rest) else total + rest
 
 
 def _point(words: list[str]) -> Fraction | None:
@@ -176,9 +169,9 @@ def _fraction(words: list[str]) -> Fraction | None:
 
 @functools.cache
 def _below_thousand() -> dict[str, int]:
-    """The integers below 1,000 of all other languages, as they are joined."""
+    """The integers below 1,000 of all languages, without blanks."""
     found: dict[str, int] = {}
-    for language in _TABLE["foreign"].values():
+    for language in _TABLE["languages"].values():
         rows = zip(language["words"].split(";"), (0, 20, 100), (1, 10, 100), strict=True)
         small, tens, hundreds = (_numbered(*row) for row in rows)
         below = small | tens
@@ -186,25 +179,10 @@ def _below_thousand() -> dict[str, int]:
             if 0 < few < (20 if ten in language.get("to_nineteen", ()) else 10):
                 head = ten[:-1] if language.get("elides") and unit[0] in "aeiou" else ten
                 below[f"{unit}{link}{ten}" if language.get("units_first") else f"{head}{link}{unit}"] = many + few
+        if hundred := language.get("hundred"):
+            most = language.get("hundreds_below", 10)
+            hundreds |= {f"{word}{hundred}": 100 * n for word, n in below.items() if n < most and n % 10}
         links = language.get("hundred_links", [""])
         joined = {h + link + b: n + m for (h, n), link, (b, m) in product(hundreds.items(), links, below.items()) if m}
         found = joined | hundreds | below | found
     return {word: n for word, n in found.items() if word not in _TABLE["misleading"].split()}
-
-
-def _foreign(text: str) -> Fraction | None:
-    """The integer below a million that ``text`` spells in another language; accents and blanks do not matter."""
-    flat = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    for said, spelling in _TABLE["respelled"].items():
-        flat = flat.replace(said, spelling)
-    if not flat.isalpha():
-        return None
-    table = _below_thousand()
-    if (value := table.get(flat)) is not None:
-        return Fraction(value)
-    for thousand in _TABLE["thousands"].split():
-        head, mark, tail = flat.partition(thousand)
-        several, rest = table.get(head) if head else 1, table.get(tail) if tail else 0
-        if mark and several and rest is not None and (rest or not tail):
-            return Fraction(several * 1000 + rest)
-    return None
