@@ -27,7 +27,7 @@ from typing import NamedTuple
 from assay.audit.generate import load, stream
 from assay.types import Task
 from assay.verify.math import Math
-from assay.verify.math.read import number, read
+from assay.verify.math.read.reading import number, read
 
 
 class Row(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 
 from assay.registry import build
 from assay.types import Task
-from assay.verify.math.pieces import pieces
+from assay.verify.math.equal.pieces import pieces
 
 REFERENCE = r"\begin{cases} x - 9 & x \ge 9 \\ -x + 9 & x < 9 \end{cases}"
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.verify.math.identity import equal
-from assay.verify.math.nodes import call, mul, power
-from assay.verify.math.read import read
-from assay.verify.math.tokens import Token, tokenize
-from assay.verify.math.values import Scalar
+from assay.verify.math.expressions.identity import equal
+from assay.verify.math.expressions.nodes import call, mul, power
+from assay.verify.math.expressions.values import Scalar
+from assay.verify.math.read.reading import read
+from assay.verify.math.read.tokens import Token, tokenize
 
 PIECES = "x y 7 40 3.5 .5 1,234 \\frac cm ( ) [ ] { } , + - * / ^ = <= >= != ** == -> => : := < > ; | ! % _ ° '".split()
 

@@ -257,7 +257,7 @@ def test_every_gsm8k_solution_has_its_own_answer():
 
 
 def test_no_math500_answer_is_accepted_for_another_number():
-    from assay.verify.math.read import number
+    from assay.verify.math.read.reading import number
 
     entries = [e["answer"] for e in rows("math500.jsonl")]
     values: dict[Fraction, str] = {}

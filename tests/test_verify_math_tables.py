@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from assay.verify.math.clocks import clock
-from assay.verify.math.compounds import one_quantity
-from assay.verify.math.dates import calendar_date, weekday
-from assay.verify.math.number_words import in_full, number_words
-from assay.verify.math.units import read_unit
-from assay.verify.math.values import Clock, Date
+from assay.verify.math.expressions.units import read_unit
+from assay.verify.math.expressions.values import Clock, Date
+from assay.verify.math.words.clocks import clock
+from assay.verify.math.words.compounds import one_quantity
+from assay.verify.math.words.dates import calendar_date, weekday
+from assay.verify.math.words.number_words import in_full, number_words
 
 SPELLED = {
     "two hundred and five": 205,

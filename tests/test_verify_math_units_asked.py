@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from assay.registry import build
 from assay.types import Task
-from assay.verify.math.measured import measured, same_measured
-from assay.verify.math.question_units import expected, mentioned
-from assay.verify.math.units import lookup
+from assay.verify.math.equal.measured import measured, same_measured
+from assay.verify.math.expressions.units import lookup
+from assay.verify.math.question.units_asked import expected, mentioned
 
 MATH = build("verify", {"name": "math", "symbolic": False})
 

@@ -16,8 +16,8 @@ from assay.verify.answer.extract import RULES, check_rules
 from assay.verify.answer.options import Options, listed, options, plain
 from assay.verify.answer.undress import Unfinished, undress
 from assay.verify.choice.read import DENIED, Said, read, show
-from assay.verify.math.context import context_of
-from assay.verify.math.equal import matches
+from assay.verify.math.equal.matches import matches
+from assay.verify.math.question.context import context_of
 from assay.verify.math.sentence import announced
 from assay.verify.math.verifier import Math
 from assay.verify.text.exact import shorten

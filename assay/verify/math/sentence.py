@@ -10,9 +10,9 @@ import re
 
 from assay.verify.answer.commit import alternatives, denied, negated
 from assay.verify.answer.phrases import phrases
-from assay.verify.math.number_words import in_digits
-from assay.verify.math.read import LEAD, MAX_LENGTH, read
-from assay.verify.math.values import Choice, Scalar, Sign, Text, Truth, Value
+from assay.verify.math.expressions.values import Choice, Scalar, Sign, Text, Truth, Value
+from assay.verify.math.read.reading import LEAD, MAX_LENGTH, read
+from assay.verify.math.words.number_words import in_digits
 
 MAX_TAIL = 4000
 """Characters at the end of an unmarked response in which its last sentence is looked for."""
@@ -122,23 +122,19 @@ def _single(sentence: str, question: str) -> str | None:
             return rest
     if alternatives(sentence):
         return None
-    spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
-    spans = [s for s in spans if (found := read(s)) and not isinstance(found[0], Text)]
     outside = _SPAN.sub(" ", sentence)
-    numbers = _NUMBER.findall(outside)
-    if spans and (len(set(spans)) == 1 or not numbers):
-        chosen = spans[-1]
-        if not numbers or chosen.startswith("\\") or any(map(str.isdigit, chosen)):
-            return chosen
+    matches = list(_NUMBER.finditer(outside))
+    spans = [next(g for g in m.groups() if g is not None).strip() for m in _SPAN.finditer(sentence)]
+    spans = [s for s in spans if re.search(r"[0-9\\]", s) or not matches]
+    spans = [s for s in spans if (found := read(s)) and not isinstance(found[0], Text)]
+    if spans and (len(set(spans)) == 1 or not matches):
+        return spans[-1]
     if (chain := _RESULT.match(outside)) is not None and (end := _NUMBER.match(outside, chain.end())) is not None:
         return _with_unit(outside, end)
-    matches = list(_NUMBER.finditer(outside))
-    if matches and _value(matches[0].group()) != _value(matches[-1].group()):
-        given = {_value(number) for number in _NUMBER.findall(question)}
-        matches = [m for m in matches if _value(m.group()) not in given] or (matches if len(matches) == 1 else [])
-    if not matches or any(_value(m.group()) != _value(matches[0].group()) for m in matches):
-        return None
-    if denied(outside[: matches[-1].start()]):
+    if len({_value(m.group()) for m in matches}) > 1:
+        given = set(map(_value, _NUMBER.findall(question)))
+        matches = [m for m in matches if _value(m.group()) not in given]
+    if len({_value(m.group()) for m in matches}) != 1 or denied(outside[: matches[-1].start()]):
         return None
     return _with_unit(outside, matches[-1])
 

@@ -15,14 +15,14 @@ from assay.verify.answer.commit import Marked, Refused, commit
 from assay.verify.answer.extract import RULES, boxes, check_rules
 from assay.verify.answer.undress import Unfinished, ascii_digits, undress
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.math.context import Context, context_of
-from assay.verify.math.demanded import echoed, undemanded
-from assay.verify.math.equal import as_written, matches
-from assay.verify.math.latex import plain
-from assay.verify.math.pieces import pieces, same_pieces
-from assay.verify.math.read import MAX_LENGTH, read
+from assay.verify.math.equal.matches import as_written, matches
+from assay.verify.math.equal.pieces import pieces, same_pieces
+from assay.verify.math.expressions.values import Items, Residue, Scalar, Text, Truth, Value
+from assay.verify.math.question.context import Context, context_of
+from assay.verify.math.question.demanded import echoed, undemanded
+from assay.verify.math.read.latex import plain
+from assay.verify.math.read.reading import MAX_LENGTH, read
 from assay.verify.math.sentence import announced, concluded, last_words, states, truth, verdict_line
-from assay.verify.math.values import Items, Residue, Scalar, Text, Truth, Value
 from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.math.symbolic")
@@ -46,10 +46,10 @@ class Math:
     3. *commit*: the last mark decides, unless what touches it makes it none
        (:func:`~assay.verify.answer.commit.commit`);
     4. *demand*: an echo of the question or reference is no answer, and a form that the question demands counts
-       (:mod:`~assay.verify.math.demanded`, :mod:`~assay.verify.math.form`);
-    5. *read*: the text becomes values (:func:`~assay.verify.math.read.read`);
-    6. *equal*: they are compared exactly (:func:`~assay.verify.math.equal.matches`);
-       :func:`~assay.verify.math.numbers.rounds` states when a rounded decimal is accepted.
+       (:mod:`~assay.verify.math.question.demanded`, :mod:`~assay.verify.math.question.form`);
+    5. *read*: the text becomes values (:func:`~assay.verify.math.read.reading.reading.read`);
+    6. *equal*: they are compared exactly (:func:`~assay.verify.math.equal.matches.matches.matches`);
+       :func:`~assay.verify.math.equal.matches.numbers.rounds` states when a rounded decimal is accepted.
 
     Prose around a mark is not judged: a policy that marks the right value has found it. What the reader does not know
     (integrals, sums, limits) goes to math-verify in a worker process; if that takes too long the verifier abstains.

@@ -1,0 +1,1 @@
+"""When an answer is the reference."""

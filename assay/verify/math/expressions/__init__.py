@@ -1,0 +1,1 @@
+"""What an answer can be: exact expressions, sets, units."""

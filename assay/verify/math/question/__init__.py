@@ -1,0 +1,1 @@
+"""What a question says of its answer, and demands of it."""

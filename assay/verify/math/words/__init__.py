@@ -1,0 +1,1 @@
+"""Values that words say: numbers, dates, times, quantities."""
