@@ -37,6 +37,7 @@ COMPILING = Limits(
     disk=512 * MIB,
     processes=64,
 )
+WARNING = "warning: running a program unprotected (unsafe_no_sandbox)"
 SAID = 64 * 1024
 """Bytes of what a compiler wrote that are kept."""
 KEPT = 64
@@ -282,7 +283,7 @@ class Sandbox:
     ) -> tuple[Outcome, bytes]:
         """Run a job on a zygote, on another one if that is lost; return the outcome and what was written as results."""
         if self._warns:
-            print("warning: running a program unprotected (unsafe_no_sandbox)", file=sys.stderr)
+            print(WARNING, file=sys.stderr)
         self.check()
         reason = ""
         with self._slots:
@@ -312,6 +313,18 @@ class Sandbox:
                     else:
                         worker.end()
         return Outcome("infrastructure", reason=reason), b""
+
+    @property
+    def places(self) -> threading.BoundedSemaphore:
+        """Held by every program while it runs."""
+        return self._slots
+
+    def worker(self, kind: Kind) -> Worker:
+        """Return a zygote for a program that lasts, to be ended by who asks; raise SandboxUnavailable or OSError."""
+        if self._warns:
+            print(WARNING, file=sys.stderr)
+        self.check()
+        return self._worker(kind)
 
     def _worker(self, kind: Kind) -> Worker:
         idle = self._idle.setdefault(kind, deque())
