@@ -73,10 +73,12 @@ def verdict(
     note: str = "",
     details: bool = False,
     worth: Worth = Worth(),  # noqa: B008  it cannot be changed
+    whole: tuple[float, int] | None = None,
 ) -> Verdict:
     """Return the verdict on ``cases``, of ``count`` tests there are: right iff all passed that say anything.
 
     The score is 1 or 0, or the ``fraction`` of what the tests are ``worth``. The feedback is of the first that failed.
+    ``whole``: seconds and bytes of a process that all tests share.
     """
     scores = {case.name: None if case.score is None else float(case.score) for case in cases}
     told = [case for case in cases if case.score is not None]
@@ -85,6 +87,8 @@ def verdict(
     parts = scores | {f"group {name}": score for name, score in groups.items()}
     if details:
         parts |= _details(cases)
+        if whole is not None:
+            parts |= {f"program{NOTE}seconds": whole[0], f"program{NOTE}MiB": whole[1] / (1 << 20)}
     count = max(count, len(cases)) - skipped
     right = sum(bool(case.passed) for case in told)
     if not count:

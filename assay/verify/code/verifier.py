@@ -146,16 +146,17 @@ class Code:
             return Verdict.abstain(f"task {task.id} cannot be judged: {error}")
 
     def _judge(self, reference: Reference, program: Program, settings: Settings) -> Verdict:
-        tests, note, count = reference.tests, "", 0
-        shared = False
+        tests, count = reference.tests, 0
+        shared, whole = False, None
         if isinstance(tests, TextTests):
             cases, count = judge_text(tests, program, settings), len(tests.pairs)
         elif isinstance(tests, CallTests):
             cases, count = judge_calls(tests, program, settings), len(tests.calls)
         else:
             files = {str(k): v for k, v in dict(reference.given.get("test_files") or {}).items()}
-            cases, count, shared = judge_asserted(tests, program, settings, self.allow_shared_process, files)
-        made = verdict(_distinct(cases), count, self.scoring, SHARED if shared else note, self.details, settings.worth)
+            cases, count, shared, whole = judge_asserted(tests, program, settings, self.allow_shared_process, files)
+        note = SHARED if shared else ""
+        made = verdict(_distinct(cases), count, self.scoring, note, self.details, settings.worth, whole)
         return replace(made, parts={**made.parts, "unisolated": 1.0}) if shared else made
 
     def _program(self, reference: Reference, found: Found, chosen: str) -> Program:
