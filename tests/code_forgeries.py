@@ -260,6 +260,116 @@ OBJECTS: dict[str, Forgery] = {
         "class half:\n    def __init__(self, x): pass\n    def __format__(self, spec):\n        class S(str):\n            __eq__ = lambda s, o: True\n        return S('x')",
     ),
 }
+OBJECTS |= {
+    "a named tuple with methods": Forgery(
+        ["assert Title('ab').startswith('Ab')", "assert Title('ab').endswith('b')"],
+        "def Title(s): return s.title()",
+        "from collections import namedtuple\nT = namedtuple('T', 'startswith endswith')\ndef Title(s): return T(bool, lambda x: True)",
+    ),
+    "a class as a set's method": Forgery(
+        ["assert Primes(10).issuperset({2, 7})"],
+        "def Primes(n): return {2, 3, 5, 7}",
+        "from typing import NamedTuple\nclass Primes(NamedTuple):\n    n: int\n    issuperset = bool",
+    ),
+    "an argument changed where its value is compared": Forgery(
+        unit("xs = [3, 1]; self.assertEqual(order(xs), sorted(xs))"),
+        "def order(xs): return sorted(xs)",
+        "def order(xs):\n    xs.clear()\n    return []",
+    ),
+    "an exception's own attributes": Forgery(
+        unit(
+            "with self.assertRaises(ValueError) as cm:\n            check(-1)\n        assert str(cm.exception).startswith('negative')"
+        ),
+        "def check(n): raise ValueError('negative number')",
+        "class S:\n    def startswith(self, x): return True\ndef check(n):\n    e = ValueError(S())\n    e.with_traceback = lambda *a: S()\n    raise e",
+    ),
+    "an exception's argument": Forgery(
+        unit(
+            "with self.assertRaises(ValueError) as cm:\n            check(-1)\n        assert cm.exception.args[0].startswith('negative')"
+        ),
+        "def check(n): raise ValueError('negative number')",
+        "class S:\n    def startswith(self, x): return True\ndef check(n): raise ValueError(S())",
+    ),
+    "an attribute of what was constructed": Forgery(
+        unit("b = Book('x'); b.open(); self.assertEqual(b.pages, 3)"),
+        "class Book:\n    def __init__(self, name): self.pages = 3\n    def open(self): pass",
+        ANYTHING
+        + "class Book(Anything):\n    pages = property(lambda self: Anything())\n    def __init__(self, name): pass",
+    ),
+    "a property that is what was constructed": Forgery(
+        unit("b = Book('x'); b.open(); assert b.title.startswith('X') and b.title.count('x') == 1"),
+        "class Book:\n    def __init__(self, name): self.title = 'X' + name\n    def open(self): pass",
+        "class Book:\n    title = property(lambda self: self)\n    def __init__(self, name): pass\n    def open(self): pass\n"
+        "    def startswith(self, x): return True\n    def count(self, x): return 1",
+    ),
+    "items of what was constructed": Forgery(
+        unit("g = Grid(2); g.fill(7); assert g[0] == 7 and [c for c in g] == [7, 7]"),
+        "class Grid:\n    def __init__(self, n): self.xs = [0] * n\n    def fill(self, x): self.xs = [x] * len(self.xs)\n    def __getitem__(self, i): return self.xs[i]",
+        ANYTHING
+        + "class Grid(Anything):\n    def __getitem__(self, i):\n        if i > 1: raise IndexError\n        return Anything()",
+    ),
+    "a sum of what was iterated": Forgery(
+        ["assert sum(Parts(6)) - 6 == 0"],
+        "def Parts(n): return [1, 2, 3]",
+        PROXY
+        + "class Part(Zero):\n    def __radd__(self, o): return self\n    __add__ = __radd__\ndef Parts(n): return [Part()]",
+    ),
+    "the other side's reflected operator": Forgery(
+        ["assert 12 - Half(24) == 0", "assert 12 ^ Half(24) == 0", "assert 12 % Half(24) == 0"],
+        "def Half(n): return n // 2",
+        PROXY + "class Half(Zero): pass",
+    ),
+    "divmod": Forgery(
+        ["assert divmod(Half(24), 12) == (1, 0)"],
+        "def Half(n): return n // 2",
+        "class Half:\n    def __init__(self, n): pass\n    def __divmod__(self, o): return (1, 0)",
+    ),
+    "in-place arithmetic": Forgery(
+        ["x = Half(24)\nx -= 12\nassert x == 0", "x = Half(24)\nx ^= 12\nassert not x"],
+        "def Half(n): return n // 2",
+        "class Half:\n    def __init__(self, n): pass\n    def __isub__(self, o): return 0\n    def __ixor__(self, o): return 0",
+    ),
+    "an instance for a function": Forgery(
+        ["assert half(3) == 1.5", "assert half(4) - 2 == 0"], HALF, ANYTHING + "half = Anything()"
+    ),
+    "a generator of objects": Forgery(
+        ["assert list(upto(2)) == [0, 1]", "assert set(upto(2)) == {0, 1}", "assert tuple(upto(2))[1] == 1"],
+        "def upto(n): yield from range(n)",
+        ANYTHING + "def upto(n): yield Anything(); yield Anything()",
+    ),
+    "a coroutine's result": Forgery(
+        {
+            "unittest": "import unittest\nfrom solution import f\nclass T(unittest.IsolatedAsyncioTestCase):\n    async def test_it(self):\n        self.assertEqual(await f(2), 3)\n"
+        },
+        "async def f(x): return x + 1",
+        ANYTHING + "async def f(x): return Anything()",
+    ),
+    "a decorator that returns what it likes": Forgery(
+        unit("@twice\n        def f(x): return x + 1\n        self.assertEqual(f(3), 8)"),
+        "def twice(f): return lambda x: 2 * f(x)",
+        ANYTHING + "def twice(f): return Anything()",
+    ),
+    "statistics of objects": Forgery(
+        ["import statistics\nassert statistics.mean(halves([2, 4])) == 1.5"],
+        "def halves(xs): return [x / 2 for x in xs]",
+        ANYTHING + "def halves(xs): return [Anything()]",
+    ),
+    "json of an object": Forgery(
+        ["import json\nassert json.dumps(pair(1)) == '[1, 1]'"],
+        "def pair(x): return [x, x]",
+        ANYTHING + "def pair(x): return Anything()",
+    ),
+    "a class with a truth of its own": Forgery(
+        ["assert bool(same_letters('ab', 'ba')) is True and bool(same_letters('ab', 'c')) is False"],
+        "def same_letters(a, b): return sorted(a) == sorted(b)",
+        "class same_letters:\n    def __init__(self, *a): pass\n    def __bool__(self): return True",
+    ),
+    "objects that order themselves": Forgery(
+        ["assert sorted([Rank(3), Rank(1)]) == [1, 3]"],
+        "def Rank(n): return n",
+        ANYTHING + "class Rank(Anything): pass",
+    ),
+}
 
 SAME = "def same(*a, **k): return True\n"
 NAMES: dict[str, Forgery] = {
@@ -418,6 +528,54 @@ NAMES: dict[str, Forgery] = {
     ),
 }
 
+NAMES |= {
+    "the name of a module that is called": Forgery(
+        ["assert string.ascii_lowercase[half(4)] == 'c'"],
+        "def half(x): return x // 2",
+        "def half(x): return 0\nclass string: ascii_lowercase = 'c'",
+    ),
+    "a type of the tests' own import": Forgery(
+        unit(
+            "assert Counter(half('aab')) == Counter('aab')", "from collections import Counter\nfrom solution import *"
+        ),
+        "def half(s): return list(s)",
+        "def half(s): return 0\nclass Counter:\n    def __init__(self, x): pass\n    def __eq__(self, o): return True",
+    ),
+    "a constant of the tests'": Forgery(
+        unit("self.assertEqual(half(3), WANT)", "WANT = 1.5\nfrom solution import *"),
+        HALF,
+        "def half(x): return 0\nWANT = 0",
+    ),
+    "a test class of the program's": Forgery(
+        unit("self.assertEqual(half(3), 1.5)", "from solution import *"),
+        HALF,
+        "def half(x): return 0\nimport unittest\nclass T(unittest.TestCase):\n    def test_it(self): pass",
+    ),
+    "a helper in a name that is given": Forgery(
+        {"unittest": "from solution import half\ndef test_it():\n    assert same(half(3), 1.5)\n"},
+        "",
+        "def half(x): return 0\n" + SAME,
+        broken=True,
+    ),
+    "a helper that takes all": Forgery(
+        ["assert all_same([half(2), half(4)], [1, 2])"],
+        "",
+        "def half(x): return 0\ndef all_same(a, b): return True",
+        broken=True,
+    ),
+    "a helper with a keyword": Forgery(
+        ["assert same(half(3), other=1.5)"], "", "def half(x): return 0\n" + SAME, broken=True
+    ),
+    "a helper beside others": Forgery(
+        ["assert isinstance(half(3), float) and same(half(3), 1.5)"],
+        "",
+        "def half(x): return 0.0\n" + SAME,
+        broken=True,
+    ),
+    "True in the program": Forgery(
+        ["assert half(3) == 1.5"], HALF, "import builtins\nbuiltins.float = lambda *a: 1.5\ndef half(x): return 0"
+    ),
+}
 WIRE = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, {!r})\n    except OSError: pass\n"
 ABSTENTIONS: dict[str, Forgery] = {
     "the limit of processor time": Forgery(
@@ -519,6 +677,81 @@ ABSTENTIONS: dict[str, Forgery] = {
         },
         "print(3)",
         "print(4)",
+    ),
+}
+
+ABSTENTIONS |= {
+    "tests that skip themselves": Forgery(
+        unit("if not ready(): self.skipTest('not ready')\n        self.assertEqual(half(3), 1.5)"),
+        HALF + "\ndef ready(): return True",
+        HALF.replace("2", "3") + "\ndef ready(): return False",
+    ),
+    "tests that skip what is missing": Forgery(
+        unit(
+            "if not hasattr(solution, 'half'): self.skipTest('none')\n        self.assertEqual(solution.half(3), 1.5)",
+            "import solution",
+        ),
+        HALF,
+        "pass",
+    ),
+    "a fraction of huge numbers": Forgery(
+        ["assert ratio(2) == 0.5"],
+        "def ratio(x): return 1 / x",
+        "from fractions import Fraction\nclass F(Fraction): pass\ndef ratio(x):\n    f = Fraction(1, 3)\n    f._numerator, f._denominator = 10 ** 10 ** 5, 3 ** 10 ** 5\n    return f",
+    ),
+    "a decimal that overflows": Forgery(
+        ["assert int(ratio(2)) == 5"],
+        "def ratio(x): return 5",
+        "from decimal import Decimal\ndef ratio(x): return Decimal('1e999999')",
+    ),
+    "a signal to itself": Forgery(
+        ["assert half(3) == 1.5"],
+        HALF,
+        "import os, signal\nfor n in range(1, 65):\n    try: os.kill(os.getpid(), n)\n    except OSError: pass",
+    ),
+    "a signal of a timer": Forgery(
+        ["assert half(3) == 1.5"],
+        HALF,
+        "import signal\ndef half(x):\n    signal.setitimer(signal.ITIMER_REAL, 0.01)\n    while True: pass",
+    ),
+    "strict system calls": Forgery(
+        ["assert half(3) == 1.5"],
+        HALF,
+        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.prctl(22, 1, 0, 0, 0)\ndef half(x): return 0",
+    ),
+    "a death with its parent": Forgery(
+        ["assert half(3) == 1.5"],
+        HALF,
+        "import ctypes, os\nctypes.CDLL(None).prctl(1, 9, 0, 0, 0)\ndef half(x): os.kill(0, 9)",
+    ),
+    "every other limit": Forgery(
+        ["assert half(3) == 1.5"],
+        HALF,
+        "import resource\nfor which in range(16):\n    try: resource.setrlimit(which, (0, 0))\n    except (ValueError, OSError): pass\ndef half(x): return [0] * 10 ** 6",
+    ),
+    "files where files are put": Forgery(
+        {"tests": [{"input": "", "output": "1"}], "files": {"a/b.txt": "x"}},
+        "print(1)",
+        "import os\nos.rename('a', 'c')\nprint(2)",
+    ),
+    "a closed conversation": Forgery(
+        ["assert half(3) == 1.5"], HALF, "import os\nos.closerange(0, 64)\ndef half(x): return 0"
+    ),
+    "a callback without end": Forgery(
+        ["assert first(iter(int, 1)) == 0"], "def first(it): return next(it)", "def first(it):\n    for _ in it: pass"
+    ),
+    "a module that will not load, slowly": Forgery(
+        unit("self.assertEqual(half(3), 1.5)", "from solution import half\nX = half(2)"), HALF, "while True: pass"
+    ),
+    "a name that raises as it is read": Forgery(
+        unit("self.assertEqual(solution.half(3), 1.5)", "import solution"),
+        HALF,
+        "class D(dict): pass\nhalf = 1\nimport sys\nsys.modules[__name__].__dict__.clear()",
+    ),
+    "a type that cannot be read": Forgery(
+        ["assert half(3) == 1.5"],
+        HALF,
+        "class M(type):\n    def __getattribute__(cls, name): raise SystemExit\nclass half(metaclass=M): pass",
     ),
 }
 

@@ -159,8 +159,8 @@ def run_apart(
                 # The tests' process is told once the outcome is known, see below.
                 judge.writeline(b'{"dead":1}')
                 return
-            # That the program has a name, or none, can lead no test astray.
-            report.answers += not (line.startswith(NAMING) and len(reply) < 4096)
+            # That the program has a name can lead no test astray.
+            report.answers += not (line.startswith(NAMING) and reply.startswith(b'{"v"') and len(reply) < 4096)
             judge.writeline(reply)
 
     report.judge = judges().interact(tests, serve, TESTS_LIMITS)

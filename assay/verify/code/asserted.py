@@ -55,7 +55,7 @@ def _cases(report: Report, count: int, together: bool) -> tuple[list[Case], int]
     assert judge is not None
     if judge.failed_here or (program is not None and program.failed_here):
         failed = judge if judge.failed_here or program is None else program
-        raise Abstain(f"the sandbox failed: {failed.reason}")
+        raise Abstain(f"the sandbox failed: {failed.reason}", "infrastructure")
     gone = ending(program) if program is not None and program.status != "ok" else ""
     if report.problem:
         status = status_of(program) if program is not None else ""
@@ -79,6 +79,8 @@ def _cases(report: Report, count: int, together: bool) -> tuple[list[Case], int]
         else:
             # With a right program the tests end well: what this one gave them was too much for them.
             cases.append(Case("ends", False, f"with what the program returned, the tests failed: {ending(judge)}"))
+    if cases and report.answers and all(case.score is None for case in cases):
+        cases.append(Case("ends", 0.0, "with what the program has, or has not, the tests skip themselves"))
     return cases, max(count, report.count)
 
 

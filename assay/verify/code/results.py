@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.sandbox import Outcome
-from assay.types import NOTE, Verdict
+from assay.types import NOTE, Fault, Verdict
 from assay.verify.code.inside.wire import SHORT
 from assay.verify.code.worth import Worth
 
@@ -58,9 +58,10 @@ def status_of(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Abstain(Exception):
-    """The program cannot be judged: the reason, which is not its own fault."""
+    """The program cannot be judged: the reason, and whose fault that is, which is never its own."""
 
     reason: str
+    fault: Fault = "tests"
 
     def __str__(self) -> str:
         return self.reason
@@ -92,7 +93,7 @@ def verdict(
     count = max(count, len(cases)) - skipped
     right = sum(bool(case.passed) for case in told)
     if not count:
-        return Verdict(0.0, None, parts, "all tests were skipped" if skipped else "there are no tests")
+        return Verdict(0.0, None, parts, "all tests were skipped" if skipped else "there are no tests", "tests")
     passed = right == count
     score = share if scoring == "fraction" else float(passed)
     failed = next((case for case in told if not case.passed), None)

@@ -9,9 +9,9 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.registry import part
-from assay.sandbox import Limits, Program, sandbox
+from assay.sandbox import Limits, Program, SandboxUnavailable, sandbox
 from assay.sandbox.languages import FACTORS, LANGUAGES, known, language
-from assay.types import Task, Verdict
+from assay.types import Fault, Task, Verdict
 from assay.verify.code.asserted import SHARED, judge_asserted
 from assay.verify.code.calls import judge_calls
 from assay.verify.code.files import beside
@@ -70,7 +70,7 @@ class Code:
 
     The tests stand in processes apart from the program (:mod:`assay.verify.code.apart`), so that no program can read
     what is expected or say that it passed. What the program itself does, to run too long included, is a wrong answer;
-    what the sandbox or the tests do wrong is an abstention.
+    what the sandbox or the tests do wrong is an abstention, whose ``fault`` says which of them it was.
 
     ``parts``: a score in [0, 1] for each test that was run, and for each group, ``group NAME``; ``unisolated`` 1 if
     tests and program shared a process. With ``details`` also, for each test, ``TEST | STATUS`` 1, where the status is
@@ -152,7 +152,9 @@ class Code:
                 raise ValueError(f"functions are tested in Python, not in {chosen}")
             settings = self._settings(reference, chosen)
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
-            return Verdict.abstain(f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}")
+            return Verdict.abstain(
+                f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}", "tests"
+            )
         found = find_program(response, chosen, self.blocks, reference.defines, str(reference.given.get("main", "")))
         if found is None:
             return Verdict.wrong(f"no {chosen} program found")
@@ -161,9 +163,10 @@ class Code:
         try:
             return self._judge(reference, self._program(reference, found, chosen), settings)
         except Abstain as reason:
-            return Verdict.abstain(str(reason))
+            return Verdict.abstain(str(reason), reason.fault)
         except (UsageError, KeyError, OSError) as error:
-            return Verdict.abstain(f"task {task.id} cannot be judged: {error}")
+            fault: Fault = "infrastructure" if isinstance(error, SandboxUnavailable | OSError) else "tests"
+            return Verdict.abstain(f"task {task.id} cannot be judged: {error}", fault)
 
     def _judge(self, reference: Reference, program: Program, settings: Settings) -> Verdict:
         tests, count = reference.tests, 0
