@@ -32,12 +32,14 @@ COMPILING = Limits(
     wall_seconds=90,
     memory=2048 * MIB,
     # What it makes comes back as output does.
-    output=64 * MIB,
+    output=32 * MIB,
     file_size=64 * MIB,
     disk=512 * MIB,
     processes=64,
 )
 WARNING = "warning: running a program unprotected (unsafe_no_sandbox)"
+MADE = 2000
+"""Files a compiler may make of one program."""
 SAID = 64 * 1024
 """Bytes of what a compiler wrote that are kept."""
 KEPT = 64
@@ -261,10 +263,11 @@ class Sandbox:
             said = outcome.stderr.decode("utf-8", "replace").strip()[:200]
             return replace(outcome, status="infrastructure", reason=f"the compiler could not be started: {said}")
         made: Mapping[str, bytes] | Outcome
-        if outcome.status == "ok" and outcome.files:
+        if outcome.status == "ok" and 0 < len(outcome.files) <= MADE:
             made = outcome.files
         else:
-            reason = outcome.reason if outcome.status != "error" else "it does not compile"
+            reason = outcome.reason if outcome.status not in ("ok", "error") else "it does not compile"
+            reason = f"it compiles to more than {MADE} files" if len(outcome.files) > MADE else reason
             out, err = outcome.stdout[:SAID], outcome.stderr[:SAID]
             made = replace(outcome, status="compile_error", stdout=out, stderr=err, files={}, reason=reason)
         with self._lock:

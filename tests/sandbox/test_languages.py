@@ -120,6 +120,36 @@ def test_hostile_programs_stay_confined(box: Sandbox, name: str, kind: str, tmp_
         assert b"ESCAPED" not in outcome.stdout and b"root:" not in outcome.stdout
 
 
+UNRUNNABLE = {
+    "c": "static volatile char big[1 << 30];\nint main(void) {return big[5];}",
+    "rust": '#![crate_type = "lib"]\npub fn main() {}',
+    "go": "package other\nfunc main() {}",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", UNRUNNABLE)
+def test_what_compiles_to_nothing_that_runs_is_no_fault_of_the_sandbox(box: Sandbox, name: str) -> None:
+    needs_language(name)
+    outcome = box.run(Program(UNRUNNABLE[name], name), limits=LIMITS)
+    assert not outcome.failed_here, outcome
+
+
+@needs_sandbox
+def test_a_made_file_that_cannot_be_run_is_an_error(box: Sandbox) -> None:
+    needs_language("c")
+    outcome = box.run(Program("int main(void) {return 0;}", "c", options=("-c",)), limits=LIMITS)
+    assert outcome.status == "error" and outcome.stderr == b"it cannot be run: Exec format error\n"
+
+
+@needs_sandbox
+def test_many_classes_do_not_fill_the_sandbox(box: Sandbox) -> None:
+    needs_language("java")
+    many = "".join(f"class C{n} {{}}\n" for n in range(2500))
+    outcome = box.run(Program(many + "public class Main { public static void main(String[] a) {} }", "java"))
+    assert outcome.status == "compile_error" and "more than 2000 files" in outcome.reason
+
+
 @needs_sandbox
 def test_java_takes_its_stack_and_its_names_from_the_source(box: Sandbox) -> None:
     needs_language("java")

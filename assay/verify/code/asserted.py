@@ -46,7 +46,8 @@ def judge_asserted(
             hint = "allow_shared_process = true judges it in one process with its tests"
             raise Abstain(f"{report.unsupported}, which cannot be done apart from the program; {hint}")
         together = True
-        report = run_apart({**plan, "shared": program.source}, program, settings.limits, settings.box, files)
+        both = {**program.files, **files}
+        report = run_apart({**plan, "shared": program.source}, program, settings.limits, settings.box, both)
     return Judged(*_cases(report, tests.count, together), together, (report.cpu_seconds, report.memory))
 
 
