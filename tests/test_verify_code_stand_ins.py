@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from code_forgeries import ANYTHING
+from forgeries import ANYTHING
 from sandbox.support import needs_sandbox
 
 from assay.types import Task, Verdict
