@@ -65,6 +65,9 @@ NOTE = " | "
 """What stands in the name of a verdict's part between a piece and what is noted of it: ``test 3 | seconds``."""
 
 
+Fault = Literal["", "tests", "infrastructure"]
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a verifier says of one response.
@@ -76,12 +79,15 @@ class Verdict:
         parts: verdicts on pieces (tests, steps, rubric items) by name, each a score in [0, 1] or ``None``. A name with
             :data:`NOTE` in it is no score but a note on the piece before it: a measurement, in the unit it names.
         feedback: what a person or a model can learn from it; for an abstention, the reason.
+        fault: of an abstention, whose fault it is, where the verifier knows: of the task's ``tests`` or of the
+            ``infrastructure``. It is never the response's: what a response causes is wrong.
     """
 
     score: float
     passed: bool | None
     parts: Mapping[str, float | None] = field(default_factory=dict)
     feedback: str = ""
+    fault: Fault = ""
 
     @classmethod
     def right(cls, feedback: str = "") -> Verdict:
@@ -92,12 +98,14 @@ class Verdict:
         return cls(0.0, False, {}, feedback)
 
     @classmethod
-    def abstain(cls, reason: str) -> Verdict:
-        return cls(0.0, None, {}, reason)
+    def abstain(cls, reason: str, fault: Fault = "") -> Verdict:
+        return cls(0.0, None, {}, reason, fault)
 
     def __str__(self) -> str:
         """One line: ``wrong, score 0.5 [format 1, value 0, units ?]: equals 5, not 6``."""
         line = {True: "right", False: "wrong", None: "abstains"}[self.passed]
+        if self.fault:
+            line += f" (fault of the {self.fault})"
         if self.passed is not None and self.score != self.passed:
             line += f", score {self.score:.3g}"
         if self.parts:

@@ -139,6 +139,13 @@ def test_functions_are_found_in_the_file_that_defines_them() -> None:
 
 
 @needs_sandbox
+def test_files_are_there_too_where_tests_share_the_process() -> None:
+    tests = "import solution\nfrom unittest import mock\ndef test_it():\n    with mock.patch('solution.double', lambda x: 5):\n        assert solution.f(1) == 5\n"
+    response = block("util.py", UTIL) + block("python", "from util import double\ndef f(x): return double(x)\n")
+    assert judge(response, {"unittest": tests}, allow_shared_process=True).passed is True
+
+
+@needs_sandbox
 def test_a_task_says_which_file_is_the_program() -> None:
     response = block("first.py", "print(8)\n") + block("second.py", "print(9)\n")
     assert judge(response, {"tests": TESTS, "main": "first.py"}).passed is True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from code_forgeries import ABSTENTIONS, FORGERIES, NAMES, OBJECTS, Forgery
+from forgeries import ABSTENTIONS, FORGERIES, NAMES, OBJECTS, Forgery
 from sandbox.support import needs_sandbox
 
 from assay.types import Task, Verdict

@@ -311,3 +311,23 @@ def test_compiler_options() -> None:
     assert judge(reference, source, "c", compiler_options={"c": ["-DN=7"]}).passed is True
     wrong = judge({"tests": repeat(2), "compiler_options": ["-O3"]}, EVEN)
     assert wrong.passed is None and "is not" in wrong.feedback
+
+
+def test_tests_that_compare_by_themselves_have_a_status_and_share_their_time() -> None:
+    source = (
+        "import os\ndef f(n):\n    if n == 1: return 5\n    if n == 2: raise ValueError('no')\n    if n == 3: os._exit(4)\n"
+        "    while n == 4: pass\n    return n"
+    )
+    statuses = ["right", "wrong", "runtime error", "runtime error", "time"]
+    asserts = [f"assert f({n}) == {n}" for n in range(5)]
+    methods = "".join(f"    def test_{n}(self): self.assertEqual(f({n}), {n})\n" for n in (0, 1, 2, 4))
+    unit = f"import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n{methods}"
+    for reference, name in ((asserts, "test {}"), ({"unittest": unit}, "T.test_{}")):
+        parts = judge(reference, source, scoring="fraction", details=True, seconds=0.4).parts
+        for number, status in enumerate(statuses):
+            if reference is asserts or number != 3:
+                label = name.format(number + (reference is asserts))
+                assert parts[f"{label}{NOTE}{status}"] == 1.0, (number, status, parts)
+        assert parts[f"program{NOTE}seconds"] >= 0.4 and parts[f"program{NOTE}MiB"] > 0  # type: ignore[operator]
+    broken = judge(asserts, "def f(n:", details=True).parts
+    assert broken["loads"] == 0.0 and broken[f"loads{NOTE}runtime error"] == 1.0

@@ -8,6 +8,7 @@ sandbox().run(Program("print(sum(map(int, input().split())))"), stdin="1 2").std
 from assay.sandbox.confine import SandboxUnavailable
 from assay.sandbox.dialogue import Dialogue
 from assay.sandbox.pool import Sandbox, sandbox
+from assay.sandbox.session import Result, Session
 from assay.sandbox.types import Call, CallOutcome, Limits, Outcome, Program
 from assay.sandbox.unprotected import run_unprotected
 
@@ -18,8 +19,10 @@ __all__ = [
     "Limits",
     "Outcome",
     "Program",
+    "Result",
     "Sandbox",
     "SandboxUnavailable",
+    "Session",
     "run_unprotected",
     "sandbox",
 ]

@@ -171,7 +171,7 @@ LANGUAGES: dict[str, tuple[Language, ...]] = {
             ("rustc",),
             "apt install rustc, or https://rustup.rs",
             ("./program",),
-            ("{rustc}", "--edition=2021", "-O", "-o", "program", "{options}", "main.rs"),
+            ("{rustc}", "--edition=2021", "--crate-type=bin", "-O", "-o", "program", "{options}", "main.rs"),
             compiling=60.0,
         ),
     ),

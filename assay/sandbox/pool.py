@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,10 +16,11 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.sandbox import cgroup, jobs
+from assay.sandbox.compiled import COMPILING, Compiled
 from assay.sandbox.confine import INSIDE, Kind, SandboxUnavailable, bubblewrap, visible
 from assay.sandbox.dialogue import Dialogue
 from assay.sandbox.inside import codec
-from assay.sandbox.languages import Language, language
+from assay.sandbox.languages import language
 from assay.sandbox.serve import serve
 from assay.sandbox.types import MIB, CallOutcome, Limits, Outcome, Program
 from assay.sandbox.unprotected import unprotected
@@ -27,20 +28,7 @@ from assay.sandbox.worker import Lost, Worker
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 DEFAULT = Limits()
-COMPILING = Limits(
-    cpu_seconds=30,
-    wall_seconds=90,
-    memory=2048 * MIB,
-    # What it makes comes back as output does.
-    output=64 * MIB,
-    file_size=64 * MIB,
-    disk=512 * MIB,
-    processes=64,
-)
-SAID = 64 * 1024
-"""Bytes of what a compiler wrote that are kept."""
-KEPT = 64
-"""Compiled programs kept."""
+WARNING = "warning: running a program unprotected (unsafe_no_sandbox)"
 ATTEMPTS = 3
 """Zygotes a program is tried on when they are lost; a program cannot bring one down."""
 NEEDED = (
@@ -83,7 +71,7 @@ class Sandbox:
         self._lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(self.size)
         self._idle: dict[Kind, deque[Worker]] = {}
-        self._compiled: OrderedDict[tuple[Any, ...], Mapping[str, bytes] | Outcome] = OrderedDict()
+        self._compiled = Compiled()
         _ALL.add(self)
 
     @property
@@ -225,7 +213,7 @@ class Sandbox:
         files: dict[str, str | bytes] = {**program.files, **program.inputs}
         executable: tuple[str, ...] = ()
         if chosen.compile:
-            made = self._compile(program, chosen)
+            made = self._compiled.made(program, chosen, self.command)
             if isinstance(made, Outcome):
                 return made, kind, limits
             files, executable = {**files, **made}, ("program",)
@@ -237,41 +225,6 @@ class Sandbox:
         argv = [first, *rest, *program.args]
         return jobs.start(argv, files, limits, (), chosen.reserves, executable, chosen.environment), kind, limits
 
-    def _compile(self, program: Program, chosen: Language) -> Mapping[str, bytes] | Outcome:
-        """Return the files that a compiler makes of ``program``, or how it failed."""
-        key = (program.language, program.source, program.options, tuple(sorted(program.files.items())))
-        with self._lock:
-            if key in self._compiled:
-                self._compiled.move_to_end(key)
-                return self._compiled[key]
-        files = {**program.files, chosen.file_of(program.source): program.source}
-        words = chosen.words(chosen.compile, program.source, sorted(program.files), program.options)
-        outcome = self.command(
-            words,
-            files,
-            replace(COMPILING, cpu_seconds=chosen.compiling, wall_seconds=3 * chosen.compiling),
-            outputs=(chosen.made,),
-            readable=chosen.folders(),
-            environment=chosen.environment,
-        )
-        if outcome.failed_here:
-            return outcome
-        if outcome.exit_code in (126, 127):
-            said = outcome.stderr.decode("utf-8", "replace").strip()[:200]
-            return replace(outcome, status="infrastructure", reason=f"the compiler could not be started: {said}")
-        made: Mapping[str, bytes] | Outcome
-        if outcome.status == "ok" and outcome.files:
-            made = outcome.files
-        else:
-            reason = outcome.reason if outcome.status != "error" else "it does not compile"
-            out, err = outcome.stdout[:SAID], outcome.stderr[:SAID]
-            made = replace(outcome, status="compile_error", stdout=out, stderr=err, files={}, reason=reason)
-        with self._lock:
-            self._compiled[key] = made
-            while len(self._compiled) > KEPT:
-                self._compiled.popitem(last=False)
-        return made
-
     def _do(
         self,
         kind: Kind,
@@ -282,7 +235,7 @@ class Sandbox:
     ) -> tuple[Outcome, bytes]:
         """Run a job on a zygote, on another one if that is lost; return the outcome and what was written as results."""
         if self._warns:
-            print("warning: running a program unprotected (unsafe_no_sandbox)", file=sys.stderr)
+            print(WARNING, file=sys.stderr)
         self.check()
         reason = ""
         with self._slots:
@@ -312,6 +265,18 @@ class Sandbox:
                     else:
                         worker.end()
         return Outcome("infrastructure", reason=reason), b""
+
+    @property
+    def places(self) -> threading.BoundedSemaphore:
+        """Held by every program while it runs."""
+        return self._slots
+
+    def worker(self, kind: Kind) -> Worker:
+        """Return a zygote for a program that lasts, to be ended by who asks; raise SandboxUnavailable or OSError."""
+        if self._warns:
+            print(WARNING, file=sys.stderr)
+        self.check()
+        return self._worker(kind)
 
     def _worker(self, kind: Kind) -> Worker:
         idle = self._idle.setdefault(kind, deque())
@@ -352,6 +317,7 @@ class Sandbox:
             for worker in idle:
                 worker.forget()
         self._idle = {}
+        self._compiled.forget()
         self._lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(self.size)
 

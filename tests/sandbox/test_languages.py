@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import UsageError
-from assay.sandbox import Limits, Program, Sandbox, java, languages
+from assay.sandbox import Limits, Outcome, Program, Sandbox, compiled, java, languages
 from assay.sandbox.languages import LANGUAGES, Language, language
 
 from .support import needs_language, needs_sandbox
@@ -71,9 +71,9 @@ HUNGRY = {
 def test_programs_end_truly(box: Sandbox, name: str) -> None:
     needs_language(name)
     short = Limits(cpu_seconds=1.5, wall_seconds=4, memory=256 << 20, processes=40)
-    compiled = bool(language(name).compile)  # type: ignore[union-attr]
+    makes = bool(language(name).compile)  # type: ignore[union-attr]
     for bodies, status in (
-        (BROKEN, "compile_error" if compiled else "error"),
+        (BROKEN, "compile_error" if makes else "error"),
         (FAILING, "error"),
         (ENDLESS, "timeout"),
         (HUNGRY, "memory"),
@@ -118,6 +118,52 @@ def test_hostile_programs_stay_confined(box: Sandbox, name: str, kind: str, tmp_
         outcome = box.run(Program(program(name, body, before), name), limits=LIMITS)
         assert outcome.status in ("error", "timeout", "memory", "killed"), outcome
         assert b"ESCAPED" not in outcome.stdout and b"root:" not in outcome.stdout
+
+
+UNRUNNABLE = {
+    "c": "static volatile char big[1 << 30];\nint main(void) {return big[5];}",
+    "rust": '#![crate_type = "lib"]\npub fn main() {}',
+    "go": "package other\nfunc main() {}",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", UNRUNNABLE)
+def test_what_compiles_to_nothing_that_runs_is_no_fault_of_the_sandbox(box: Sandbox, name: str) -> None:
+    needs_language(name)
+    outcome = box.run(Program(UNRUNNABLE[name], name), limits=LIMITS)
+    assert not outcome.failed_here, outcome
+
+
+@needs_sandbox
+def test_a_made_file_that_cannot_be_run_is_an_error(box: Sandbox) -> None:
+    needs_language("c")
+    outcome = box.run(Program("int main(void) {return 0;}", "c", options=("-c",)), limits=LIMITS)
+    assert outcome.status == "error" and outcome.stderr == b"it cannot be run: Exec format error\n"
+
+
+def test_what_is_compiled_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "LARGEST", 25)
+    asked: list[str] = []
+
+    def command(words: list[str], files: dict[str, str], *_: object, **__: object) -> Outcome:
+        asked.append(files["main.c"])
+        failed = files["main.c"] == "fails"
+        return Outcome("infrastructure") if failed else Outcome("ok", files={"program": b"x" * 10})
+
+    kept, way = compiled.Compiled(), LANGUAGES["c"][0]
+    for source in ("a", "b", "a", "c", "a", "b", "fails", "fails"):
+        kept.made(Program(source, "c"), way, command)
+    # Room for two: "b" was the one asked for longest ago when "c" came; a failure of the sandbox is not kept.
+    assert asked == ["a", "b", "c", "b", "fails", "fails"]
+
+
+@needs_sandbox
+def test_many_classes_do_not_fill_the_sandbox(box: Sandbox) -> None:
+    needs_language("java")
+    many = "".join(f"class C{n} {{}}\n" for n in range(2500))
+    outcome = box.run(Program(many + "public class Main { public static void main(String[] a) {} }", "java"))
+    assert outcome.status == "compile_error" and "more than 2000 files" in outcome.reason
 
 
 @needs_sandbox

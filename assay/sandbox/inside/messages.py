@@ -13,4 +13,6 @@ ANSWER = struct.Struct("<Biddq?")
 """Why the program was ended (an index of :data:`CAUSES`), its wait status, processor seconds, wall seconds, most bytes
 of memory, and whether the status is that of the first process of its namespace; what failed, if anything did, follows
 as text."""
+BUDGET = struct.Struct("<ddd")
+"""Processor seconds, wall seconds and patience that a program which lasts may have from now on."""
 CAUSES = ("", "cpu", "wall", "memory", "load")

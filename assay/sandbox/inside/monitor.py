@@ -7,8 +7,13 @@ import select
 import time
 from collections.abc import Callable
 
+import messages
+
 TICK = 0.02
 """Seconds between looks; a program that ends earlier is never looked at."""
+IDLE = 0.2
+"""Seconds between looks at a program that is asked nothing."""
+FOREVER = float("inf")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CLOCK = os.sysconf("SC_CLK_TCK")
 NUMBERS = 1 << 22
@@ -67,35 +72,43 @@ def watch(
     processes computes or is ready to: what it computes is limited in processor time, so a loaded machine costs it
     nothing. Nor does time in which this process was kept from looking. Patience bounds the real time. ``shared`` bytes
     of each process do not count, being this one's. ``handle`` is the process's descriptor. What can be done
-    ``meanwhile`` is done at the first look or after the end. Raises EOFError when the other end of ``control`` is gone.
+    ``meanwhile`` is done at the first look or after the end. A :data:`messages.BUDGET` from ``control`` begins the
+    count anew with other limits, infinite ones while nothing is asked of the program. Raises EOFError when the other
+    end of ``control`` is gone.
     """
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    poll.register(control, select.POLLRDHUP)
+    poll.register(control, select.POLLIN | select.POLLRDHUP)
     cpu, wall, memory, patience = limits
     own, before, start = 0.0, 0.0, time.monotonic()
     last = start
     seen: dict[int, int] = {}
-    peak = 0
+    peak, paid, renewed = 0, 0.0, False
     while True:
-        tick = min(TICK, max(0.001, wall - own))
+        tick = min(TICK, max(0.001, wall - own)) if wall < FOREVER else IDLE
         events = poll.poll(tick * 1000)
         now = time.monotonic()
         passed, last = min(now - last, 2 * TICK), now
         meanwhile()
-        for descriptor, _ in events:
-            if descriptor == control:
+        for descriptor, event in events:
+            if descriptor == control and event == select.POLLIN:
+                cpu, wall, patience = messages.BUDGET.unpack(os.read(control, messages.BUDGET.size))
+                own, start, renewed = 0.0, now, True
+            elif descriptor == control:
                 raise EOFError
-            return "", peak
+            else:
+                return "", peak
         pids = members()
         seconds, resident, ready = usage(pids, seen)
         resident -= shared * len(pids)
         peak = max(peak, resident)
+        if renewed:
+            paid, renewed = seconds, False
         # The state is the first thread's; processor time is every thread's.
         if not ready and seconds <= before:
             own += passed
         before = seconds
-        if seconds > cpu:
+        if seconds - paid > cpu:
             return "cpu", peak
         if resident > memory:
             return "memory", peak

@@ -100,7 +100,7 @@ def start(around: Surroundings, job: Mapping[str, Any], own: int, report: int) -
             jail.limit(job["limits"], 0, own + 1, job["reserves"])
             around.filter.put_on()
             os.write(report, STARTED)
-            os.execve(job["argv"][0], job["argv"], job["environment"])
+            _become(job["argv"], job["environment"])
         except BaseException as error:
             os.write(report, FAILED + f"{type(error).__name__}: {error}".encode())
             os._exit(1)
@@ -109,6 +109,17 @@ def start(around: Surroundings, job: Mapping[str, Any], own: int, report: int) -
         result.write(codec.dumps(_read(job["outputs"], job["limits"][-1])).encode())
     os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime, 1024 * usage.ru_maxrss))
     os._exit(0)
+
+
+def _become(argv: list[str], environment: Mapping[str, str]) -> NoReturn:
+    try:
+        os.execve(argv[0], argv, environment)
+    except OSError as error:
+        if not argv[0].startswith("./"):
+            raise
+        # What a compiler made of its source cannot be run: that is its own doing.
+        os.write(2, f"it cannot be run: {error.strerror}\n".encode())
+        os._exit(126)
 
 
 def _wait(pid: int) -> tuple[int, int, resource.struct_rusage]:

@@ -59,16 +59,18 @@ class Report:
     """What came of the tests, as far as they were run.
 
     Attributes:
-        tests: name, passed (``None``: skipped by the tests themselves) and what was said, in the order they ended.
+        tests: name, passed (``None``: skipped by the tests themselves), what was said, whether the program ``raised``
+            or ``ended``, and how, if it did; in the order they ended.
         count: tests there are, if that is known and more than were run.
         ended: whether the tests were run to the end that was asked for.
         problem: why the program could not be loaded.
         unsupported: what the tests do that needs one process for both.
         broken: what is wrong with the tests themselves.
+        cpu_seconds, memory: of all processes of the program together, and the most of one.
         program, judge: how the two processes ended; ``program`` the last one that ended by itself, if any did.
     """
 
-    tests: list[tuple[str, bool | None, str]] = field(default_factory=list)
+    tests: list[tuple[str, bool | None, str, str, Outcome | None]] = field(default_factory=list)
     count: int = 0
     ended: bool = False
     problem: str = ""
@@ -78,6 +80,7 @@ class Report:
     judge: Outcome | None = None
     answers: int = 0
     cpu_seconds: float = 0.0
+    memory: int = 0
 
 
 @functools.cache
@@ -130,6 +133,7 @@ def run_apart(
                     again = False
                     outcome = box.interact(candidate, functools.partial(relay, judge), limits)
                     report.cpu_seconds += outcome.cpu_seconds
+                    report.memory = max(report.memory, outcome.memory)
                     if outcome.status != "ok" or report.program is None:
                         report.program = outcome
                     if outcome.failed_here:
@@ -155,8 +159,8 @@ def run_apart(
                 # The tests' process is told once the outcome is known, see below.
                 judge.writeline(b'{"dead":1}')
                 return
-            # That the program has a name, or none, can lead no test astray.
-            report.answers += not (line.startswith(NAMING) and len(reply) < 4096)
+            # That the program has a name can lead no test astray.
+            report.answers += not (line.startswith(NAMING) and reply.startswith(b'{"v"') and len(reply) < 4096)
             judge.writeline(reply)
 
     report.judge = judges().interact(tests, serve, TESTS_LIMITS)
@@ -167,7 +171,8 @@ def _note(report: Report, line: bytes) -> bool:
     """Take down what the tests' process says; return whether it asks for a program."""
     said = json.loads(line[1:])
     if "test" in said:
-        report.tests.append((said["test"], said["ok"], said["said"]))
+        ended = report.program if said["how"] == "ended" else None
+        report.tests.append((said["test"], said["ok"], said["said"], said["how"], ended))
     elif "count" in said:
         report.count = said["count"]
     elif "end" in said:

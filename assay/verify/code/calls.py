@@ -40,7 +40,7 @@ def judge_calls(tests: CallTests, program: Program, settings: Settings) -> list[
         )
         outcome = done.outcome
         if outcome.failed_here:
-            raise Abstain(f"the sandbox failed: {outcome.reason}")
+            raise Abstain(f"the sandbox failed: {outcome.reason}", "infrastructure")
         spent += outcome.cpu_seconds
         for (args, expected), call in zip(left, done.calls, strict=False):
             name, shown = f"test {len(cases) + 1}", _shown(tests.function, args)

@@ -111,4 +111,4 @@ def _score(word: str) -> float | None:
 
 def _ours(outcome: Outcome) -> None:
     if outcome.failed_here:
-        raise Abstain(f"the sandbox failed: {outcome.reason}")
+        raise Abstain(f"the sandbox failed: {outcome.reason}", "infrastructure")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from assay.verify.code.inside.remote import PLAIN_METHODS
+from assay.verify.code.inside.wire import PLAIN_METHODS
 from assay.verify.code.names import Asked
 
 _ABOUT_CLASSES = ("isinstance", "issubclass", "assertIsInstance", "assertNotIsInstance")

@@ -44,7 +44,7 @@ def converse(
         raise Abstain(f"the task's interactor failed: {said.reason or ending(said)}")
     [outcome] = ended
     if outcome.failed_here:
-        raise Abstain(f"the sandbox failed: {outcome.reason}")
+        raise Abstain(f"the sandbox failed: {outcome.reason}", "infrastructure")
     # That the program fails first is why an interactor fails: it reads the end of what it waits for.
     if outcome.status != "ok":
         return 0.0, ending(outcome), outcome

@@ -9,8 +9,8 @@ never from the program:
   functions called ``sum``;
 - what is left is the program's if the task asks for it: in ``entry_point``, ``names`` or ``classes``, in the reference
   solution, in a definition that the prompt begins, or by name in its text;
-- if the task asks for one of them, nothing else is the program's: what Python's usual modules have (``isclose``,
-  ``Counter``) comes from there, and tests that use anything else are broken;
+- if the task asks for one of them, nothing else is the program's: what the task's own code imports comes from there, so
+  does what Python's usual modules have (``isclose``, ``Counter``), and tests that use anything else are broken;
 - if it asks for none, as lists of asserts seldom say, all are the program's but those that judge what another gave:
   ``same(f(2), 4)``, ``error(f(2), 4) < 1e-6``, ``norm(f(2)) == norm([4])``. For these the rule before holds.
 """
@@ -30,9 +30,8 @@ from typing import Any
 
 BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__"}
 USUAL = (
-    *("math", "collections", "itertools", "functools", "operator", "decimal", "fractions", "typing", "datetime"),
-    *("re", "copy", "statistics", "string", "heapq", "bisect", "random", "json", "cmath", "unittest", "dataclasses"),
-    *("enum", "io", "contextlib"),
+    *("math", "collections", "itertools", "functools", "decimal", "fractions", "typing", "datetime"),
+    *("cmath", "unittest", "dataclasses"),
 )
 """Modules whose members tests use without having imported them."""
 SOLUTIONS = ("code", "canonical_solution", "solution", "starter_code", "prompt")
@@ -44,12 +43,14 @@ class Undefined(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the task asks a program for: names it gives outright, and names that its texts mention."""
+    """What the task asks a program for: names it gives outright, and names that its texts mention; of these the classes
+    and functions its texts define; and what they import, as module, and member if it is one."""
 
     outright: frozenset[str] = frozenset()
     mentioned: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
+    imports: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,27 @@ def asked(given: Mapping[str, Any], question: str = "") -> Asked:
         outright.add(str(given["entry_point"]).partition(".")[0])
     functions: set[str] = set()
     mentioned: set[str] = set()
+    imports: dict[str, tuple[str, str]] = {}
     for key in SOLUTIONS:
         text = str(given.get(key) or "")
         found = re.findall(r"^(def|async def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", text, re.MULTILINE)
         for kind, name, assigned in found:
             (classes if kind == "class" else functions if kind else mentioned).add(name or assigned)
+        imports |= _imports(text)
     mentioned |= classes | functions | _in_prose(f"{given.get('prompt') or ''}\n{question}")
-    return Asked(frozenset(outright), frozenset(mentioned), frozenset(classes), frozenset(functions - classes))
+    return Asked(frozenset(outright), frozenset(mentioned), frozenset(classes), frozenset(functions - classes), imports)
+
+
+def _imports(text: str) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for module, name in re.findall(r"^import[ \t]+([\w.]+)[ \t]+as[ \t]+(\w+)", text, re.MULTILINE):
+        found[name] = (module, "")
+    for name in re.findall(r"^import[ \t]+(\w+)[ \t]*$", text, re.MULTILINE):
+        found[name] = (name, "")
+    for module, names in re.findall(r"^from[ \t]+([\w.]+)[ \t]+import[ \t]+([\w ,\t]+)$", text, re.MULTILINE):
+        for member, _, name in (one.strip().partition(" as ") for one in names.split(",")):
+            found[(name or member).strip()] = (module, member.strip())
+    return found
 
 
 def _in_prose(text: str) -> set[str]:
@@ -110,7 +125,7 @@ def resolve(sources: Sequence[str], own: Iterable[str], wanted: Asked, named: bo
     unknown = free - python - program
     helpers = unknown if program or named else judging(trees, unknown)
     for name in sorted(helpers):
-        library[name] = _standard(name)
+        library[name] = wanted.imports.get(name) or _standard(name)
     return Names(frozenset(program | (unknown - helpers)), library)
 
 
@@ -173,10 +188,11 @@ def _truths(tree: ast.AST) -> Iterator[ast.expr]:
             yield node.test
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield node.value
-            if isinstance(node.value.func, ast.Attribute):
+            if isinstance(node.value.func, ast.Attribute) and len(node.value.args) > 1:
+                equals = "Equal" in node.value.func.attr
+                yield ast.Compare(node.value.args[0], [ast.Eq() if equals else ast.Lt()], [node.value.args[1]])
+            elif isinstance(node.value.func, ast.Attribute):
                 yield from node.value.args
-                if len(node.value.args) > 1:
-                    yield ast.Compare(node.value.args[0], [ast.Eq()], [node.value.args[1]])
 
 
 def _parts(truth: ast.expr) -> Iterator[ast.expr]:

@@ -149,9 +149,16 @@ def _in_place(tree: ast.AST) -> list[int]:
     """Lines on which a function is called for what it does to its arguments: its value is not used."""
     lines: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _consumes(node.value):
             lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return sorted(lines)
+
+
+def _consumes(call: ast.Call) -> bool:
+    """Whether what is called uses the values of the calls among its arguments: an assertion, a builtin."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr.startswith(("assert", "fail"))
+    return isinstance(call.func, ast.Name) and call.func.id in BUILTINS
 
 
 def _quiet(trees: Iterable[ast.AST]) -> set[int]:

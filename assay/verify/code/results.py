@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.sandbox import Outcome
-from assay.types import NOTE, Verdict
+from assay.types import NOTE, Fault, Verdict
 from assay.verify.code.inside.wire import SHORT
 from assay.verify.code.worth import Worth
 
@@ -58,9 +58,10 @@ def status_of(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Abstain(Exception):
-    """The program cannot be judged: the reason, which is not its own fault."""
+    """The program cannot be judged: the reason, and whose fault that is, which is never its own."""
 
     reason: str
+    fault: Fault = "tests"
 
     def __str__(self) -> str:
         return self.reason
@@ -73,10 +74,12 @@ def verdict(
     note: str = "",
     details: bool = False,
     worth: Worth = Worth(),  # noqa: B008  it cannot be changed
+    whole: tuple[float, int] | None = None,
 ) -> Verdict:
     """Return the verdict on ``cases``, of ``count`` tests there are: right iff all passed that say anything.
 
     The score is 1 or 0, or the ``fraction`` of what the tests are ``worth``. The feedback is of the first that failed.
+    ``whole``: seconds and bytes of a process that all tests share.
     """
     scores = {case.name: None if case.score is None else float(case.score) for case in cases}
     told = [case for case in cases if case.score is not None]
@@ -85,10 +88,12 @@ def verdict(
     parts = scores | {f"group {name}": score for name, score in groups.items()}
     if details:
         parts |= _details(cases)
+        if whole is not None:
+            parts |= {f"program{NOTE}seconds": whole[0], f"program{NOTE}MiB": whole[1] / (1 << 20)}
     count = max(count, len(cases)) - skipped
     right = sum(bool(case.passed) for case in told)
     if not count:
-        return Verdict(0.0, None, parts, "all tests were skipped" if skipped else "there are no tests")
+        return Verdict(0.0, None, parts, "all tests were skipped" if skipped else "there are no tests", "tests")
     passed = right == count
     score = share if scoring == "fraction" else float(passed)
     failed = next((case for case in told if not case.passed), None)

@@ -19,7 +19,7 @@ from assay.registry import part
 from assay.sandbox import Limits, Outcome, Program, Sandbox, sandbox
 from assay.sandbox.confine import interpreter, visible
 from assay.sandbox.languages import LANGUAGES, language
-from assay.types import Task, Verdict
+from assay.types import Fault, Task, Verdict
 from assay.verify.code.response import Blocks, find_program
 from assay.verify.code.results import Abstain, ending
 
@@ -101,7 +101,7 @@ class Static:
         given = task.reference if isinstance(task.reference, Mapping) else {}
         chosen = str(given.get("language", self.language)).lower()
         if chosen not in LANGUAGES:
-            return Verdict.abstain(f"task {task.id}: no language is called {chosen!r}")
+            return Verdict.abstain(f"task {task.id}: no language is called {chosen!r}", "tests")
         found = find_program(response, chosen, self.blocks, str(given.get("entry_point", "")))
         wanted = [name for name in self.checks if chosen == "python" or name not in PYTHON_ONLY]
         if not wanted:
@@ -111,7 +111,8 @@ class Static:
         try:
             parts, said = self._python(found.source) if chosen == "python" else _other(chosen, found.source)
         except (Abstain, UsageError) as reason:
-            return Verdict.abstain(str(reason))
+            fault: Fault = reason.fault if isinstance(reason, Abstain) else "infrastructure"
+            return Verdict.abstain(str(reason), fault)
         scores: dict[str, float | None] = {name: parts[name] for name in wanted}
         total = sum(self.weights.get(name, 1.0) for name in wanted)
         score = sum(self.weights.get(name, 1.0) * parts[name] for name in wanted) / total if total else 0.0
@@ -134,17 +135,32 @@ class Static:
             said.append(f"{name} has complexity {complexity}, more than {self.most_complex}")
         if length > self.longest and "length" in self.checks:
             said.append(f"{long} has {length} lines, more than {self.longest}")
-        tools: dict[str, Callable[[], list[str]]] = {
+        tools: dict[str, Callable[[], list[str] | None]] = {
             "pyflakes": lambda: list(map(str, found["flakes"])),
-            "ruff": lambda: _run_ruff(box, source, self.rules),
-            "types": lambda: _run_mypy(box, source, self.strict),
+            "ruff": lambda: _tried(lambda text: _run_ruff(box, text, self.rules), source),
+            "types": lambda: _tried(lambda text: _run_mypy(box, text, self.strict), source),
         }
         for check, complaints_of in tools.items():
             if check in self.checks:
                 complaints = complaints_of()
+                if complaints is None:
+                    parts[check] = 0.0
+                    said.append(f"{check}: the program brings the check down")
+                    continue
                 parts[check] = 1 / (1 + len(complaints))
                 said += [f"{check}: {complaints[0]}" + _more(complaints)] if complaints else []
         return parts, said
+
+
+def _tried(tool: Callable[[str], list[str]], source: str) -> list[str] | None:
+    """Return a tool's complaints about ``source``; ``None`` if it fails on that and not on an empty program."""
+    try:
+        return tool(source)
+    except Abstain as failed:
+        if failed.fault == "infrastructure":
+            raise
+        tool("pass\n")
+        return None
 
 
 def _more(complaints: list[str]) -> str:
@@ -163,7 +179,7 @@ def _analyse(box: Sandbox, source: str, flakes: bool) -> dict[str, Any]:
     except ValueError as error:
         return {"parses": f"it is no text: {error}"}
     if done.outcome.failed_here:
-        raise Abstain(f"the sandbox failed: {done.outcome.reason}")
+        raise Abstain(f"the sandbox failed: {done.outcome.reason}", "infrastructure")
     if not done.calls:
         # Only the parser can have been brought down, and only by the program.
         return {"parses": f"the parser gave up: {ending(done.outcome)}"}
@@ -177,7 +193,7 @@ def _other(chosen: str, source: str) -> tuple[dict[str, float], list[str]]:
     line = SYNTAX[chosen]
     outcome = sandbox().command(line, {line[-1]: source}, TOOL_LIMITS)
     if outcome.failed_here:
-        raise Abstain(f"the sandbox failed: {outcome.reason}")
+        raise Abstain(f"the sandbox failed: {outcome.reason}", "infrastructure")
     good = outcome.status == "ok"
     lines = outcome.stderr.decode("utf-8", "replace").splitlines()
     wrong = next((one for one in lines if "rror" in one), lines[0] if lines else outcome.reason)
@@ -230,5 +246,5 @@ def _run_mypy(box: Sandbox, source: str, strict: bool) -> list[str]:
 
 def _tool(outcome: Outcome) -> Outcome:
     if outcome.failed_here or outcome.status not in ("ok", "error"):
-        raise Abstain(f"a tool failed: {outcome.reason}")
+        raise Abstain(f"a tool failed: {outcome.reason}", "infrastructure" if outcome.failed_here else "tests")
     return outcome

@@ -34,7 +34,7 @@ def judge_text(tests: TextTests, program: Program, settings: Settings) -> list[C
         else:
             outcome = settings.box.run(program, given, limits)
             if outcome.failed_here:
-                raise Abstain(f"the sandbox failed: {outcome.reason}")
+                raise Abstain(f"the sandbox failed: {outcome.reason}", "infrastructure")
             score, said = _compare(outcome, given, expected, settings)
         if outcome.status == "compile_error":
             return [Case("compiles", 0.0, said, outcome.cpu_seconds, outcome.memory, "compile error")]

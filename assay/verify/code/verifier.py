@@ -9,9 +9,9 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.registry import part
-from assay.sandbox import Limits, Program, sandbox
+from assay.sandbox import Limits, Program, SandboxUnavailable, sandbox
 from assay.sandbox.languages import FACTORS, LANGUAGES, known, language
-from assay.types import Task, Verdict
+from assay.types import Fault, Task, Verdict
 from assay.verify.code.asserted import SHARED, judge_asserted
 from assay.verify.code.calls import judge_calls
 from assay.verify.code.files import beside
@@ -56,33 +56,53 @@ class Code:
     - ``pytest`` or ``unittest``: the source of a file of tests that imports the program, from ``module``;
     - ``doctest``: text with ``>>>`` examples.
 
-    A reference may also have ``language``, ``packages`` (Python packages the program may import), ``files`` (beside the
-    program), ``time_limit`` in seconds and ``memory_limit`` in MiB, ``compare`` (a name in place of ``text`` or
-    ``values`` here, or ``{source, function}`` of value, expected value and arguments).
+    A reference may also have
+
+    - ``language``, ``packages`` (Python packages the program may import), ``files`` (beside the program), ``main``
+      (which file of a response with several is the program), ``compiler_options``;
+    - ``time_limit`` in seconds, ``time_factor``, ``memory_limit``, ``stack_limit`` and ``output_limit`` in MiB,
+      ``process_limit``; a test, ``time_limit`` and ``memory_limit`` of its own;
+    - ``weights``, ``groups`` and ``points``, see :func:`~assay.verify.code.worth.read_worth`;
+    - ``compare`` (a name in place of ``text`` or ``values`` here, or ``{source, function}`` of value, expected value
+      and arguments), ``numbers``.
+
+    Columns of the published data sets may stay; any other key is an error, for which the verifier abstains.
 
     The tests stand in processes apart from the program (:mod:`assay.verify.code.apart`), so that no program can read
     what is expected or say that it passed. What the program itself does, to run too long included, is a wrong answer;
-    what the sandbox or the tests do wrong is an abstention.
+    what the sandbox or the tests do wrong is an abstention, whose ``fault`` says which of them it was.
 
-    ``parts``: a score for each test that was run; ``unisolated`` 1 if tests and program shared a process.
+    ``parts``: a score in [0, 1] for each test that was run, and for each group, ``group NAME``; ``unisolated`` 1 if
+    tests and program shared a process. With ``details`` also, for each test, ``TEST | STATUS`` 1, where the status is
+    ``right``, ``partial``, ``wrong``, ``time``, ``memory``, ``output`` (too much), ``runtime error``,
+    ``compile error``, ``skipped`` or ``not run``; ``TEST | seconds`` of processor time and ``TEST | MiB`` of memory at
+    the most, where they are known of the test; tests that share a process have them together, ``program | seconds``
+    and ``program | MiB``.
 
     Args:
-        language: of the program, where the reference has none: python, c, cpp, javascript, bash.
-        scoring: ``all`` or nothing, or the ``fraction`` of tests passed.
-        stop: end after the first failure; by default iff ``scoring`` is ``all``.
-        seconds: processor seconds of one run of the program; wall time is three times as much. Calls and asserts of one
-            task share a run.
-        memory: MiB of one run.
+        language: of the program, where the reference has none: python, c, cpp, java, go, rust, javascript,
+            typescript, bash.
+        scoring: ``all`` or nothing, or the ``fraction`` of all points that was won: of the tests, if each counts 1.
+        stop: end after the first failure; by default iff ``scoring`` is ``all``, and else the tests of a group after
+            its first.
+        seconds: processor seconds of one run of the program, times the factor of its language; wall time is three times
+            as much. Each call of a function has the time of a run; asserts of one task share one.
+        memory, stack, output: MiB of one run, of its main thread's stack, and of what it writes.
+        processes: processes and threads of one run at a time.
+        time_factors: by language, in place of 1, and 2 for java.
+        compiler_options: by language, given to the compiler after the usual ones.
         total_seconds: processor seconds of all runs for one response.
         text: how output is compared, see :func:`~assay.verify.code.text.same_text`.
         values: how values are compared, see :func:`~assay.verify.code.values.same_value`.
         relative, absolute: tolerances of the rules that have some.
+        numbers: whether a value ``True`` or ``1.0`` is 1 (``loose``, as APPS and LiveCodeBench compare) or not
+            (``strict``).
         blocks: which of several code blocks is the program, see :func:`~assay.verify.code.response.find_program`.
         cut: judge a program whose code block was never closed; without it such a response is wrong.
         prelude: imports put before programs with ``fn_name``.
         allow_shared_process: where tests need the program in their own process (to replace its names, to derive from
             its classes), run them so. A program that sets its mind to it can then pass any test.
-        timings: add processor seconds to the feedback, which then differs from run to run.
+        details: add status, time and memory of each test to the ``parts``, which then differ from run to run.
 
     Raises:
         UsageError: when made, for a language or limit that does not exist.
@@ -132,7 +152,9 @@ class Code:
                 raise ValueError(f"functions are tested in Python, not in {chosen}")
             settings = self._settings(reference, chosen)
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
-            return Verdict.abstain(f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}")
+            return Verdict.abstain(
+                f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}", "tests"
+            )
         found = find_program(response, chosen, self.blocks, reference.defines, str(reference.given.get("main", "")))
         if found is None:
             return Verdict.wrong(f"no {chosen} program found")
@@ -141,21 +163,23 @@ class Code:
         try:
             return self._judge(reference, self._program(reference, found, chosen), settings)
         except Abstain as reason:
-            return Verdict.abstain(str(reason))
+            return Verdict.abstain(str(reason), reason.fault)
         except (UsageError, KeyError, OSError) as error:
-            return Verdict.abstain(f"task {task.id} cannot be judged: {error}")
+            fault: Fault = "infrastructure" if isinstance(error, SandboxUnavailable | OSError) else "tests"
+            return Verdict.abstain(f"task {task.id} cannot be judged: {error}", fault)
 
     def _judge(self, reference: Reference, program: Program, settings: Settings) -> Verdict:
-        tests, note, count = reference.tests, "", 0
-        shared = False
+        tests, count = reference.tests, 0
+        shared, whole = False, None
         if isinstance(tests, TextTests):
             cases, count = judge_text(tests, program, settings), len(tests.pairs)
         elif isinstance(tests, CallTests):
             cases, count = judge_calls(tests, program, settings), len(tests.calls)
         else:
             files = {str(k): v for k, v in dict(reference.given.get("test_files") or {}).items()}
-            cases, count, shared = judge_asserted(tests, program, settings, self.allow_shared_process, files)
-        made = verdict(_distinct(cases), count, self.scoring, SHARED if shared else note, self.details, settings.worth)
+            cases, count, shared, whole = judge_asserted(tests, program, settings, self.allow_shared_process, files)
+        note = SHARED if shared else ""
+        made = verdict(_distinct(cases), count, self.scoring, note, self.details, settings.worth, whole)
         return replace(made, parts={**made.parts, "unisolated": 1.0}) if shared else made
 
     def _program(self, reference: Reference, found: Found, chosen: str) -> Program:

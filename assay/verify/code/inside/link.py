@@ -8,6 +8,7 @@ from typing import Any
 
 from assay.verify.code.inside.raised import Exceptions
 from assay.verify.code.inside.remote import (
+    Refused,
     Remote,
     RemoteFunction,
     RemoteIterator,
@@ -125,7 +126,7 @@ class Link:
 
     def call(self, target: Any, name: str, args: Any, kwargs: Any, new: bool = False, waits: bool = False) -> Any:
         request = {"do": "new" if new else "call", "to": target._number, "name": name}
-        request |= {"args": self.wire.encode(list(args)), "kwargs": self.wire.encode(kwargs)}
+        request |= {"args": self._given(target, list(args)), "kwargs": self._given(target, kwargs)}
         changing = [i for i, a in enumerate(args) if type(a) in (list, dict, set, bytearray)]
         # Arguments are copies there. What a call does to them is seen here only where the tests call for its sake.
         request["m"] = int(bool(changing and self.in_place and self._in_place()))
@@ -160,6 +161,16 @@ class Link:
             self.stand_ins[key]._mark(constructed=True)
         return self.stand_ins[key]
 
+    def _given(self, target: Any, value: Any) -> Any:
+        """What crosses of something that the tests give to ``target``."""
+        try:
+            return self.wire.encode(value)
+        except Unsupported as error:
+            if target._constructed if isinstance(target, Remote) else target._open:
+                raise
+            # A value in its place would have taken it; so it is not the tests that ask for too much.
+            raise Refused(f"{error}, to {target._name}") from None
+
     def content(self, target: Any) -> Any:
         """Return what an object of a subclass of a plain type holds now, as the plain type."""
         value = self.value({"do": "content", "to": target._number})
@@ -185,7 +196,7 @@ class Link:
         return self.value({"do": "get", "to": target._number, "name": name})
 
     def set(self, target: Any, name: str, value: Any) -> None:
-        self.value({"do": "set", "to": target._number, "name": name, "value": self.wire.encode(value)})
+        self.value({"do": "set", "to": target._number, "name": name, "value": self._given(target, value)})
 
     def next(self, target: Any) -> Any:
         self.given += 1
@@ -204,7 +215,7 @@ class Link:
                 "do": "special",
                 "to": target._number,
                 "name": name,
-                "args": self.wire.encode(list(args)),
+                "args": self._given(target, list(args)),
                 "kwargs": {"d": []},
             }
         )
@@ -219,8 +230,11 @@ class Link:
         found = self.value({"do": "type", "to": target._number})
         return found if isinstance(found, RemoteType) else RemoteObject
 
-    def is_instance(self, cls: Any, value: Any) -> Any:
-        return self.value({"do": "isinstance", "to": cls._number, "of": value._number})
+    def is_instance(self, cls: Any, value: Any) -> bool:
+        return self.value({"do": "isinstance", "to": cls._number, "of": value._number}) is True
+
+    def is_subclass(self, cls: Any, other: Any) -> bool:
+        return self.value({"do": "issubclass", "to": cls._number, "of": other._number}) is True
 
     def awaited(self, target: Any) -> Any:
         return self.value({"do": "await", "to": target._number})

@@ -43,7 +43,7 @@ class Exceptions:
             except Exception:
                 error = kind.__new__(kind, text)
             for name, value in dict(made.get("fields", {})).items():
-                if not name.startswith("__"):
+                if not name.startswith("__") and not hasattr(BaseException, name):
                     setattr(error, name, self.wire.decode(value))
             return error
         except Exception:

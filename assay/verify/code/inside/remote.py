@@ -25,6 +25,8 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from assay.verify.code.inside.wire import PLAIN_METHODS
+
 _OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"),
     *("and", "or", "xor", "lshift", "rshift"),
@@ -42,9 +44,6 @@ WITH_ARGUMENTS = ("getitem", "setitem", "delitem", "format")
 _CONTAINERS = (
     *("append", "add", "get", "pop", "insert", "remove", "update", "extend", "clear", "copy", "discard", "items"),
     *("keys", "values", "setdefault", "popitem", "sort", "reverse"),
-)
-PLAIN_METHODS = frozenset(
-    name for kind in (str, list, dict, set, int, float, bytes) for name in dir(kind) if not name.startswith("_")
 )
 REVEALING = PLAIN_METHODS - set(_CONTAINERS)
 """Methods of plain types that answer about their argument, or about the value as a whole."""
@@ -210,6 +209,8 @@ def _attribute(target: Any, name: str, trusted: bool) -> Any:
     found = target._link.get(target, name)
     if not trusted and name in REVEALING and (callable(found) or isinstance(found, Remote)):
         raise Refused(f"{name} of {target._name}, which is no plain data")
+    if trusted and isinstance(found, RemoteFunction):
+        found._mark(constructed=True)
     return found
 
 
@@ -305,7 +306,7 @@ class RemoteType(type):
         return isinstance_remote(value) and bool(cls._link.is_instance(cls, value))
 
     def __subclasscheck__(cls, other: Any) -> bool:
-        return cls is other
+        return cls is other or (isinstance(other, RemoteType) and cls._link.is_subclass(cls, other))
 
     def __iter__(cls) -> Any:
         return iter(cls._link.special(cls, "__iter__", ()))

@@ -116,6 +116,8 @@ class Server:
             return self._class(target)
         if do == "isinstance":
             return isinstance(self.kept[request["of"]], target)
+        if do == "issubclass":
+            return issubclass(self.kept[request["of"]], target)
         if do == "content":
             return self.wire.plain(target)
         if do == "copy":

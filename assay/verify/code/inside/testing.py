@@ -49,6 +49,7 @@ class Session:
             lines = (frozenset(plan["in_place"]), frozenset(plan["quiet"]))
             self.link = Link(reader, writer, frozenset(plan["classes"]), *lines, file)
         self.deaths = 0
+        self.how = ""
         self.missing: list[str] = []
 
     def run(self, mode: Callable[[Session], None]) -> None:
@@ -102,10 +103,11 @@ class Session:
 
     def result(self, name: str, passed: bool | None, said: str = "") -> None:
         """Report a test. One in which the program ended has failed, whatever the test made of it."""
+        how, self.how = self.how, ""
         if self.link.deaths > self.deaths:
-            passed, said = False, said or "the program ended"
+            passed, said, how = False, said or "the program ended", "ended"
             self.deaths = self.link.deaths
-        self.link.tell({"test": name[:200], "ok": passed, "said": said[:MOST]})
+        self.link.tell({"test": name[:200], "ok": passed, "said": said[:MOST], "how": how})
         if passed is False and self.plan["stop"]:
             raise Failed
 
@@ -115,7 +117,9 @@ class Session:
         if self.link.last:
             lines.append(self.link.last)
         name = type(error).__name__
+        self.how = "raised" if f" raised {name}: {error}" in self.link.last else ""
         if isinstance(error, Ended):
+            self.how = "ended"
             return "; ".join(" ".join(line.split())[:300] for line in [*lines, str(error)])
         if not (isinstance(error, AssertionError) and not str(error)) and f"{name}: {error}" not in self.link.last:
             lines.append(f"{name}: {error}" if str(error) else name)

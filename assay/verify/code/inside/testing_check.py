@@ -39,11 +39,13 @@ def check(session: Session) -> None:
     ast.fix_missing_locations(tree)
     state: dict[int, bool] = {}
     said: list[str] = []
+    hows: dict[int, str] = {}
 
     def report(number: int, error: Exception | None = None) -> None:
         state[number] = state.get(number, True) and error is None
         if error is not None:
             said.append(session.said(error, asserts.found[number]))
+            hows[number], session.how = session.how, ""
             if session.plan["stop"]:
                 raise Failed
 
@@ -70,7 +72,8 @@ def check(session: Session) -> None:
     fails = [n for n, ok in state.items() if not ok]
     for number in sorted(state):
         shown = said[0] if said and number == fails[0] else ""
-        session.link.tell({"test": f"assert {number + 1}", "ok": state[number], "said": shown})
+        how = hows.get(number, "")
+        session.link.tell({"test": f"assert {number + 1}", "ok": state[number], "said": shown, "how": how})
     if not finished and not fails:
         session.result("check", False, failure or "the tests did not run to their end")
     elif not state:

@@ -17,10 +17,13 @@ from typing import Any
 
 ALIKE = 200
 """Keys of one dict or set that may have the same hash, each of which is compared with all the others."""
+FURTHEST = 100_000
+"""Exponent of a decimal number, either way."""
 DEPTH = 100
 """Deepest nesting of a value."""
 SMALL = 1 << 63
 PLAIN: tuple[type, ...] = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+PLAIN_METHODS = frozenset(name for kind in PLAIN for name in dir(kind) if not name.startswith("_"))
 NAMED: dict[str, Any] = {kind.__name__: kind for kind in (*PLAIN, bool, bytearray, object, type(None), range)}
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
@@ -132,6 +135,8 @@ class Wire:
             return {"range": [hex(value.start), hex(value.stop), hex(value.step)]}
         if kind in VIEWS:
             return {"view": [VIEWS[kind], [self.encode(item, depth) for item in value]]}
+        if kind is slice:
+            return {"slice": [self.encode(end, depth) for end in (value.start, value.stop, value.step)]}
         name = value.__name__ if isinstance(value, type) else ""
         if name and NAMED.get(name) is value:
             return {"type": name}
@@ -206,6 +211,8 @@ class Wire:
             return complex(float(body[0]), float(body[1]))
         if tag == "range":
             return range(*(int(number, 16) for number in body))
+        if tag == "slice":
+            return slice(*[self._decode(end, depth) for end in body])
         if tag == "type":
             return NAMED[body]
         if tag == "view":
@@ -224,7 +231,11 @@ class Wire:
         if tag == "decimal":
             from decimal import Decimal
 
-            return Decimal(body)
+            number = Decimal(body)
+            if number.is_finite() and number and abs(number.adjusted()) > FURTHEST:
+                # As an integer it would take minutes and all memory.
+                raise WireError(f"a number beyond ten to the {FURTHEST}")
+            return number
         if tag in ("date", "datetime", "time", "timedelta"):
             import datetime
 
@@ -237,7 +248,11 @@ class Wire:
         if tag == "named":
             from collections import namedtuple
 
-            return namedtuple(body[0], body[1])(*[self._decode(item, depth) for item in body[2]])
+            items = [self._decode(item, depth) for item in body[2]]
+            if any(name in PLAIN_METHODS and callable(item) for name, item in zip(body[1], items, strict=True)):
+                # value.startswith("x") would be the sender's to answer.
+                raise WireError("a named tuple with a method of plain data for a field")
+            return namedtuple(body[0], body[1])(*items)
         return self._resolve({tag: body})
 
 
