@@ -64,7 +64,7 @@ def _words() -> dict[str, re.Pattern[str]]:
     }
 
 
-_TOUCHING = re.compile(r"[\s:*_$({\[\\]*(?:<answer>\s*)?$")
+_TOUCHING = " \t\n:*_$({[\\"
 """What may stand between a negation and the mark that it touches."""
 
 
@@ -82,7 +82,7 @@ def negated(text: str) -> bool:
 
 def denied(before: str) -> bool:
     """Say whether a text ends in a negation that touches what follows: ``The answer is not``."""
-    tail = _TOUCHING.sub("", before).casefold()
+    tail = before.rstrip(_TOUCHING).removesuffix("<answer>").rstrip(_TOUCHING)[-24:].casefold()
     if not tail.endswith(_endings()):
         return False
     return _words()["negation"].search(tail) is not None
@@ -230,12 +230,14 @@ def operand(before: str, after: str) -> bool:
     Args:
         before, after: the text of the same line that ends where the mark begins, and that begins where it ends.
     """
-    head = _BULLET.sub("", _EMPHASIS.sub("", before)).rstrip()
+    if "*" in before or "_" in before or "<" in before:
+        before = _EMPHASIS.sub("", before)
+    head = _BULLET.sub("", before).rstrip()
     if head.endswith(("$", "\\(", "\\[")):
         opened = head.rstrip("$([\\ ")
         # "is $\boxed{5}$" opens a formula, "x > $\boxed{5}$" goes on with one.
         head = opened if opened[-1:] in "+*/×÷<>≤≥≠^" and opened[-2:-1] in " " and opened else ""
-    tail = _EMPHASIS.sub("", after)
+    tail = _EMPHASIS.sub("", after) if "*" in after or "_" in after or "<" in after else after
     return _AFTER.match(tail) is not None or (bool(head) and _BEFORE.search(head) is not None)
 
 

@@ -85,9 +85,13 @@ def phrases(text: str) -> list[Span]:
 
 
 def _announcements(text: str, low: str) -> Iterator[re.Match[str]]:
-    said = {pattern for word, pattern in _subjects(text.isascii()) if word in low}
-    for pattern in said:
-        yield from pattern.finditer(text)
+    ascii_only = text.isascii()
+    subjects = _subjects(ascii_only)
+    if ascii_only and "answer" in low and (found := list(subjects[0][1].finditer(text))):
+        yield from found  # in English; no other language has to be looked for
+    else:
+        for pattern in {pattern for word, pattern in subjects if word in low}:
+            yield from pattern.finditer(text)
     if any(map(text.__contains__, ":：—–=")):
         yield from _line_starts().finditer(text)
 

@@ -16,6 +16,9 @@ from assay.verify.math.words.number_words import in_digits
 
 MAX_TAIL = 4000
 """Characters at the end of an unmarked response in which its last sentence is looked for."""
+MOST_WORDS = 14
+"""Words of the longest value."""
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _SPAN = re.compile(
     r"\$\$?(?! )([^$]{1,1000})(?<! )\$\$?(?![0-9])|\\\(((?:(?!\\\().){1,1000}?)\\\)|\\\[((?:(?!\\\[).){1,1000}?)\\\]|"
     r"\*\*([^*\n]{1,400})\*\*",
@@ -37,6 +40,11 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
 _UNIT = re.compile(r"\s{0,2}((?:\\text\s?\{)?[^\W\d_]{1,20}(?:/[^\W\d_]{1,8})?|°\s?[CF]?)")
 _RESULT = re.compile(r".*(?<![<>!=])[=≈](?![=<>])\s*(?=\S)", re.DOTALL)
 _CUT = re.compile(r"(?:[-+*/×÷=^(\[{,<>≈]|\\(?:approx|cdot|times)|\b(?:and|or|minus|plus|times|the|is))[\s$*]*\Z")
+
+
+def _reads(text: str) -> tuple[Value, ...]:
+    """The readings of a text that may be a value; a text of many words is none, and need not be read to know it."""
+    return () if text.count(" ") > MOST_WORDS and len(_WORD.findall(text)) > MOST_WORDS else read(text)
 
 
 def states(text: str, kind: Value | None) -> bool:
@@ -61,7 +69,7 @@ def announced(text: str) -> str | None:
             text = text.removeprefix(emphasis).removesuffix(emphasis).strip()
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
-    readings = read(text)
+    readings = _reads(text)
     if readings and not isinstance(readings[0], Text):
         return text
     if negated(text) and any(map(str.isdigit, text)):
@@ -69,7 +77,7 @@ def announced(text: str) -> str | None:
     head = _CLAUSE.split(text, maxsplit=1)[0].strip()
     if alternatives(text[: len(head) + 12]):
         return None
-    if head != text and (readings := read(head)) and not isinstance(readings[0], Text | Choice):
+    if head != text and (readings := _reads(head)) and not isinstance(readings[0], Text | Choice):
         return head
     begun = head[found.end() :] if (found := LEAD.match(head)) is not None else head
     if (span := _SPAN.match(begun)) is not None:
@@ -86,8 +94,8 @@ def concluded(response: str, question: str) -> str | None:
     tail = _EXCLAMATION.sub("", response[-MAX_TAIL:].rstrip())
     before, _, last = tail.rpartition("\n")
     for whole in (tail, last):
-        if len(whole) <= 400 and (readings := read(whole)) and not isinstance(readings[0], Text):
-            beside = read(before.rstrip().rpartition("\n")[2][-400:])
+        if len(whole) <= 400 and (readings := _reads(whole)) and not isinstance(readings[0], Text):
+            beside = _reads(before.rstrip().rpartition("\n")[2][-400:])
             return None if _bare(beside) and _bare(readings) and beside[0] != readings[0] else whole
     if not any(map(str.isdigit, whole)) and len(whole) <= 400:
         tail = tail[: -len(whole)] + in_digits(whole)
@@ -97,7 +105,7 @@ def concluded(response: str, question: str) -> str | None:
                 return None
             if said := phrases(sentence):
                 return announced(sentence[said[-1].start :])
-            readings = read(sentence)
+            readings = _reads(sentence)
             if readings and not isinstance(readings[0], Text):
                 return sentence
             return _single(sentence, question)
@@ -116,7 +124,7 @@ def _single(sentence: str, question: str) -> str | None:
     """The one value of a sentence: a formula or bold text, the end of a chain, or the number that is no given one."""
     if (begun := _BEGINS.search(sentence)) is not None and not denied(sentence[: begun.start()]):
         rest = _FULL_STOP.sub("", sentence[begun.start() :])
-        readings = read(rest)
+        readings = _reads(rest)
         told = re.search(r"(?<![\\A-Za-z])[^\W\d_]{3}", rest.rpartition("=")[0])  # "2 and 3 make 2 + 3 = 5"
         if readings and not isinstance(readings[0], Text | Choice) and told is None:
             return rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -112,15 +113,12 @@ class Math:
             return Verdict.wrong("commit: several values are marked" if found else "locate: no sentence states a value")
         context = context_of(task.question, self.digits, self.form)
         failure = ""
-        for reference in accepted:
-            for text in texts:
-                passed = self._judge(reference, text, context)
-                if passed is True:
-                    if (reason := undemanded(reference, text, found.rule if found else "", context)) is not None:
-                        return Verdict.wrong(f"demand: {reason}")
-                    return Verdict.right()
-                if isinstance(passed, str):
-                    failure = passed
+        for reference, text in itertools.product(accepted, texts):
+            passed = self._judge(reference, text, context)
+            if passed is True:
+                reason = undemanded(reference, text, found.rule if found else "", context)
+                return Verdict.right() if reason is None else Verdict.wrong(f"demand: {reason}")
+            failure = passed or failure
         if failure:
             return Verdict.abstain(failure)
         stage = "equal" if any(not isinstance(value, Text) for value in read(texts[0])[:1]) else "read"
@@ -174,29 +172,24 @@ def _alike(one: str, other: str) -> bool:
 
 def _said(found: Marked | None, response: str, question: str, kind: Value | None) -> list[str]:
     """Return the text of the answer, and nothing where it is none or more than one."""
-    if found is None:
-        return _stated(concluded(response, question), verdict_line(response), kind, marked=False)
-    if found.beside:
+    if found is not None and found.beside:
         several = isinstance(kind, Items) and len(kind.items) == len(found.beside) > 1
         return [", ".join(found.beside)] if several else []
+    if isinstance(kind, Truth):
+        said = verdict_line(response) if found is None else truth(found.text)
+        if said is not None:
+            return ["yes" if said else "no"]
+    if found is None:
+        text = concluded(response, question)
+        last = last_words(text, len(kind.words.split())) if text and isinstance(kind, Text) else None
+        return [one for one in (text, last) if one]
     if found.rule == "phrase":
-        return _stated(announced(found.text), truth(found.text), kind, marked=True)
-    if isinstance(kind, Truth) and (said := truth(found.text)) is not None:
-        return ["yes" if said else "no"]
+        return [text] if (text := announced(found.text)) is not None else []
     measured = isinstance(kind, Scalar) and kind.unit is not None and kind.unit.known
     unit = _UNIT_BEHIND.match(found.after) if measured and found.rule == "boxed" else None
     with_unit = f"{found.text} {unit[1]}" if unit is not None else ""
-    if any(isinstance(value, Scalar) and value.unit is not None and value.unit.known for value in read(with_unit)[:1]):
-        return [with_unit]
-    return [found.text]
-
-
-def _stated(text: str | None, said: bool | None, kind: Value | None, marked: bool) -> list[str]:
-    """The answer that a sentence states; where the reference is yes or no, which of them it says."""
-    if isinstance(kind, Truth) and said is not None:
-        return ["yes" if said else "no"]
-    said_last = last_words(text, len(kind.words.split())) if text and isinstance(kind, Text) and not marked else None
-    return [one for one in (text, said_last) if one]
+    known = any(isinstance(v, Scalar) and v.unit is not None and v.unit.known for v in read(with_unit)[:1])
+    return [with_unit if known else found.text]
 
 
 def _heavy(text: str) -> bool:
