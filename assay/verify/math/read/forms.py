@@ -1,28 +1,15 @@
-# ruff: noqa: SIM905  (words in a row read better than a list of quoted words)
 """Answers that a pattern recognises as a whole: numerals, truth values, options, numerals in a base."""
 
 from __future__ import annotations
 
+import functools
 import re
 from fractions import Fraction
 
+from assay.verify.math import tables
 from assay.verify.math.expressions.values import Based, Choice, Scalar, Sign, Text, Truth
 from assay.verify.math.words.number_words import NUMBER_WORDS, number_words
 from assay.verify.math.words.numerals import CHINESE_NUMERAL, chinese
-
-_TRUE = frozenset(
-    (
-        "yes true verdadero sí si vrai oui wahr ja да правда истина vero sì verdadeiro sim 是 对 對 真 はい 예 네 참 "
-        "نعم हाँ evet doğru tak prawda верно 正确 正確 正しい richtig"
-    ).split()
-)
-_FALSE = frozenset(
-    (
-        "no false falso faux non falsch nein нет ложь não 否 不 不是 错 錯 假 いいえ 아니요 거짓 لا नहीं hayır yanlış "
-        "nie "
-        "fałsz неверно неправда 错误 錯誤 不正确 不正確 正しくない"
-    ).split()
-)
 
 _NUMERAL = re.compile(r"([+-]?)\s?(?:([0-9]+)(?:\.([0-9]+))?|\.([0-9]+))")
 _PLAIN_FRACTION = re.compile(
@@ -53,31 +40,27 @@ def numeral(text: str) -> Scalar | None:
     return None
 
 
+@functools.cache
+def _truths() -> dict[str, bool]:
+    table = tables.load("known_values")
+    return dict.fromkeys(table["true"].split(), True) | dict.fromkeys(table["false"].split(), False)
+
+
+@functools.cache
+def _signs() -> dict[str, str]:
+    table = tables.load("known_values")["signs"]
+    return {word.strip(): sign for sign, words in table.items() for word in (sign, *words.split(","))}
+
+
 def truth(text: str) -> Truth | None:
     word = text.casefold().strip(" .!,'\"")
-    if word in _TRUE:
-        return Truth(True)
-    if word in _FALSE:
-        return Truth(False)
-    if word.startswith("not ") and word[4:] == "true":
-        return Truth(False)
-    return None
-
-
-_SIGNS = {
-    "<": ("less than", "smaller than", "is less than", "smaller", "less"),
-    ">": ("greater than", "bigger than", "larger than", "more than", "is greater than", "greater", "larger", "bigger"),
-    "=": ("equal", "equals", "equal to", "is equal to", "they are equal", "the same", "equality", "are equal"),
-    "<=": ("less than or equal to", "at most"),
-    ">=": ("greater than or equal to", "at least"),
-    "!=": ("not equal", "not equal to", "unequal", "is not equal to"),
-}
-_SIGN_WORDS = {word: kind for kind, words in _SIGNS.items() for word in (kind, *words)}
+    said = False if word == "not true" else _truths().get(word)
+    return None if said is None else Truth(said)
 
 
 def sign(text: str) -> Sign | None:
     """Read a sign of comparison, as a symbol or in words."""
-    kind = _SIGN_WORDS.get(text.casefold().strip(" .'\"").removesuffix(" sign"))
+    kind = _signs().get(text.casefold().strip(" .'\"").removesuffix(" sign"))
     return None if kind is None else Sign(kind)
 
 
@@ -169,7 +152,7 @@ def spelled(text: str) -> Scalar | None:
 
 
 _COUNTING = NUMBER_WORDS | {"minus", "negative", "a", "an"}
-_OPERATORS = frozenset("to in out times over root plus minus squared cubed divided multiplied point of".split())
+_OPERATORS = frozenset("to in out times over root plus minus squared cubed divided multiplied point of".split())  # noqa: SIM905
 
 
 def counted_words(text: str) -> str | None:
