@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,7 @@ class Link:
         self.last = self.problem = ""
         self.kept: list[Any] = []
         self.stand_ins: dict[Any, Any] = {}
+        self.named: dict[str, Any] = {}
         self.failed: AssertionError | None = None
         self.errors = Exceptions(self.wire)
 
@@ -60,6 +62,9 @@ class Link:
         self.errors = Exceptions(self.wire)
         self.tell({"start": 1})
         self.problem = str(self.ask({"do": "load"}).get("v"))
+        if not self.problem:
+            for name, stand_in in list(self.named.items()):
+                self._renew(name, stand_in)
 
     def find(self, name: str) -> Any:
         """Return what the program calls ``name``; raise LookupError where there is nothing that may be had."""
@@ -76,7 +81,19 @@ class Link:
             value._mark(constructed=True)
         else:
             self.given += 1
+        if isinstance(kept := _wrapped(value), RemoteFunction | RemoteType):
+            self.named.setdefault(name, kept)
         return value
+
+    def _renew(self, name: str, stand_in: Any) -> None:
+        """Let what the tests keep from an earlier process of the program stand for what this one calls ``name``."""
+        try:
+            found = _wrapped(self.find(name))
+        except LookupError:
+            return
+        if type(found) is type(stand_in):
+            setter = type.__setattr__ if isinstance(found, RemoteType) else object.__setattr__
+            setter(stand_in, "_number", found._number)
 
     def tell(self, message: dict[str, Any]) -> None:
         """Tell the host, not the program."""
@@ -342,6 +359,11 @@ class Link:
             return {"e": ["AssertionError", str(error)[:500]]}
         except Exception as error:
             return {"e": [type(error).__name__, str(error)[:500]]}
+
+
+def _wrapped(value: Any) -> Any:
+    """The stand-in in a coroutine function, which wraps one; any other value itself."""
+    return getattr(value, "__wrapped__", value) if isinstance(value, types.FunctionType) else value
 
 
 def _found(module: str, name: str) -> Any:
