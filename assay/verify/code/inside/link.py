@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from assay.verify.code.inside.raised import Exceptions
@@ -62,9 +63,23 @@ class Link:
         self.errors = Exceptions(self.wire)
         self.tell({"start": 1})
         self.problem = str(self.ask({"do": "load"}).get("v"))
-        if not self.problem:
-            for name, stand_in in list(self.named.items()):
-                self._renew(name, stand_in)
+        named, self.named = self.named, {}
+        for name, old in named.items():
+            with suppress(LookupError):
+                self._renew(name, old, _wrapped(self.find(name)))
+
+    def _renew(self, name: str, old: Any, new: Any) -> None:
+        """Let what the tests keep from an earlier process of the program stand for what this one calls ``name``."""
+        if isinstance(old, Remote) and isinstance(new, Remote):
+            object.__setattr__(old, "_number", new._number)
+            self.stand_ins[new._number if isinstance(old, RemoteFunction) else (new._number, "object")] = old
+        elif isinstance(old, RemoteType) and isinstance(new, RemoteType):
+            type.__setattr__(old, "_number", new._number)
+            self.stand_ins[new._number] = old
+        elif isinstance(old, type) and issubclass(old, BaseException):
+            for number in [number for number, kind in self.errors.classes.items() if kind is new]:
+                self.errors.classes[number] = self.stand_ins[number] = old
+        self.named[name] = old
 
     def find(self, name: str) -> Any:
         """Return what the program calls ``name``; raise LookupError where there is nothing that may be had."""
@@ -81,19 +96,8 @@ class Link:
             value._mark(constructed=True)
         else:
             self.given += 1
-        if isinstance(kept := _wrapped(value), RemoteFunction | RemoteType):
-            self.named.setdefault(name, kept)
+        self.named[name] = _wrapped(value)
         return value
-
-    def _renew(self, name: str, stand_in: Any) -> None:
-        """Let what the tests keep from an earlier process of the program stand for what this one calls ``name``."""
-        try:
-            found = _wrapped(self.find(name))
-        except LookupError:
-            return
-        if type(found) is type(stand_in):
-            setter = type.__setattr__ if isinstance(found, RemoteType) else object.__setattr__
-            setter(stand_in, "_number", found._number)
 
     def tell(self, message: dict[str, Any]) -> None:
         """Tell the host, not the program."""
