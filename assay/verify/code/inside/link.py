@@ -70,13 +70,14 @@ class Link:
 
     def _renew(self, name: str, old: Any, new: Any) -> None:
         """Let what the tests keep from an earlier process of the program stand for what this one calls ``name``."""
-        if isinstance(old, Remote) and isinstance(new, Remote):
+        # By their types: an object would be asked for its class.
+        if issubclass(type(old), Remote) and issubclass(type(new), Remote):
             object.__setattr__(old, "_number", new._number)
             self.stand_ins[new._number if isinstance(old, RemoteFunction) else (new._number, "object")] = old
-        elif isinstance(old, RemoteType) and isinstance(new, RemoteType):
+        elif type(old) is RemoteType and type(new) is RemoteType:
             type.__setattr__(old, "_number", new._number)
             self.stand_ins[new._number] = old
-        elif isinstance(old, type) and issubclass(old, BaseException):
+        elif type(old) is type and issubclass(old, BaseException):
             for number in [number for number, kind in self.errors.classes.items() if kind is new]:
                 self.errors.classes[number] = self.stand_ins[number] = old
         self.named[name] = old
@@ -89,10 +90,10 @@ class Link:
         except Exception as error:
             self.given = given
             raise LookupError(f"the program defines no {name}: {error}") from None
-        if isinstance(value, RemoteType):
+        if type(value) is RemoteType:
             type.__setattr__(value, "_constructs", name in self.classes)
             type.__setattr__(value, "_open", True)
-        elif isinstance(value, RemoteFunction):
+        elif type(value) is RemoteFunction:
             value._mark(constructed=True)
         else:
             self.given += 1
@@ -367,7 +368,7 @@ class Link:
 
 def _wrapped(value: Any) -> Any:
     """The stand-in in a coroutine function, which wraps one; any other value itself."""
-    return getattr(value, "__wrapped__", value) if isinstance(value, types.FunctionType) else value
+    return getattr(value, "__wrapped__", value) if type(value) is types.FunctionType else value
 
 
 def _found(module: str, name: str) -> Any:
