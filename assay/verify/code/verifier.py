@@ -153,7 +153,7 @@ class Code:
             settings = self._settings(reference, chosen)
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
             return Verdict.abstain(
-                f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}", "tests"
+                f"task {task.id} cannot be judged: {' '.join(str(error).split())[:300]}", "tests"
             )
         found = find_program(response, chosen, self.blocks, reference.defines, str(reference.given.get("main", "")))
         if found is None:
