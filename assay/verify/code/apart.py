@@ -8,7 +8,8 @@ process: overridden ``__eq__``, replaced builtins, ``sys.exit``, ``os._exit``, e
 all end there, or arrive as data that is compared like any other.
 
 What cannot be done this way is reported as *unsupported*: tests that replace names in the program's module, derive
-classes from its classes, hand it objects of their own classes, or copy its objects. Arguments are copies: a change that
+classes from its classes, hand it objects of their own classes, or pickle objects they made of its classes. Only tests
+can cause that, never what a program gives them. Arguments are copies: a change that
 the program makes to one is seen by the tests only where a call's value is not used (``sort(xs)`` on a line of its own).
 """
 
