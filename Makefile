@@ -59,7 +59,7 @@ $(KERNELS)/done: constraints.txt | $(VENV)/test
 # What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
 debian:
 	apt-get update -qq
-	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs
+	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs default-jdk-headless golang-go rustc
 
 # Proofs and circuits checked by their own tools.
 formal: $(VENV)/test

@@ -349,6 +349,17 @@ def test_a_crash_costs_its_assert_only() -> None:
     assert slow.feedback.endswith("test 2: assert f(1) == 1; f(1); it took more than 0.3 s of processor time")
 
 
+def test_a_crash_costs_its_unit_test_only() -> None:
+    methods = "".join(
+        f"    def test_{n}(self): self.assertEqual(f({n}), {n}); self.assertEqual(C({n}).n, {n})\n" for n in range(4)
+    )
+    source = "import os\ndef f(x):\n    if x in (1, 2): os._exit(0)\n    return x\nclass C:\n    def __init__(self, n): self.n = n"
+    for shape in ("unittest", "pytest"):
+        tests = f"import unittest\nfrom solution import f, C\nclass T(unittest.TestCase):\n{methods}"
+        verdict = judge({shape: tests}, source, scoring="fraction")
+        assert list(verdict.parts.values()) == [1.0, 0.0, 0.0, 1.0], (shape, verdict)
+
+
 def test_a_program_may_use_packages_and_files() -> None:
     pytest.importorskip("numpy")
     reference = {"test_list": ["assert f([1, 2, 3]) == 6"], "packages": ["numpy"]}

@@ -123,3 +123,23 @@ def test_a_method_of_solution_is_called_unless_the_program_has_the_function() ->
     assert judge(reference, block(method.format(3))).passed is False
     assert judge(reference, block(method.format(3) + "\ndef gcd(a, b): return 2")).passed is True
     assert judge(reference, block("from math import gcd")).passed is True
+
+
+@needs_sandbox
+def test_time_is_limited_for_each_test_that_compares_by_itself() -> None:
+    slow = (
+        "import time\ndef f(x):\n    end = time.process_time() + (3 if x == {} else 0.25)\n"
+        "    while time.process_time() < end: pass\n    return x"
+    )
+    numbers = range(4)
+    references: list[Any] = [
+        [f"assert f({n}) == {n}" for n in numbers],
+        {"unittest": "from solution import f\n" + "".join(f"def test_{n}(): assert f({n}) == {n}\n" for n in numbers)},
+        {"doctest": "".join(f">>> f({n})\n{n}\n" for n in numbers)},
+    ]
+    for reference in references:
+        verdict = judge(reference, block(slow.format(9)), seconds=0.6)
+        assert verdict.passed is True, verdict
+        verdict = judge(reference, block(slow.format(2)), seconds=0.6, scoring="fraction")
+        assert list(verdict.parts.values()) == [1, 1, 0, 1], verdict
+        assert "more than 0.6 s of processor time" in verdict.feedback

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 
@@ -11,12 +12,21 @@ class Dialogue:
 
     Attributes:
         flooded: whether the program wrote more than it may; reading then says that it ended.
+        renewed: whether the program was given its time anew.
     """
+
+    on_renewal: Callable[[], None] | None = None
 
     def __init__(self, reader: int, writer: int, most: int):
         self._reader, self._writer, self._left = reader, writer, most
         self._buffer, self._searched = bytearray(), 0
-        self.flooded = False
+        self.flooded = self.renewed = False
+
+    def renew(self) -> None:
+        """Let the program have its processor and wall seconds anew from here on, as for another test."""
+        if self.on_renewal is not None:
+            self.renewed = True
+            self.on_renewal()
 
     def readline(self) -> bytes:
         """Return the program's next line without its line end; ``b""`` with :attr:`ended` true when there is none."""

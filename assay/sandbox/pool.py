@@ -158,17 +158,22 @@ class Sandbox:
             outcome = replace(outcome, status="error", reason=reason)
         return CallOutcome(done, outcome)
 
-    def interact(self, program: Program, interactor: Callable[[Dialogue], None], limits: Limits = DEFAULT) -> Outcome:
+    def interact(
+        self, program: Program, interactor: Callable[[Dialogue], None], limits: Limits = DEFAULT, total: float = 0.0
+    ) -> Outcome:
         """Run ``program`` while ``interactor`` talks to its standard input and output.
 
         ``interactor`` runs in this thread, and what it finds out is its own affair. Its reads end when the program
-        does, so it needs no clock. What it raises is raised here once the program has ended.
+        does, so it needs no clock. What it raises is raised here once the program has ended. It may renew the
+        program's time, as often as it likes if all together is at most ``total`` processor seconds.
         """
         job, kind, limits = self._job(program, limits)
         if isinstance(job, Outcome):
             return job
         job["interactive"] = True
-        return self._do(kind, job, b"", limits, interactor)[0]
+        if total:
+            job["limits"] = jobs.kernel_limits(replace(limits, cpu_seconds=min(max(total, limits.cpu_seconds), 3600.0)))
+        return self._do(kind, job, b"", limits, interactor, total)[0]
 
     def command(
         self,
@@ -232,6 +237,7 @@ class Sandbox:
         stdin: bytes,
         limits: Limits,
         interactor: Callable[[Dialogue], None] | None = None,
+        total: float = 0.0,
     ) -> tuple[Outcome, bytes]:
         """Run a job on a zygote, on another one if that is lost; return the outcome and what was written as results."""
         if self._warns:
@@ -248,7 +254,7 @@ class Sandbox:
                     return Outcome("infrastructure", reason=f"the sandbox did not start: {error}"), b""
                 whole = False
                 try:
-                    answered = serve(worker, job, stdin, limits, interactor)
+                    answered = serve(worker, job, stdin, limits, interactor, total)
                     whole = True
                     return answered
                 except Lost as lost:

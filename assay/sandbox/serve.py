@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import marshal
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from assay.sandbox.dialogue import Dialogue, pipes
 from assay.sandbox.inside import messages
 from assay.sandbox.judge import judge, read_answer
 from assay.sandbox.types import Limits, Outcome
-from assay.sandbox.worker import Worker, contents, memory_file
+from assay.sandbox.worker import Lost, Worker, contents, memory_file
 
 
 def serve(
@@ -20,7 +23,9 @@ def serve(
     stdin: bytes,
     limits: Limits,
     interactor: Callable[[Dialogue], None] | None = None,
+    total: float = 0.0,
 ) -> tuple[Outcome, bytes]:
+    """Run a job; ``total`` are the processor seconds it may have where ``interactor`` renews those of ``limits``."""
     patience = 4 * (limits.wall_seconds + limits.cpu_seconds) + 20
     talks = interactor is not None
     message = messages.JOB.pack(limits.cpu_seconds, limits.wall_seconds, limits.memory, patience, talks)
@@ -31,6 +36,9 @@ def serve(
         opened.append(memory_file(marshal.dumps(job)))
         if interactor is not None:
             dialogue, theirs = pipes(limits.output)
+            budget = messages.BUDGET.pack(limits.cpu_seconds, limits.wall_seconds, patience)
+            # A program that has ended needs none.
+            dialogue.on_renewal = functools.partial(_send, worker, budget) if total else None
             opened += theirs
         else:
             opened += [memory_file(stdin)]
@@ -58,10 +66,19 @@ def serve(
         ]
         if raised is not None:
             raise raised
+        if dialogue is not None and dialogue.renewed and answer.cause != "cpu":
+            # Its time was limited piece by piece; what it all took says nothing but where the kernel ended it.
+            limits = replace(limits, cpu_seconds=total)
         return judge(answer, texts, limits, job["mode"] == "start"), texts[2][0]
     finally:
         if dialogue is not None:
+            dialogue.on_renewal = None
             dialogue.close()
         for one in opened:
             if one >= 0:
                 os.close(one)
+
+
+def _send(worker: Worker, message: bytes) -> None:
+    with suppress(Lost):
+        worker.send(message, [])

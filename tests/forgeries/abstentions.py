@@ -111,6 +111,17 @@ ABSTENTIONS: dict[str, Forgery] = {
 }
 
 ABSTENTIONS |= {
+    "a base that a function gave": Forgery(
+        ["class X(kind(3)): pass\nassert X() == 0"], "def kind(x): return int", "class A: pass\ndef kind(x): return A"
+    ),
+    "an index that no list has": Forgery(
+        ["assert items(3)[:1] == [0]"], "def items(n): return [0] * n", "class items:\n    def __init__(self, n): pass"
+    ),
+    "an object of the tests' given to one of its own": Forgery(
+        ["class C: pass\nr = items(1)\nr.append(C())\nassert len(r) == 2"],
+        "def items(n): return [0] * n",
+        "class A:\n    def append(self, x): pass\ndef items(n): return A()",
+    ),
     "tests that skip themselves": Forgery(
         unit("if not ready(): self.skipTest('not ready')\n        self.assertEqual(half(3), 1.5)"),
         HALF + "\ndef ready(): return True",

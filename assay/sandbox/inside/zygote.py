@@ -72,6 +72,9 @@ def main() -> None:
         message, descriptors = receive(control)
         if not message:
             return
+        if len(message) == messages.BUDGET.size:
+            # For a program that had ended before it came.
+            continue
         answer = serve(around, messages.JOB.unpack(message), descriptors, control)
         try:
             control.send(answer)

@@ -8,7 +8,8 @@ process: overridden ``__eq__``, replaced builtins, ``sys.exit``, ``os._exit``, e
 all end there, or arrive as data that is compared like any other.
 
 What cannot be done this way is reported as *unsupported*: tests that replace names in the program's module, derive
-classes from its classes, hand it objects of their own classes, or copy its objects. Arguments are copies: a change that
+classes from its classes, hand it objects of their own classes, or pickle objects they made of its classes. Only tests
+can cause that, never what a program gives them. Arguments are copies: a change that
 the program makes to one is seen by the tests only where a call's value is not used (``sort(xs)`` on a line of its own).
 """
 
@@ -32,6 +33,7 @@ MODES = ("check", "asserts", "unittest", "pytest", "doctest")
 SERVING = ("wire", "serving")
 TESTING = ("wire", "raised", "remote", "link", "testing")
 PYTEST = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+BEGINS = b'!{"begins":1}'
 NAMING = (b'>{"do":"load"', b'>{"do":"export"')
 MIB = 1 << 20
 TESTS_LIMITS = Limits(cpu_seconds=20, wall_seconds=3600, memory=1024 * MIB, output=64 * MIB)
@@ -97,13 +99,20 @@ def _bundle(names: tuple[str, ...], *arguments: Any) -> dict[str, bytes]:
 
 
 def run_apart(
-    plan: Mapping[str, Any], program: Program, limits: Limits, box: Sandbox, files: Mapping[str, str | bytes] = {}
+    plan: Mapping[str, Any],
+    program: Program,
+    limits: Limits,
+    box: Sandbox,
+    files: Mapping[str, str | bytes] = {},
+    total: float = 0.0,
 ) -> Report:
     """Run the tests that ``plan`` describes, see :class:`~assay.verify.code.inside.testing.Session`, on ``program``.
 
     Args:
         limits: of each process of the program; there is a second one only after one ended within a test and if
-            ``plan["stop"]`` is false.
+            ``plan["stop"]`` is false. Its time is for each test, where they are told apart as they begin; one
+            ``check`` is a test.
+        total: processor seconds of each process of the program.
         files: further files for the tests' process.
     """
     report = Report()
@@ -131,7 +140,7 @@ def run_apart(
                 again = True
                 while again:
                     again = False
-                    outcome = box.interact(candidate, functools.partial(relay, judge), limits)
+                    outcome = box.interact(candidate, functools.partial(relay, judge), limits, total)
                     report.cpu_seconds += outcome.cpu_seconds
                     report.memory = max(report.memory, outcome.memory)
                     if outcome.status != "ok" or report.program is None:
@@ -145,6 +154,9 @@ def run_apart(
         """Pass requests and replies on, one after the other, until the tests or the program end."""
         nonlocal again
         while (line := judge.readline()) or not judge.ended:
+            if line == BEGINS:
+                running.renew()
+                continue
             if line.startswith(b"!"):
                 if _note(report, line):
                     # What the program says is no longer believed: another process of it is to go on.

@@ -39,7 +39,7 @@ def judge_asserted(
         shared: whether tests that stand-ins cannot serve may be run in one process with the program.
     """
     plan = {**tests.plan, "stop": settings.stop}
-    report = run_apart(plan, program, settings.limits, settings.box, files)
+    report = run_apart(plan, program, settings.limits, settings.box, files, settings.total)
     together = False
     if report.unsupported:
         if not shared:

@@ -40,6 +40,8 @@ COLUMNS = frozenset(
         *("is_description_translated", "untranslated_description", "input_file", "output_file"),
         # HumanEval, MBPP and their like
         *("task_id", "text", "source_file", "title"),
+        *("declaration", "docstring", "signature", "instruction", "buggy_solution", "bug_type", "failure_symptoms"),
+        *("example_test", "complete_prompt", "instruct_prompt", "code_prompt", "libs", "doc_struct"),
     ]
 )
 """Further columns of the published data sets, which say nothing about how to judge."""

@@ -152,9 +152,7 @@ class Code:
                 raise ValueError(f"functions are tested in Python, not in {chosen}")
             settings = self._settings(reference, chosen)
         except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, UsageError) as error:
-            return Verdict.abstain(
-                f"task {task.id} has no tests that can be run: {' '.join(str(error).split())[:300]}", "tests"
-            )
+            return Verdict.abstain(f"task {task.id} cannot be judged: {' '.join(str(error).split())[:300]}", "tests")
         found = find_program(response, chosen, self.blocks, reference.defines, str(reference.given.get("main", "")))
         if found is None:
             return Verdict.wrong(f"no {chosen} program found")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from assay.verify.code.inside.raised import Exceptions
@@ -51,6 +53,7 @@ class Link:
         self.last = self.problem = ""
         self.kept: list[Any] = []
         self.stand_ins: dict[Any, Any] = {}
+        self.named: dict[str, Any] = {}
         self.failed: AssertionError | None = None
         self.errors = Exceptions(self.wire)
 
@@ -60,6 +63,24 @@ class Link:
         self.errors = Exceptions(self.wire)
         self.tell({"start": 1})
         self.problem = str(self.ask({"do": "load"}).get("v"))
+        named, self.named = self.named, {}
+        for name, old in named.items():
+            with suppress(LookupError):
+                self._renew(name, old, _wrapped(self.find(name)))
+
+    def _renew(self, name: str, old: Any, new: Any) -> None:
+        """Let what the tests keep from an earlier process of the program stand for what this one calls ``name``."""
+        # By their types: an object would be asked for its class.
+        if issubclass(type(old), Remote) and issubclass(type(new), Remote):
+            object.__setattr__(old, "_number", new._number)
+            self.stand_ins[new._number if isinstance(old, RemoteFunction) else (new._number, "object")] = old
+        elif type(old) is RemoteType and type(new) is RemoteType:
+            type.__setattr__(old, "_number", new._number)
+            self.stand_ins[new._number] = old
+        elif type(old) is type and issubclass(old, BaseException):
+            for number in [number for number, kind in self.errors.classes.items() if kind is new]:
+                self.errors.classes[number] = self.stand_ins[number] = old
+        self.named[name] = old
 
     def find(self, name: str) -> Any:
         """Return what the program calls ``name``; raise LookupError where there is nothing that may be had."""
@@ -69,13 +90,14 @@ class Link:
         except Exception as error:
             self.given = given
             raise LookupError(f"the program defines no {name}: {error}") from None
-        if isinstance(value, RemoteType):
+        if type(value) is RemoteType:
             type.__setattr__(value, "_constructs", name in self.classes)
             type.__setattr__(value, "_open", True)
-        elif isinstance(value, RemoteFunction):
+        elif type(value) is RemoteFunction:
             value._mark(constructed=True)
         else:
             self.given += 1
+        self.named[name] = _wrapped(value)
         return value
 
     def tell(self, message: dict[str, Any]) -> None:
@@ -342,6 +364,11 @@ class Link:
             return {"e": ["AssertionError", str(error)[:500]]}
         except Exception as error:
             return {"e": [type(error).__name__, str(error)[:500]]}
+
+
+def _wrapped(value: Any) -> Any:
+    """The stand-in in a coroutine function, which wraps one; any other value itself."""
+    return getattr(value, "__wrapped__", value) if type(value) is types.FunctionType else value
 
 
 def _found(module: str, name: str) -> Any:

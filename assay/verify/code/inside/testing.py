@@ -100,6 +100,7 @@ class Session:
                 self.link.start()
             self.deaths = self.link.deaths
         self.link.last = ""
+        self.link.tell({"begins": 1})
 
     def result(self, name: str, passed: bool | None, said: str = "") -> None:
         """Report a test. One in which the program ended has failed, whatever the test made of it."""
