@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import operator
 import re
 from dataclasses import dataclass
@@ -67,6 +68,10 @@ def read(text: str, options: Options, content: bool = True) -> Said:
 
     if _denied(text[max(places[0].start - 40, 0) : places[0].start]) or _refuted(text[places[0].end :]):
         return at_fault(DENIED)
+    for one, other in itertools.pairwise(sorted([*labels, *texts], key=_START)):
+        joint = text[one.end : other.start]
+        if not one.labels & other.labels and alternatives(joint) and _JOINT.fullmatch(joint):
+            return at_fault(f"it does not choose between {show(one.labels | other.labels)}")
     chosen, over = frozenset[str](), 0
     for k, place in enumerate(places):
         between = text[over : place.start]
@@ -75,10 +80,10 @@ def read(text: str, options: Options, content: bool = True) -> Said:
                 return at_fault(f"it does not choose between {show(named)}")
             if _denied(between) or not _JOINT.fullmatch(between):
                 break
-        if labels and (other := _beside(place, text, texts, before=k == 0)) is not None:
-            if not place.labels & other.labels:
-                return at_fault(f"{show(place.labels)} with the text of {show(other.labels)}")
-            over = max(over, other.end)
+        if labels and (own := _beside(place, text, texts, before=k == 0)) is not None:
+            if not place.labels & own.labels:
+                return at_fault(f"{show(place.labels)} with the text of {show(own.labels)}")
+            over = max(over, own.end)
         elif len(place.labels) > 1:
             return at_fault("two options read so")
         chosen, over = chosen | place.labels, max(over, place.end)
@@ -169,7 +174,7 @@ def _whole(text: str, start: int, end: int) -> bool:
     return not (_BEGAN.search(text[max(start - 2, 0) : start]) or _GOES_ON.match(text, end))
 
 
-_DRESS = r"[\s().,:;=<>#/&+\-—]*"
+_DRESS = r"[\s().,:;=<>#/&+|\-—]*"
 _GAP = re.compile(_DRESS)
 _JOINT = re.compile(
     rf"{_DRESS}(?:(?:[^\W\d_]{{1,3}}|as well as|through|options?|choices?|answers?)(?![^\W\d_]){_DRESS}){{0,2}}",
@@ -192,6 +197,7 @@ _STRUCK = re.compile(r"(?:!=?|\\(?:neg|lnot|not|[bx]?cancel|sout)) ?\(?$")
 
 def _denied(before: str) -> bool:
     """Say whether what comes before a label denies it: ``not``, ``!``, a stroke through it."""
+    before = _CUE.sub("", before)
     return denied(before) or _STRUCK.search(before) is not None
 
 
