@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
+from assay.lab.record_text import record_text
 
 if TYPE_CHECKING:
     from assay.lab.claim import Claim
@@ -223,7 +224,7 @@ def place_of(claim: Claim) -> Path:
 def published(record: Mapping[str, Any], claim: Claim) -> Path:
     """Write a claim's record into the checkout's lab/, then summary and page anew; return its file."""
     path = place_of(claim)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.write_text(record_text(record), encoding="utf-8")
     write(path.parent)
     return path
 
@@ -233,7 +234,7 @@ def write(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Pape
     from assay.papers import rows
 
     found, papers = collected(folder), {row.id: row for row in rows()}
-    (Path(__file__).parent / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (Path(__file__).parent / FILE).write_text(record_text(found), encoding="utf-8")
     (folder.parent / "docs" / "lab.md").write_text(page(found, papers), encoding="utf-8")
     return found, papers
 
