@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +71,26 @@ def engine() -> HFEngine:
     return made
 
 
+@contextmanager
+def running_server(server: ModelServer) -> Iterator[ModelServer]:
+    """Run it in a thread, to the end of the block."""
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(60)
+        server.close()
+    assert not thread.is_alive()
+
+
 @pytest.fixture(scope="module")
 def here(engine: HFEngine) -> Iterator[ModelServer]:
     """A server in this process, whose inside can be looked at."""
     server = ModelServer(engine, "nano", ("127.0.0.1", 0))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.close()
+    with running_server(server):
+        yield server
 
 
 STOPS = ["1", "ab", "c", "d", "e"]
@@ -274,14 +286,16 @@ def test_what_asks_for_nothing_is_taken(url: str) -> None:
 @pytest.mark.parametrize(
     ("said", "status"),
     [
-        (b"GET /v1/models HTTP/1.1\r\n\r\n", 200),
+        (b"GET /v1/models HTTP/1.1\r\nHost: h\r\n\r\n", 200),
+        (b"GET /v1/models/ HTTP/1.1\r\nHost: h\r\n\r\n", 200),
+        (b"GET /v1/models HTTP/1.1\r\n\r\n", 400),
         (b"GET /health HTTP/1.0\r\n\r\n", 200),
-        (b"GET /v2 HTTP/1.1\r\n\r\n", 404),
-        (b"POST /v1/completions HTTP/1.1\r\n\r\n", 413),
-        (b"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413),
-        (b"POST /v1/completions HTTP/1.1\r\nContent-Length: 1\r\n\r\n{", 400),
-        (b"PUT /v1/models HTTP/1.1\r\n\r\n", 501),
-        (b"GET / HTTP/9.9\r\n\r\n", 505),
+        (b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n", 404),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n", 413),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n{", 400),
+        (b"PUT /v1/models HTTP/1.1\r\nHost: h\r\n\r\n", 405),
+        (b"GET / HTTP/9.9\r\nHost: h\r\n\r\n", 505),
         (b"nonsense\r\n\r\n", 400),
     ],
 )
@@ -310,10 +324,11 @@ def test_requests_that_come_together_are_one_call(here: ModelServer, engine: HFE
 
 def test_jobs_that_wait_are_one_call_a_sampling(engine: HFEngine) -> None:
     batcher = Batcher(ServedEngine(engine))
-    asked = [Job([Request(str(i), 1, Sampling(4 + i % 2), i)], gone=lambda i=i: i == 5) for i in range(6)]
+    asked = [Job([Request(str(i), 1, Sampling(4 + i % 2), i)]) for i in range(6)]
     blocking = batcher.submit(Job([Request("1", 1, Sampling(64), 0)]))
     for job in asked:
         batcher.submit(job)
+    batcher.leave(asked[5])
     next(blocking.events())
     found = [next(job.events()) for job in asked[:5]]
     assert [len(rows[0][0].tokens) <= 4 + i % 2 for i, rows in enumerate(found)] == [True] * 5  # type: ignore[index]
@@ -322,7 +337,7 @@ def test_jobs_that_wait_are_one_call_a_sampling(engine: HFEngine) -> None:
     assert batcher.calls <= 3
     batcher.stop()
     with pytest.raises(RunError, match="stopping"):
-        raise next(batcher.submit(asked[0]).events())  # type: ignore[misc]
+        raise next(batcher.submit(Job(asked[0].requests)).events())  # type: ignore[misc]
 
 
 def test_tokens_are_told_while_others_are_still_to_come(engine: HFEngine) -> None:
@@ -405,22 +420,19 @@ def test_texts_of_tokens_add_up(text: str, kind: str) -> None:
 
 
 def test_a_key_is_asked_for(engine: HFEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ModelServer(engine, "nano", ("127.0.0.1", 0), key="open sesame")
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    spec = {"name": "openai", "model": "nano", "base_url": server.url, "api_key_env": "ASSAY_TEST_KEY"}
-    monkeypatch.setenv("ASSAY_TEST_KEY", "open barley")
-    with pytest.raises(UsageError, match=r"does not let us in \(401: the key is missing or wrong\)") as raised:
-        build("engine", spec).generate(REQUESTS[:1])
-    assert "barley" not in str(raised.value)
-    monkeypatch.setenv("ASSAY_TEST_KEY", "open sesame")
-    assert build("engine", spec).generate(REQUESTS[:1])[0][0].stop != "error"
-    server.shutdown()
-    server.close()
+    with running_server(ModelServer(engine, "nano", ("127.0.0.1", 0), key="open sesame")) as server:
+        spec = {"name": "openai", "model": "nano", "base_url": server.url, "api_key_env": "ASSAY_TEST_KEY"}
+        monkeypatch.setenv("ASSAY_TEST_KEY", "open barley")
+        with pytest.raises(UsageError, match=r"does not let us in \(401: the key is missing or wrong\)") as raised:
+            build("engine", spec).generate(REQUESTS[:1])
+        assert "barley" not in str(raised.value)
+        monkeypatch.setenv("ASSAY_TEST_KEY", "open sesame")
+        assert build("engine", spec).generate(REQUESTS[:1])[0][0].stop != "error"
 
 
 def test_a_port_that_is_taken(here: ModelServer, engine: HFEngine) -> None:
     with pytest.raises(UsageError, match=r"cannot serve at 127.0.0.1:\d+: .*; take another --port"):
-        ModelServer(engine, "nano", ("127.0.0.1", int(here.server_address[1])))
+        ModelServer(engine, "nano", ("127.0.0.1", here.address[1]))
 
 
 @pytest.mark.parametrize(
