@@ -8,10 +8,8 @@ import os
 import re
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,13 @@ import pytest
 import running
 from hypothesis import given
 from hypothesis import strategies as st
+from serving import SHAPE, running_server, small_engine
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from assay import cli
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
-from assay.evaluate.target import resolve
 from assay.registry import build
 from assay.serve.batcher import Batcher, Job, Token
 from assay.serve.decoding import ServedEngine
@@ -34,9 +32,6 @@ from assay.serve.server import ModelServer
 from assay.serve.told import Detokenizer
 
 httpx2 = pytest.importorskip("httpx2", reason="asking a server needs httpx2: pip install assay[openai]")
-
-SHAPE = ["model.nano.hidden=32", "model.nano.layers=1", "model.nano.context=96", "model.device=cpu"]
-"""Overrides that make the nano model smaller."""
 
 
 def start(log: Path, *arguments: str) -> tuple[Any, str]:
@@ -66,23 +61,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def engine() -> HFEngine:
     """The same model here."""
-    made = resolve("nano", SHAPE).open()
-    assert isinstance(made, HFEngine)
-    return made
-
-
-@contextmanager
-def running_server(server: ModelServer) -> Iterator[ModelServer]:
-    """Run it in a thread, to the end of the block."""
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join(60)
-        server.close()
-    assert not thread.is_alive()
+    return small_engine()
 
 
 @pytest.fixture(scope="module")
