@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +18,13 @@ import pytest
 import running
 from hypothesis import given
 from hypothesis import strategies as st
+from serving import SHAPE, running_server, small_engine
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from assay import cli
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
-from assay.evaluate.target import resolve
 from assay.registry import build
 from assay.serve.batcher import Batcher, Job, Token
 from assay.serve.decoding import ServedEngine
@@ -33,9 +32,6 @@ from assay.serve.server import ModelServer
 from assay.serve.told import Detokenizer
 
 httpx2 = pytest.importorskip("httpx2", reason="asking a server needs httpx2: pip install assay[openai]")
-
-SHAPE = ["model.nano.hidden=32", "model.nano.layers=1", "model.nano.context=96", "model.device=cpu"]
-"""Overrides that make the nano model smaller."""
 
 
 def start(log: Path, *arguments: str) -> tuple[Any, str]:
@@ -65,20 +61,15 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def engine() -> HFEngine:
     """The same model here."""
-    made = resolve("nano", SHAPE).open()
-    assert isinstance(made, HFEngine)
-    return made
+    return small_engine()
 
 
 @pytest.fixture(scope="module")
 def here(engine: HFEngine) -> Iterator[ModelServer]:
     """A server in this process, whose inside can be looked at."""
     server = ModelServer(engine, "nano", ("127.0.0.1", 0))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.close()
+    with running_server(server):
+        yield server
 
 
 STOPS = ["1", "ab", "c", "d", "e"]
@@ -274,14 +265,16 @@ def test_what_asks_for_nothing_is_taken(url: str) -> None:
 @pytest.mark.parametrize(
     ("said", "status"),
     [
-        (b"GET /v1/models HTTP/1.1\r\n\r\n", 200),
+        (b"GET /v1/models HTTP/1.1\r\nHost: h\r\n\r\n", 200),
+        (b"GET /v1/models/ HTTP/1.1\r\nHost: h\r\n\r\n", 200),
+        (b"GET /v1/models HTTP/1.1\r\n\r\n", 400),
         (b"GET /health HTTP/1.0\r\n\r\n", 200),
-        (b"GET /v2 HTTP/1.1\r\n\r\n", 404),
-        (b"POST /v1/completions HTTP/1.1\r\n\r\n", 413),
-        (b"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413),
-        (b"POST /v1/completions HTTP/1.1\r\nContent-Length: 1\r\n\r\n{", 400),
-        (b"PUT /v1/models HTTP/1.1\r\n\r\n", 501),
-        (b"GET / HTTP/9.9\r\n\r\n", 505),
+        (b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n", 404),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n", 413),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n{", 400),
+        (b"PUT /v1/models HTTP/1.1\r\nHost: h\r\n\r\n", 405),
+        (b"GET / HTTP/9.9\r\nHost: h\r\n\r\n", 505),
         (b"nonsense\r\n\r\n", 400),
     ],
 )
@@ -310,10 +303,11 @@ def test_requests_that_come_together_are_one_call(here: ModelServer, engine: HFE
 
 def test_jobs_that_wait_are_one_call_a_sampling(engine: HFEngine) -> None:
     batcher = Batcher(ServedEngine(engine))
-    asked = [Job([Request(str(i), 1, Sampling(4 + i % 2), i)], gone=lambda i=i: i == 5) for i in range(6)]
+    asked = [Job([Request(str(i), 1, Sampling(4 + i % 2), i)]) for i in range(6)]
     blocking = batcher.submit(Job([Request("1", 1, Sampling(64), 0)]))
     for job in asked:
         batcher.submit(job)
+    batcher.leave(asked[5])
     next(blocking.events())
     found = [next(job.events()) for job in asked[:5]]
     assert [len(rows[0][0].tokens) <= 4 + i % 2 for i, rows in enumerate(found)] == [True] * 5  # type: ignore[index]
@@ -322,7 +316,7 @@ def test_jobs_that_wait_are_one_call_a_sampling(engine: HFEngine) -> None:
     assert batcher.calls <= 3
     batcher.stop()
     with pytest.raises(RunError, match="stopping"):
-        raise next(batcher.submit(asked[0]).events())  # type: ignore[misc]
+        raise next(batcher.submit(Job(asked[0].requests)).events())  # type: ignore[misc]
 
 
 def test_tokens_are_told_while_others_are_still_to_come(engine: HFEngine) -> None:
@@ -405,22 +399,19 @@ def test_texts_of_tokens_add_up(text: str, kind: str) -> None:
 
 
 def test_a_key_is_asked_for(engine: HFEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ModelServer(engine, "nano", ("127.0.0.1", 0), key="open sesame")
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    spec = {"name": "openai", "model": "nano", "base_url": server.url, "api_key_env": "ASSAY_TEST_KEY"}
-    monkeypatch.setenv("ASSAY_TEST_KEY", "open barley")
-    with pytest.raises(UsageError, match=r"does not let us in \(401: the key is missing or wrong\)") as raised:
-        build("engine", spec).generate(REQUESTS[:1])
-    assert "barley" not in str(raised.value)
-    monkeypatch.setenv("ASSAY_TEST_KEY", "open sesame")
-    assert build("engine", spec).generate(REQUESTS[:1])[0][0].stop != "error"
-    server.shutdown()
-    server.close()
+    with running_server(ModelServer(engine, "nano", ("127.0.0.1", 0), key="open sesame")) as server:
+        spec = {"name": "openai", "model": "nano", "base_url": server.url, "api_key_env": "ASSAY_TEST_KEY"}
+        monkeypatch.setenv("ASSAY_TEST_KEY", "open barley")
+        with pytest.raises(UsageError, match=r"does not let us in \(401: the key is missing or wrong\)") as raised:
+            build("engine", spec).generate(REQUESTS[:1])
+        assert "barley" not in str(raised.value)
+        monkeypatch.setenv("ASSAY_TEST_KEY", "open sesame")
+        assert build("engine", spec).generate(REQUESTS[:1])[0][0].stop != "error"
 
 
 def test_a_port_that_is_taken(here: ModelServer, engine: HFEngine) -> None:
     with pytest.raises(UsageError, match=r"cannot serve at 127.0.0.1:\d+: .*; take another --port"):
-        ModelServer(engine, "nano", ("127.0.0.1", int(here.server_address[1])))
+        ModelServer(engine, "nano", ("127.0.0.1", here.address[1]))
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def serve(
         print(f"serving {server.name} at {server.url}; Ctrl-C stops", flush=True)
         if host not in LOOPBACK and not key:
             print(f"anybody who can reach {host} can use it; --api-key-env sets a key", flush=True)
-        server.serve_forever(poll_interval=0.1)
+        server.run()
     except KeyboardInterrupt:
         print("stopped", flush=True)
     finally:

@@ -118,8 +118,10 @@ class HFEngine(Speaking):
                 stream.hidden, uniform[order, step], sampling, within, at[live]
             )
             tokens[order, step] = token
-            self.observe(rows, live, token, logprobs[order, step])
+            unwanted = self.observe(rows, live, token, logprobs[order, step])
             done = torch.isin(token, stop_ids) | (limits[order] == step + 1)
+            if unwanted is not None:
+                done |= unwanted
             if sampling.stop:
                 stopped[live] = self._contains(tokens[order, : step + 1], sampling.stop)
             if within is not None:
@@ -177,14 +179,20 @@ class HFEngine(Speaking):
         made = beams.tokens, beams.logprobs, beams.entropies, beams.lengths
         collect(policy, rows, *made, whole, out, beams.dead)
 
-    def observe(self, rows: list[Row], live: np.ndarray, tokens: torch.Tensor, logprobs: torch.Tensor) -> None:
+    def observe(
+        self, rows: list[Row], live: np.ndarray, tokens: torch.Tensor, logprobs: torch.Tensor
+    ) -> torch.Tensor | None:
         """Told of every token that is drawn, as it is drawn; for engines made of this one.
 
         Args:
             rows: what is decoded together.
             live: ``(B,)`` indices of the rows that got a token.
             tokens, logprobs: ``(B,)``.
+
+        Returns:
+            ``(B,)`` whether a row is to end here, as if its length were reached; ``None`` if none is.
         """
+        return None
 
     def _logits(self, hidden: torch.Tensor, sampling: Sampling) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield logits over the temperature, in blocks of rows with the first row's number."""

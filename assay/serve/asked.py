@@ -10,9 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay.errors import nearest
-
-LARGEST = 1 << 24
-"""Responses times their longest length, in one request: as many random numbers are drawn for it."""
+from assay.serve import limits
 
 IGNORED = {"metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "service_tier", "store", "user"}
 """Fields that change nothing of a response."""
@@ -63,7 +61,7 @@ class Common(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str
-    n: int = Field(1, ge=1, le=4096)
+    n: int = Field(1, ge=1, le=limits.RESPONSES)
     temperature: float = Field(1.0, ge=0, le=100)
     top_p: float = Field(1.0, gt=0, le=1)
     top_k: int = Field(0, ge=-1)
@@ -127,7 +125,7 @@ class Asked:
     seed: int
 
 
-def read(content: Any, chat: bool, served: str, longest: int) -> Asked:
+def read(content: Any, chat: bool, served: str, longest: int, context: int) -> Asked:
     """Check a request's body.
 
     Args:
@@ -135,6 +133,7 @@ def read(content: Any, chat: bool, served: str, longest: int) -> Asked:
         chat: whether it is a chat completion.
         served: name of the model.
         longest: ``max_tokens`` of a chat that does not say.
+        context: of the model, in tokens; prompts that cannot fit are refused, untokenised.
 
     Raises:
         Refusal: something in it is wrong or not served.
@@ -161,10 +160,16 @@ def read(content: Any, chat: bool, served: str, longest: int) -> Asked:
         )
     if any(not text for text in fields.stops):
         raise Refusal("stop: a stop string must not be empty", "stop")
+    if len(fields.stops) > limits.STOPS or any(len(text) > limits.STOP for text in fields.stops):
+        raise Refusal(f"stop: at most {limits.STOPS} stop strings of {limits.STOP} characters are served", "stop")
     prompts, begun, limit, logprobs = _chat(fields) if isinstance(fields, Chat) else _plain(fields)
     limit = limit or longest
-    if fields.n * limit * len(prompts) > LARGEST:
-        raise Refusal(f"n times max_tokens must not exceed {LARGEST}", "max_tokens")
+    if fields.n * len(prompts) > limits.RESPONSES:
+        raise Refusal(f"n times the number of prompts must not exceed {limits.RESPONSES}", "n")
+    if fields.n * limit * len(prompts) > limits.TOKENS:
+        raise Refusal(f"n times max_tokens, of all prompts, must not exceed {limits.TOKENS}", "max_tokens")
+    for prompt in prompts:
+        _fits(prompt, begun, context, "messages" if chat else "prompt")
     seed = secrets.randbits(62) if fields.seed is None else fields.seed & (2**63 - 1)
     return Asked(chat, fields, prompts, begun, limit, logprobs, seed)
 
@@ -202,6 +207,24 @@ def _chat(fields: Chat) -> tuple[list[Any], str, int | None, bool]:
         )
     limit = fields.max_completion_tokens or fields.max_tokens
     return [tuple(messages)], begun, limit, fields.logprobs
+
+
+def _fits(prompt: Any, begun: str, context: int, field: str) -> None:
+    """Refuse a prompt too long for the context, by its characters or its tokens, before work is put into it."""
+    most, unit = limits.characters(context), "characters"
+    if isinstance(prompt, tuple):
+        size = sum(len(said["content"]) for said in prompt) + len(begun)
+    elif isinstance(prompt, str):
+        size = len(prompt)
+    else:
+        size, most, unit = len(prompt), context - 1, "tokens"
+    if size > most:
+        raise Refusal(
+            f"a prompt of {size} {unit} leaves no room for a response in the model's context of {context} tokens; "
+            f"at most {most} {unit} are read",
+            field,
+            code="context_length_exceeded",
+        )
 
 
 def _whole(text: Any, field: str) -> None:
