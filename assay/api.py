@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.config import RunConfig, load_config, table
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.evaluate.evaluation import Evaluation
 from assay.method import Method
 from assay.tasks.base import TaskSource
@@ -107,6 +107,11 @@ def train(
         raise
     finally:
         run.close()
+    if trainer.unjudged:
+        raise RunError(
+            f"nothing could be learned: every verdict abstained and no response had a reward; the first verdict: "
+            f"{' '.join(trainer.unjudged.split())[:300]}"
+        )
 
     def evaluation(label: str) -> Evaluation | None:
         path = run.evaluation(label)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.verify.isolate.pool import VerifierPool
 
 WRONG, ABSTAINED = 1, 3
-"""Exit codes of ``--strict``."""
+"""Exit codes of ``--strict``; the second also where every verdict is an abstention."""
 
 
 def verify(
@@ -45,7 +45,7 @@ def verify(
     list_kinds: Annotated[bool, tyro.conf.arg(name="list")] = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
-    """Judge one response, or every row of a JSONL file.
+    """Judge one response, or every row of a JSONL file; exits with 3 if no verdict can be told.
 
     assay verify number --reference 42 --response "It is 42."
 
@@ -129,6 +129,7 @@ def _one(
     pool: VerifierPool, kind: str, reference: str | None, response: str, prompt: str, strict: bool, as_json: bool
 ) -> int:
     from assay.types import Task
+    from assay.verify.batch_file import Tally
 
     if response == "-":
         response = sys.stdin.read()
@@ -151,7 +152,9 @@ def _one(
         print(json.dumps(shown))
     else:
         print(verdict)
-    return _code(strict, verdict.passed is False, verdict.passed is None)
+    tally = Tally()
+    tally.count(1, verdict.passed, verdict.feedback)
+    return _code(strict, tally)
 
 
 def _file(rows: BatchFile, pool: VerifierPool, resume: bool, strict: bool, as_json: bool) -> int:
@@ -198,7 +201,7 @@ def _file(rows: BatchFile, pool: VerifierPool, resume: bool, strict: bool, as_js
             "go on with the same command and --resume"
         )
         return 128 + struck[0]
-    return _code(strict, bool(tally.wrong), bool(tally.abstained))
+    return _code(strict, tally)
 
 
 def _report(rows: BatchFile, tally: Tally, new: int, taken: float, as_json: bool) -> None:
@@ -213,10 +216,15 @@ def _report(rows: BatchFile, tally: Tally, new: int, taken: float, as_json: bool
         print(f"first abstention, {' '.join(tally.abstention.split())[:300]}")
 
 
-def _code(strict: bool, wrong: bool, abstained: bool) -> int:
+def _code(strict: bool, tally: Tally) -> int:
+    """The exit code; where nothing could be judged, a line on standard error says why."""
+    if tally.abstained and tally.abstained == tally.rows:
+        reason = " ".join(tally.abstention.split())[:300]
+        print(f"assay: nothing was judged: every verdict abstained; the first, {reason}", file=sys.stderr)
+        return ABSTAINED
     if not strict:
         return 0
-    return WRONG if wrong else ABSTAINED if abstained else 0
+    return WRONG if tally.wrong else ABSTAINED if tally.abstained else 0
 
 
 def _list(as_json: bool) -> int:
