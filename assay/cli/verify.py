@@ -58,8 +58,9 @@ def verify(
         reference: what is right; JSON where it is an object or a list.
         response: the response to judge; - reads it from standard input.
         prompt: what was asked, for verifiers that look at it.
-        out: the file to write; each row of FILE with score, passed, feedback and parts.
-        resume: go on after the rows that are in the output already.
+        out: the file to write; each row of FILE with score, passed, feedback and parts. What judged them is noted in
+            OUT.verifier.json beside it.
+        resume: go on after the rows that are in the output already, with the same verifier, options and fields.
         overwrite: replace the output file.
         fields: names of fields in FILE, e.g. reference=answer response=output.text; "reference=" if there is none.
         prefix: put before the names of the fields that are added.
@@ -91,6 +92,7 @@ def verify(
             raise UsageError("--out, --resume, --overwrite and --fields are for a FILE")
         with VerifierPool(spec, 1, seconds, wall) as pool:
             return _one(pool, kind, reference, response, prompt, strict, as_json)
+    from assay.evaluate.target import files_mark
     from assay.verify.batch_file import BatchFile
 
     if out is None:
@@ -101,7 +103,9 @@ def verify(
         raise UsageError(f"{out} exists; go on with --resume, begin again with --overwrite, or write to another file")
     if resume and overwrite:
         raise UsageError("--resume keeps what --overwrite replaces; give one of them")
-    rows = BatchFile(Path(files[0]), out, _mapping(fields), prefix)
+    # A verifier of the same name is another one when its file has changed.
+    judging = {"verifier": spec, "files": files_mark(spec)}
+    rows = BatchFile(Path(files[0]), out, _mapping(fields), prefix, judging)
     with VerifierPool(spec, workers, seconds, wall) as pool:
         return _file(rows, pool, resume, strict, as_json)
 
