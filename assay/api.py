@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.config import RunConfig, load_config, table
-from assay.errors import RunError, UsageError
+from assay.errors import UsageError
 from assay.evaluate.evaluation import Evaluation
 from assay.method import Method
 from assay.tasks.base import TaskSource
@@ -19,12 +19,16 @@ from assay.types import Task
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run left: its folder, the evaluations before and after RL, the signal that stopped it early, if any."""
+    """What a run left: its folder, the evaluations before and after RL, the signal that stopped it early, if any.
+
+    ``unjudged`` is why the first verdict abstained, if every one did and no response had a reward.
+    """
 
     folder: Path
     before: Evaluation | None
     after: Evaluation | None
     stopped_by: str | None = None
+    unjudged: str = ""
 
 
 def train(
@@ -107,18 +111,13 @@ def train(
         raise
     finally:
         run.close()
-    if trainer.unjudged:
-        raise RunError(
-            f"nothing could be learned: every verdict abstained and no response had a reward; the first verdict: "
-            f"{' '.join(trainer.unjudged.split())[:300]}"
-        )
 
     def evaluation(label: str) -> Evaluation | None:
         path = run.evaluation(label)
         return Evaluation.from_parquet(path) if path.is_file() else None
 
     stopped = interrupt.requested.name if interrupt.requested else None
-    return Result(run.path, evaluation("before"), evaluation("after"), stopped)
+    return Result(run.path, evaluation("before"), evaluation("after"), stopped, trainer.unjudged or "")
 
 
 def _is_object(value: Any) -> bool:

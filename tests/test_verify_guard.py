@@ -18,6 +18,7 @@ from assay.audit.outcome import outcome
 from assay.audit.worker import judged
 from assay.batch import Batch
 from assay.cli import main
+from assay.cli.train import _outcome
 from assay.errors import RunError, UsageError
 from assay.rewards.function import FunctionReward
 from assay.scale.divided import DividedVerifier
@@ -228,11 +229,17 @@ class TestACommandWhoseEveryVerdictAbstains:
     def test_train(self, own: Path, tmp_path: Path, name: str, reason: str) -> None:
         short = {"train": {"steps": 1}, "warmup": {"steps": 0}, "evaluate": {"every": 0, "samples": 1}}
         plain = recipe(tmp_path / "run", tasks={"verify": f"{own}:{name}"}, method={"reward": "verdict"}, **short)
+        found = train(plain, quiet=True)
         with pytest.raises(RunError, match=f"nothing could be learned: every verdict abstained.*{reason}"):
-            train(plain, quiet=True)
+            _outcome(found)
 
     def test_train_goes_on_with_scores(self, own: Path, tmp_path: Path) -> None:
         short = {"train": {"steps": 1}, "warmup": {"steps": 0}, "evaluate": {"every": 0, "samples": 1}}
         plain = recipe(tmp_path / "run", tasks={"verify": f"{own}:score"}, method={"reward": "verdict"}, **short)
-        found = train(plain, quiet=True).after
-        assert found is not None and {(s.score, s.passed) for s in found.samples} == {(0.25, False)}
+        result = train(plain, quiet=True)
+        found = result.after
+        assert (
+            _outcome(result) == 0
+            and found is not None
+            and {(s.score, s.passed) for s in found.samples} == {(0.25, False)}
+        )
