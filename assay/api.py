@@ -19,12 +19,16 @@ from assay.types import Task
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run left: its folder, the evaluations before and after RL, the signal that stopped it early, if any."""
+    """What a run left: its folder, the evaluations before and after RL, the signal that stopped it early, if any.
+
+    ``unjudged`` is why the first verdict abstained, if every one did and no response had a reward.
+    """
 
     folder: Path
     before: Evaluation | None
     after: Evaluation | None
     stopped_by: str | None = None
+    unjudged: str = ""
 
 
 def train(
@@ -113,7 +117,7 @@ def train(
         return Evaluation.from_parquet(path) if path.is_file() else None
 
     stopped = interrupt.requested.name if interrupt.requested else None
-    return Result(run.path, evaluation("before"), evaluation("after"), stopped)
+    return Result(run.path, evaluation("before"), evaluation("after"), stopped, trainer.unjudged or "")
 
 
 def _is_object(value: Any) -> bool:

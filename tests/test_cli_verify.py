@@ -54,7 +54,7 @@ def test_one_response(capfd: pytest.CaptureFixture[str]) -> None:
     )
     said = called(capfd, "countdown", "--reference", '{"numbers": [1, 2], "target": 3}', "--response", "1+1")
     assert said.startswith("wrong [format 1, numbers 0, value 0]: uses 1 2 times")
-    assert called(capfd, "exact", "--response", "5").startswith("abstains: ")
+    assert called(capfd, "exact", "--response", "5", code=3).startswith("abstains: ")
     said = called(capfd, "number", "--reference", "5", "--response", "4", "--json")
     assert json.loads(said) == {"score": 0.0, "passed": False, "feedback": "answered 4, expected 5", "parts": {}}
 
@@ -62,7 +62,8 @@ def test_one_response(capfd: pytest.CaptureFixture[str]) -> None:
 def test_exit_codes_of_strict(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for reference, code in (("5", 0), ("4", 1), ("", 3)):
         called(capfd, "exact", "--reference", reference, "--response", "5", "--strict", code=code)
-        called(capfd, "exact", "--reference", reference, "--response", "5")
+        without = code if code == 3 else 0  # nothing at all could be told
+        called(capfd, "exact", "--reference", reference, "--response", "5", code=without)
     file = write(tmp_path / "rows.jsonl", [{"reference": r, "response": "5"} for r in ("5", "")])
     called(capfd, "exact", str(file), "--out", str(tmp_path / "out"), "--strict", code=3)
 
@@ -105,7 +106,7 @@ def test_kinds_of_rows_and_no_reference(capfd: pytest.CaptureFixture[str], tmp_p
     assert "did you mean 'number'" in said
     assert len(read(out)) == 2, "nothing is overwritten before the file was looked at"
     write(file, [{"response": "5"}])
-    called(capfd, "none", str(file), "--out", str(out), "--overwrite", "--fields", "reference=")
+    called(capfd, "none", str(file), "--out", str(out), "--overwrite", "--fields", "reference=", code=3)
     assert read(out)[0]["passed"] is None
 
 
@@ -247,13 +248,54 @@ def test_stopped_and_continued(capfd: pytest.CaptureFixture[str], mine: Path, nu
     assert said.startswith(f"{finished} rows: ")
     # A line torn by a crash is repaired.
     out.write_bytes(left + b'{"reference": "')
-    said = called(capfd, "mine_for_cli:check", str(file), "--out", str(out), "--resume")
+    said = called(capfd, *arguments, "--resume")
     assert said.startswith(f"2000 rows: 1000 right, 1000 wrong, 0 abstained; {2000 - finished} in ")
     assert [row["passed"] for row in read(out)] == [i % 2 == 0 for i in range(2000)]
     # Nothing is left to do, and nothing changes.
     before = out.read_bytes()
-    assert "; 0 in " in called(capfd, "exact", str(file), "--out", str(out), "--resume")
+    assert "; 0 in " in called(capfd, *arguments, "--resume")
     assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (("number",), 'another verifier ({"name": "exact"}, now {"name": "number"})'),
+        (("exact", "numeric=false"), "another verifier"),
+        (("exact", "--fields", "reference=response"), "another fields"),
+        (("{own}:judge",), "another verifier"),
+    ],
+)
+def test_verdicts_of_two_verifiers_are_not_mixed(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, changed: tuple[str, ...], words: str
+) -> None:
+    file, out, own = many(tmp_path / "rows.jsonl", 4), tmp_path / "out.jsonl", tmp_path / "own.py"
+    own.write_text("def judge(task, response):\n    return True\n")
+    called(capfd, "exact", str(file), "--out", str(out))
+    begun = b"".join(out.read_bytes().splitlines(keepends=True)[:2])
+    out.write_bytes(begun)
+    kind, *more = (word.format(own=own) for word in changed)
+    said = called(capfd, kind, str(file), *more, "--out", str(out), "--resume", code=2)
+    assert words in said and "--overwrite" in said and len(said.splitlines()) == 1
+    assert out.read_bytes() == begun
+    assert "; 2 in " in called(capfd, "exact", str(file), "--out", str(out), "--resume")
+
+
+def test_an_own_verifier_that_was_changed_is_another(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, out, own = many(tmp_path / "rows.jsonl", 2), tmp_path / "out.jsonl", tmp_path / "own.py"
+    own.write_text("def judge(task, response):\n    return True\n")
+    called(capfd, f"{own}:judge", str(file), "--out", str(out))
+    own.write_text("def judge(task, response):\n    return False\n")
+    assert "another files" in called(capfd, f"{own}:judge", str(file), "--out", str(out), "--resume", code=2)
+    assert "2 wrong" in called(capfd, f"{own}:judge", str(file), "--out", str(out), "--overwrite")
+
+
+def test_verdicts_of_nobody_knows_whom_are_not_continued(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, out = many(tmp_path / "rows.jsonl", 2), tmp_path / "out.jsonl"
+    called(capfd, "exact", str(file), "--out", str(out))
+    (tmp_path / "out.jsonl.verifier.json").unlink()
+    said = called(capfd, "exact", str(file), "--out", str(out), "--resume", code=2)
+    assert "which says how" in said and len(said.splitlines()) == 1
 
 
 def test_resuming_what_does_not_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -122,6 +123,8 @@ def test_prefixes(server: Faulty) -> None:
         raw(b'{"error": {"message": "upstream"}}'),
         raw(b'{"choices": null}'),
         raw(b'{"choices": [{"message": {"content": 3}}]}'),
+        raw(b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        choice(message={"content": None}),
         choices(lambda n: n - 1),
     ],
 )
@@ -561,6 +564,40 @@ def test_why_a_response_ended(server: Faulty, more: dict[str, Any], text: str, s
     assert (episode.text, episode.stop) == (text, stop)
     assert ("error" in episode.meta) == (stop == "error")
     assert episode.logprobs is None
+
+
+def test_no_content_is_no_response(server: Faulty) -> None:
+    server.choose = lambda body: choice(message={"content": None, "tool_calls": []})
+    [[episode]] = engine_at(server.url, retries=0).generate(requests("a"))
+    assert episode.stop == "error"
+    assert "0 of 1 responses (content: null)" in episode.meta["error"]
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_answer_without_end_is_not_read_to_its_end(server: Faulty, status: int) -> None:
+    sent = []
+
+    def flood(handler: Any, body: dict[str, Any]) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(1 << 40))
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            while len(sent) < 300:
+                handler.wfile.write(b" " * (1 << 20))
+                sent.append(1)
+        handler.close_connection = True
+
+    server.choose = lambda body: flood
+    [[episode]] = engine_at(server.url, retries=0, timeout=60.0).generate(requests("a"))
+    assert "answered with more than 64 MB" in episode.meta["error"]
+    assert len(sent) < 100
+
+
+def test_a_nested_answer_on_disk_is_asked_again(server: Faulty, tmp_path: Path) -> None:
+    engine_at(server.url, cache=str(tmp_path)).generate(requests("a"))
+    [kept] = tmp_path.rglob("*.json")
+    kept.write_bytes(b"[" * 100_000)
+    assert texts(engine_at(server.url, cache=str(tmp_path)).generate(requests("a"))) == [["said a 0"]]
 
 
 def test_reasoning_is_kept_apart(server: Faulty) -> None:

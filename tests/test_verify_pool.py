@@ -38,7 +38,7 @@ CHECKS = """
         if response == "die": os.abort()
         if response == "leave": sys.exit(3)
         if response == "raise": raise ValueError("no such luck")
-        if response == "odd": return 1
+        if response == "odd": return "right"
         if response == "nan": return Verdict(float("nan"), True)
         if response == "print": print("noise", flush=True)
         if response == "pid": return Verdict.wrong(str(os.getpid()))
@@ -115,7 +115,7 @@ def test_what_goes_wrong_costs_one_check(checks: Path) -> None:
         "die": "ended by SIGABRT",
         "leave": "SystemExit: 3",
         "raise": "ValueError: no such luck",
-        "odd": "returned a int, not a Verdict",
+        "odd": "returned a str, not a Verdict",
         "nan": "score nan",
     }
     responses = [r for k in bad for r in ["5", "4", k, "print", "5"]]

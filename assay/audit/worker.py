@@ -11,6 +11,7 @@ from typing import Any
 from assay.audit.outcome import Outcome, outcome
 from assay.errors import UsageError, nearest
 from assay.types import Task
+from assay.verify.guard import raised
 from assay.verify.kind import KindVerifier
 from assay.verify.make import make_verifier
 
@@ -88,9 +89,9 @@ def judged(judge: Judge, task: Task, response: str, threshold: float) -> Outcome
         said = judge(task, response)
     except MemoryError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         seconds = time.perf_counter() - begun
-        return Outcome("crashed", 0.0, f"raised {type(error).__name__}: {error}"[:LONGEST], seconds)
+        return Outcome("crashed", 0.0, raised("the verifier", error)[:LONGEST], seconds)
     return outcome(said, time.perf_counter() - begun, threshold)
 
 

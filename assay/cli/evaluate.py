@@ -142,6 +142,9 @@ def evaluate(
         for part, usage in document.get("usage", {}).items():
             print(f"{part}: {Usage(**usage)}")
         print("".join(f"{path}\n" for path in written), end="")
+    if found and all(s.passed is None for s in found):
+        reason = " ".join(found[0].feedback.split())[:300] or "it gives no reason"
+        raise RunError(f"nothing was judged: all {len(found)} verdicts abstained; the first: {reason}")
     return 0
 
 

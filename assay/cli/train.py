@@ -12,7 +12,7 @@ import tyro
 from tyro.conf import Positional
 
 from assay.cli.common import Overrides, Unprotected, protect
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.scale.launch import launch, reported
 from assay.scale.ranks import LostRank, place_of
 from assay.scale.supervise import SUPERVISED, by_itself, supervise
@@ -126,7 +126,16 @@ def _free(path: Path) -> Path:
 
 
 def _outcome(result: Result) -> int:
-    """Exit code of a finished or stopped run; says how to go on with a stopped one."""
+    """Exit code of a finished or stopped run; says how to go on with a stopped one.
+
+    Raises:
+        RunError: nothing in it had a verdict or a reward.
+    """
+    if result.unjudged and result.stopped_by is None:
+        reason = " ".join(result.unjudged.split())[:300]
+        raise RunError(
+            f"nothing could be learned: every verdict abstained and no response had a reward; the first: {reason}"
+        )
     if result.stopped_by is None:
         return 0
     again = f"assay train --resume {result.folder}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.verify.isolate.pool import VerifierPool
 
 WRONG, ABSTAINED = 1, 3
-"""Exit codes of ``--strict``."""
+"""Exit codes of ``--strict``; the second also where every verdict is an abstention."""
 
 
 def verify(
@@ -45,7 +45,7 @@ def verify(
     list_kinds: Annotated[bool, tyro.conf.arg(name="list")] = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
-    """Judge one response, or every row of a JSONL file.
+    """Judge one response, or every row of a JSONL file; exits with 3 if no verdict can be told.
 
     assay verify number --reference 42 --response "It is 42."
 
@@ -58,8 +58,9 @@ def verify(
         reference: what is right; JSON where it is an object or a list.
         response: the response to judge; - reads it from standard input.
         prompt: what was asked, for verifiers that look at it.
-        out: the file to write; each row of FILE with score, passed, feedback and parts.
-        resume: go on after the rows that are in the output already.
+        out: the file to write; each row of FILE with score, passed, feedback and parts. What judged them is noted in
+            OUT.verifier.json beside it.
+        resume: go on after the rows that are in the output already, with the same verifier, options and fields.
         overwrite: replace the output file.
         fields: names of fields in FILE, e.g. reference=answer response=output.text; "reference=" if there is none.
         prefix: put before the names of the fields that are added.
@@ -91,6 +92,7 @@ def verify(
             raise UsageError("--out, --resume, --overwrite and --fields are for a FILE")
         with VerifierPool(spec, 1, seconds, wall) as pool:
             return _one(pool, kind, reference, response, prompt, strict, as_json)
+    from assay.evaluate.target import files_mark
     from assay.verify.batch_file import BatchFile
 
     if out is None:
@@ -101,7 +103,9 @@ def verify(
         raise UsageError(f"{out} exists; go on with --resume, begin again with --overwrite, or write to another file")
     if resume and overwrite:
         raise UsageError("--resume keeps what --overwrite replaces; give one of them")
-    rows = BatchFile(Path(files[0]), out, _mapping(fields), prefix)
+    # A verifier of the same name is another one when its file has changed.
+    judging = {"verifier": spec, "files": files_mark(spec)}
+    rows = BatchFile(Path(files[0]), out, _mapping(fields), prefix, judging)
     with VerifierPool(spec, workers, seconds, wall) as pool:
         return _file(rows, pool, resume, strict, as_json)
 
@@ -129,6 +133,7 @@ def _one(
     pool: VerifierPool, kind: str, reference: str | None, response: str, prompt: str, strict: bool, as_json: bool
 ) -> int:
     from assay.types import Task
+    from assay.verify.batch_file import Tally
 
     if response == "-":
         response = sys.stdin.read()
@@ -151,7 +156,9 @@ def _one(
         print(json.dumps(shown))
     else:
         print(verdict)
-    return _code(strict, verdict.passed is False, verdict.passed is None)
+    tally = Tally()
+    tally.count(1, verdict.passed, verdict.feedback)
+    return _code(strict, tally)
 
 
 def _file(rows: BatchFile, pool: VerifierPool, resume: bool, strict: bool, as_json: bool) -> int:
@@ -198,7 +205,7 @@ def _file(rows: BatchFile, pool: VerifierPool, resume: bool, strict: bool, as_js
             "go on with the same command and --resume"
         )
         return 128 + struck[0]
-    return _code(strict, bool(tally.wrong), bool(tally.abstained))
+    return _code(strict, tally)
 
 
 def _report(rows: BatchFile, tally: Tally, new: int, taken: float, as_json: bool) -> None:
@@ -213,10 +220,15 @@ def _report(rows: BatchFile, tally: Tally, new: int, taken: float, as_json: bool
         print(f"first abstention, {' '.join(tally.abstention.split())[:300]}")
 
 
-def _code(strict: bool, wrong: bool, abstained: bool) -> int:
+def _code(strict: bool, tally: Tally) -> int:
+    """The exit code; where nothing could be judged, a line on standard error says why."""
+    if tally.abstained and tally.abstained == tally.rows:
+        reason = " ".join(tally.abstention.split())[:300]
+        print(f"assay: nothing was judged: every verdict abstained; the first, {reason}", file=sys.stderr)
+        return ABSTAINED
     if not strict:
         return 0
-    return WRONG if wrong else ABSTAINED if abstained else 0
+    return WRONG if tally.wrong else ABSTAINED if tally.abstained else 0
 
 
 def _list(as_json: bool) -> int:

@@ -18,8 +18,9 @@ from assay.evaluate.source import Options
 from assay.inference.scorers import ByFunction, ByVerifier, as_scorer
 from assay.types import Episode, Verdict
 from assay.verify.base import Verifier
+from assay.verify.guard import judge
 from assay.verify.isolate.pool import VerifierPool, check_verifier
-from assay.verify.make import judge, make_verifier
+from assay.verify.make import make_verifier
 
 PART = 2_000
 """Completions that are judged, and stored, together."""

@@ -95,7 +95,7 @@ class ByFunction:
                     out.append(Score(None if found.passed is None else found.score, 0, found.feedback))
                     continue
                 value = None if found is None else float(found)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 raise RunError(f"the scorer raised {reason} for a response to task {task.id}") from error
             if value is not None and not math.isfinite(value):

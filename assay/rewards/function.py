@@ -81,7 +81,7 @@ class FunctionReward:
         for i, (task, episode) in enumerate(zip(batch.tasks, batch.episodes, strict=True)):
             try:
                 values.append(self.function(task, episode.text))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise RunError(self._blame(error, i, batch)) from error
         return values
 
@@ -109,7 +109,7 @@ class FunctionReward:
             columns = {k: v for k, v in columns.items() if k in self.columns}
         try:
             values = self.function(**columns)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RunError(self._blame_batch(error, columns, batch)) from error
         if isinstance(values, torch.Tensor):
             values = values.tolist()
@@ -132,18 +132,18 @@ class FunctionReward:
             )
         return float(value)
 
-    def _blame_batch(self, error: Exception, columns: Mapping[str, list[Any]], batch: Batch) -> str:
+    def _blame_batch(self, error: BaseException, columns: Mapping[str, list[Any]], batch: Batch) -> str:
         """Blame the first row that the function raises for when it is asked about that row alone."""
         for row in range(len(batch)):
             try:
                 self.function(**{k: v[row : row + 1] for k, v in columns.items()})
-            except Exception as again:
+            except (Exception, SystemExit) as again:
                 return self._blame(again, row, batch)
         return (
             f"reward function {self.name} raised {_line(error)} for {len(batch)} completions together, for none alone"
         )
 
-    def _blame(self, error: Exception, row: int, batch: Batch) -> str:
+    def _blame(self, error: BaseException, row: int, batch: Batch) -> str:
         return (
             f"reward function {self.name} raised {_line(error)} for row {row} "
             f"(task {batch.tasks[row].id}, response {batch.episodes[row].text[:60]!r})"
@@ -165,7 +165,7 @@ def load_function(reference: str) -> Callable[..., Any]:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"reward function {reference!r}: {path} raised {_line(error)}") from error
     if not callable(getattr(module, name, None)):
         functions = [k for k, v in vars(module).items() if inspect.isfunction(v)]
@@ -173,6 +173,6 @@ def load_function(reference: str) -> Callable[..., Any]:
     return getattr(module, name)
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     """An exception in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

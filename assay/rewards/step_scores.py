@@ -122,7 +122,7 @@ class FunctionScorer:
             try:
                 row = self.function(task, steps)
                 out.append(None if row is None else [float(x) for x in row])
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 raise RunError(f"the scorer of steps raised {reason} for a response to task {task.id}") from error
         return out

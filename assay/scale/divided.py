@@ -20,6 +20,7 @@ from assay.scale.ranks import Ranks
 from assay.signals.base import Models
 from assay.types import Episode, Prompt, Task, Verdict
 from assay.verify.base import Verifier
+from assay.verify.guard import judge
 
 
 class DividedEngine:
@@ -93,14 +94,14 @@ class DividedVerifier:
         self.verifier, self.ranks = verifier, ranks
 
     def __call__(self, task: Task, response: str) -> Verdict:
-        return self.ranks.once(lambda: self.verifier(task, response))
+        return self.ranks.once(lambda: judge(self.verifier, task, response))
 
     def map(self, pairs: Iterable[tuple[Task, str]]) -> Iterator[Verdict]:
         """Yield a verdict for each pair, in order."""
         together = getattr(self.verifier, "map", None)
 
         def judged(share: Sequence[tuple[Task, str]]) -> list[Verdict]:
-            return list(together(share)) if together is not None else [self.verifier(*pair) for pair in share]
+            return list(together(share)) if together is not None else [judge(self.verifier, *pair) for pair in share]
 
         return iter(self.ranks.divided(list(pairs), judged, lambda pair: len(pair[1])))
 

@@ -69,6 +69,7 @@ class Trainer:
 
     ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
+    ``unjudged`` is why nothing could be learned so far, of the first verdict, or empty once something could be;
     ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``keeper`` keeps the
     engine at the policy's weights.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
@@ -96,6 +97,7 @@ class Trainer:
     untouched: bool = field(default=True, init=False)
     updates: int = field(default=0, init=False)
     started: bool = field(default=False, init=False)
+    unjudged: str | None = field(default=None, init=False)
     pipeline: Pipeline | None = field(default=None, init=False)
     keeper: Keeper = field(init=False)
     _start: float = field(default_factory=time.perf_counter, init=False)
@@ -236,6 +238,7 @@ class Trainer:
                 self.method, more = self.keeper.check(self.method, models, batch)
                 found |= more
             metrics = rollout_metrics(batch)
+            self.note_verdicts(groups, batch)
             if len(batch):
                 with clock("update"):
                     rng, parts = self.random("mini-batches"), settings.mini_batches
@@ -248,6 +251,16 @@ class Trainer:
             self.folder.save_rollouts(self.step, batch)
         self.say(self.watch.step(self.step, batch, metrics))
         return metrics
+
+    def note_verdicts(self, groups: list[Group], batch: Batch) -> None:
+        """Remember why no response of the run had a verdict or a reward yet, until one has."""
+        verdicts = [verdict for group in groups for verdict in group.verdicts]
+        if self.unjudged == "" or not verdicts:
+            return
+        if any(verdict.passed is not None for verdict in verdicts) or bool(batch.valid.any()):
+            self.unjudged = ""
+        elif self.unjudged is None:
+            self.unjudged = verdicts[0].feedback or "it gave no reason"
 
     def rl_update(self, objective: Any, batch: Batch) -> dict[str, float]:
         """One optimiser step of the RL stage, at the step's learning rate."""

@@ -66,12 +66,21 @@ class BatchFile:
             ``kind`` or ``meta``, where it is another than these names. Rows need a ``reference`` (unless its name is
             empty), a ``response`` that is text, and any other field that is named here.
         prefix: put before the names of the added fields.
+        verifier: what says which verifier judges, as JSON holds it. It is kept with ``fields`` and ``prefix`` in a file
+            beside ``out`` (:attr:`record`), so that what goes on does so with the same ones.
 
     Raises:
         UsageError: no such file, an unknown field to map, or ``out`` is the file itself.
     """
 
-    def __init__(self, path: Path, out: Path, fields: Mapping[str, str] | None = None, prefix: str = ""):
+    def __init__(
+        self,
+        path: Path,
+        out: Path,
+        fields: Mapping[str, str] | None = None,
+        prefix: str = "",
+        verifier: Mapping[str, Any] | None = None,
+    ):
         for role in fields or {}:
             if role not in ROLES:
                 raise UsageError(f"there is no field {role!r} to map{nearest(role, ROLES)}")
@@ -82,6 +91,8 @@ class BatchFile:
         if out.exists() and out.samefile(path):
             raise UsageError(f"{out} is the file to judge; write to another")
         self.path, self.out = path, out
+        self.record = out.with_name(f"{out.name}.verifier.json")
+        self.made = json.loads(json.dumps({**(verifier or {}), "fields": dict(fields or {}), "prefix": prefix}))
         named = {role: name for role, name in (fields or {}).items() if name}
         self.needed = {*named, "response", *({"reference"} if (fields or {}).get("reference") != "" else set())}
         self.fields = {role: named.get(role, role) for role in ROLES}
@@ -169,7 +180,8 @@ class BatchFile:
         """Return the verdicts that ``out`` holds already, and the length of their lines in bytes.
 
         Raises:
-            UsageError: a line is no verdict on the row of the file that it should be on.
+            UsageError: they are another verifier's, or nothing says whose; or a line is no verdict on the row of the
+                file that it should be on.
         """
         tally, length = Tally(), 0
         if not self.out.exists():
@@ -189,7 +201,22 @@ class BatchFile:
                     )
                 tally.count(row.number, *verdict)
                 length += len(line)
+        if length:
+            self._check_record()
         return tally, length
+
+    def _check_record(self) -> None:
+        """Raise UsageError unless the verdicts in ``out`` were made as those to come are."""
+        again = "begin again with --overwrite, or write to another file"
+        try:
+            there = json.loads(self.record.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            raise UsageError(f"{self.record}, which says how {self.out} was judged, cannot be read; {again}") from None
+        there = there if isinstance(there, dict) else {}
+        for name in dict.fromkeys((*self.made, *there)):
+            if there.get(name) != self.made.get(name):
+                was, now = (json.dumps(which.get(name))[:200] for which in (there, self.made))
+                raise UsageError(f"{self.out} was judged with another {name} ({was}, now {now}); {again}")
 
     def _verdict(self, row: Row, line: bytes) -> tuple[bool | None, str] | None:
         """``passed`` and ``feedback`` of a finished line; ``None`` if it is not one of this row."""
@@ -232,6 +259,9 @@ class BatchFile:
                 if length:
                     out.truncate(length)
                     out.seek(length)
+                elif self.out.is_file():  # and no device
+                    # Once the old verdicts are gone, so that it never tells of others than are there.
+                    self.record.write_text(json.dumps(self.made) + "\n")
                 written = time.monotonic()
                 for verdict in pool.map(pairs()):
                     row = waiting.popleft()

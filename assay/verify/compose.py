@@ -26,8 +26,9 @@ from assay.errors import UsageError, nearest
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.base import Verifier
+from assay.verify.guard import judge
 from assay.verify.kind import check_ready
-from assay.verify.make import judge, make_verifier
+from assay.verify.make import make_verifier
 
 Checks = Mapping[str, Any] | Sequence[Any]
 """Verifiers by name, or a list of them to be named after what they are; each a name, a table or a callable."""

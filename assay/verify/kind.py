@@ -9,6 +9,7 @@ from assay.errors import UsageError, nearest
 from assay.registry import build, names
 from assay.types import Task, Verdict
 from assay.verify.base import Verifier
+from assay.verify.guard import judge, raised
 
 
 def check_ready(verifier: Any) -> None:
@@ -25,7 +26,7 @@ def check_ready(verifier: Any) -> None:
 class KindVerifier:
     """Judges each task with the verifier its ``kind`` names.
 
-    A verifier that raises, or returns something other than a :class:`~assay.types.Verdict`, abstains with the reason.
+    A verifier that raises, or says what is no verdict (:func:`~assay.verify.guard.judge`), abstains with the reason.
 
     Args:
         overrides: verifiers by kind that come before the registered ones: names, tables or callables.
@@ -38,14 +39,11 @@ class KindVerifier:
         self._made: dict[str, Verifier] = {kind: build("verify", spec) for kind, spec in (overrides or {}).items()}
 
     def __call__(self, task: Task, response: str) -> Verdict:
-        verifier = self.verifier(task)
+        verifier, name = self.verifier(task), f"verifier {task.kind!r}"
         try:
-            verdict = verifier(task, response)
-        except Exception as error:
-            return Verdict.abstain(f"verifier {task.kind!r} raised {type(error).__name__}: {error}")
-        if not isinstance(verdict, Verdict):
-            return Verdict.abstain(f"verifier {task.kind!r} returned a {type(verdict).__name__}, not a Verdict")
-        return verdict
+            return judge(verifier, task, response, name)
+        except UsageError as error:
+            return Verdict.abstain(raised(name, error))
 
     def verifier(self, task: Task) -> Verifier:
         """Return the verifier of the task's kind, made on first use."""

@@ -6,7 +6,6 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 
 from assay.errors import UsageError, nearest
 from assay.registry import build, call, part
-from assay.types import Task, Verdict
 from assay.verify.base import Verifier
+from assay.verify.guard import raised
 from assay.verify.kind import KindVerifier
 
 
@@ -54,21 +53,6 @@ def make_verifier(spec: Any = None) -> Verifier:
     return verifier
 
 
-def judge(verifier: Verifier, task: Task, response: str, name: str = "the verifier") -> Verdict:
-    """Return the verdict of any verifier; one that raises or returns something else abstains, with the reason."""
-    try:
-        verdict = verifier(task, response)
-    except UsageError:
-        raise
-    except Exception as error:
-        return Verdict.abstain(_raised(name, error))
-    if not isinstance(verdict, Verdict):
-        return Verdict.abstain(f"{name} returned a {type(verdict).__name__}, not a Verdict")
-    if not (isinstance(verdict.score, int | float) and math.isfinite(verdict.score) and 0 <= verdict.score <= 1):
-        return Verdict.abstain(f"{name} gave the score {verdict.score!r}, which is not in [0, 1]")
-    return verdict
-
-
 def _loaded(reference: str, options: Mapping[str, Any]) -> Verifier:
     where, _, path = reference.rpartition(":")
     module = _file(where, reference) if where.endswith(".py") else _module(where, reference)
@@ -93,7 +77,7 @@ def _loaded(reference: str, options: Mapping[str, Any]) -> Verifier:
 def _module(name: str, reference: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         hint = "; write package.module:attribute or path/to/file.py:attribute"
         own = isinstance(error, ModuleNotFoundError) and name.startswith(error.name or "-")
         raise UsageError(_failed(reference, f"module {name!r}", error) + (hint if own else "")) from None
@@ -109,15 +93,10 @@ def _file(path: str, reference: str) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(_failed(reference, path, error)) from None
     return module
 
 
-def _failed(reference: str, what: str, error: Exception) -> str:
-    return f"verifier {reference!r}: {_raised(what, error)}"
-
-
-def _raised(what: str, error: Exception) -> str:
-    """One line, whatever the error says."""
-    return f"{what} raised {type(error).__name__}: {' '.join(str(error).split())[:500]}"
+def _failed(reference: str, what: str, error: BaseException) -> str:
+    return f"verifier {reference!r}: {raised(what, error)}"

@@ -36,7 +36,7 @@ class Cache:
         asked = {"url": self.url + path, "request": body}
         try:
             found = json.loads(self._place(asked).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(found, dict) or {k: found.get(k) for k in asked} != asked:
             return None

@@ -22,6 +22,13 @@ DENIED = {401, 403, 404, 405}
 """Statuses that say that every request will fail: a wrong key, address or model."""
 
 
+LONGEST_TEXT = 2000
+"""Bytes of an answer that an error message may quote from."""
+
+LARGEST = 64 << 20
+"""Bytes of an answer that are read, at most: many responses with their log-probabilities fit, a flood does not."""
+
+
 class Failed(Exception):
     """A request was given up. ``answer`` is what came of it, where that is incomplete but sound."""
 
@@ -184,7 +191,7 @@ class Client:
         url = self.server.base_url + path
         try:
             async with asyncio.timeout(limit):
-                response = await self.http.post(url, content=json.dumps(body).encode())
+                response, data = await self._read("POST", url, json.dumps(body).encode())
         except TimeoutError:
             raise _Passing(f"no answer from {url} within {limit:g} s", charged=True) from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
@@ -193,11 +200,10 @@ class Client:
             raise _Passing(f"the answer of {url} broke off: {_line(error)}", charged=True) from None
         self.down = False
         status = response.status_code
-        try:
-            answer = response.json()
-        except ValueError:
-            answer = None
-        message, code, field = self._complaint(answer, response.text)
+        if data is None:
+            raise _Passing(f"{url} answered with more than {LARGEST >> 20} MB", charged=True)
+        answer, text = _parsed(data), data[:LONGEST_TEXT].decode("utf-8", "replace")
+        message, code, field = self._complaint(answer, text)
         if status == 429 and code == "insufficient_quota":
             raise _Refused(status, message, field)
         if status in PASSING or status >= 500:
@@ -205,10 +211,21 @@ class Client:
         if status != 200:
             raise _Refused(status, message, field)
         if not isinstance(answer, dict):
-            raise _Passing(f"{url} answered what is no JSON object: {response.text[:60]!r}", charged=True)
+            raise _Passing(f"{url} answered what is no JSON object: {text[:60]!r}", charged=True)
         if answer.get("error"):
             raise _Passing(f"{url} answered with an error: {message}", charged=True)
         return answer
+
+    async def _read(self, method: str, url: str, content: bytes | None = None) -> tuple[Any, bytes | None]:
+        """Return a response and its body, nothing in place of one that is larger than :data:`LARGEST`."""
+        async with self.http.stream(method, url, content=content) as response:
+            parts, size = [], 0
+            async for part in response.aiter_bytes():
+                size += len(part)
+                if size > LARGEST:
+                    return response, None
+                parts.append(part)
+            return response, b"".join(parts)
 
     def _complaint(self, answer: Any, text: str) -> tuple[str, str, str]:
         """Return an error's message without the key, its code, and the field of the body it is about."""
@@ -252,10 +269,18 @@ class Client:
 
         try:
             async with asyncio.timeout(min(30.0, self.server.timeout)):
-                response = await self.http.get(f"{self.server.base_url}/models")
-            return [str(model["id"]) for model in response.json()["data"]]
-        except (TimeoutError, httpx2.HTTPError, ValueError, KeyError, TypeError):
+                _, data = await self._read("GET", f"{self.server.base_url}/models")
+            return [str(model["id"]) for model in _parsed(data or b"")["data"]]
+        except (TimeoutError, httpx2.HTTPError, KeyError, TypeError):
             return None
+
+
+def _parsed(data: bytes) -> Any:
+    """Return what JSON says, nothing where it is none or nested deeper than can be read."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _line(error: Exception) -> str:

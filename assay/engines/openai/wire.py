@@ -103,7 +103,8 @@ class Wire:
         good = [c for c in choices if _said(c) is not None] if isinstance(choices, list) else []
         if len(good) < n:
             part = {**answer, "choices": good} if good else None
-            raise Unsound(f"the server gave {len(good)} of {n} responses", part)
+            empty = isinstance(choices, list) and any(_is_null(c) for c in choices)
+            raise Unsound(f"the server gave {len(good)} of {n} responses{' (content: null)' if empty else ''}", part)
 
     def is_sound(self, answer: Mapping[str, Any], n: int) -> bool:
         """Tell whether :meth:`sound` has nothing to object to."""
@@ -194,17 +195,25 @@ def failed(request: Request, prompt: np.ndarray, reason: str) -> Episode:
 
 
 def _said(choice: Any) -> str | None:
-    """Return the text of a choice, empty where the server says that there is none; nothing if it cannot be read."""
+    """Return the text of a choice, that of a refusal too; nothing if it has none or cannot be read.
+
+    One that ended at its length has the empty text: a model that thinks may spend all of it before the first word.
+    """
     if not isinstance(choice, Mapping):
         return None
     message = choice.get("message")
     if isinstance(message, Mapping):
         content = message.get("content")
         if content is None:
-            content = message.get("refusal") or ""
+            content = message.get("refusal") or ("" if choice.get("finish_reason") == "length" else None)
         return content if isinstance(content, str) else None
     text = choice.get("text")
     return text if isinstance(text, str) else None
+
+
+def _is_null(choice: Any) -> bool:
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    return isinstance(message, Mapping) and message.get("content") is None
 
 
 def _pieces(told: Mapping[str, Any]) -> tuple[list[Piece], list[float]] | None:

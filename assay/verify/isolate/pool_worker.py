@@ -10,7 +10,8 @@ from typing import Any
 
 from assay.types import Task, Verdict
 from assay.verify.base import Verifier
-from assay.verify.make import judge, make_verifier
+from assay.verify.guard import judge
+from assay.verify.make import make_verifier
 
 LONGEST = 100_000
 """Characters of feedback that come back."""
