@@ -187,6 +187,8 @@ class OutputConfig(_Section):
     tensorboard: bool = True
     report: bool = True
     """Write report.html at the end."""
+    changed_tasks: Literal["refuse", "accept"] = "refuse"
+    """What a resumed run does where its tasks' content is no longer what it was."""
 
 
 class RunConfig(_Section):
