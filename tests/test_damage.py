@@ -16,6 +16,7 @@ import torch
 from running import assert_same, run
 
 import assay
+from assay import cli
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
 from assay.evaluate.target import resolve
@@ -39,6 +40,18 @@ def flip(file: Path, bit: int = 0) -> None:
     """Turn one bit in the middle of a file around."""
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1 << bit
+    file.write_bytes(content)
+
+
+def flip_value(file: Path, column: str) -> None:
+    """Turn one bit in the values of a column of a Parquet file around."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as parquet:
+        chunk = parquet.metadata.row_group(0).column(parquet.schema_arrow.names.index(column))
+    content = bytearray(file.read_bytes())
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    content[start + chunk.total_compressed_size - 1] ^= 1
     file.write_bytes(content)
 
 
@@ -269,9 +282,8 @@ def test_a_damaged_evaluation_is_named_and_set_aside(
 ) -> None:
     file = copy / "evals" / "step-000002.parquet"
     if content is None:
-        damaged = bytearray(file.read_bytes())
-        damaged[40] ^= 1
-        content = bytes(damaged)
+        flip_value(file, "response")
+        content = file.read_bytes()
     file.write_bytes(content)
     assay.train(resume=copy)
     said = capfd.readouterr().err
@@ -299,3 +311,90 @@ def test_stray_files_among_the_rollouts_are_left_alone(copy: Path) -> None:
     stray.write_bytes(b"mine")
     assay.train(resume=copy, quiet=True)
     assert stray.read_bytes() == b"mine"
+
+
+def test_damaged_rollouts_are_noted_in_the_report(copy: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from assay.report.run import read_run
+
+    folder = copy / "rollouts"
+    table = pq.ParquetFile(folder / "step-000001.parquet").read()
+    place = table.column_names.index("step")
+    pq.write_table(table.set_column(place, "step", pa.array(["x"] * len(table))), folder / "step-000001.parquet")
+    flip_value(folder / "step-000002.parquet", "response")
+    table = pq.ParquetFile(folder / "step-000003.parquet").read()
+    pq.write_table(table.set_column(place, "step", pa.nulls(len(table), pa.int64())), folder / "step-000003.parquet")
+    found = read_run(copy)
+    assert {row.step for row in found.rollouts} == {4}
+    for step in (1, 2, 3):
+        assert sum(f"rollouts/step-{step:06d}.parquet could not be read" in note for note in found.notes) == 1
+
+
+# Failures of the system
+
+
+def limited(log: Path, recipe_file: Path, size: int) -> None:
+    """In a child: ``assay train`` that may write files of at most ``size`` bytes."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    running.command(log, "train", str(recipe_file))
+
+
+@pytest.mark.parametrize("size", [2000, 40_000])
+def test_a_limit_on_file_sizes_is_one_line(tmp_path: Path, size: int) -> None:
+    import tomli_w
+
+    folder, log, file = tmp_path / "run", tmp_path / "log", tmp_path / "recipe.toml"
+    file.write_text(tomli_w.dumps(running.recipe(folder)))
+    assert running.child(limited, log, file, size) == 1
+    said = log.read_text()
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("assay: could not write ")
+    assert "a file would be larger than is allowed (see ulimit -f)" in said
+
+
+def test_a_report_that_cannot_be_written_is_one_line(copy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (copy / "report.html").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["report", str(copy)])
+    assert ended.value.code == 1
+    said = capfd.readouterr().err
+    assert said.startswith(f"assay: could not write {copy / 'report.html'}: ")
+    assert said.count("\n") == 1
+    assert list(copy.glob(".report*")) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter every folder")
+@pytest.mark.parametrize("arguments", [["train", "--resume"], ["report"], ["eval"]])
+def test_a_folder_that_may_not_be_entered_is_one_line(
+    copy: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    copy.chmod(0)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*arguments, str(copy)])
+    finally:
+        copy.chmod(0o755)
+    assert ended.value.code in (1, 2)
+    said = capfd.readouterr().err
+    assert "Permission denied" in said
+    assert said.count("\n") == 1
+
+
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    import subprocess
+    import sys
+
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "assay", "papers", "show", "S014"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "assay: No space left on device; mend that, or name another place\n"

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -154,10 +155,20 @@ def disk_failure(error: BaseException) -> str | None:
     # torch and safetensors raise errors of their own, with the system's as context or as text.
     for cause in (error, error.__cause__, error.__context__):
         if isinstance(cause, OSError):
-            if cause.errno in (errno.ENOSPC, errno.EDQUOT):
-                return "the disk is full"
-            return (cause.strerror or str(cause)) + (f": {cause.filename}" if cause.filename else "")
+            return _reason(cause.errno, cause.strerror or str(cause), cause.filename)
+    if said := re.search(r"\(os error (\d+)\)", str(error)):
+        return _reason(int(said[1]), os.strerror(int(said[1])), None)
     return "the disk is full" if "No space left on device" in str(error) else None
+
+
+def _reason(number: int | None, words: str, name: Any) -> str:
+    if number == errno.ENOSPC:
+        return "the disk is full"
+    if number == errno.EDQUOT:
+        return "the quota on the disk is used up"
+    if number == errno.EFBIG:
+        return "a file would be larger than is allowed (see ulimit -f)"
+    return words + (f": {name}" if name else "")
 
 
 def _partial(path: Path) -> Path:

@@ -12,13 +12,13 @@ STAGES = ("warmup", "rl")
 Row = dict[str, Any]
 
 
-def read_metrics(path: Path) -> tuple[list[Row], list[str]]:
+def read_metrics(path: Path, cut: bool = False) -> tuple[list[Row], list[str]]:
     """Return the rows of ``metrics.jsonl``, and a phrase on each thing that is wrong with the file.
-
-    A last line without its end is what a killed process leaves and is dropped without a word: its step is done again.
 
     Args:
         path: the file; one that is missing has no rows.
+        cut: whether to name a last line without its end as well, which is what a killed process leaves; where the run
+            goes on, its step is done again.
     """
     if not path.is_file():
         return [], []
@@ -36,6 +36,8 @@ def read_metrics(path: Path) -> tuple[list[Row], list[str]]:
             rows.append(row)
         elif number < len(lines):
             wrong.append(f"line {number} is damaged")
+        elif cut:
+            wrong.append(f"line {number} is cut short")
     return rows, wrong
 
 

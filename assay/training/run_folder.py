@@ -70,10 +70,9 @@ class RunFolder:
         check_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"run folder {path} cannot be made: {error.strerror}; choose another with run.dir=..."
-            ) from None
+        except (OSError, ValueError) as error:  # ValueError: a name that no folder can have
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"run folder {path} cannot be made: {reason}; choose another with run.dir=...") from None
         run = cls(path, config)
         try:
             # Another process may have been quicker.
@@ -158,10 +157,13 @@ class RunFolder:
 
         columns: dict[str, Any] = rollout_columns(step, batch)
         columns["passed"] = pa.array(columns["passed"], pa.bool_())
+        table = pa.table(columns)
         with self.writing("rollouts"):
             folder = self.path / "rollouts"
             folder.mkdir(exist_ok=True)
-            write_file(folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(pa.table(columns), p))
+            write_file(
+                folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(table, p, write_page_checksum=True)
+            )
 
     def save_signs(self, signs: Sequence[Sign]) -> None:
         """Store the signs of a gamed reward that the run has shown, perhaps none."""
@@ -334,8 +336,14 @@ def environment() -> dict[str, Any]:
 
 def check_free(path: Path) -> None:
     """Raise UsageError unless a run can begin in ``path``, be it where one was killed in its first moments."""
-    left = {".lock", "environment.json", *(p.name for p in unfinished(path))} if path.is_dir() else set()
-    if path.exists() and (not path.is_dir() or {p.name for p in path.iterdir()} - left):
+    try:
+        left = {".lock", "environment.json", *(p.name for p in unfinished(path))} if path.is_dir() else set()
+        taken = path.exists() and (not path.is_dir() or {p.name for p in path.iterdir()} - left)
+    except OSError as error:
+        raise UsageError(
+            f"run folder {path} cannot be used: {error.strerror}; choose another with run.dir=..."
+        ) from None
+    if taken:
         raise UsageError(
             f"run folder {path} exists already; continue it with: assay train --resume {path}, or choose another "
             "with run.dir=..."
