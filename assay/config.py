@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -19,8 +19,19 @@ NAMED_BY = {"method": "name", "model": "source", "tasks": "source", "engine": "n
 """Sections that a name can stand for, and the key it is the value of: ``model = "nano"``."""
 
 
+LARGEST = 10**7
+"""Of tokens, tasks, responses and rows: ten times what anybody has asked for is a slip of the hand."""
+MOST_STEPS = 10**9
+"""Of steps, and of the tokens of a micro-batch."""
+MOST_PROCESSES = 4096
+LARGEST_SEED = 2**63 - 1
+
+Decay = Annotated[float, Field(ge=0, lt=1)]
+Mark = Annotated[str, Field(min_length=1)]
+
+
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -35,30 +46,30 @@ class TasksConfig(_Section):
 
     source: Spec = "arithmetic"
     """A task source and its options."""
-    eval_size: int = Field(500, ge=1)
+    eval_size: int = Field(500, ge=1, le=LARGEST)
     """Held-out tasks."""
     eval_share: float = Field(0.1, gt=0, lt=1)
     """Share of all contents set aside for evaluation, by content hash; training never sees them."""
     verify: Spec | None = None
     """A verifier for every task, in place of the one its kind names."""
-    verify_workers: int = Field(0, ge=0)
+    verify_workers: int = Field(0, ge=0, le=MOST_PROCESSES)
     """Processes that judge responses; 0 judges in the training process."""
 
 
 class WarmupConfig(_Section):
     """Supervised training on the tasks' worked solutions before RL."""
 
-    steps: int = Field(0, ge=0)
+    steps: int = Field(0, ge=0, le=MOST_STEPS)
     """At most this many steps; 0 goes to RL at once."""
     target: float | None = Field(None, gt=0, le=1)
     """Go on to RL once held-out pass@1 reaches this."""
-    every: int = Field(20, gt=0)
+    every: int = Field(20, gt=0, le=MOST_STEPS)
     """Steps between looks at the target."""
-    batch: int = Field(64, gt=0)
+    batch: int = Field(64, gt=0, le=LARGEST)
     """Solutions per step."""
     lr: float = Field(1e-3, gt=0)
     schedule: Literal["constant", "linear", "cosine"] = "cosine"
-    ramp: int = Field(10, ge=0)
+    ramp: int = Field(10, ge=0, le=MOST_STEPS)
     """Steps over which the learning rate rises from zero."""
 
 
@@ -81,19 +92,19 @@ class MethodConfig(_Section):
 class RolloutConfig(_Section):
     """How training responses are sampled."""
 
-    prompts: int = Field(32, gt=0)
+    prompts: int = Field(32, gt=0, le=LARGEST)
     """Tasks per step."""
-    group: int = Field(8, gt=0)
+    group: int = Field(8, gt=0, le=LARGEST)
     """Responses per task."""
-    max_tokens: int = Field(256, gt=0)
+    max_tokens: int = Field(256, gt=0, le=LARGEST)
     """Longest response."""
     temperature: float = Field(1.0, gt=0)
     top_p: float = Field(1.0, gt=0, le=1)
-    top_k: int = Field(0, ge=0)
+    top_k: int = Field(0, ge=0, le=LARGEST)
     """Keep the k most likely tokens; 0 keeps all."""
-    stop: list[str] = []
+    stop: list[Mark] = []
     """Strings that end a response."""
-    max_rows: int = Field(1024, gt=0)
+    max_rows: int = Field(1024, gt=0, le=LARGEST)
     """Responses decoded together."""
 
 
@@ -115,9 +126,9 @@ class EngineConfig(_Section):
 class OverlapConfig(_Section):
     """What runs beside what."""
 
-    staleness: int = Field(0, ge=0)
+    staleness: int = Field(0, ge=0, le=LARGEST)
     """RL steps that the weights which write a batch are behind those that learn from it; 0 is strictly on-policy."""
-    verify_chunks: int = Field(1, ge=1)
+    verify_chunks: int = Field(1, ge=1, le=LARGEST)
     """Parts that a batch is generated in; one is judged while the next is generated.
 
     Of an engine that tells of responses as they end, each is judged then."""
@@ -126,13 +137,13 @@ class OverlapConfig(_Section):
 class ScaleConfig(_Section):
     """How many processes share the work; all zero and one is this process alone."""
 
-    nodes: int = Field(1, ge=1)
+    nodes: int = Field(1, ge=1, le=MOST_PROCESSES)
     """Machines."""
-    trainers: int = Field(1, ge=1)
+    trainers: int = Field(1, ge=1, le=MOST_PROCESSES)
     """Processes that the policy, its gradient and its optimiser are sharded over."""
-    engines: int = Field(0, ge=0)
+    engines: int = Field(0, ge=0, le=MOST_PROCESSES)
     """Processes that generate; 0 generates where the policy is trained."""
-    verifiers: int = Field(0, ge=0)
+    verifiers: int = Field(0, ge=0, le=MOST_PROCESSES)
     """Processes that judge, on any machine; 0 judges where ``tasks.verify_workers`` says."""
     weights: Literal["store", "broadcast"] = "store"
     """How engines get new weights: from Ray's object store, or by one broadcast of NCCL or gloo."""
@@ -143,22 +154,22 @@ class ScaleConfig(_Section):
 class TrainConfig(_Section):
     """The RL stage."""
 
-    steps: int = Field(100, ge=0)
-    epochs: int = Field(1, gt=0)
+    steps: int = Field(100, ge=0, le=MOST_STEPS)
+    epochs: int = Field(1, gt=0, le=LARGEST)
     """Passes over the rollout batch per step."""
-    mini_batches: int = Field(1, gt=0)
+    mini_batches: int = Field(1, gt=0, le=LARGEST)
     """Optimiser steps per pass."""
     optimizer: Literal["adamw", "adamw8bit"] = "adamw"
     """``adamw8bit`` keeps the moments in eight bits (extra ``lowbit``); of the warm-up too."""
     lr: float = Field(1e-6, gt=0)
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    ramp: int = Field(0, ge=0)
+    ramp: int = Field(0, ge=0, le=MOST_STEPS)
     """Optimiser steps over which the learning rate rises from zero."""
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     weight_decay: float = Field(0.0, ge=0)
     max_grad_norm: float = Field(1.0, gt=0)
     """Gradients are scaled down to this L2 norm."""
-    token_budget: int = Field(8192, gt=0)
+    token_budget: int = Field(8192, gt=0, le=MOST_STEPS)
     """Tokens per micro-batch."""
     target: float | None = Field(None, gt=0, le=1)
     """Stop once held-out pass@1 reaches this at an evaluation."""
@@ -167,9 +178,9 @@ class TrainConfig(_Section):
 class EvalConfig(_Section):
     """How held-out tasks are measured."""
 
-    every: int = Field(0, ge=0)
+    every: int = Field(0, ge=0, le=MOST_STEPS)
     """RL steps between evaluations; 0 evaluates only before and after."""
-    samples: int = Field(4, gt=0)
+    samples: int = Field(4, gt=0, le=LARGEST)
     """Responses per task in the evaluations before and after; those during training take one."""
     temperature: float = Field(1.0, ge=0)
     """0 is greedy."""
@@ -179,20 +190,22 @@ class EvalConfig(_Section):
 class OutputConfig(_Section):
     """What a run leaves behind."""
 
-    dir: str = "runs/run"
-    checkpoint_every: int = Field(50, gt=0)
+    dir: Mark = "runs/run"
+    checkpoint_every: int = Field(50, gt=0, le=MOST_STEPS)
     """Steps between checkpoints; the last two are kept."""
-    rollouts_every: int = Field(1, gt=0)
+    rollouts_every: int = Field(1, gt=0, le=MOST_STEPS)
     """Steps between stored rollouts."""
     tensorboard: bool = True
     report: bool = True
     """Write report.html at the end."""
+    changed_tasks: Literal["refuse", "accept"] = "refuse"
+    """What a resumed run does where its tasks' content is no longer what it was."""
 
 
 class RunConfig(_Section):
     """Everything a run depends on."""
 
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, le=LARGEST_SEED)
     model: ModelConfig = ModelConfig()
     tasks: TasksConfig = TasksConfig()
     warmup: WarmupConfig = WarmupConfig()

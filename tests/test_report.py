@@ -240,7 +240,7 @@ def test_an_interrupted_run_says_so(run: Path) -> None:
     _, text = parse(write_report(run))
     assert "no final evaluation" in text and "step 200" in text and "latest evaluation is at step 100" in text
     assert "20.0% → 65.0%" in text
-    for note in ("environment.json is missing", "1 line(s) of metrics.jsonl", "broken.parquet", "step-000300.parquet"):
+    for note in ("environment.json is missing", "metrics.jsonl: line", "broken.parquet", "step-000300.parquet"):
         assert note in text
 
 
@@ -269,7 +269,7 @@ def test_a_single_step_and_odd_values(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(json.dumps(row) + '\n[1]\n{"stage": "other", "step": 1}\n\n')
     _, text = parse(write_report(tmp_path))
     assert "Reward" in text and "Entropy" not in text and "KL divergence" not in text
-    assert "2 line(s) of metrics.jsonl" in text
+    assert "metrics.jsonl: line" in text
 
 
 def test_a_step_repeated_after_a_resume_counts_once(tmp_path: Path) -> None:

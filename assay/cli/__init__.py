@@ -81,6 +81,20 @@ def _guarded(command: Callable[[], int]) -> int:
         print("assay: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output went away, as `| head` does; what is left in the buffer goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output went away, as `| head` does.
+        _drop_output()
         return 0
+    except OSError as error:
+        # What no command expected of the system: a folder that may not be entered, a limit, a device that is full.
+        _drop_output()
+        where = f"{error.filename}: " if error.filename is not None else ""
+        print(f"assay: {where}{error.strerror or error}; mend that, or name another place", file=sys.stderr)
+        return 1
+
+
+def _drop_output() -> None:
+    """Let what is left in the buffer of standard output go nowhere when the interpreter ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ValueError:  # it has been replaced by something that is no file
+        return

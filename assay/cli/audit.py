@@ -75,6 +75,8 @@ def audit(
 
     if not 0 <= tau < 1 or not 0 < threshold <= 1 or seconds <= 0 or startup < 0 or attack_tasks < 1:
         raise UsageError("--tau must be in [0, 1), --threshold in (0, 1], --seconds and --attack-tasks above 0")
+    if workers < 0:
+        raise UsageError(f"--workers {workers} is negative; 0 is one for each core")
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file; give a folder")
     spec, file, options = _parse(words, command)

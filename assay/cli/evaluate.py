@@ -84,6 +84,8 @@ def evaluate(
     from assay.cli.strategies import FOUND, again, command
     from assay.evaluate.folder import is_folder
 
+    if workers is not None and workers < 0:
+        raise UsageError(f"--workers {workers} is negative; 0 judges in this process")
     protect(unsafe_no_sandbox)
     if strategy is not None:
         given = {

@@ -42,6 +42,13 @@ def train(
 
     if recipe is not None and "=" in recipe and not Path(recipe).exists():
         overrides, recipe = (recipe, *overrides), None
+    if retries < 0:
+        raise UsageError(f"--retries {retries} is negative; 0 gives up the first time")
+    try:
+        if resume is not None:
+            (resume / "config.toml").is_file()
+    except OSError as error:
+        raise UsageError(f"run folder {resume} cannot be opened: {error.strerror}") from None
     if resume is not None and recipe is not None:
         raise UsageError(f"--resume takes the recipe from {resume}; leave out {recipe}")
     if recipe is None and resume is None and not overrides:

@@ -79,7 +79,7 @@ def write_samples(path: Path, samples: Sequence[Sample], label: str, step: int) 
     table = pa.table({"label": [label] * n, "step": [step] * n, **columns}, schema=_schema())
     table = table.replace_schema_metadata({"label": label, "step": str(step)})
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, lambda p: pq.write_table(table, p, compression="zstd"))
+    write_file(path, lambda p: pq.write_table(table, p, compression="zstd", write_page_checksum=True))
 
 
 def read_samples(path: Path) -> tuple[list[Sample], str, int]:
@@ -94,7 +94,7 @@ def read_samples(path: Path) -> tuple[list[Sample], str, int]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        table = pq.ParquetFile(path, page_checksum_verification=True).read()
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"cannot read the evaluation {path}: {str(error).splitlines()[0]}") from None
     needed = {f.name for f in fields(Sample) if f.default is MISSING} | {"reward"}
@@ -103,8 +103,13 @@ def read_samples(path: Path) -> tuple[list[Sample], str, int]:
     if missing or b"label" not in metadata or b"step" not in metadata:
         raise RunError(f"{path} is not an evaluation: it lacks {', '.join(missing) or 'its label and step'}")
     there = [f.name for f in fields(Sample) if f.name in table.column_names]
-    rows = [Sample(**row | {"votes": tuple(row.get("votes") or ())}) for row in table.select(there).to_pylist()]
-    return rows, metadata[b"label"].decode(), int(metadata[b"step"])
+    try:
+        # A file from elsewhere may hold columns of other types.
+        samples = table.select(there).cast(pa.schema([_schema().field(name) for name in there]))
+        rows = [Sample(**row | {"votes": tuple(row.get("votes") or ())}) for row in samples.to_pylist()]
+        return rows, metadata[b"label"].decode(), int(metadata[b"step"])
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise RunError(f"cannot read the evaluation {path}: {str(error).splitlines()[0]}") from None
 
 
 def is_samples(path: Path) -> bool:

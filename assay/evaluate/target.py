@@ -139,13 +139,13 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
 
 def _checkpoint(path: Path) -> tuple[str, int, Path]:
     """Stage, step and folder of a checkpoint, or of the last whole one of a run."""
-    from assay.training.files import missing_files
+    from assay.training.files import damage
     from assay.training.run_folder import last_checkpoint
 
     if not (path / "policy").is_dir():
         return last_checkpoint(path)
-    if missing := missing_files(path):
-        raise UsageError(f"the checkpoint {path} is not whole: it lacks {missing[0]}")
+    if wrong := damage(path):
+        raise UsageError(f"the checkpoint {path} is not whole: it {wrong}")
     # A checkpoint that was copied elsewhere may have a name that does not say its step.
     stage, _, step = path.resolve().name.partition("-")
     return (stage, int(step), path) if step.isdigit() else ("", 0, path)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class LoraConfig(BaseModel):
     """Low-rank adapters instead of full fine-tuning (extra ``peft``)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    rank: int = Field(16, gt=0)
+    rank: int = Field(16, gt=0, le=2**16)
     alpha: float = Field(32.0, gt=0)
     dropout: float = Field(0.0, ge=0, lt=1)
     targets: str | list[str] = "all-linear"
@@ -36,7 +36,7 @@ class LoraConfig(BaseModel):
 class ModelConfig(BaseModel):
     """Which model learns."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     source: str = "nano"
     """``nano``, a folder, a ``.gguf`` file, or a hub id."""

@@ -16,17 +16,17 @@ ALPHABET = string.digits + string.ascii_letters + string.punctuation + " \n"
 class NanoConfig(BaseModel):
     """Shape of the nano model. The defaults are 0.64 million parameters in the layers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    hidden: int = Field(128, gt=0)
+    hidden: int = Field(128, gt=0, le=2**16)
     """Width of the residual stream."""
-    layers: int = Field(3, gt=0)
-    heads: int = Field(4, gt=0)
-    intermediate: int | None = None
+    layers: int = Field(3, gt=0, le=1024)
+    heads: int = Field(4, gt=0, le=1024)
+    intermediate: int | None = Field(None, gt=0, le=2**18)
     """Width of the MLP; three times ``hidden`` when left out."""
-    context: int = Field(512, gt=1)
+    context: int = Field(512, gt=1, le=10**7)
     """Longest prompt plus response, in tokens."""
-    alphabet: str = ALPHABET
+    alphabet: str = Field(ALPHABET, min_length=1)
     """Characters the tokenizer knows; any other becomes the unknown token."""
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
@@ -9,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation, Sample, difference
 from assay.evaluate.evaluation import ladder
 from assay.report import format as show
 from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
 from assay.report.svg import Series, legend, line_chart, stacked_bar
+from assay.training.files import disk_failure
 from assay.training.signs import TITLES
 
 NBSP = "\u00a0"
@@ -44,6 +46,7 @@ def write_report(run: Path) -> Path:
 
     Raises:
         UsageError: the folder is not a run.
+        RunError: the file cannot be written.
     """
     path = run / "report.html"
     page = render(read_run(run))
@@ -51,8 +54,13 @@ def write_report(run: Path) -> Path:
     try:
         partial.write_text(page, encoding="utf-8", errors="replace")
         os.replace(partial, path)
+    except OSError as error:
+        raise RunError(
+            f"could not write {path}: {disk_failure(error)}; mend that and run: assay report {run}"
+        ) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # of a folder that cannot be written there is nothing to remove
+            partial.unlink(missing_ok=True)
     return path
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
+from assay.training.history import STAGES, gaps, joined, read_metrics
 from assay.training.signs import TITLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 RECENT_STEPS = 5
 """Training steps at the end of a run whose rollouts are looked at."""
-STAGES = ("warmup", "rl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,11 @@ def _text(path: Path, notes: list[str]) -> str | None:
     if not path.is_file():
         notes.append(f"{path.name} is missing.")
         return None
-    return path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        notes.append(f"{path.name} cannot be read: {error.strerror}.")
+        return None
 
 
 def _environment(path: Path, notes: list[str]) -> dict[str, Any]:
@@ -124,26 +132,21 @@ def _environment(path: Path, notes: list[str]) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         notes.append(f"{path.name} is not JSON: {error}.")
         return {}
     return value if isinstance(value, dict) else {"environment": value}
 
 
 def _metrics(path: Path, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
-    stages: dict[str, dict[int, dict[str, Any]]] = {stage: {} for stage in STAGES}
-    bad = 0
-    for line in (_text(path, notes) or "").splitlines():
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            stages[row["stage"]][int(row["step"])] = row
-        except (ValueError, KeyError, TypeError):
-            bad += 1
-    if bad:
-        notes.append(f"{bad} line(s) of {path.name} could not be read; a run that was killed may cut the last one.")
-    return {stage: [rows[step] for step in sorted(rows)] for stage, rows in stages.items()}
+    if not path.is_file():
+        notes.append(f"{path.name} is missing.")
+    rows, wrong = read_metrics(path, cut=True)
+    stages = {stage: {row["step"]: row for row in rows if row["stage"] == stage} for stage in STAGES}
+    wrong += [lost for stage in STAGES if (lost := gaps(rows, stage, max(stages[stage], default=0)))]
+    if wrong:
+        notes.append(f"{path.name}: {joined(wrong)}; the curves go on without.")
+    return {stage: [steps[step] for step in sorted(steps)] for stage, steps in stages.items()}
 
 
 def _evaluations(folder: Path, notes: list[str]) -> list[Evaluation]:
@@ -167,20 +170,32 @@ def _rollouts(folder: Path, notes: list[str]) -> list[Rollout]:
     # Files are named after their steps, so the newest come last and a long run need not be read from the start.
     for file in sorted(folder.glob("*.parquet"), key=_natural, reverse=True):
         try:
-            table = pq.ParquetFile(file).read()
-        except (OSError, pa.ArrowException) as error:
+            table = pq.ParquetFile(file, page_checksum_verification=True).read()
+            found = table.cast(_schema(table.column_names)).to_pylist()
+            if any(row["step"] is None for row in found if "step" in row):
+                raise ValueError("a row without a step")
+        except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is no UTF-8
             notes.append(f"{file.parent.name}/{file.name} could not be read: {str(error).splitlines()[0]}.")
             continue
         if missing := sorted(COLUMNS - set(table.column_names)):
             notes.append(f"{file.parent.name}/{file.name} lacks {', '.join(missing)}.")
             continue
-        rows += table.to_pylist()
+        rows += found
         if len({row["step"] for row in rows}) >= RECENT_STEPS:
             break
     if not rows:
         notes.append("There are no stored rollouts.")
     recent = sorted({row["step"] for row in rows})[-RECENT_STEPS:]
     return [_rollout(row) for row in rows if row["step"] in recent]
+
+
+def _schema(names: Sequence[str]) -> pa.Schema:
+    """Types of the columns of stored rollouts; a file from elsewhere may hold others."""
+    import pyarrow as pa
+
+    kinds = {"step": pa.int64(), "length": pa.int64(), "passed": pa.bool_()}
+    kinds |= dict.fromkeys(("score", "reward", "advantage"), pa.float64())
+    return pa.schema([(n, kinds.get(n, pa.float64() if n.startswith("reward/") else pa.string())) for n in names])
 
 
 def _rollout(row: dict[str, Any]) -> Rollout:
@@ -195,15 +210,15 @@ def _signs(path: Path, notes: list[str]) -> list[Sign] | None:
         return [
             Sign(
                 TITLES[s["kind"]],
-                s["step"],
-                s["since"],
-                s["text"],
-                s["numbers"],
+                int(s["step"]),
+                int(s["since"]),
+                str(s["text"]),
+                {str(name): as_float(value) for name, value in s["numbers"].items()},
                 [_rollout(row) for row in s["examples"]],
             )
             for s in json.loads(path.read_text(encoding="utf-8"))
         ]
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         notes.append(f"{path.name} could not be read: {type(error).__name__} {error}.")
         return None
 

@@ -103,8 +103,8 @@ class SharedFolder(RunFolder):
             self.ranks.barrier()
             self.ranks.once(lambda: finish_folder(temporary, self.reference))
 
-    def forget_after(self, stage: str, step: int) -> None:
-        self._told(lambda own: own.forget_after(stage, step))
+    def forget_after(self, stage: str, step: int) -> list[str]:
+        return self._told(lambda own: own.forget_after(stage, step))
 
     def close(self) -> None:
         if self.own is not None:

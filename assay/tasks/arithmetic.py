@@ -17,6 +17,9 @@ Operation = Literal["addition", "subtraction", "multiplication"]
 ALPHABET = "0123456789+-*=()\n"
 """Every character of compact prompts and solutions."""
 
+MOST_DIGITS = 4000
+"""Of a product; from 4,300 on Python refuses to write a number out."""
+
 _SYMBOL = {"addition": "+", "subtraction": "-", "multiplication": "*"}
 
 
@@ -63,6 +66,11 @@ class Arithmetic:
             )
         if self.terms < 2:
             raise UsageError(f"tasks 'arithmetic': terms {self.terms} must be at least 2")
+        if self.digits * self.terms > MOST_DIGITS:
+            raise UsageError(
+                f"tasks 'arithmetic': digits {self.digits} times terms {self.terms} must be at most {MOST_DIGITS:,}, "
+                "for Python writes no longer numbers"
+            )
         if not 0 <= self.scratchpad <= 1:
             raise UsageError(f"tasks 'arithmetic': scratchpad {self.scratchpad} must be in [0, 1]")
 

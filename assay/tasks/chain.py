@@ -10,6 +10,11 @@ from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task
 
+LONGEST = 100_000
+"""Operations of a task, at most."""
+LARGEST_MODULUS = 10**15
+"""So that a uniform draw of 53 bits reaches every number below it."""
+
 
 @part("tasks", "chain")
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,10 @@ class Chain:
             raise UsageError(
                 f"tasks 'chain': min_length {shortest} and length {self.length} must satisfy 1 <= min_length <= length"
             )
-        if self.modulus < 2:
-            raise UsageError(f"tasks 'chain': modulus {self.modulus} must be at least 2")
+        if self.length > LONGEST:
+            raise UsageError(f"tasks 'chain': length {self.length} must be at most {LONGEST:,}")
+        if not 2 <= self.modulus <= LARGEST_MODULUS:
+            raise UsageError(f"tasks 'chain': modulus {self.modulus} must be in [2, {LARGEST_MODULUS:,}]")
         if not self.ops or set(self.ops) - set("+-*"):
             raise UsageError(f"tasks 'chain': ops {self.ops!r} must be made of + - *")
 

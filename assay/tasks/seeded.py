@@ -23,9 +23,11 @@ def permutation(size: int, seed: int, *index: int) -> np.ndarray:
 
 
 def check_seed(where: str, seed: int) -> None:
-    """Raise UsageError for a negative seed."""
+    """Raise UsageError for a seed that is negative or beyond 63 bits."""
     if seed < 0:
         raise UsageError(f"{where}: seed {seed} is negative; use 0 or more")
+    if seed >= 2**63:
+        raise UsageError(f"{where}: a seed of {seed.bit_length()} bits is too large; use one below 2^63")
 
 
 def check_index(index: int, size: int | None) -> int:

@@ -17,6 +17,9 @@ from assay.types import Task
 MIN_SCAN = 10_000
 """Tasks of an endless source looked at, at least, before it is said to have too few distinct ones."""
 
+LOOKED = 32
+"""First tasks of an endless source that are to be the same when a run goes on; of a sized one, all are."""
+
 
 def split(
     source: TaskSource, eval_share: float = 0.1, eval_size: int = 64, seed: int = 0
@@ -51,14 +54,19 @@ def split(
     scan = source.size if source.size is not None else max(MIN_SCAN, int(20 * eval_size / max(eval_share, 1e-9)))
     found: dict[int, Task] = {}
     some_train = False
+    digest, looked = hashlib.blake2b(digest_size=16), scan if source.size is not None else LOOKED
     for index in range(scan):
         task = source[index]
         key = held_out.hash(task)
+        if index < looked:
+            digest.update(_material(task, key))
         if key >= held_out.bound:
             some_train = True
         else:
             found.setdefault(key, task)
         if source.size is None and some_train and len(found) >= eval_size:
+            for later in (source[i] for i in range(index + 1, looked)):
+                digest.update(_material(later, held_out.hash(later)))
             break
     seen = f"{source.size:,} tasks" if source.size is not None else f"the first {scan:,} tasks of the endless source"
     if len(found) < eval_size:
@@ -71,7 +79,7 @@ def split(
             f"eval_share {eval_share} of {seen} leaves no task to train on; lower it or take a larger source"
         )
     chosen = sorted(found)[:eval_size] if source.size is not None else list(found)[:eval_size]
-    return TrainStream(source, held_out, seed), [found[key] for key in chosen]
+    return TrainStream(source, held_out, seed, digest.hexdigest()), [found[key] for key in chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +111,12 @@ class TrainStream:
         source: where tasks come from.
         held_out: tasks to skip; ``None`` skips none.
         seed: of the order, >= 0.
+        digest: hash of the tasks' content, by which changed ones are known; ``None`` looks at their number alone.
     """
 
-    def __init__(self, source: TaskSource, held_out: HeldOut | None = None, seed: int = 0):
+    def __init__(self, source: TaskSource, held_out: HeldOut | None = None, seed: int = 0, digest: str | None = None):
         self.source = source
+        self.digest = digest
         self.held_out = held_out
         self.seed = seed
         self.position = 0
@@ -139,27 +149,61 @@ class TrainStream:
         return index
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the stream stands."""
-        return {"position": self.position, "epoch": self.epoch, "size": self.source.size, "seed": self.seed}
+        """Return where the stream stands, and of which tasks."""
+        return {
+            "position": self.position,
+            "epoch": self.epoch,
+            "size": self.source.size,
+            "seed": self.seed,
+            "digest": self.digest,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from ``state``; raise UsageError if it belongs to a source of another size or to another seed."""
+        """Go on from ``state``; raise UsageError if it belongs to other tasks or to another seed."""
         for key, mine in (("size", self.source.size), ("seed", self.seed)):
             if state[key] != mine:
                 raise UsageError(
                     f"the checkpoint's task stream has {key} {state[key]}, this run's has {mine}; "
                     "resume with the same tasks"
                 )
+        if changed := self.changed(state):
+            raise UsageError(f"the checkpoint's task stream is of other tasks: {changed}; resume with the same tasks")
         self.position, self.epoch = int(state["position"]), int(state["epoch"])
+
+    def changed(self, state: Mapping[str, Any]) -> str | None:
+        """Say how the tasks differ from those of ``state``; ``None`` if they are the same as far as is known."""
+        if state["size"] != self.source.size:
+            return f"{_number(state['size'])} then, {_number(self.source.size)} now"
+        if None not in (known := state.get("digest"), self.digest) and known != self.digest:
+            return f"of {_number(self.source.size)}, some have another content or place"
+        return None
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``state`` for these tasks: in the same place, or where their number differs, in the next epoch."""
+        mine = {"size": self.source.size, "digest": self.digest}
+        begun = {"position": 0, "epoch": int(state["epoch"]) + 1} if state["size"] != self.source.size else {}
+        return {**state, **mine, **begun}
+
+
+def _number(size: int | None) -> str:
+    return "endless tasks" if size is None else f"{size:,} tasks"
+
+
+def _material(task: Task, key: int) -> bytes:
+    """What of a task a change would make another run: ``key``, hash of its prompt and reference, and all else."""
+    return key.to_bytes(8) + _canonical([task.solution, task.kind, task.hints, task.meta])
 
 
 def content(task: Task) -> bytes:
     """Return the canonical JSON of the task's prompt and reference: equal for equal tasks, in any process."""
-    pair = [task.prompt, task.reference]
+    return _canonical([task.prompt, task.reference])
+
+
+def _canonical(value: Any) -> bytes:
     try:
-        text = json.dumps(pair, sort_keys=True)
+        text = json.dumps(value, sort_keys=True)
     except (TypeError, ValueError):
-        text = json.dumps(_plain(pair))
+        text = json.dumps(_plain(value))
     return text.encode()
 
 

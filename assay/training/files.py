@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +41,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_folder(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` fill a temporary folder, list its files with their sizes, then put it at ``path`` in one step."""
+    """Let ``write`` fill a temporary folder, list its files with their sizes and hashes, then put it at ``path`` in one
+    step."""
     temporary = start_folder(path)
     try:
         write(temporary)
@@ -56,10 +60,13 @@ def start_folder(path: Path) -> Path:
 
 
 def finish_folder(temporary: Path, path: Path) -> None:
-    """List the files of a folder with their sizes, then put it at ``path`` in one step."""
+    """List the files of a folder with their sizes and hashes, then put it at ``path`` in one step."""
     files = sorted(p for p in temporary.rglob("*") if p.is_file())
-    sizes = {str(p.relative_to(temporary)): p.stat().st_size for p in files}
-    (temporary / "manifest.json").write_text(json.dumps(sizes, indent=1), encoding="utf-8")
+    listed = {
+        str(p.relative_to(temporary)): [p.stat().st_size, digest]
+        for p, digest in zip(files, _digests(files), strict=True)
+    }
+    (temporary / "manifest.json").write_text(json.dumps(listed, indent=1), encoding="utf-8")
     for inside in [*temporary.rglob("*"), temporary]:
         sync(inside)
     if path.exists():
@@ -69,16 +76,63 @@ def finish_folder(temporary: Path, path: Path) -> None:
 
 
 def missing_files(folder: Path) -> list[str]:
-    """Return the files that the folder's manifest lists and that are gone or of another size."""
-    try:
-        sizes = dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    """Return the files that the folder's manifest lists and that are gone or of another size; quick."""
+    listed = _listed(folder)
+    if listed is None:
         return ["manifest.json"]
+    return [name for name, (size, _) in listed.items() if not _has_size(folder / name, size)]
 
-    def whole(file: Path, size: int) -> bool:
+
+def damage(folder: Path) -> str | None:
+    """Say what is wrong with a folder: ``lacks a file`` or ``holds a damaged file``; ``None`` if it is as written.
+
+    Every file is read and hashed. A manifest from before there were hashes gives sizes alone.
+    """
+    if missing := missing_files(folder):
+        return f"lacks {missing[0]}"
+    hashed = {name: digest for name, (_, digest) in (_listed(folder) or {}).items() if digest is not None}
+    try:
+        found = _digests([folder / name for name in hashed])
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    changed = (name for (name, digest), now in zip(hashed.items(), found, strict=True) if digest != now)
+    return next((f"holds a damaged {name}" for name in changed), None)
+
+
+def _listed(folder: Path) -> dict[str, tuple[int, str | None]] | None:
+    """Size in bytes and hash of each file of a folder's manifest; ``None`` if that cannot be read."""
+    try:
+        listed = dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    out: dict[str, tuple[int, str | None]] = {}
+    for name, entry in listed.items():
+        match entry:
+            case int(size) | [int(size)]:
+                out[name] = size, None
+            case [int(size), str(digest)]:
+                out[name] = size, digest
+            case _:
+                return None
+    return out
+
+
+def _has_size(file: Path, size: int) -> bool:
+    try:
         return file.is_file() and file.stat().st_size == size
+    except (OSError, ValueError):  # ValueError: a name that no file can have
+        return False
 
-    return [name for name, size in sizes.items() if not whole(folder / name, size)]
+
+def _digests(files: Sequence[Path]) -> list[str]:
+    """128-bit BLAKE2b of each file's content; several are read at once."""
+
+    def digest(path: Path) -> str:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+    with ThreadPoolExecutor(4) as threads:
+        return list(threads.map(digest, files))
 
 
 def unfinished(folder: Path) -> Iterator[Path]:
@@ -101,10 +155,20 @@ def disk_failure(error: BaseException) -> str | None:
     # torch and safetensors raise errors of their own, with the system's as context or as text.
     for cause in (error, error.__cause__, error.__context__):
         if isinstance(cause, OSError):
-            if cause.errno in (errno.ENOSPC, errno.EDQUOT):
-                return "the disk is full"
-            return (cause.strerror or str(cause)) + (f": {cause.filename}" if cause.filename else "")
+            return _reason(cause.errno, cause.strerror or str(cause), cause.filename)
+    if said := re.search(r"\(os error (\d+)\)", str(error)):
+        return _reason(int(said[1]), os.strerror(int(said[1])), None)
     return "the disk is full" if "No space left on device" in str(error) else None
+
+
+def _reason(number: int | None, words: str, name: Any) -> str:
+    if number == errno.ENOSPC:
+        return "the disk is full"
+    if number == errno.EDQUOT:
+        return "the quota on the disk is used up"
+    if number == errno.EFBIG:
+        return "a file would be larger than is allowed (see ulimit -f)"
+    return words + (f": {name}" if name else "")
 
 
 def _partial(path: Path) -> Path:

@@ -23,13 +23,13 @@ from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.policies.base import Policy
 from assay.rollout.base import Rollout
-from assay.scale.checkpoint import SHARDS, load_shards, load_whole, save_shards
+from assay.scale.checkpoint import SHARDS, save_shards
 from assay.scale.divided import DividedModels
 from assay.scale.ranks import LostRank, Ranks
 from assay.signals.base import Models
 from assay.tasks.split import TrainStream
 from assay.training.console import Reporter
-from assay.training.files import missing_files
+from assay.training.files import damage
 from assay.training.interrupt import Interrupt, Stopped, interrupts
 from assay.training.keeper import Keeper
 from assay.training.metrics import rollout_metrics
@@ -37,7 +37,8 @@ from assay.training.off_policy import Observed
 from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.overlap import Flight, Pipeline
 from assay.training.randomness import Randomness
-from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
+from assay.training.restore import restore
+from assay.training.run_folder import RunFolder
 from assay.training.signals import wants_reference
 from assay.training.step import learn, sample, value
 from assay.training.update import update
@@ -430,10 +431,10 @@ class Trainer:
     def load_reference(self) -> None:
         """Make the frozen policy that the RL stage started from."""
         if self.needs_reference and self.reference is None:
-            if missing := missing_files(self.folder.reference):
+            if wrong := self.ranks.once(lambda: damage(self.folder.reference)):
                 raise RunError(
-                    f"the reference policy in {self.folder.reference} lacks {missing[0]}; put it back, or start again "
-                    "in another run.dir"
+                    f"the reference policy in {self.folder.reference} {wrong}; put it back, or start again in another "
+                    "run.dir"
                 )
             self.reference = self.policy.frozen(self.folder.reference)
 
@@ -524,39 +525,5 @@ class Trainer:
         self.folder.save_checkpoint(self.stage, self.step, write)
 
     def restore(self) -> bool:
-        """Go back to the last whole checkpoint and forget what came after it.
-
-        Returns:
-            False if the run was stopped before its first checkpoint and first step: it is then to begin.
-
-        Raises:
-            UsageError: there is no whole checkpoint.
-        """
-        run = self.folder.path
-        if not self.ranks.once(lambda: checkpoints(run)) and not self.folder.metrics():
-            self.reporter.line(f"{run} was stopped before its first step; beginning")
-            self.folder.forget_after("warmup", 0)
-            return False
-        stage, step, path = self.ranks.once(lambda: last_checkpoint(run))
-        for later in checkpoints(run) if self.ranks.first else ():
-            if missing := missing_files(later):
-                self.reporter.line(f"checkpoint {later.name} lacks {missing[0]} and is not used")
-        self.folder.forget_after(stage, step)
-        state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
-        if not (path / SHARDS).is_dir():
-            self.policy.load_weights(path / "policy")
-        self.keeper.behind = True
-        if state.get("learners") is not None:
-            self.load_reference()
-            self.start_learners()
-            for learner, saved in zip(self.method.learners, state["learners"], strict=True):
-                learner.load_state_dict(saved)
-        self.load_cheap_state(state)
-        self.watch.load_state_dict(state["watch"])
-        self.optimizer = self.new_optimizer()
-        if (path / SHARDS).is_dir():
-            load_shards(path / SHARDS, self.policy, self.optimizer, state["optimizer"]["param_groups"])
-        else:
-            load_whole(state["optimizer"], self.policy, self.optimizer)
-        self.reporter.line(f"resumed {run} at {stage} step {step}")
-        return True
+        """See :func:`assay.training.restore.restore`."""
+        return restore(self)

@@ -28,6 +28,7 @@ from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
 from assay.evaluate.evaluation import Evaluation
 from assay.training.files import (
+    damage,
     disk_failure,
     missing_files,
     remove,
@@ -37,11 +38,11 @@ from assay.training.files import (
     write_folder,
     write_text,
 )
+from assay.training.history import STAGES, gaps, joined, read_metrics
 from assay.training.rollout_table import rollout_columns
 from assay.training.tensorboard import EventFile
 from assay.training.watch import Sign
 
-STAGES = ("warmup", "rl")
 _CHECKPOINT = re.compile(r"(warmup|rl)-(\d+)")
 
 RESUMABLE = ("run", "evaluate", "scale", "train.steps", "train.target")
@@ -69,10 +70,9 @@ class RunFolder:
         check_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"run folder {path} cannot be made: {error.strerror}; choose another with run.dir=..."
-            ) from None
+        except (OSError, ValueError) as error:  # ValueError: a name that no folder can have
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"run folder {path} cannot be made: {reason}; choose another with run.dir=...") from None
         run = cls(path, config)
         try:
             # Another process may have been quicker.
@@ -102,10 +102,10 @@ class RunFolder:
 
     def _check_unchanged(self) -> None:
         """Raise UsageError if the last checkpoint is of another configuration, whatever config.toml says by now."""
-        whole = [p for p in checkpoints(self.path) if not missing_files(p)]
-        if not whole:
+        last = next(whole_checkpoints(self.path, lambda _: None), None)
+        if last is None:
             return
-        for key, change in differences(load_config(whole[-1] / "config.toml"), self.config).items():
+        for key, change in differences(load_config(last[2] / "config.toml"), self.config).items():
             if not any(key == k or key.startswith(f"{k}.") for k in RESUMABLE):
                 raise UsageError(f"a resumed run keeps its configuration; {key}: {change} would make it another run")
 
@@ -145,14 +145,8 @@ class RunFolder:
             self._events.add(scalars, row["step"])
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Every complete line of the log; a line torn by a crash is left out."""
-        rows = []
-        path = self.path / "metrics.jsonl"
-        if path.is_file():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                with contextlib.suppress(json.JSONDecodeError):
-                    rows.append(json.loads(line))
-        return rows
+        """Every complete line of the log; a line that was torn or damaged is left out."""
+        return read_metrics(self.path / "metrics.jsonl")[0]
 
     # Rollouts and evaluations
 
@@ -163,10 +157,13 @@ class RunFolder:
 
         columns: dict[str, Any] = rollout_columns(step, batch)
         columns["passed"] = pa.array(columns["passed"], pa.bool_())
+        table = pa.table(columns)
         with self.writing("rollouts"):
             folder = self.path / "rollouts"
             folder.mkdir(exist_ok=True)
-            write_file(folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(pa.table(columns), p))
+            write_file(
+                folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(table, p, write_page_checksum=True)
+            )
 
     def save_signs(self, signs: Sequence[Sign]) -> None:
         """Store the signs of a gamed reward that the run has shown, perhaps none."""
@@ -228,28 +225,52 @@ class RunFolder:
         """Where the policy that the RL stage started from is stored."""
         return self.path / "reference"
 
-    def forget_after(self, stage: str, step: int) -> None:
-        """Remove what was written after a checkpoint and is about to be done again; store the configuration anew."""
+    def forget_after(self, stage: str, step: int) -> list[str]:
+        """Remove what was written after a checkpoint and is about to be done again; store the configuration anew.
+
+        Damaged files of what stays are set aside beside what could be read of them.
+
+        Returns:
+            A line on each of those.
+        """
         now = (STAGES.index(stage), step)
         done = step if stage == "rl" else -1
+        told = []
         with self.writing("what the checkpoint goes with"):
             for path in list(unfinished(self.path)):
                 remove(path)
-            kept = [r for r in self.metrics() if (STAGES.index(r["stage"]), r["step"]) <= now]
-            write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
+            log = self.path / "metrics.jsonl"
+            rows, wrong = read_metrics(log)
+            kept = [r for r in rows if (STAGES.index(r["stage"]), r["step"]) <= now]
+            if lost := gaps(kept, stage, step):
+                wrong.append(lost)
+            if wrong:
+                # Once: a second resume would set aside what the first one kept.
+                aside = log.with_name("metrics.damaged.jsonl")
+                if log.is_file() and not aside.exists():
+                    shutil.copyfile(log, aside)
+                told.append(f"{log}: {joined(wrong)}; the history goes on without, what was there is in {aside.name}")
+            write_text(log, "".join(json.dumps(r) + "\n" for r in kept))
             write_text(self.path / "config.toml", dump_config(self.config))
             for file in (self.path / "rollouts").glob("step-*.parquet"):
-                if int(file.stem.split("-")[1]) > done:
+                if (number := file.stem.removeprefix("step-")).isdecimal() and int(number) > done:
                     file.unlink()
-            for file in (self.path / "evals").glob("*.parquet"):
-                if _evaluated_step(file) > done:
-                    file.unlink()
+            for file in sorted((self.path / "evals").glob("*.parquet")):
+                try:
+                    after = Evaluation.from_parquet(file).step > done
+                except RunError as error:
+                    os.replace(file, aside := file.with_name(f"{file.name}.damaged"))
+                    told.append(f"{error}; it is set aside as {aside.name}, and measured again if it is due")
+                else:
+                    if after:
+                        file.unlink()
             for path in checkpoints(self.path):
                 if _order(path) > now:
                     shutil.rmtree(path)
             # TensorBoard merges event files; only a fresh one from the kept lines shows each step once.
             remove(self.path / "tensorboard")
             self._show(kept)
+        return told
 
     def close(self) -> None:
         """Let other processes have the folder."""
@@ -265,16 +286,36 @@ def checkpoints(run: Path) -> list[Path]:
 
 
 def last_checkpoint(run: Path) -> tuple[str, int, Path]:
-    """Stage, step and folder of a run's last whole checkpoint; raise UsageError when there is none."""
-    broken = []
+    """Stage, step and folder of a run's last checkpoint that is as it was written.
+
+    Raises:
+        UsageError: there is none.
+    """
+    broken: list[str] = []
+    for stage, step, path in whole_checkpoints(run, broken.append):
+        return stage, step, path
+    raise no_checkpoint(run, broken)
+
+
+def whole_checkpoints(run: Path, tell: Callable[[str], Any]) -> Iterator[tuple[str, int, Path]]:
+    """Yield stage, step and folder of a run's checkpoints that are as they were written, the last first.
+
+    Args:
+        run: its folder.
+        tell: is given what is wrong with each other one, as ``rl-000050 lacks trainer.pt``.
+    """
     for path in reversed(checkpoints(run)):
-        missing = missing_files(path)
-        if not missing:
+        if wrong := damage(path):
+            tell(f"{path.name} {wrong}")
+        else:
             stage, step = _order(path)
-            return STAGES[stage], step, path
-        broken.append(f"{path.name} lacks {missing[0]}")
+            yield STAGES[stage], step, path
+
+
+def no_checkpoint(run: Path, broken: Sequence[str]) -> UsageError:
+    """The error for a run that has no checkpoint to go on from, after those that are broken."""
     reason = "; ".join(broken) if broken else "it has none"
-    raise UsageError(f"no whole checkpoint in {run / 'checkpoints'}: {reason}; start again in another run.dir")
+    return UsageError(f"no whole checkpoint in {run / 'checkpoints'}: {reason}; start again in another run.dir")
 
 
 def environment() -> dict[str, Any]:
@@ -295,8 +336,14 @@ def environment() -> dict[str, Any]:
 
 def check_free(path: Path) -> None:
     """Raise UsageError unless a run can begin in ``path``, be it where one was killed in its first moments."""
-    left = {".lock", "environment.json", *(p.name for p in unfinished(path))} if path.is_dir() else set()
-    if path.exists() and (not path.is_dir() or {p.name for p in path.iterdir()} - left):
+    try:
+        left = {".lock", "environment.json", *(p.name for p in unfinished(path))} if path.is_dir() else set()
+        taken = path.exists() and (not path.is_dir() or {p.name for p in path.iterdir()} - left)
+    except OSError as error:
+        raise UsageError(
+            f"run folder {path} cannot be used: {error.strerror}; choose another with run.dir=..."
+        ) from None
+    if taken:
         raise UsageError(
             f"run folder {path} exists already; continue it with: assay train --resume {path}, or choose another "
             "with run.dir=..."
@@ -322,11 +369,3 @@ def _order(path: Path) -> tuple[int, int]:
     match = _CHECKPOINT.fullmatch(path.name)
     assert match is not None
     return STAGES.index(match[1]), int(match[2])
-
-
-def _evaluated_step(file: Path) -> float:
-    """RL step of a stored evaluation; infinite for a file that cannot be read."""
-    try:
-        return Evaluation.from_parquet(file).step
-    except RunError:
-        return float("inf")
