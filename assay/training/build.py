@@ -31,7 +31,7 @@ from assay.training.shadow import Shadow
 from assay.training.signals import check_signals
 from assay.training.warmup import demonstrations
 from assay.types import Task
-from assay.verify.base import Verifier
+from assay.verify.base import Verifier, answer_place
 from assay.verify.episodes import judge_groups
 from assay.verify.isolate.pool import VerifierPool, check_verifier
 from assay.verify.make import make_verifier as verifier_of
@@ -126,6 +126,7 @@ def _assemble(
         judge=partial(judge_groups, verifier),
         more=lambda: curriculum.next(made[0].step),
         curriculum=curriculum,
+        answer=partial(answer_place, own),
     )
     check_overlap(config.overlap, method, rollout, ranks.size)
     method, line = off_policy(method, config.overlap.staleness)

@@ -44,7 +44,7 @@ from assay.training.update import update
 from assay.training.warmup import demonstrations
 from assay.training.watch import Sign, Watch
 from assay.types import Group, Task
-from assay.verify.base import Verifier
+from assay.verify.base import Verifier, answer_place
 from assay.verify.episodes import judge_groups
 
 
@@ -435,6 +435,7 @@ class Trainer:
             train.token_budget,
             self.random("signals"),
             self.engine.encode,
+            partial(answer_place, self.verifier),
             self.ranks,
         )
 

@@ -13,6 +13,8 @@ from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.commit import Marked, Refused, commit
 from assay.verify.answer.extract import RULES, boxes, check_rules
+from assay.verify.answer.place import marked, within
+from assay.verify.answer.spans import Span
 from assay.verify.answer.undress import Unfinished, ascii_digits, undress
 from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.math.equal.matches import as_written, matches
@@ -125,6 +127,24 @@ class Math:
             return Verdict.abstain(failure)
         stage = "equal" if any(not isinstance(value, Text) for value in read(texts[0])[:1]) else "read"
         return Verdict.wrong(f"{stage}: answered {shorten(texts[0])!r}, expected {shorten(accepted[0])!r}")
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`: what the last mark frames, else what the last sentence states."""
+        text = response
+        if not any(":" in rule for rule in self.rules):
+            try:
+                text = undress(response)
+            except Unfinished:
+                return None
+        kind = next((v for one in references(task.reference)[:1] for v in read(one)[:1]), None)
+        found = commit(text, self.rules, lambda said: states(said, kind), _alike)
+        if isinstance(found, Refused):
+            return None
+        if found is None:
+            said = concluded(text, task.question) if self.unmarked == "last" else None
+            return within(response, said or "")
+        said = announced(found.text) if found.rule == "phrase" else found.text
+        return within(response, said or found.text, marked(response, (found.rule,), "none"))
 
     def _judge(self, reference: str, text: str, context: Context) -> bool | str:
         """Compare one reference; a text is the reason why it could not be done."""
