@@ -16,7 +16,6 @@ from assay.papers.s104_dro import KeySpread, ReflectionReward, repaired
 from assay.select.reference_rank import ReferenceRank
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
-from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.reference_ranks import ReferenceRanks
 from assay.training.signals import compute_signals
 
