@@ -247,6 +247,8 @@ class Trainer:
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
             self.folder.save_rollouts(self.step, batch)
         self.say(self.watch.step(self.step, batch, metrics))
+        for line in self.watch.idle.step(self.step, batch, metrics):
+            self.reporter.line(line)
         return metrics
 
     def rl_update(self, objective: Any, batch: Batch) -> dict[str, float]:
