@@ -101,6 +101,8 @@ def _assemble(
     if given["reward"] is not None:
         parts["reward"] = given["reward"]
     method = make_method(given["method"] or config.method.name, **parts)
+    for part in method.parts.values():
+        getattr(part, "planned", lambda _: None)(config.train.steps)
     check_sharding(config, method, ranks)
     method = AgreedMethod.of(method, ranks)
     stream, eval_tasks = task_split(config, given["tasks"])
