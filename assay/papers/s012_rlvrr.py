@@ -18,7 +18,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.papers import paper
 from assay.rewards.judged import judged
 from assay.sandbox import CallOutcome, Limits, Program, sandbox
-from assay.types import Task
+from assay.types import Task, Verdict
 from assay.verify.text.overlap import common_subsequence
 
 LIMITS = Limits(cpu_seconds=5, wall_seconds=20)
@@ -68,6 +68,15 @@ class RewardChain:
     def __post_init__(self) -> None:
         if self.length < 0:
             raise UsageError(f"reward 'S012': length {self.length:g} must not be negative")
+
+    @property
+    def reads_more(self) -> str:
+        """What :meth:`plain` looks for."""
+        return "it reads the key points and checks of a task's reference, and they bring none"
+
+    def plain(self, task: Task, verdict: Verdict) -> bool:
+        """Whether a task brings nothing but its verdict."""
+        return not has_chain(task)
 
     def __call__(self, batch: Batch) -> Reward:
         score, style = torch.zeros_like(batch.rewards), torch.zeros_like(batch.rewards)

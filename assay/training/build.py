@@ -25,6 +25,7 @@ from assay.training.console import Reporter
 from assay.training.loop import Trainer
 from assay.training.memory import keep_freed_memory
 from assay.training.off_policy import check_overlap, off_policy
+from assay.training.preflight import before
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, check_free
 from assay.training.shadow import Shadow
@@ -136,6 +137,7 @@ def _assemble(
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
     check_verifier(own, known)
+    plain = before(method, known, own)
     keep_freed_memory()
     if ranks.size > 1:
         from assay.scale.sharding import ShardedLM
@@ -156,8 +158,8 @@ def _assemble(
         cluster.join()
     if config.overlap.staleness and not isinstance(engine, Follower):
         engine = Shadow(policy, lambda copy: engine_of(copy, spec, settings.max_rows))
-    if line is not None:
-        reporter.line(line)
+    for said in [line, *plain] if line is not None else plain:
+        reporter.line(said)
     trainer = kind(
         config=config,
         folder=folder or SharedFolder.opened(ranks, lambda: RunFolder.create(config)),

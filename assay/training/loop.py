@@ -36,6 +36,7 @@ from assay.training.metrics import rollout_metrics
 from assay.training.off_policy import Observed
 from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.overlap import Flight, Pipeline
+from assay.training.preflight import at_first
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
 from assay.training.signals import wants_reference
@@ -235,6 +236,9 @@ class Trainer:
             if self.pipeline is None and self.keeper.due(self.step):
                 self.method, more = self.keeper.check(self.method, models, batch)
                 found |= more
+            if self.step == 0:
+                for line in at_first(self.method, batch):
+                    self.reporter.line(line)
             metrics = rollout_metrics(batch)
             if len(batch):
                 with clock("update"):
