@@ -50,7 +50,7 @@ def alone(policy: CausalLM, prefix: str, told: str, head: str = "<answer>") -> l
 
 def test_after_the_reasoning(policy: CausalLM) -> None:
     texts = ["4+2\n<answer>6</answer>", "1<answer>0</answer>2<answer>42", "42", "<answer>"]
-    found = ReferenceLikelihood()(batch(policy, texts), Models(policy))
+    found = ReferenceLikelihood(open="<answer>")(batch(policy, texts), Models(policy))
     assert found.shape == (4, 1, 2)
     for i, prefix in enumerate(["4+2\n", "1<answer>0</answer>2", None, ""]):
         if prefix is None:
@@ -62,34 +62,34 @@ def test_after_the_reasoning(policy: CausalLM) -> None:
 def test_other_places(policy: CausalLM) -> None:
     made = batch(policy, ["4+2\n\n6=6\n\n7<answer>6</answer>"])
     models = Models(policy)
-    [[nothing]] = ReferenceLikelihood(after="nothing")(made, models)
+    [[nothing]] = ReferenceLikelihood(after="nothing", open="<answer>")(made, models)
     np.testing.assert_allclose(nothing, alone(policy, "", "42"), atol=1e-5)
     [[whole]] = ReferenceLikelihood(after="response", open="\n")(made, models)
     np.testing.assert_allclose(whole, alone(policy, "4+2\n\n6=6\n\n7<answer>6</answer>", "42", "\n"), atol=1e-5)
-    [steps] = ReferenceLikelihood(after="steps", steps=Steps("blank_line"))(made, models)
+    [steps] = ReferenceLikelihood(after="steps", steps=Steps("blank_line"), open="<answer>")(made, models)
     for row, prefix in zip(steps, ["", "4+2\n\n", "4+2\n\n6=6\n\n", "4+2\n\n6=6\n\n7"], strict=True):
         np.testing.assert_allclose(row, alone(policy, prefix, "42"), atol=1e-5)
-    [tokens] = ReferenceLikelihood(after="tokens", every=4)(made, models)
+    [tokens] = ReferenceLikelihood(after="tokens", every=4, open="<answer>")(made, models)
     for row, prefix in zip(tokens, ["", "4+2\n", "4+2\n\n6=6", "4+2\n\n6=6\n\n7"], strict=True):
         np.testing.assert_allclose(row, alone(policy, prefix, "42"), atol=1e-5)
-    [[closed]] = ReferenceLikelihood(closed=True)(made, models)
+    [[closed]] = ReferenceLikelihood(closed=True, open="<answer>")(made, models)
     np.testing.assert_allclose(closed, alone(policy, "4+2\n\n6=6\n\n7", "42</answer>"), atol=1e-5)
-    [[plain]] = ReferenceLikelihood(required=False)(batch(policy, ["4+2"]), models)
+    [[plain]] = ReferenceLikelihood(required=False, open="<answer>")(batch(policy, ["4+2"]), models)
     np.testing.assert_allclose(plain, alone(policy, "4+2", "42"), atol=1e-5)
 
 
 @pytest.mark.parametrize("reference", ["", None, {"a": 1}, True, "1" * 90])
 def test_where_there_is_nothing_to_tell(policy: CausalLM, reference: object) -> None:
-    found = ReferenceLikelihood()(batch(policy, ["4<answer>6", "5<answer>"], reference), Models(policy))
+    found = ReferenceLikelihood(open="<answer>")(batch(policy, ["4<answer>6", "5<answer>"], reference), Models(policy))
     assert found.shape[0] == 2 and bool(found.isnan().all())
 
 
 def test_a_prefix_that_leaves_no_room_is_left_out(policy: CausalLM) -> None:
     made = batch(policy, ["1" * 60 + "<answer>", "1<answer>"])
-    found = ReferenceLikelihood(close="</answer>" * 2)(made, Models(policy))
+    found = ReferenceLikelihood(close="</answer>" * 2, open="<answer>")(made, Models(policy))
     assert not bool(found[1].isnan().any())
     made = batch(policy, ["1" * 82 + "<answer>", "1<answer>"], stop="length")
-    found = ReferenceLikelihood()(made, Models(policy))
+    found = ReferenceLikelihood(open="<answer>")(made, Models(policy))
     assert bool(found[0].isnan().all()) and not bool(found[1].isnan().any())
 
 
@@ -118,7 +118,9 @@ def test_another_model_reads_the_texts_in_tokens_of_its_own(policy: CausalLM) ->
     for parameter in judge.module.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
     made = batch(policy, ["4+2\n\n6=6<answer>6</answer>", "42", "1<answer>7"])
-    found = ReferenceLikelihood(after="steps", steps=Steps("blank_line"), model=judge)(made, Models(policy))
+    found = ReferenceLikelihood(after="steps", steps=Steps("blank_line"), model=judge, open="<answer>")(
+        made, Models(policy)
+    )
     assert found.shape == (3, 3, 2) and bool(found[1].isnan().all()) and bool(found[2, 2].isnan().all())
     for i, prefixes in ((0, ["", "4+2\n\n", "4+2\n\n6=6"]), (2, ["", "1"])):
         for row, prefix in zip(found[i], prefixes, strict=False):
@@ -126,11 +128,11 @@ def test_another_model_reads_the_texts_in_tokens_of_its_own(policy: CausalLM) ->
     # What one model has no room for is left out, whatever the other has.
     torch.manual_seed(1)
     short = CausalLM.load(ModelConfig(source="nano", nano=NANO | {"context": 20}), 1)
-    kept = ReferenceLikelihood(model=short)(made, Models(policy))
+    kept = ReferenceLikelihood(model=short, open="<answer>")(made, Models(policy))
     assert bool(kept[0].isnan().all()) and bool(kept[2].isfinite().all())
 
 
 def test_the_same_weights_say_the_same_elsewhere(policy: CausalLM) -> None:
     made = batch(policy, ["4+2\n<answer>6</answer>", "1<answer>0</answer>2<answer>42"])
-    here, there = (ReferenceLikelihood(model=m)(made, Models(policy)) for m in ("policy", policy))
+    here, there = (ReferenceLikelihood(model=m, open="<answer>")(made, Models(policy)) for m in ("policy", policy))
     torch.testing.assert_close(here, there, atol=1e-5, rtol=0)

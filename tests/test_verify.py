@@ -377,9 +377,9 @@ def test_kind_verifier_turns_a_failing_verifier_into_an_abstention():
     verdict = KindVerifier({"mine": broken})(Task("t", "?", None, "mine"), "x")
     assert verdict.passed is None
     assert "ValueError: no connection" in verdict.feedback
-    verdict = KindVerifier({"mine": lambda task, response: 1.0})(Task("t", "?", None, "mine"), "x")
+    verdict = KindVerifier({"mine": lambda task, response: "1.0"})(Task("t", "?", None, "mine"), "x")
     assert verdict.passed is None
-    assert "float" in verdict.feedback
+    assert "str" in verdict.feedback
 
 
 # --- never raises -----------------------------------------------------------------------------------------------------

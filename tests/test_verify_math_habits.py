@@ -19,7 +19,6 @@ ROWS: list[tuple[str, str, list[str], list[str]]] = [
             "48 trees",
             "four dozen",
             "4 dozen",
-            "48 (forty-eight)",
             "n=48",
             "48 trees altogether",
             "**48** trees",

@@ -276,8 +276,6 @@ ROWS: list[tuple[str, str, list[str], list[str]]] = [
             "21.0",
             "+21",
             "Twenty-One",
-            "21 (twenty-one)",
-            "twenty-one (21)",
             "veintiuno",
             "einundzwanzig",
             "vingt et un",

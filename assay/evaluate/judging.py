@@ -10,34 +10,6 @@ import numpy as np
 from assay.evaluate.intervals import Interval, ratio_interval
 
 
-def first_error_f1(said: Sequence[int | None], truth: Sequence[int]) -> dict[str, float]:
-    """Return how well a judge finds first errors: F1 = 2 a1 a2 / (a1 + a2).
-
-    ``error`` is a1, the share of wrong solutions whose first wrong step it names exactly; ``correct`` a2, the share of
-    right ones it finds no error in; ``f1`` is 0 if both are. What there are no solutions for is left out, and ``f1``
-    with it. A reply that names no step is a miss; replies that never came are to be left out beforehand.
-
-    Source: ProcessBench (arXiv 2412.06559), equation of its F1.
-
-    Args:
-        said: index of the first wrong step, -1 for none, ``None`` for a reply that names neither.
-        truth: index, or -1.
-
-    Raises:
-        ValueError: not as many of both.
-    """
-    pairs = list(zip(said, truth, strict=True))
-    out = {}
-    for name, wrong in (("error", True), ("correct", False)):
-        mine = [s == t for s, t in pairs if (t != -1) is wrong]
-        if mine:
-            out[name] = sum(mine) / len(mine)
-    if len(out) == 2:
-        both = out["error"] + out["correct"]
-        out["f1"] = 2 * out["error"] * out["correct"] / both if both else 0.0
-    return out
-
-
 @dataclass(frozen=True, slots=True)
 class Precision:
     """Of ``judged`` solutions ``accepted`` were called right, and ``share`` is how many of those were.

@@ -15,8 +15,9 @@ from assay.inference.majority import WeightedMajority
 from assay.inference.scorers import Score
 from assay.registry import part
 from assay.rewards.vote import Ballot
-from assay.signals.answer_tokens import RULES, AnswerTokens, answer_range
+from assay.signals.answer_tokens import AnswerTokens, answer_range
 from assay.types import Episode, Task
+from assay.verify.kind import KindVerifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +27,24 @@ class AnswerConfidence:
     Nothing can be told where the engine reports no log-probabilities. It costs no tokens.
 
     Args:
-        rules: where answers stand, see :class:`~assay.signals.answer_tokens.AnswerTokens`.
+        rules: where answers stand; if left out, where the verifier of the task's kind reads them, see
+            :class:`~assay.signals.answer_tokens.AnswerTokens`.
 
     Raises:
         UsageError: a rule that does not exist.
     """
 
-    rules: tuple[str, ...] = RULES
+    rules: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         AnswerTokens(self.rules)
 
     def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
-        return [Score(self._value(episode, engine)) for _, episode in pairs]
+        return [Score(self._value(task, episode, engine)) for task, episode in pairs]
 
-    def _value(self, episode: Episode, engine: Engine) -> float | None:
-        first, end = answer_range(episode.tokens.tolist(), engine.decode, self.rules)
+    def _value(self, task: Task, episode: Episode, engine: Engine) -> float | None:
+        find = AnswerTokens(self.rules).place(task, KindVerifier().answer)
+        first, end = answer_range(episode.tokens.tolist(), engine.decode, find)
         if first == end:
             return 0.0
         if episode.logprobs is None or bool(np.isnan(episode.logprobs[first:end]).any()):
@@ -55,7 +58,7 @@ class AnswerConfidence:
 @part("inference", "answer_confidence")
 def by_answer_confidence(
     by: Literal["vote", "best"] = "vote",
-    rules: tuple[str, ...] = RULES,
+    rules: tuple[str, ...] | None = None,
     sampling: Sampling | None = None,
     ballot: Ballot | None = None,
 ) -> Strategy:
@@ -70,9 +73,9 @@ def by_answer_confidence(
         by: see above.
         rules: of :class:`AnswerConfidence`.
         sampling: how tokens are drawn.
-        ballot: when two answers are one; by default only what ``rules`` of a verifier mark is an answer.
+        ballot: when two answers are one; by default, with ``rules``, only what is marked is an answer.
     """
     drawn, scorer = sampling or Sampling(), AnswerConfidence(rules)
     if by == "best":
         return BestOfN(scorer, drawn)
-    return WeightedMajority(scorer, drawn, ballot or Ballot(fallback="none"))
+    return WeightedMajority(scorer, drawn, ballot or (Ballot() if rules is None else Ballot(fallback="none")))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from assay.credit.brpo import BRPO, Variant
 from assay.lab.claim import Claim, claims
 from assay.method import Method
@@ -53,11 +49,6 @@ def brpo(
     texts = {"end": end, "forced": forced, "header": header, "stop": stop, "judged": judged}
     cuts = {"budgets": budgets, "prior": prior, "summaries": summaries, "summary_tokens": summary_tokens}
     return Method(credit=BRPO(baseline), rollout={"name": "anytime", **cuts, **texts})
-
-
-def anytime_accuracy(at: Sequence[float], prior: Sequence[float]) -> float:
-    """Return sum_j P_j acc_j / sum_j P_j: accuracies at budgets, weighed by how likely each is to be the one."""
-    return float(np.average(np.asarray(at, dtype=np.float64), weights=np.asarray(prior, dtype=np.float64)))
 
 
 TEXTS = {"end": "0", "forced": "0", "header": "", "stop": False, "judged": "response", "summary_tokens": 1}

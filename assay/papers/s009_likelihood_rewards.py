@@ -20,7 +20,7 @@ from assay.signals.reasoning import Sections
 def likelihood_rewards(
     by: By | Literal["jepo"] = "logprob",
     direct: bool = True,
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
     closed: bool = True,
     required: bool = False,
@@ -41,7 +41,7 @@ def likelihood_rewards(
     Args:
         by: f.
         direct: the second term. For ``logprob`` it is supervised fine-tuning on y* after the sampled reasoning.
-        open, close: what answers stand between.
+        open, close: what answers stand between; without ``open``, where the task's verifier reads them.
         closed: l includes the tokens of ``close``.
         required: a response that does not open an answer has no likelihood and is worth 0; else it is reasoning
             throughout. Not with logarithms, for which 0 is the best there is.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from assay.batch import Batch, Reward
-from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.lab.claim import Claim, claims
 from assay.method import Method
@@ -20,21 +18,10 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.papers import paper
 from assay.rewards.judged import judged
 from assay.sandbox import CallOutcome, Limits, Program, sandbox
-from assay.types import Task
+from assay.types import Task, Verdict
 from assay.verify.text.overlap import common_subsequence
 
 LIMITS = Limits(cpu_seconds=5, wall_seconds=20)
-REQUEST = """Below are a question and a good answer to it. Reply with one JSON object and nothing else:
-{{"key_points": [[["word", "phrase"], ["alternative word"]]], "checks": [{{"code": "...", "weight": 0.5}}]}}
-key_points: for each point that the answer makes, one or more alternative lists of keywords, copied from the answer in
-their order there. checks: small Python functions check(response) -> bool about style, form and length that the answer
-passes; their weights add up to 1.
-
-Question:
-{question}
-
-Answer:
-{reference}"""
 
 
 @paper("S012", "RLVRR", seams=["tasks", "verify", "reward"])
@@ -49,7 +36,7 @@ def rlvrr(kl_weight: float = 0.01, length: float = 0.0) -> Method:
     whatever their case and as whole words only, the longest that fits at each place; 0 / 0 is 0. Repeating keywords
     lengthens a_K and lowers the reward. A check is a Python function ``check(response)``, run in the sandbox; one that
     raises or takes too long is not passed, and if the sandbox itself fails the sample has no reward. Nothing is asked
-    of a model during training; see :func:`with_chain` for making key points and checks from a reference.
+    of a model during training.
 
     A task brings them as ``task.reference = {"reference": text or list of texts, "key_points": [[[keywords], ...],
     ...], "checks": [{"code": ..., "weight": ...}, ...]}``; of several references the best match counts. Tasks without
@@ -60,7 +47,7 @@ def rlvrr(kl_weight: float = 0.01, length: float = 0.0) -> Method:
         length: weight of a penalty |words of response / words of reference - 1| where that ratio is outside [0.9, 1.2],
             taken from the content, which never falls below 0; 0 as in the authors' code.
 
-    Source: "From Verifiable Dot to Reward Chain" and its authors' code (the prompt of :func:`with_chain` is a choice).
+    Source: "From Verifiable Dot to Reward Chain" and its authors' code.
     """
     return Method(reward=RewardChain(length), objective=ClippedSurrogate(kl_weight=kl_weight))
 
@@ -81,6 +68,15 @@ class RewardChain:
     def __post_init__(self) -> None:
         if self.length < 0:
             raise UsageError(f"reward 'S012': length {self.length:g} must not be negative")
+
+    @property
+    def reads_more(self) -> str:
+        """What :meth:`plain` looks for."""
+        return "it reads the key points and checks of a task's reference, and they bring none"
+
+    def plain(self, task: Task, verdict: Verdict) -> bool:
+        """Whether a task brings nothing but its verdict."""
+        return not has_chain(task)
 
     def __call__(self, batch: Batch) -> Reward:
         score, style = torch.zeros_like(batch.rewards), torch.zeros_like(batch.rewards)
@@ -186,39 +182,6 @@ def run_check(code: str, texts: Sequence[str]) -> list[bool | None]:
 
 def _call(code: str, texts: Sequence[str]) -> CallOutcome:
     return sandbox().call(Program(code), "check", [((text,), {}) for text in texts], LIMITS)
-
-
-def with_chain(task: Task, reference: str, engine: Engine, max_tokens: int = 2048, seed: int = 0) -> Task | None:
-    """Return ``task`` with key points and checks that ``engine`` finds in a reference, or nothing if it finds none.
-
-    What the reference itself does not meet is left out: keywords that do not occur in it, and checks it does not pass.
-    """
-    prompt = REQUEST.format(question=task.question, reference=reference)
-    [[reply]] = engine.generate([Request(prompt, 1, Sampling(max_tokens, 0.0), seed)])
-    found = re.search(r"\{.*\}", reply.text, re.DOTALL)
-    try:
-        said = json.loads(found[0]) if found else {}
-    except ValueError:
-        return None
-    points = [
-        kept
-        for point in _listed(said.get("key_points"))
-        if (kept := [k for k in _listed(point) if _is_words(k) and occurrences(k, reference)])
-    ]
-    checks = [
-        {"code": check["code"], "weight": float(check["weight"])}
-        for check in _listed(said.get("checks"))
-        if isinstance(check, dict) and isinstance(check.get("code"), str)
-        if isinstance(check.get("weight"), int | float) and check["weight"] > 0
-        if run_check(check["code"], [reference]) == [True]
-    ]
-    if not points and not checks:
-        return None
-    return replace(task, reference={"reference": reference, "key_points": points, "checks": checks})
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _parts(content: float, style: float) -> dict[str, float]:

@@ -15,7 +15,7 @@ def rlpr(
     beta: float = 0.5,
     form: float = 0.1,
     debias: bool = True,
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
     tags: tuple[str, ...] = ("think", "answer"),
     rounds: int = 10,

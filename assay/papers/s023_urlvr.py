@@ -36,7 +36,7 @@ Intrinsic = Literal[
 def urlvr(
     reward: Intrinsic = "majority",
     equal: Equal = "same",
-    rules: tuple[Rule, ...] = RULES,
+    rules: tuple[Rule, ...] | None = None,
     fallback: Fallback = "line",
     kl_weight: float = 0.0,
 ) -> Method:
@@ -59,18 +59,18 @@ def urlvr(
     Args:
         reward: see above.
         equal, rules, fallback: of votes, see :class:`assay.rewards.vote.Ballot`; ``rules`` also say which tokens are
-            the answer's.
+            the answer's, else the task's verifier does.
         kl_weight: of the divergence from the reference policy.
 
     Source: "How Far Can Unsupervised RLVR Scale LLM Training?" (arXiv 2603.08660).
     """
     part: RewardPart
     if reward == "frequency":
-        part = Frequency(rules, fallback, equal)
+        part = Frequency(rules or RULES, fallback, equal)
     elif reward == "self_verification":
         part = SelfVerdict()
     elif reward == "majority" or reward == "other_wordings":
-        part = MajorityVote("own" if reward == "majority" else "others", rules, fallback, equal)
+        part = MajorityVote("own" if reward == "majority" else "others", rules or RULES, fallback, equal)
     else:
         part = Certainty(reward, AnswerTokens(rules))
     rollout = "paraphrased" if reward == "other_wordings" else "single_turn"

@@ -19,6 +19,7 @@ from assay.registry import part
 from assay.rollout.answer_guided import TEMPLATE
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.path_gains import PathGains
+from assay.signals.reasoning import ANSWER, Sections
 
 
 @paper("S026", "P2S", arxiv="2601.20649", seams=["rollout", "reward"])
@@ -28,7 +29,7 @@ def p2s(
     slope: float = 1.0,
     cold: int = 0,
     template: str = TEMPLATE,
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
 ) -> Method:
     """GRPO with a path-faithfulness reward for prompts none of whose responses is right.
@@ -47,7 +48,8 @@ def p2s(
         slope: of the weights; 0 for equal ones.
         cold: steps at the beginning that reward the form alone, 0 with it and -1 without.
         template: shows y* as ``{answer}``.
-        open, close: what answers stand between; the form is to have both, once opened.
+        open, close: what answers stand between, the form being to have both; without ``open`` the answer is where the
+            task's verifier reads it, and the form is to have one.
 
     Source: P2S (arXiv 2601.20649). Slope, number of steps and chains are not known, nor whether log-probabilities are
     per token, as they are here; these are choices.
@@ -83,7 +85,9 @@ class PathFaithfulness:
 
     @property
     def needs(self) -> frozenset[Any]:
-        return frozenset({self.gains})
+        likelihood = self.gains.likelihood
+        sections = {Sections(None, likelihood.close)} if likelihood.open is None else set()
+        return frozenset({self.gains, *sections})
 
     def __call__(self, batch: Batch) -> Reward:
         dtype = batch.rewards.dtype
@@ -102,8 +106,10 @@ class PathFaithfulness:
         return Reward(values, valid=judged, terms=terms)
 
     def formed(self, batch: Batch) -> Bool[Tensor, "N"]:
-        """Whether a response opens an answer and closes it."""
+        """Whether a response has an answer; with ``open``, whether it opens one and closes it."""
         open_, close = self.gains.likelihood.open, self.gains.likelihood.close
+        if open_ is None:
+            return (batch.signals["sections"] == ANSWER).any(-1)
         parts = [e.text.rpartition(open_) for e in batch.episodes]
         return torch.tensor([bool(found) and close in after for _, found, after in parts], dtype=torch.bool)
 

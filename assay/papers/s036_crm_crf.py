@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -21,6 +20,9 @@ from assay.rewards.judged import judged
 from assay.rewards.overlong import response_lengths
 from assay.rewards.wrapped import Around, terms_of, valid_in
 
+UNKNOWN = 500
+"""Batches of the schedule where the run's length is not known."""
+
 QUESTION = """How concise is the following solution? Consider repetition, whether every step is needed, and how much
 each token says. Reply with one number from 0.1 (redundant) to 1 (nothing to leave out), and nothing else.
 
@@ -31,13 +33,13 @@ Solution:
 {solution}"""
 
 
-@paper("S036", "CRM-CRF", arxiv="2511.09158", seams=["curriculum", "reward", "policies"])
+@paper("S036", "CRM-CRF", arxiv="2511.09158", seams=["reward"])
 def conciseness(
     scorer: Any = None,
     alpha: float = 0.5,
     start: float = 1.0,
     end: float = 0.0,
-    steps: int = 500,
+    steps: int | None = None,
     difficulty: Literal["accuracy", "none"] = "accuracy",
 ) -> Method:
     """GRPO with the outcome multiplied by a bounded bonus for conciseness, in place of a length penalty.
@@ -53,11 +55,11 @@ def conciseness(
             see :class:`EngineConciseness`; or a reward part. Without it 1 - 0.9 (T_i - least) / (most - least) over
             the lengths of the prompt's right responses, see :class:`RelativeConciseness`.
         alpha: not negative.
-        start, end, steps: s goes linearly from one to the other over so many batches.
+        start, end: s goes linearly from one to the other.
+        steps: over so many batches; over the whole run if left out (500 where nobody says how long that is).
         difficulty: ``none`` leaves d_q out.
 
-    The scorer of the paper is a model of 3B parameters, fine-tuned on pairs of concise and redundant solutions; see
-    :func:`keeps_pair` for which pairs it keeps.
+    The scorer of the paper is a model of 3B parameters, fine-tuned on pairs of concise and redundant solutions.
 
     Source: "Efficient Reasoning via Reward Model" (arXiv 2511.09158) for R; alpha, the schedule of s and d_q = accuracy
     are choices.
@@ -84,10 +86,10 @@ class ConciseOutcome(Around):
         alpha: float = 0.5,
         start: float = 1.0,
         end: float = 0.0,
-        steps: int = 500,
+        steps: int | None = None,
         difficulty: Literal["accuracy", "none"] = "accuracy",
     ):
-        if alpha < 0 or steps < 1 or not (0 <= start <= 1 and 0 <= end <= 1):
+        if alpha < 0 or (steps is not None and steps < 1) or not (0 <= start <= 1 and 0 <= end <= 1):
             raise UsageError(
                 f"reward 'S036': alpha {alpha:g} must not be negative, start {start:g} and end {end:g} in [0, 1], "
                 f"steps {steps} at least 1"
@@ -98,12 +100,16 @@ class ConciseOutcome(Around):
             scorer = EngineConciseness(**scorer) if isinstance(scorer, dict) else EngineConciseness(scorer)
         super().__init__({"conciseness": scorer})
         self.alpha, self.start, self.end, self.steps, self.difficulty = alpha, start, end, steps, difficulty
-        self.done = 0
+        self.done, self.run = 0, UNKNOWN
+
+    def planned(self, steps: int) -> None:
+        """Take in how many steps the run has."""
+        self.run = max(steps, 1)
 
     @property
     def schedule(self) -> float:
         """s as it is now."""
-        return self.start + (self.end - self.start) * min(self.done / self.steps, 1.0)
+        return self.start + (self.end - self.start) * min(self.done / (self.steps or self.run), 1.0)
 
     def __call__(self, batch: Batch) -> Reward:
         found, dtype = self.found(batch), batch.rewards.dtype
@@ -196,12 +202,6 @@ def read_score(text: str) -> float | None:
     """Return the last number of a reply, within [0.1, 1]; nothing where there is none."""
     found = re.findall(r"-?\d+(?:\.\d+)?|-?\.\d+", text)
     return min(max(float(found[-1]), 0.1), 1.0) if found else None
-
-
-def keeps_pair(concise: Sequence[float], redundant: Sequence[float], high: float = 0.7, low: float = 0.4) -> bool:
-    """Say whether a pair of solutions is data for the scorer: a judge's scores of the concise one are all at least
-    ``high``, and those of the redundant one at most ``low`` (the bounds are choices)."""
-    return bool(concise) and bool(redundant) and min(concise) >= high and max(redundant) <= low
 
 
 def _seed(text: str) -> int:

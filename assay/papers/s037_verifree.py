@@ -19,7 +19,7 @@ Coefficient = Literal["gradient", "advantage", "one"]
 
 @paper("S037", "VeriFree", arxiv="2505.21493", seams=["reward", "credit", "objective"])
 def verifree(
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
     closed: bool = True,
     coefficient: Coefficient = "gradient",
@@ -37,6 +37,7 @@ def verifree(
 
     Args:
         open, close: what answers stand between; y* is put in after ``open``, which is taken as it is written here.
+            Without ``open`` y* takes the place of the answer that the task's verifier reads.
         closed: the likelihood includes the tokens of ``close``.
         coefficient: of the second term: ``gradient`` R_i, ``advantage`` A_i, ``one`` 1.
         weight: of the second term.

@@ -29,7 +29,7 @@ def darl(
     beta: float = 0.5,
     form: float = 0.1,
     debias: bool = True,
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
     tags: tuple[str, ...] = ("think", "answer"),
 ) -> Method:

@@ -16,7 +16,7 @@ from assay.lab.claim import Claim, claims
 from assay.method import Method
 from assay.papers import paper
 from assay.registry import part
-from assay.rewards.likelihood import first, told
+from assay.rewards.likelihood import first, needed, told
 from assay.select.chain import Chain
 from assay.select.reference_rank import ReferenceRank
 from assay.signals.likelihood import ReferenceLikelihood
@@ -39,7 +39,7 @@ def dro(
     within: float = 100,
     worst: float = 0.1,
     model: Literal["policy", "reference"] = "policy",
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
 ) -> Method:
     """GRPO with the reasoning-reflection reward R3 in place of a verifier.
@@ -95,7 +95,7 @@ class ReflectionReward:
         length_weight: of r_i = 1 - length_slope | L - |y_i| | / L.
         length_slope: b.
         model: whose l: ``policy``, or ``reference``, as RL began.
-        open, close: what answers stand between.
+        open, close: what answers stand between; without ``open`` the task's verifier is asked.
 
     Raises:
         UsageError: an option out of range.
@@ -107,7 +107,7 @@ class ReflectionReward:
     length_weight: float = 0.1
     length_slope: float = 1.0
     model: Literal["policy", "reference"] = "policy"
-    open: str = "<answer>"
+    open: str | None = None
     close: str = "</answer>"
     likelihood: ReferenceLikelihood = field(init=False, repr=False)
     without: ReferenceLikelihood = field(init=False, repr=False)
@@ -122,7 +122,7 @@ class ReflectionReward:
     @property
     def needs(self) -> frozenset[Any]:
         sections = {Sections(self.open, self.close)} if self.length_weight else set()
-        return frozenset({self.likelihood, self.without, *sections})
+        return needed(self.likelihood) | {self.without, *sections}
 
     def __call__(self, batch: Batch) -> Reward:
         logs = first(batch.signals[FULL])

@@ -18,7 +18,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.policy_loss import Ratios
 from assay.ops import masked_mean
 from assay.papers import paper
-from assay.types import NOTE, Verdict
+from assay.types import NOTE, Task, Verdict
 
 Functional = Literal["share", "all"]
 Denominator = Literal["all", "gated"]
@@ -81,6 +81,15 @@ class StagedReward:
         weights = (self.syntax, self.interface, self.function)
         if min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
             raise UsageError(f"reward 'S105': syntax, interface and function {weights} must be >= 0 and of sum 1")
+
+    @property
+    def reads_more(self) -> str:
+        """What :meth:`plain` looks for."""
+        return "its stages are the parts of a circuit's verdict (verifier 'verilog'), and their verifier tells of none"
+
+    def plain(self, task: Task, verdict: Verdict) -> bool:
+        """Whether a verdict has no stages."""
+        return "compiles" not in verdict.parts
 
     def __call__(self, batch: Batch) -> Reward:
         stages = torch.tensor([self._stages(v) for v in batch.verdicts], dtype=batch.rewards.dtype).reshape(-1, 3)

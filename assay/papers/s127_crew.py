@@ -11,7 +11,7 @@ from assay.objectives.preference import DPO
 from assay.papers import paper
 from assay.rewards.confidence import Confidence
 from assay.select.pairs import Pairs
-from assay.signals.answer_tokens import RULES, AnswerTokens
+from assay.signals.answer_tokens import AnswerTokens
 
 
 @paper("S127", "CRew", arxiv="2510.13501", seams=["reward", "select", "objective", "inference"])
@@ -20,7 +20,7 @@ def crew(
     beta: float = 0.3,
     rank: Literal["margin", "gap"] = "margin",
     source: Literal["sampled", "policy", "reference"] = "sampled",
-    rules: tuple[str, ...] = RULES,
+    rules: tuple[str, ...] | None = None,
 ) -> Method:
     r"""CRew-DPO in place of GRPO: of all pairs of a right and a wrong response, DPO on those of widest confidence.
 
@@ -39,7 +39,7 @@ def crew(
         rank: ``margin`` as above, ``gap`` for the largest |c_w - c_l|, which also takes wrong answers the policy is
             sure of.
         source: of the probabilities, see :class:`~assay.rewards.confidence.Confidence`.
-        rules: where answers stand: in ``<answer>`` or ``\boxed{}``, see
+        rules: where answers stand; as the task's verifier reads them if left out, see
             :class:`~assay.signals.answer_tokens.AnswerTokens`.
 
     The paper makes one or two rounds of pairs from fixed policies, each time training from the initial one; here pairs

@@ -19,7 +19,7 @@ def grpo_vps(
     alpha: float = 1.2,
     steps: EntropySteps | Steps = EntropySteps(),  # noqa: B008  # frozen
     by: Literal["prob", "avg_prob"] = "prob",
-    open: str = "<answer>",
+    open: str | None = None,
     close: str = "</answer>",
 ) -> Method:
     """GRPO without division by the standard deviation, and a process term from the policy itself.
@@ -35,7 +35,7 @@ def grpo_vps(
         steps: how responses are cut, see :class:`~assay.rewards.entropy_steps.EntropySteps`; a table with ``by`` cuts
             by text or length.
         by: C: the probability of the whole reference (for short ones), or the mean over its tokens.
-        open, close: what answers stand between.
+        open, close: what answers stand between; without ``open``, where the task's verifier reads them.
 
     Source: GRPO-VPS (arXiv 2604.20659). The share of tokens of high entropy, a fifth, is a choice.
     """

@@ -47,7 +47,6 @@ def self_prm(scorer: Any = "judge", sampling: Sampling | None = None, ballot: Ba
     - :class:`assay.rewards.first_error.FirstError`: the model as process reward model, which names the first wrong
       step, alone or beside its own solution (``own=True``, Self-REF); a scorer of steps (``best_of_n`` with scorer
       ``steps`` takes it, an external PRM), and a verifier;
-    - :func:`assay.evaluate.judging.first_error_f1`: what it is measured by;
     - :func:`assay.evaluate.judging.precision_of_verdicts`: how far acceptance can be believed, by difficulty;
     - :func:`assay.evaluate.judging.independence`: do problems it solves go with solutions it judges rightly?
 

@@ -10,7 +10,6 @@ import numpy as np
 from assay.credit.grpo import GRPO
 from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.credit.termination import TerminationBaseline
-from assay.errors import UsageError
 from assay.lab.claim import Claim, claims
 from assay.method import Method
 from assay.papers import paper
@@ -66,7 +65,7 @@ def mrt(
         probes, probe_tokens: answers for J after an episode, and their longest.
         end, forced, header: see :class:`assay.rollout.thinking.Marks`.
 
-    :func:`regret` and :func:`normalised_regret` tell how fast accuracy comes with tokens.
+    :func:`regret` tells how fast accuracy comes with thinking.
 
     Source: MRT (arXiv 2503.07572), its RL form, and the recipe of its implementation; ``online`` is of a later version
     of that, with a credit of ours. alpha, the share and the number of answers are choices.
@@ -93,31 +92,6 @@ def regret(accuracy: Sequence[float], best: float = 1.0) -> list[float]:
         best: what could be reached.
     """
     return np.cumsum(best - np.asarray(accuracy, dtype=np.float64)).tolist()
-
-
-def normalised_regret(tokens: Sequence[float], accuracy: Sequence[float], budget: float, best: float = 1.0) -> float:
-    """Return best minus the mean over a budget of tokens of the accuracy reached so far, in [0, best].
-
-    Accuracy is 0 at no token, goes straight from each known point to the next, and stays as it is after the last.
-
-    Args:
-        tokens: after how many the accuracies are known, rising.
-        accuracy: as many.
-        budget: tokens, above 0.
-        best: what could be reached.
-
-    Raises:
-        UsageError: not as many of both, tokens that do not rise, or no budget.
-    """
-    x, y = np.asarray([0, *tokens], dtype=np.float64), np.asarray([0, *accuracy], dtype=np.float64)
-    if len(x) != len(y) or (np.diff(x) < 0).any() or budget <= 0:
-        raise UsageError(
-            "normalised_regret: needs as many accuracies as tokens, tokens that rise, and a budget above 0"
-        )
-    inner = x < budget
-    xs = np.concatenate([x[inner], [budget]])
-    ys = np.concatenate([y[inner], [np.interp(budget, x, y)]])
-    return float(best - np.trapezoid(ys, xs) / budget)
 
 
 ONE = {

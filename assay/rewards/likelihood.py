@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,6 +21,7 @@ from assay.signals.likelihood import (
     text_of_reference,
     total_logprob,
 )
+from assay.signals.reasoning import ANSWER, Sections
 
 By = Literal["prob", "avg_prob", "geo_prob", "logprob", "avg_logprob"]
 
@@ -55,13 +56,13 @@ class LikelihoodReward:
     def __post_init__(self) -> None:
         if self.missing is None and self.by in ("logprob", "avg_logprob") and self.likelihood.required:
             raise UsageError(
-                f"reward 'likelihood': by = {self.by!r} has no value for a response without {self.likelihood.open!r}; "
+                f"reward 'likelihood': by = {self.by!r} has no value for a response that opens no answer; "
                 "set missing, or likelihood.required = false"
             )
 
     @property
-    def needs(self) -> frozenset[ReferenceLikelihood]:
-        return frozenset({self.likelihood})
+    def needs(self) -> frozenset[Any]:
+        return needed(self.likelihood)
 
     def __call__(self, batch: Batch) -> Reward:
         logs = first(batch.signals[self.likelihood.name])
@@ -80,6 +81,17 @@ def first(likelihood: Float[Tensor, "N K L"]) -> Float[Tensor, "N L"]:
     return likelihood[:, 0] if likelihood.shape[1] else likelihood.new_full((len(likelihood), 0), torch.nan)
 
 
+def needed(likelihood: ReferenceLikelihood) -> frozenset[Any]:
+    """Return the signals that :func:`told` reads."""
+    asks = likelihood.open is None and _asks(likelihood)
+    return frozenset({likelihood, *([Sections(None, likelihood.close)] if asks else [])})
+
+
+def _asks(likelihood: ReferenceLikelihood) -> bool:
+    """Whether a response without an answer has no likelihood."""
+    return likelihood.required and likelihood.after in ("reasoning", "steps", "tokens")
+
+
 def told(
     batch: Batch,
     logs: Float[Tensor, "N L"],
@@ -88,8 +100,12 @@ def told(
     """Return for which samples a reward can be told, and which of all opened no answer where one is required."""
     known = (~logs.isnan()).any(-1)
     referenced = torch.tensor([bool(text_of_reference(t)) for t in batch.tasks], dtype=torch.bool)
-    asks = likelihood.required and likelihood.after in ("reasoning", "steps", "tokens")
-    closed = torch.tensor([asks and likelihood.open not in e.text for e in batch.episodes], dtype=torch.bool)
+    if not _asks(likelihood):
+        closed = torch.zeros_like(known)
+    elif likelihood.open is None:
+        closed = ~(batch.signals["sections"] == ANSWER).any(-1)
+    else:
+        closed = torch.tensor([likelihood.open not in e.text for e in batch.episodes], dtype=torch.bool)
     absent = closed & ~known
     return judged(batch) & referenced & (known | absent), absent
 

@@ -12,8 +12,9 @@ from torch import Tensor
 from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.likelihood import By, first, told, value
+from assay.rewards.likelihood import By, first, needed, told, value
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.reasoning import ANSWER
 from assay.types import Task
 from assay.verify.text.format import Format
 
@@ -45,7 +46,7 @@ class ReferenceGain:
         UsageError: ``form`` or ``repeats`` out of range, or ``by`` a logarithm.
     """
 
-    open: str = "<answer>"
+    open: str | None = None
     close: str = "</answer>"
     tags: tuple[str, ...] = ("think", "answer")
     form: float = 0.1
@@ -68,7 +69,7 @@ class ReferenceGain:
 
     @property
     def needs(self) -> frozenset[Any]:
-        return frozenset({self.likelihood, *([self.without] if self.debias else [])})
+        return needed(self.likelihood) | ({self.without} if self.debias else set())
 
     def __call__(self, batch: Batch) -> Reward:
         logs = first(batch.signals[self.likelihood.name])
@@ -88,7 +89,9 @@ class ReferenceGain:
 
     def formed(self, batch: Batch) -> Bool[Tensor, "N"]:
         """Whether each tag opens and closes exactly once, in order."""
-        marks = [m for tag in self.tags for m in (f"<{tag}>", f"</{tag}>")] or [self.open]
+        if not self.tags and self.open is None:
+            return (batch.signals["sections"] == ANSWER).any(-1)
+        marks = [m for tag in self.tags for m in (f"<{tag}>", f"</{tag}>")] or [str(self.open)]
 
         def formed(text: str) -> bool:
             places = [text.find(m) for m in marks]

@@ -12,7 +12,7 @@ import torch
 from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.registry import part
-from assay.types import NOTE, Episode, Verdict
+from assay.types import NOTE, Episode, Task, Verdict
 
 Parts = Mapping[str, float | None]
 KEPT = 65_536
@@ -109,6 +109,15 @@ class WeightedTests:
                 for (end, _), value in zip(spans, values, strict=True):
                     tokens[i, end - 1] += self.beta * (value - values.mean())
         return Reward(terms["outcome"] + self.beta * terms["tests"], tokens, valid, terms)
+
+    @property
+    def reads_more(self) -> str:
+        """What :meth:`plain` looks for."""
+        return "it weighs the tests that a verdict's parts tell of, and their verifier tells of none"
+
+    def plain(self, task: Task, verdict: Verdict) -> bool:
+        """Whether a task's verdict has no tests to weigh."""
+        return not any(name.startswith(self.tests) and NOTE not in name for name in verdict.parts)
 
     def local(self, attempts: Sequence[Parts], task: str = "") -> np.ndarray:
         """Return the local reward of each turn of a group, ``(M,)``, and remember its counts for ``task``."""

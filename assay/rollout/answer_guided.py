@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,9 @@ from assay.rewards.segments import token_ends
 from assay.rollout.single_turn import SingleTurn, with_hint
 from assay.rollout.templates import check_template, through_template
 from assay.signals.likelihood import text_of_reference
-from assay.types import Ask, Group, Prompt
+from assay.types import Ask, Group, Prompt, Task
+from assay.verify.answer.spans import Span
+from assay.verify.kind import KindVerifier
 
 TEMPLATE = "{question}\n\nThe answer is {answer}. Explain step by step how to get there, and end with it."
 CHAINS = "chains"
@@ -29,14 +31,15 @@ class AnswerGuided:
 
     K = max(1, round(share ask.n)) chains per prompt. There are none, and ask.n responses, for a task whose reference is
     not a text or a number, and where the prompt with the answer would leave a response less than half of the room it
-    has without (and less than the longest response). A chain is what stands before the last ``open``; without one, or
+    has without (and less than the longest response). A chain is what stands before its answer; without one, or
     empty, it is dropped. The rest is in ``meta["chains"]`` of each of the prompt's responses, for a signal to read.
 
     Args:
         sampling: supplied by the run.
         share: in (0, 1).
         template: of the prompt with the answer, with ``{answer}`` and ``{question}``.
-        open: what answers open with.
+        open: what answers open with; without it a chain ends where the task's verifier reads an answer.
+        answer: where a response to a task has its answer, as the run's verifier says; supplied by the run.
 
     Raises:
         UsageError: ``share`` out of range, a template without ``{answer}``, or a group too small for the split.
@@ -45,7 +48,8 @@ class AnswerGuided:
     sampling: Sampling
     share: float = 0.25
     template: str = TEMPLATE
-    open: str = "<answer>"
+    open: str | None = None
+    answer: Callable[[Task, str], Span | None] = field(default_factory=lambda: KindVerifier().answer)
     _kept: list[float] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +76,7 @@ class AnswerGuided:
         self._kept, out = [], []
         for ask, group, k in zip(asks, plain, counts, strict=True):
             written = next(chains).episodes if k else ()
-            found = tuple(chain for chain in (self._chain(e.tokens, engine) for e in written) if len(chain))
+            found = tuple(chain for chain in (self._chain(ask.task, e.tokens, engine) for e in written) if len(chain))
             self._kept += [len(found) / k] if k else []
             episodes = tuple(replace(e, meta={**e.meta, CHAINS: found}) for e in group.episodes)
             out.append(Group(ask, episodes))
@@ -94,10 +98,15 @@ class AnswerGuided:
         room = min(self.sampling.max_tokens, (context - plain) // 2)
         return len(engine.encode(self._shown(ask, answer))) + room <= context
 
-    def _chain(self, tokens: np.ndarray, engine: Engine) -> np.ndarray:
-        """Return the tokens before the last ``open``; none if there is none."""
+    def _chain(self, task: Task, tokens: np.ndarray, engine: Engine) -> np.ndarray:
+        """Return the tokens before the answer; none if there is no answer."""
         ids = tokens.tolist()
-        where = engine.decode(ids).rfind(self.open)
+        text = engine.decode(ids)
+        if self.open is not None:
+            where = text.rfind(self.open)
+        else:
+            place = self.answer(task, text)
+            where = -1 if place is None else place.begin
         if where < 0:
             return tokens[:0]
         return tokens[: bisect_left(range(len(ids)), where + 1, key=token_ends(ids, engine.decode))]

@@ -19,7 +19,8 @@ from assay.policies.base import Policy
 from assay.scale.ranks import Ranks
 from assay.signals.base import Models
 from assay.types import Episode, Prompt, Task, Verdict
-from assay.verify.base import Verifier
+from assay.verify.answer.spans import Span
+from assay.verify.base import Verifier, answer_place
 from assay.verify.guard import judge
 
 
@@ -104,6 +105,10 @@ class DividedVerifier:
             return list(together(share)) if together is not None else [judge(self.verifier, *pair) for pair in share]
 
         return iter(self.ranks.divided(list(pairs), judged, lambda pair: len(pair[1])))
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`."""
+        return answer_place(self.verifier, task, response)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.verifier, name)

@@ -13,6 +13,9 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import RunError
 from assay.policies.base import Policy
+from assay.types import Task
+from assay.verify.answer.spans import Span
+from assay.verify.kind import KindVerifier
 
 
 @dataclass(slots=True)
@@ -26,6 +29,8 @@ class Models:
         token_budget: tokens of a pass.
         rng: for draws; its state is in the checkpoint.
         encode: prompt to token ids, as the engine does it.
+        answer: where a response to a task has its answer, see :class:`assay.verify.base.Locates`: as the run's verifier
+            says, or by default that of the task's kind.
     """
 
     policy: Policy
@@ -34,6 +39,7 @@ class Models:
     token_budget: int = 8192
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     encode: Any = None
+    answer: Callable[[Task, str], Span | None] = field(default_factory=lambda: KindVerifier().answer)
 
     @torch.no_grad()
     def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:

@@ -17,6 +17,7 @@ from assay.policies.tabular import path_of
 from assay.registry import part
 from assay.rewards.entropy_steps import EntropySteps
 from assay.rewards.segments import Steps, decoder, token_ends
+from assay.signals.answer_tokens import opened
 from assay.signals.base import Models
 from assay.signals.scorer import loaded
 from assay.types import Episode, Task
@@ -29,18 +30,20 @@ After = Literal["reasoning", "nothing", "response", "steps", "tokens"]
 class ReferenceLikelihood:
     """Signal ``(N, K, L)``: log pi(y*_j | x, prefix_k, open, y*_<j) of the reference y* after K prefixes of a response.
 
-    What follows a prefix is ``open``, y*, ``close``, each tokenised by itself so that the borders do not move; only the
-    tokens of y* are told (and those of ``close``, with ``closed``). NaN where there is nothing: the response has no
-    ``open``, the reference is empty or not a text or a number, or all together is longer than the model's context.
+    y* takes the place of the response's own answer, where the task's verifier reads one: what follows a prefix is what
+    opens that answer, y*, and what closes it, each tokenised by itself so that the borders do not move. With ``open``,
+    those are ``open`` and ``close`` instead, whatever the verifier reads. Only the tokens of y* are told (with
+    ``closed`` also those that close it). NaN where there is nothing: the response has no answer, the reference is empty
+    or not a text or a number, or all together is longer than the model's context.
 
     Args:
-        after: ``reasoning``: the response up to where its own answer opens, which takes the place of that answer (K =
-            1); ``nothing``: no token of the response (K = 1); ``response``: all of it, without its end-of-sequence
-            token (K = 1); ``steps``: nothing, and then each step of the reasoning (K = 1 + most steps); ``tokens``:
-            nothing, and then every ``every`` tokens of the reasoning.
-        open, close: what answers stand between. Without an ``open`` of its own a response has no reasoning, unless
-            ``required`` is false: it is then reasoning throughout.
-        closed: tell the tokens of ``close`` too, so that a longer answer is not as good as one that ends.
+        after: ``reasoning``: the response up to where its own answer opens (K = 1); ``nothing``: no token of the
+            response (K = 1); ``response``: all of it, without its end-of-sequence token (K = 1); ``steps``: nothing,
+            and then each step of the reasoning (K = 1 + most steps); ``tokens``: nothing, and then every ``every``
+            tokens of the reasoning.
+        open, close: what answers stand between; without ``open`` the verifier is asked. A response without an answer
+            has no reasoning, unless ``required`` is false: it is then reasoning throughout, and nothing opens y*.
+        closed: tell the tokens that close the answer too, so that a longer answer is not as good as one that ends.
         required: see ``open``.
         every: tokens between probes.
         steps: how steps are cut.
@@ -51,7 +54,7 @@ class ReferenceLikelihood:
     """
 
     after: After = "reasoning"
-    open: str = "<answer>"
+    open: str | None = None
     close: str = "</answer>"
     closed: bool = False
     required: bool = True
@@ -134,11 +137,12 @@ class ReferenceLikelihood:
             return texts[text]
 
         for episode, task in zip(batch.episodes, batch.tasks, strict=True):
-            reference, points = text_of_reference(task), self.points(episode, models)
+            reference, points = text_of_reference(task), self.points(episode, task, models)
             start = stop = 0
             tokens = np.zeros(0, dtype=np.int64)
             if reference and points:
-                head, body, tail = ids(self.open), ids(reference), ids(self.close)
+                before, behind = self.frame(episode, task, models)
+                head, body, tail = ids(before), ids(reference), ids(behind)
                 start, stop = len(head), len(head) + len(body) + len(tail) * self.closed
                 tokens = np.concatenate([head, body, tail])[:stop]
                 room = None if context is None else context - len(episode.prompt) - len(tokens)
@@ -148,7 +152,15 @@ class ReferenceLikelihood:
             told.append((start, stop) if at[-1] else (0, 0))
         return at, what, told
 
-    def points(self, episode: Episode, models: Models) -> list[int]:
+    def frame(self, episode: Episode, task: Task, models: Models) -> tuple[str, str]:
+        """Return what opens and what closes the reference: as in the response, unless ``open`` says what."""
+        if self.open is not None:
+            return self.open, self.close
+        text = decoder(models)(episode.tokens.tolist())
+        place = None if self.after == "response" else models.answer(task, text)
+        return ("", "") if place is None else (text[place.begin : place.start], text[place.end : place.over])
+
+    def points(self, episode: Episode, task: Task, models: Models) -> list[int]:
         """Return after how many of the episode's tokens to probe; none if it has no reasoning where one is wanted."""
         if self.after == "nothing":
             return [0]
@@ -157,12 +169,12 @@ class ReferenceLikelihood:
         if self.after == "response":
             return [end]
         decode = decoder(models)
-        where = decode(tokens).rfind(self.open)
-        if where < 0 and self.required:
+        place = opened(task, decode(tokens), self.open, self.close, models)
+        if place is None and self.required:
             return []
-        if where >= 0:
+        if place is not None:
             ends = token_ends(tokens, decode)
-            end = bisect_left(range(len(tokens)), where + 1, key=ends)
+            end = bisect_left(range(len(tokens)), place.begin + 1, key=ends)
         if self.after == "reasoning":
             return [end]
         if self.after == "tokens":

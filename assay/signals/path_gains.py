@@ -63,7 +63,7 @@ class PathGains:
         context = getattr(models.policy, "context", None)
         steps, at, what, owner = [], [], [], []
         for i, episode in enumerate(batch.episodes):
-            [end] = self.likelihood.points(episode, models) or [0]
+            [end] = self.likelihood.points(episode, batch.tasks[i], models) or [0]
             mine = borders(end, self.most)
             steps.append(len(mine))
             chain = best.get(int(batch.prompt_group[i]))

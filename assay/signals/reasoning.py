@@ -14,6 +14,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.registry import part
 from assay.rewards.segments import decoder, token_ends
+from assay.signals.answer_tokens import opened
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
 
@@ -25,15 +26,16 @@ REASONING, OPENING, ANSWER, CLOSING = range(4)
 class Sections:
     """Signal ``sections`` ``(N, T)`` int64: what each token of a response is; -1 outside.
 
-    0 reasoning, 1 the last ``open`` in the response, 2 the answer between it and the ``close`` after it, 3 from there
-    on. A token belongs to where it begins. A response without ``open`` is reasoning throughout; one that ends before
-    ``close`` ends with its answer, but for its end-of-sequence token, which is 3.
+    0 reasoning, 1 what opens the answer, 2 the answer, 3 from there on; all as the task's verifier reads it. A token
+    belongs to where it begins. A response without an answer is reasoning throughout. With ``open`` that mark counts
+    instead: 1 is the last ``open`` in the response, 2 stands between it and the ``close`` after it; a response ending
+    before ``close`` ends with its answer, but for its end-of-sequence token, which is 3.
 
     Args:
-        open, close: what answers stand between.
+        open, close: what answers stand between; without ``open`` the verifier is asked.
     """
 
-    open: str = "<answer>"
+    open: str | None = None
     close: str = "</answer>"
 
     @property
@@ -43,15 +45,14 @@ class Sections:
     def __call__(self, batch: Batch, models: Models) -> Int[Tensor, "N T"]:
         decode = decoder(models)
         out = torch.full(batch.tokens.shape, -1, dtype=torch.int64)
-        for row, episode in zip(out, batch.episodes, strict=True):
+        for row, episode, task in zip(out, batch.episodes, batch.tasks, strict=True):
             tokens = episode.tokens.tolist()
             row[: len(tokens)] = REASONING
             text = decode(tokens)
-            where = text.rfind(self.open)
-            if where < 0 or not tokens:
+            place = opened(task, text, self.open, self.close, models)
+            if place is None or not tokens:
                 continue
-            begins = where + len(self.open)
-            stops = text.find(self.close, begins) if self.close else -1
+            where, begins, stops, _ = place
             ends, inner = token_ends(tokens, decode), range(len(tokens) - 1)
 
             def before(place: int, ends: Any = ends, inner: range = inner) -> int:

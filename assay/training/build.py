@@ -25,13 +25,14 @@ from assay.training.console import Reporter
 from assay.training.loop import Trainer
 from assay.training.memory import keep_freed_memory
 from assay.training.off_policy import check_overlap, off_policy
+from assay.training.preflight import before
 from assay.training.randomness import Randomness
 from assay.training.run_folder import RunFolder, check_free
 from assay.training.shadow import Shadow
 from assay.training.signals import check_signals
 from assay.training.warmup import demonstrations
 from assay.types import Task
-from assay.verify.base import Verifier
+from assay.verify.base import Verifier, answer_place
 from assay.verify.episodes import judge_groups
 from assay.verify.isolate.pool import VerifierPool, check_verifier
 from assay.verify.make import make_verifier as verifier_of
@@ -101,6 +102,8 @@ def _assemble(
     if given["reward"] is not None:
         parts["reward"] = given["reward"]
     method = make_method(given["method"] or config.method.name, **parts)
+    for part in method.parts.values():
+        getattr(part, "planned", lambda _: None)(config.train.steps)
     check_sharding(config, method, ranks)
     method = AgreedMethod.of(method, ranks)
     stream, eval_tasks = task_split(config, given["tasks"])
@@ -126,6 +129,7 @@ def _assemble(
         judge=partial(judge_groups, verifier),
         more=lambda: curriculum.next(made[0].step),
         curriculum=curriculum,
+        answer=partial(answer_place, own),
     )
     check_overlap(config.overlap, method, rollout, ranks.size)
     method, line = off_policy(method, config.overlap.staleness)
@@ -133,6 +137,7 @@ def _assemble(
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
     check_verifier(own, known)
+    plain = before(method, known, own)
     keep_freed_memory()
     if ranks.size > 1:
         from assay.scale.sharding import ShardedLM
@@ -153,8 +158,8 @@ def _assemble(
         cluster.join()
     if config.overlap.staleness and not isinstance(engine, Follower):
         engine = Shadow(policy, lambda copy: engine_of(copy, spec, settings.max_rows))
-    if line is not None:
-        reporter.line(line)
+    for said in [line, *plain] if line is not None else plain:
+        reporter.line(said)
     trainer = kind(
         config=config,
         folder=folder or SharedFolder.opened(ranks, lambda: RunFolder.create(config)),

@@ -36,6 +36,7 @@ from assay.training.metrics import rollout_metrics
 from assay.training.off_policy import Observed
 from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.overlap import Flight, Pipeline
+from assay.training.preflight import at_first
 from assay.training.randomness import Randomness
 from assay.training.restore import restore
 from assay.training.run_folder import RunFolder
@@ -45,7 +46,7 @@ from assay.training.update import update
 from assay.training.warmup import demonstrations
 from assay.training.watch import Sign, Watch
 from assay.types import Group, Task
-from assay.verify.base import Verifier
+from assay.verify.base import Verifier, answer_place
 from assay.verify.episodes import judge_groups
 
 
@@ -238,6 +239,9 @@ class Trainer:
             if self.pipeline is None and self.keeper.due(self.step):
                 self.method, more = self.keeper.check(self.method, models, batch)
                 found |= more
+            if self.step == 0:
+                for line in at_first(self.method, batch):
+                    self.reporter.line(line)
             metrics = rollout_metrics(batch)
             self.note_verdicts(groups, batch)
             if len(batch):
@@ -251,6 +255,8 @@ class Trainer:
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
             self.folder.save_rollouts(self.step, batch)
         self.say(self.watch.step(self.step, batch, metrics))
+        for line in self.watch.idle.step(self.step, batch, metrics):
+            self.reporter.line(line)
         return metrics
 
     def note_verdicts(self, groups: list[Group], batch: Batch) -> None:
@@ -449,6 +455,7 @@ class Trainer:
             train.token_budget,
             self.random("signals"),
             self.engine.encode,
+            partial(answer_place, self.verifier),
             self.ranks,
         )
 

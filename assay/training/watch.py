@@ -1,4 +1,4 @@
-"""Watches a run for signs that its reward is being gamed: each is said once, with rollouts that show it."""
+"""Watches a run for signs that its reward is being gamed, said once, with rollouts that show it; and for idleness."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.evaluate.evaluation import Evaluation, difference
+from assay.training.idle import Idle
 from assay.training.metrics import hollow, repetition
 from assay.training.rollout_table import rollout_columns
 from assay.training.signs import TITLES, TRACKED, Found, held_out, in_training
@@ -62,6 +63,7 @@ class Watch:
     """Of the policy that RL began with; the run stores it, so it is not in the state."""
     hollow: list[dict[str, Any]] = field(default_factory=list)
     """Best rewarded of the last step without a better verdict than their siblings'."""
+    idle: Idle = field(default_factory=Idle)
 
     def step(self, step: int, batch: Batch, metrics: dict[str, float]) -> list[Sign]:
         """Take in a step's valued batch and its metrics; return the signs that appear with it."""
@@ -100,12 +102,14 @@ class Watch:
             "steps": list(self.steps),
             "history": {name: list(values) for name, values in self.history.items()},
             "hollow": self.hollow,
+            "idle": self.idle.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.signs = [Sign(**sign) for sign in state["signs"]]
         self.steps, self.hollow = list(state["steps"]), state["hollow"]
         self.history = {name: list(state["history"][name]) for name in TRACKED}
+        self.idle.load_state_dict(state["idle"])
 
 
 def _examples(kind: str, step: int, batch: Batch) -> list[dict[str, Any]]:

@@ -25,7 +25,9 @@ from typing import Any, Literal
 from assay.errors import UsageError, nearest
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.base import Verifier
+from assay.verify.answer.place import marked
+from assay.verify.answer.spans import Span
+from assay.verify.base import Locates, Verifier
 from assay.verify.guard import judge
 from assay.verify.kind import check_ready
 from assay.verify.make import make_verifier
@@ -37,6 +39,13 @@ Checks = Mapping[str, Any] | Sequence[Any]
 class _Composed:
     __slots__ = ()
     _made: dict[str, Verifier]
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`: where the first check that says so reads the answer."""
+        told = [v for v in self._made.values() if isinstance(v, Locates)]
+        if not told:
+            return marked(response, fallback="none")
+        return next((place for v in told if (place := v.answer(task, response)) is not None), None)
 
     def ready(self) -> None:
         """Raise UsageError where this machine lacks what one of them needs."""

@@ -8,7 +8,8 @@ from typing import Any
 from assay.errors import UsageError, nearest
 from assay.registry import build, names
 from assay.types import Task, Verdict
-from assay.verify.base import Verifier
+from assay.verify.answer.spans import Span
+from assay.verify.base import Verifier, answer_place
 from assay.verify.guard import judge, raised
 
 
@@ -44,6 +45,10 @@ class KindVerifier:
             return judge(verifier, task, response, name)
         except UsageError as error:
             return Verdict.abstain(raised(name, error))
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`."""
+        return answer_place(self.verifier(task), task, response)
 
     def verifier(self, task: Task) -> Verifier:
         """Return the verifier of the task's kind, made on first use."""

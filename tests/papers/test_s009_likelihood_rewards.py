@@ -28,6 +28,7 @@ from assay.training.update import update
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.none import NoVerifier
 
+TAGGED = ReferenceLikelihood(open="<answer>")
 pytestmark = pytest.mark.usefixtures("one_thread")
 LOGS = [-0.6, -3.5, -1.0, -2.0]
 FORMS = ["logprob", "prob", "avg_prob", "avg_logprob", "geo_prob"]
@@ -124,7 +125,7 @@ def both(policy) -> Batch:
 def test_live_is_what_was_told() -> None:
     """In a language model, the likelihood with a gradient equals the signal, and that a sequence by itself."""
     policy = nano()
-    method = papers.make("S009", required=False)
+    method = papers.make("S009", open="<answer>", required=False)
     batch = responses(policy, ["1+1=2<answer>3</answer>", "77", "<answer>42"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     batch.live = policy.forward(batch, method.live).live
@@ -137,7 +138,7 @@ def test_live_is_what_was_told() -> None:
 def test_the_update_raises_the_likelihood_it_is_for() -> None:
     policy = nano()
     policy.module.double()
-    method = papers.make("S009")
+    method = papers.make("S009", open="<answer>")
     batch = responses(policy, ["1<answer>3", "77"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)
@@ -152,7 +153,7 @@ def test_the_update_raises_the_likelihood_it_is_for() -> None:
 def test_sections() -> None:
     policy = nano()
     batch = responses(policy, ["1<answer>2</answer>3", "12", "", "1<answer>23"])
-    rows = Sections()(batch, Models(policy))
+    rows = Sections("<answer>")(batch, Models(policy))
     lengths = [len(e.tokens) for e in batch.episodes]
     shown = ["".join(map(str, row[:n].tolist())) for row, n in zip(rows, lengths, strict=True)]
     # The end-of-sequence token is what a response of reasoning ends with, and no part of an answer.
@@ -163,7 +164,7 @@ def test_sections() -> None:
 def test_who_has_a_reward() -> None:
     """No reference, no room, a verifier that failed: none. No verifier at all is no failure."""
     policy = nano()
-    reward = LikelihoodReward("prob", ReferenceLikelihood())
+    reward = LikelihoodReward("prob", ReferenceLikelihood(open="<answer>"))
 
     def valid(batch: Batch) -> list[bool]:
         compute_signals(batch, reward.needs, Models(policy))
@@ -184,14 +185,17 @@ def test_who_has_a_reward() -> None:
 def test_a_missing_answer() -> None:
     policy = nano()
     batch = responses(policy, ["12", "1<answer>"])
-    for reward, worth in ((LikelihoodReward(), 0.0), (LikelihoodReward("logprob", missing=-50.0), -50.0)):
+    for reward, worth in (
+        (LikelihoodReward(likelihood=TAGGED), 0.0),
+        (LikelihoodReward("logprob", TAGGED, -50.0), -50.0),
+    ):
         compute_signals(batch, reward.needs, Models(policy))
         found = reward(batch)
         assert found.values[0] == worth and found.values[1] != worth and found.terms["opened"].tolist() == [0, 1]
     with pytest.raises(UsageError, match="missing"):
         LikelihoodReward("logprob")
     with pytest.raises(UsageError, match="policy's"):
-        ReferenceGradient(likelihood=ReferenceLikelihood(model="reference"))
+        ReferenceGradient(likelihood=ReferenceLikelihood(model="reference", open="<answer>"))
 
 
 def test_tokens_of_several_characters_belong_to_where_they_begin() -> None:
@@ -205,7 +209,7 @@ def test_tokens_of_several_characters_belong_to_where_they_begin() -> None:
     def read(ids: list[int], stop: str = "eos") -> list[int]:
         episode = Episode(np.zeros(1, np.int64), np.array(ids), np.ones(len(ids), bool), None, "", stop)  # type: ignore[arg-type]
         batch = Batch.from_groups([Group(Ask(Task("t", ""), 1), (episode,))])
-        return Sections()(batch, Models(Reader(Tree.bandit(2))))[0].tolist()
+        return Sections("<answer>")(batch, Models(Reader(Tree.bandit(2))))[0].tolist()
 
     assert read([1, 2, 3, 4, 5, 6]) == [0, 1, 2, 2, 3, 3]
     assert read([7, 3, 3, 1, 2, 3, 3, 6]) == [0, 0, 0, 0, 1, 2, 2, 3]
@@ -245,7 +249,7 @@ def test_the_log_mean_prob_of_a_group() -> None:
 
 def test_the_fit_of_a_policy_on_held_out_tasks() -> None:
     policy = nano()
-    likelihood = ReferenceLikelihood("response")
+    likelihood = ReferenceLikelihood("response", open="<answer>")
     tasks = [Task(str(i), "40+2=", reference) for i, reference in enumerate(("42", "7", None))]
     options = {"samples": 3, "sampling": Sampling(4), "likelihood": likelihood}
     found = reference_fit(tasks, HFEngine(policy), Models(policy), rng=np.random.default_rng(0), chunk=2, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.papers import make
-from assay.papers.s012_rlvrr import chain_score, content, has_chain, occurrences, run_check, styles, with_chain
+from assay.papers.s012_rlvrr import chain_score, content, occurrences, run_check, styles
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -23,25 +22,6 @@ ASKS = {"code": "def check(response):\n    return response.endswith('?')", "weig
 
 def task(points: Any = (), checks: Any = (), reference: Any = REFERENCE) -> Task:
     return Task("t", "?", {"reference": reference, "key_points": list(points), "checks": list(checks)}, "none")
-
-
-class Saying:
-    """An engine that always says the same."""
-
-    def __init__(self, text: str):
-        self.text = text
-
-    def encode(self, prompt: Any) -> Any:
-        raise NotImplementedError
-
-    def encode_response(self, text: str, end: bool = True) -> Any:
-        raise NotImplementedError
-
-    def decode(self, tokens: Any) -> str:
-        raise NotImplementedError
-
-    def generate(self, requests: Any) -> Any:
-        return [[SimpleNamespace(text=self.text)] for _ in requests]
 
 
 def test_keywords_count_in_their_order() -> None:
@@ -100,17 +80,3 @@ def test_the_reward(make_batch: Callable[..., Any], monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError):
         make("S012", length=-1.0)
     assert make("S012", kl_weight=0.0) and make("S012")
-
-
-def test_a_chain_from_a_reference() -> None:
-    said = {
-        "key_points": [[["Paris", "Seine"], ["Lyon"]], [["Lyon"]], "x"],
-        "checks": [SHORT, ASKS, {"code": 3, "weight": 1}, {"code": "def check(r): return True", "weight": -1}],
-    }
-    made = with_chain(Task("q", "Where?", kind="none"), REFERENCE, Saying(f"Sure: {json.dumps(said)}"))
-    assert made is not None and has_chain(made)
-    assert made.reference["key_points"] == [[["Paris", "Seine"]]]
-    assert made.reference["checks"] == [SHORT], "the reference ends in no question mark"
-    assert content(made, REFERENCE) + (styles(made, [REFERENCE])[0] or 0) == 2
-    for text in ("no", "{broken", '{"key_points": []}'):
-        assert with_chain(Task("q", "Where?"), REFERENCE, Saying(text)) is None

@@ -29,7 +29,7 @@ def policy():
 
 
 def rewarded(policy, batch: Batch, reference=None, **options):
-    reward = ReferenceGain(**options)
+    reward = ReferenceGain(**{"open": "<answer>"} | options)
     compute_signals(batch, reward.needs, Models(policy, reference or policy, encode=policy.encode))
     return reward(batch)
 
@@ -38,7 +38,7 @@ def hand(batch: Batch, with_reasoning, without, **options):
     """The reward for given probabilities of the reference's tokens."""
     batch.signals["reference_likelihood"] = torch.tensor(with_reasoning).double().log()[:, None]
     batch.signals["reference_likelihood_without"] = torch.tensor(without).double().log()[:, None]
-    return ReferenceGain(**options)(batch)
+    return ReferenceGain(**{"open": "<answer>"} | options)(batch)
 
 
 def test_the_worked_example(policy) -> None:
@@ -49,7 +49,7 @@ def test_the_worked_example(policy) -> None:
     found = hand(batch, [[0.9, 0.8, 0.05]] * 2, [[0.4] * 3, [0.7] * 3])
     assert found.terms["gain"].tolist() == pytest.approx([0.183333, 0], abs=1e-6)
     assert found.values.tolist() == pytest.approx([0.9 * 0.183333 + 0.1, 0.1], abs=1e-6)
-    assert papers.make("S015").reward(batch).values.tolist() == found.values.tolist()
+    assert papers.make("S015", open="<answer>").reward(batch).values.tolist() == found.values.tolist()
     plain = hand(batch, [[0.9, 0.8, 0.05]] * 2, [[0.4] * 3, [0.7] * 3], debias=False)
     assert plain.terms["gain"].tolist() == pytest.approx([0.583333] * 2, abs=1e-6)
 

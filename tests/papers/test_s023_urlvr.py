@@ -91,7 +91,7 @@ def test_the_probability_prefers_short_responses_and_the_mean_does_not(make_batc
 def test_the_disparity_is_of_the_answers_tokens_alone():
     policy = nano()
     texts = ["1+1<answer>42</answer>", "9", "<answer></answer>"]
-    part = make_method("grpo", reward={"name": "S023", "reward": "disparity"}).reward
+    part = make_method("grpo", reward={"name": "S023", "reward": "disparity", "rules": ["answer_tag", "boxed"]}).reward
     batch = responses(policy, texts)
     compute_signals(batch, part.needs, Models(policy))
     found = part(batch)

@@ -16,9 +16,11 @@ from assay.lab.settings.references import Setting, World
 from assay.papers.s026_p2s import PathFaithfulness, combined
 from assay.rollout.answer_guided import CHAINS, AnswerGuided
 from assay.signals.base import Models
+from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.path_gains import PathGains, borders
 from assay.types import Ask, Episode, Group, Task
 
+TAGGED = ReferenceLikelihood(open="<answer>")
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -53,7 +55,7 @@ def test_gains_in_a_language_model() -> None:
     final = [sum(alone(policy, t + "<answer>", "42")) for t in ("4+4=8 0", "40+2=")]
     chain = chains[int(np.argmax(final))]
     batch = responses(policy, ["12+34<answer>7</answer>", "9<answer>", "8"], meta={CHAINS: chains})
-    got = PathGains(most=3)(batch, Models(policy))
+    got = PathGains(TAGGED, most=3)(batch, Models(policy))
     z = policy.encode_response("12+34", end=False).tolist()
     starts = [0, *borders(len(chain), 3)[:-1]]
     for i, p in enumerate(borders(5, 3)[:-1]):
@@ -79,7 +81,7 @@ def test_a_masked_prefix_gains_nothing() -> None:
         meta=batch.episodes[0].meta,
     )
     masked = Batch.from_groups([Group(Ask(batch.tasks[0], 1), (blank,))], torch.float64)
-    signal = PathGains(most=4)
+    signal = PathGains(TAGGED, most=4)
     # The padding token reads as nothing, so the places of the probes are given.
     at, what = [[1, 2, 3]], [[np.array([5, 6])] * 3]
     models = Models(policy)
@@ -120,7 +122,7 @@ def test_the_good_chains_own_beginning_gains_the_most() -> None:
 
 def reward_of(batch: Batch, gains, reward: PathFaithfulness | None = None) -> list[float]:
     batch.signals["path_gains"] = torch.tensor(gains, dtype=torch.float64)
-    return (reward or papers.make("S026").reward)(batch).values.tolist()
+    return (reward or papers.make("S026", open="<answer>").reward)(batch).values.tolist()
 
 
 def test_which_reward_a_group_gets() -> None:
@@ -134,10 +136,10 @@ def test_which_reward_a_group_gets() -> None:
     unsure = responses(policy, texts, passed=[None, False, False])
     assert reward_of(unsure, gains) == [0, -1, -1]
     unsure.signals["path_gains"] = torch.tensor(gains).double()
-    assert papers.make("S026").reward(unsure).valid.tolist() == [False, True, True]
-    cold = papers.make("S026", cold=1).reward
+    assert papers.make("S026", open="<answer>").reward(unsure).valid.tolist() == [False, True, True]
+    cold = papers.make("S026", open="<answer>", cold=1).reward
     assert reward_of(hopeless, gains, cold) == [0, 0, -1]
-    again = papers.make("S026", cold=1).reward
+    again = papers.make("S026", open="<answer>", cold=1).reward
     again.load_state_dict(cold.state_dict())
     assert reward_of(hopeless, gains, again) == reward_of(hopeless, gains, cold) == [0.5, -1, -1]
 
@@ -157,7 +159,7 @@ def test_chains_are_written_with_the_answer_in_sight() -> None:
                         row[k] = Episode(row[k].prompt, tokens, tokens >= 0, None, text, "eos")
             return out
 
-    rollout = AnswerGuided(Sampling(4), share=0.4, template="{question}{answer}")
+    rollout = AnswerGuided(Sampling(4), open="<answer>", share=0.4, template="{question}{answer}")
     asks = [Ask(Task("a", "40+2=", "42"), 8), Ask(Task("b", "1+1=", {"no": "text"}), 8)]
     groups = rollout.collect(asks, Engine(policy), np.random.default_rng(0))
     assert seen == [[("40+2=42", 3)], [("40+2=", 5), ("1+1=", 8)]]
@@ -168,7 +170,7 @@ def test_chains_are_written_with_the_answer_in_sight() -> None:
     assert all(not e.meta[CHAINS] for e in groups[1].episodes)
     assert rollout.metrics() == {"chains/kept": pytest.approx(1 / 3)}
     # A prompt that leaves no room, and a group that is too small.
-    long = AnswerGuided(Sampling(100), template="{question}" + "1" * 100 + "{answer}")
+    long = AnswerGuided(Sampling(100), open="<answer>", template="{question}" + "1" * 100 + "{answer}")
     assert [len(g.episodes) for g in long.collect(asks[:1], Engine(policy), np.random.default_rng(0))] == [8]
     with pytest.raises(UsageError, match="leave no response"):
         rollout.collect([Ask(asks[0].task, 1)], Engine(policy), np.random.default_rng(0))
@@ -181,11 +183,11 @@ def test_chains_are_written_with_the_answer_in_sight() -> None:
 def test_without_chains_or_likelihood() -> None:
     policy = nano()
     batch = responses(policy, ["12<answer>", "9"])
-    got = PathGains(most=2)(batch, Models(policy))
+    got = PathGains(TAGGED, most=2)(batch, Models(policy))
     assert got[0, 0] == 0 and got[0, 1] < 0 and bool(got[1].isnan().all())
-    nothing = PathGains()(responses(policy, ["12<answer>"], reference=""), Models(policy))
+    nothing = PathGains(TAGGED)(responses(policy, ["12<answer>"], reference=""), Models(policy))
     assert bool(nothing.isnan().all())
     with pytest.raises(UsageError, match="most"):
-        PathGains(most=0)
+        PathGains(TAGGED, most=0)
     with pytest.raises(UsageError, match="cold"):
         PathFaithfulness(cold=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from running import metrics, run
 
 from assay.batch import Batch, Reward
 from assay.errors import RunError, UsageError
 from assay.papers import make
-from assay.papers.s036_crm_crf import EngineConciseness, RelativeConciseness, keeps_pair, read_score
+from assay.papers.s036_crm_crf import EngineConciseness, RelativeConciseness, read_score
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -113,9 +115,20 @@ def test_an_engine_is_asked_about_right_responses_once(make_batch: Callable[...,
     assert isinstance(make("S036", scorer=engine).reward.members[0], EngineConciseness)
 
 
-def test_reading_and_pairs() -> None:
+def test_reading() -> None:
     assert [read_score(t) for t in ("0.35", "Score: .9", "7", "0", "none")] == [0.35, 0.9, 1.0, 0.1, None]
-    assert keeps_pair([0.9, 0.7], [0.2]) and not keeps_pair([0.9, 0.6], [0.2]) and not keeps_pair([0.9], [])
+
+
+def test_the_schedule_lasts_as_long_as_the_run(tmp_path: Path) -> None:
+    """Four steps go from 1 to a quarter, whatever number of steps another run has."""
+    method = {"name": "S036", "reward": None}
+    folder = run(tmp_path / "run", method=method, warmup={"steps": 0}, evaluate={"every": 0, "samples": 1})
+    steps = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert [row["reward/schedule"] for row in steps] == pytest.approx([1.0, 0.75, 0.5, 0.25])
+    fixed = make("S036", steps=10).reward
+    fixed.planned(4)
+    fixed.done = 5
+    assert fixed.schedule == pytest.approx(0.5)
 
 
 def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:

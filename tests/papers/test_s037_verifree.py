@@ -75,7 +75,7 @@ def test_the_second_terms_coefficient() -> None:
 
 def test_nothing_is_learned_from_the_answer_a_response_gives() -> None:
     policy = nano()
-    method = papers.make("S037")
+    method = papers.make("S037", open="<answer>")
     batch = responses(policy, ["1<answer>2</answer>", "9", "12<answer>5"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)
@@ -87,7 +87,7 @@ def test_nothing_is_learned_from_the_answer_a_response_gives() -> None:
 
 def test_samples_without_a_likelihood_add_no_second_term() -> None:
     policy = nano()
-    method = papers.make("S037")
+    method = papers.make("S037", open="<answer>")
     batch = responses(policy, ["9", "12"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)

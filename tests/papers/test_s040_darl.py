@@ -16,7 +16,7 @@ from assay.signals.reasoning import Sections
 from assay.training.signals import compute_signals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-PLAIN = ReferenceGain(tags=(), form=0.0, debias=False)
+PLAIN = ReferenceGain(open="<answer>", tags=(), form=0.0, debias=False)
 
 
 def hand(reference: float, own: float, **options) -> float:
@@ -24,7 +24,7 @@ def hand(reference: float, own: float, **options) -> float:
     policy = nano()
     batch = responses(policy, ["1<answer>9</answer>"])
     reward = BoundedDiversity(PLAIN, **options)
-    compute_signals(batch, {Sections()}, Models(policy))
+    compute_signals(batch, {Sections("<answer>")}, Models(policy))
     batch.signals["reference_likelihood"] = torch.full((1, 1, 2), reference, dtype=torch.float64).log()
     batch.signals["policy_logprobs"] = torch.full(batch.mask.shape, own, dtype=torch.float64).log()
     return float(reward(batch).values[0])
@@ -58,7 +58,7 @@ def test_the_answers_own_tokens_count_and_no_others() -> None:
 def test_without_the_bonus_it_is_rlpr() -> None:
     policy = nano()
     batch = responses(policy, ["<think>1</think><answer>9</answer>", "<answer>42</answer>", ""])
-    mine, rlpr = papers.make("S040", bonus=0.0).reward, papers.make("S015").reward
+    mine, rlpr = papers.make("S040", open="<answer>", bonus=0.0).reward, papers.make("S015", open="<answer>").reward
     compute_signals(batch, mine.needs, Models(policy, nano(1), encode=policy.encode))
     torch.testing.assert_close(mine(batch).values, rlpr(batch).values)
     assert rlpr.needs <= mine.needs

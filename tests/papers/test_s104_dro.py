@@ -72,7 +72,7 @@ def test_a_key_token_among_many_is_seen() -> None:
 
 
 def rewarded(policy, batch: Batch, **options):
-    reward = ReflectionReward(**options)
+    reward = ReflectionReward(**{"open": "<answer>"} | options)
     compute_signals(batch, reward.needs, Models(policy, policy, encode=policy.encode))
     return reward(batch)
 
@@ -95,7 +95,7 @@ def test_lengths() -> None:
     """130 tokens where the reference has 100: 1 - 0.3."""
     policy = nano()
     batch = responses(policy, ["1"])
-    reward = ReflectionReward(length_weight=1.0)
+    reward = ReflectionReward(length_weight=1.0, open="<answer>")
     batch.signals |= {
         "reference_likelihood": torch.full((1, 1, 100), -1.0).double(),
         "reference_likelihood_without": torch.full((1, 1, 100), -1.0).double(),
@@ -156,7 +156,7 @@ def test_prompts_whose_reference_no_reasoning_brings_within_reach(make_batch) ->
 def test_ranks_in_a_language_model() -> None:
     policy = nano()
     batch = responses(policy, ["1+1<answer>7</answer>", "9<answer>123</answer>", "12"], "402")
-    signal = ReferenceRanks()
+    signal = ReferenceRanks(ReferenceLikelihood(open="<answer>"))
     compute_signals(batch, {signal, signal.likelihood}, Models(policy, policy, encode=policy.encode))
     found, logs = batch.signals["reference_ranks"], batch.signals["reference_likelihood"]
     assert found.shape == logs.shape and torch.equal(found.isnan(), logs.isnan())

@@ -27,11 +27,14 @@ from assay.policies.loading import ModelConfig
 from assay.registry import build
 from assay.rewards.confidence import Confidence
 from assay.select.pairs import ID, OVER, Pairs
-from assay.signals.answer_tokens import AnswerTokens, answer_place, answer_range
+from assay.signals.answer_tokens import AnswerTokens, answer_range
 from assay.signals.base import Models
 from assay.training.signals import compute_signals
 from assay.types import Episode, Task
 from assay.verify.answer.extract import extract
+from assay.verify.answer.place import marked
+
+MARKS = ("answer_tag", "boxed")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -52,16 +55,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
     ],
 )
 def test_where_the_answer_stands(text, answer) -> None:
-    place = answer_place(text)
-    assert (text[place[0] : place[1]] if place else None) == answer
+    place = marked(text, MARKS, "none")
+    assert (text[place.start : place.end] if place else None) == answer
 
 
 @given(st.lists(st.sampled_from(["<answer>", "</answer>", r"\boxed{", "}", "a", " ", "{", "####"]), max_size=12))
 def test_the_place_is_that_of_what_the_verifier_reads(pieces) -> None:
     text = "".join(pieces)
     for rules in (("answer_tag", "boxed"), ("boxed",), ("hashes",), ("regex:a(.*)",)):
-        place, read = answer_place(text, rules), extract(text, rules, "none")
-        assert (text[place[0] : place[1]] if place else "") == (read or "")
+        place, read = marked(text, rules, "none"), extract(text, rules, "none")
+        assert (text[place.start : place.end] if place else "") == (read or "")
 
 
 @given(st.lists(st.sampled_from(["x", r"\box", "ed{1", "2", "3", "4}", "}", " ", ""]), max_size=10))
@@ -70,10 +73,10 @@ def test_a_token_counts_if_a_character_of_the_answer_is_in_it(pieces) -> None:
         return "".join(pieces[i] for i in ids)
 
     tokens = list(range(len(pieces)))
-    place = answer_place(decode(tokens))
+    place = marked(decode(tokens), MARKS, "none")
     owners = [k for k, piece in enumerate(pieces) for _ in piece]
-    want = sorted({owners[c] for c in range(*place)}) if place else []
-    first, end = answer_range(tokens, decode)
+    want = sorted({owners[c] for c in range(place.start, place.end)}) if place else []
+    first, end = answer_range(tokens, decode, lambda text: marked(text, MARKS, "none"))
     # Tokens without text between two others change nothing but the count.
     assert [k for k in range(first, end) if pieces[k]] == want
 
@@ -85,7 +88,7 @@ def policy() -> CausalLM:
 
 
 def rewarded(policy, batch, reference=None, **options):
-    reward = Confidence(**options)
+    reward = Confidence(**{"answer": {"rules": MARKS}} | options)
     compute_signals(batch, reward.needs, Models(policy, reference or policy, encode=policy.encode))
     return reward(batch)
 
@@ -159,13 +162,13 @@ def test_vote_and_best_by_hand(policy) -> None:
     given = [(r"\boxed{1}", 0.9), (r"\boxed{2}", 0.5), (r"=\boxed{2}", 0.45), ("99", 0.99)]
     engine = Fixed(policy, [sampled(policy, *one) for one in given])
     for by, text in (("vote", r"\boxed{2}"), ("best", r"\boxed{1}")):
-        strategy = build("inference", {"name": "answer_confidence", "by": by})
+        strategy = build("inference", {"name": "answer_confidence", "by": by, "rules": MARKS})
         assert isinstance(strategy, Strategy)
         [answer] = strategy([Task("t", "q")], engine, 4, np.random.default_rng(0))
         assert answer.text == text and answer.scoring == 0
         assert answer.meta["scores"] == pytest.approx([0.9, 0.5, 0.45, 0])
     blind = [replace(e, logprobs=None) for e in engine.episodes]
-    found = AnswerConfidence().score([(Task("t", "q"), e) for e in blind], engine, np.random.default_rng(0))
+    found = AnswerConfidence(MARKS).score([(Task("t", "q"), e) for e in blind], engine, np.random.default_rng(0))
     assert [s.value for s in found] == [None, None, None, 0]
 
 

@@ -15,7 +15,7 @@ from assay import papers
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
-from assay.evaluate.judging import first_error_f1, independence, precision_of_verdicts
+from assay.evaluate.judging import independence, precision_of_verdicts
 from assay.inference.majority import Majority
 from assay.inference.named import make_strategy
 from assay.inference.scorers import BySteps, Score
@@ -66,14 +66,6 @@ def answers(texts: Sequence[str], scorer: Any) -> Any:
     engine = Replies(lambda prompt, j: texts[j])
     [found] = SelfPRM(scorer, Sampling(9))([Task("t", "q")], engine, len(texts), np.random.default_rng(0))
     return found
-
-
-def test_the_f1_of_first_errors() -> None:
-    """Six of ten wrong solutions located and nine of ten right ones accepted: .72."""
-    said: list[int | None] = [2] * 6 + [1, None, -1, 0] + [-1] * 9 + [0]
-    assert first_error_f1(said, [2] * 10 + [-1] * 10) == pytest.approx({"error": 0.6, "correct": 0.9, "f1": 0.72})
-    assert first_error_f1([0], [1]) == {"error": 0.0} and first_error_f1([], []) == {}
-    assert first_error_f1([0, 0], [1, -1])["f1"] == 0.0
 
 
 def test_solving_and_judging_go_together() -> None:

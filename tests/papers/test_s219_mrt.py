@@ -9,8 +9,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from scripted import Scripted, ask, judge
 from spelled import NANO
 
@@ -26,7 +24,7 @@ from assay.errors import UsageError
 from assay.lab.claim import claim_of
 from assay.lab.settings.overthinking import END, Setting
 from assay.method import make_method
-from assay.papers.s219_mrt import WORDS, normalised_regret, regret
+from assay.papers.s219_mrt import WORDS, regret
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
@@ -237,25 +235,6 @@ def test_attempts_begin_with_their_words() -> None:
 def test_regret() -> None:
     assert regret([0.2, 0.4, 0.4, 0.9]) == pytest.approx([0.8, 1.4, 2.0, 2.1])
     assert regret([0.5], best=0.5) == [0] and regret([]) == []
-
-
-def test_normalised_regret() -> None:
-    """Areas by hand: up to 0.5 at 10 tokens, to 1 at 20, and 1 from there."""
-    assert normalised_regret([10, 20], [0.5, 1.0], 20) == pytest.approx(1 - (2.5 + 7.5) / 20)
-    assert normalised_regret([10, 20], [0.5, 1.0], 40) == pytest.approx(1 - (2.5 + 7.5 + 20) / 40)
-    assert normalised_regret([10, 20], [0.5, 1.0], 15) == pytest.approx(1 - (2.5 + 5 * 0.625) / 15)
-    assert normalised_regret([], [], 5) == 1
-    for bad in (([1], [], 5), ([2, 1], [0, 1], 5), ([1], [1], 0)):
-        with pytest.raises(UsageError, match="normalised_regret"):
-            normalised_regret(*bad)
-
-
-@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 1)), max_size=6), st.integers(1, 60))
-def test_normalised_regret_by_small_steps(points, budget) -> None:
-    tokens, accuracy = np.cumsum([t for t, _ in points]).tolist(), [a for _, a in points]
-    grid = (np.arange(20_000) + 0.5) * budget / 20_000
-    mean = np.interp(grid, [0, *tokens], [0, *accuracy]).mean()
-    assert normalised_regret(tokens, accuracy, budget) == pytest.approx(1 - mean, abs=1e-3)
 
 
 def test_variants() -> None:

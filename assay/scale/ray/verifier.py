@@ -11,6 +11,8 @@ from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.crew import Crew
 from assay.scale.ray.parts import outside, register
 from assay.types import Task, Verdict
+from assay.verify.answer.spans import Span
+from assay.verify.base import answer_place
 from assay.verify.isolate.pool import VerifierPool, check_verifier
 from assay.verify.make import make_verifier
 
@@ -71,6 +73,10 @@ class RayVerifier:
         again = chain.from_iterable(self.crew.run(alone, _ask, _abstain, TRIES))
         for verdicts, piece in zip(found, pieces, strict=True):
             yield from islice(again, len(piece)) if verdicts is None else verdicts
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`; told here, in this process."""
+        return answer_place(self.verifier, task, response)
 
     def ready(self) -> None:
         """See :func:`assay.verify.kind.check_ready`; what this machine lacks, the actors' may lack as well."""

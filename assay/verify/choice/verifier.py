@@ -14,6 +14,8 @@ from assay.types import Task, Verdict
 from assay.verify.answer.commit import Marked, Refused, commit
 from assay.verify.answer.extract import RULES, check_rules
 from assay.verify.answer.options import Options, listed, options, plain
+from assay.verify.answer.place import marked
+from assay.verify.answer.spans import Span
 from assay.verify.answer.undress import Unfinished, undress
 from assay.verify.choice.read import DENIED, Said, read, show
 from assay.verify.math.equal.matches import matches
@@ -106,6 +108,10 @@ class Choice:
         if several and self.partial:
             return Verdict(len(said.chosen & wanted) / len(said.chosen | wanted), False, {}, feedback)
         return Verdict.wrong(feedback)
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`: what is marked, else the last line."""
+        return marked(response, self.rules, "line" if self.unmarked == "last" else "none")
 
     def _read(self, text: str, options: Options, question: str) -> Said:
         """What a text says of the options: a label, a text, an index or a value that equals one option's."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.answer.extract import Rule, extract
+from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.geometry.read import finite_tuple
 from assay.verify.geometry.times import Interval, interval_iou, read_spans
 from assay.verify.lists.matching import best_pairs, f_beta
@@ -21,7 +22,7 @@ LEVELS = (0.3, 0.5, 0.7)
 
 @part("verify", "interval")
 @dataclass(frozen=True, slots=True)
-class IntervalVerifier:
+class IntervalVerifier(Marked):
     """Temporal intersection over union of the intervals that the answer gives with those asked for.
 
     ``task.reference`` is ``[start, end]`` in seconds, a list of such intervals, text that holds intervals
@@ -41,6 +42,7 @@ class IntervalVerifier:
     threshold: float = 0.5
     first: bool = False
     rules: tuple[Rule, ...] = ("answer_tag", "boxed")
+    fallback: ClassVar[Fallback] = "whole"
     max_chars: int = 200_000
     max_intervals: int = 300
 
@@ -52,7 +54,7 @@ class IntervalVerifier:
         wanted = read_reference(task.reference)
         if wanted is None:
             return Verdict.abstain(f"task {task.id}: reference is no interval of positive length")
-        answer = extract(response, self.rules, "whole") or ""
+        answer = extract(response, self.rules, self.fallback) or ""
         if len(answer) > self.max_chars:
             return Verdict.wrong(f"longer than {self.max_chars} characters")
         given = read_spans(answer)[: 1 if self.first else None]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.answer.extract import Rule, extract
+from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.geometry.box import scaled
 from assay.verify.geometry.boxes import Format, Units, to_corners
 from assay.verify.geometry.read import finite_tuple, read_coordinates
@@ -38,7 +39,7 @@ def zone(q: float, zones: int) -> float:
 
 @part("verify", "point")
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(Marked):
     """Right iff the last point of the answer is in the target box, or near enough to the target point.
 
     ``task.reference`` is ``{"box": [...]}``, ``{"point": [x, y]}``, or both, with ``"size": [width, height]`` where
@@ -73,6 +74,7 @@ class Point:
     form: Format = "xyxy"
     units: Units = "same"
     rules: tuple[Rule, ...] = ("answer_tag", "boxed")
+    fallback: ClassVar[Fallback] = "whole"
     max_chars: int = 200_000
 
     def __post_init__(self) -> None:
@@ -95,7 +97,7 @@ class Point:
         bad_box = box is None and spec.get("box") is not None
         if bad_box or (box is None and target is None) or (self.units != "same" and (size is None or min(size) <= 0)):
             return Verdict.abstain(f"task {task.id}: reference has no box or point, or lacks the picture's size")
-        answer = extract(response, self.rules, "whole") or ""
+        answer = extract(response, self.rules, self.fallback) or ""
         if len(answer) > self.max_chars:
             return Verdict.wrong(f"longer than {self.max_chars} characters")
         groups = read_coordinates(answer, 2, KEYS)

@@ -13,6 +13,8 @@ from typing import Any
 from assay.errors import UsageError
 from assay.registry import find, names
 from assay.types import Task, Verdict
+from assay.verify.answer.spans import Span
+from assay.verify.base import answer_place
 from assay.verify.isolate import workers as isolate
 from assay.verify.isolate.workers import WALL, Failure, Workers
 from assay.verify.kind import KindVerifier, check_ready
@@ -81,6 +83,10 @@ class VerifierPool:
         calls = itertools.starmap(self._call, pairs)
         for reply in self.workers.map("check", calls, ahead=ahead, **self.limits):
             yield _verdict(reply)
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`; told here, in this process."""
+        return answer_place(self.verifier, task, response)
 
     def check(self, tasks: Iterable[Task]) -> None:
         """Raise UsageError for what would make every check fail, before the first one.

@@ -12,6 +12,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.lists import rank_metrics as metrics
 from assay.verify.lists.items import Key, item_key, read_items, reference_items
 from assay.verify.text.exact import shorten
@@ -33,7 +34,7 @@ class Wanted:
 
 @part("verify", "ranking")
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Marked):
     """How good a ranking is, best item first.
 
     ``task.reference`` is an order (a list), or ``{"order": [...], "relevance": {item: grade}, "candidates": [...]}``

@@ -10,6 +10,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.lists.items import Key, Separator, item_key, read_items, reference_items
 from assay.verify.lists.matching import f_beta
 from assay.verify.text.exact import shorten
@@ -62,7 +63,7 @@ def overlap(given: list[Key], wanted: list[Key], repeats: Repeats = "ignore") ->
 
 @part("verify", "set")
 @dataclass(frozen=True, slots=True)
-class Items:
+class Items(Marked):
     """The items listed are those of the reference, whatever their order.
 
     ``task.reference`` is a list of items, or text that lists them. Items are equal as numbers or as normalised text.

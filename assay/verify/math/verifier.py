@@ -14,6 +14,8 @@ from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.commit import Marked, Refused, commit
 from assay.verify.answer.extract import RULES, boxes, check_rules
+from assay.verify.answer.place import marked, within
+from assay.verify.answer.spans import Span
 from assay.verify.answer.undress import Unfinished, ascii_digits, undress
 from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.math.equal.matches import as_written, matches
@@ -97,13 +99,8 @@ class Math:
         accepted = references(task.reference)
         if not accepted:
             return Verdict.abstain(f"task {task.id} has no reference to compare with")
-        if not any(":" in rule for rule in self.rules):  # a pattern or a path is for the response as it stands
-            try:
-                response = undress(response)
-            except Unfinished:
-                return Verdict.wrong("undress: the thinking does not end")
         kind = next(iter(read(accepted[0])), None)
-        found = commit(response, self.rules, lambda text: states(text, kind), _alike)
+        response, found = self._found(response, kind)
         if isinstance(found, Refused):
             return Verdict.wrong(f"{found.stage}: {found.reason}")
         if found is None and self.unmarked == "refuse":
@@ -123,6 +120,26 @@ class Math:
             return Verdict.abstain(failure)
         stage = "equal" if any(not isinstance(value, Text) for value in read(texts[0])[:1]) else "read"
         return Verdict.wrong(f"{stage}: answered {shorten(texts[0])!r}, expected {shorten(accepted[0])!r}")
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`: what the last mark frames, else what the last sentence states."""
+        kind = next((v for one in references(task.reference)[:1] for v in read(one)[:1]), None)
+        text, found = self._found(response, kind)
+        if found is None:
+            return within(response, (concluded(text, task.question) if self.unmarked == "last" else None) or "")
+        if isinstance(found, Refused):
+            return None
+        said = announced(found.text) if found.rule == "phrase" else None
+        return within(response, said or found.text, marked(response, (found.rule,), "none"))
+
+    def _found(self, response: str, kind: Value | None) -> tuple[str, Marked | Refused | None]:
+        """Undress a response and find what it commits to."""
+        if not any(":" in rule for rule in self.rules):  # a pattern or a path is for the response as it stands
+            try:
+                response = undress(response)
+            except Unfinished:
+                return response, Refused("undress", "the thinking does not end")
+        return response, commit(response, self.rules, lambda text: states(text, kind), _alike)
 
     def _judge(self, reference: str, text: str, context: Context) -> bool | str:
         """Compare one reference; a text is the reason why it could not be done."""

@@ -9,6 +9,8 @@ from typing import Any
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import Rule, extract
+from assay.verify.answer.place import marked, within
+from assay.verify.answer.spans import Span
 from assay.verify.text.compare import last_number, parse_number
 from assay.verify.text.exact import shorten
 
@@ -48,6 +50,23 @@ class Number:
         if value == wanted:
             return Verdict.right()
         return Verdict.wrong(f"answered {shorten(number)}, expected {shorten(str(task.reference))}")
+
+    def answer(self, task: Task, response: str) -> Span | None:
+        """See :class:`assay.verify.base.Locates`: the last number, opened by the marker."""
+        begin = start = 0
+        if self.marker is not None:
+            begin = response.rfind(self.marker)
+            start = begin + len(self.marker)
+            if begin < 0:
+                return None
+        rest = response[start:]
+        mark = marked(rest, self.rules, "none")
+        number = last_number(rest if mark is None else rest[mark.start : mark.end])
+        place = within(rest, number or "", mark)
+        if place is None:
+            return None
+        moved = Span(*(x + start for x in place))
+        return moved if self.marker is None else moved._replace(begin=begin)
 
     def _value(self, reference: Any) -> Fraction | None:
         if reference is None:

@@ -12,6 +12,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.number import units as unit_names
 from assay.verify.number.quantity import Quantity, clean, convert, find_all, read
 from assay.verify.number.units import ONE, Unit
@@ -34,7 +35,7 @@ class _Wanted:
 
 @part("verify", "numeric")
 @dataclass(frozen=True, slots=True)
-class Numeric:
+class Numeric(Marked):
     """Right iff the answer's quantity ``a``, in the reference's unit, is close to the reference ``b``.
 
     Close is any of ``|a - b| <= rtol |b|``, ``|a - b| <= atol`` and, with ``digits``, ``|a - b| <= q / 2`` where ``q``

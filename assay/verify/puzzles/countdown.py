@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.answer.extract import Rule, extract
+from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.puzzles.expression import ExpressionError, evaluate
 from assay.verify.text.compare import parse_number
 from assay.verify.text.exact import shorten
@@ -30,7 +32,7 @@ _LATEX = (("\\times", "*"), ("\\cdot", "*"), ("\\div", "/"), ("\\left", ""), ("\
 
 @part("verify", "countdown")
 @dataclass(frozen=True, slots=True)
-class Countdown:
+class Countdown(Marked):
     """Right iff the response's expression equals the target and uses the given numbers.
 
     ``task.reference`` is ``{"numbers": [...], "target": t}``. The expression is read from the last ``<answer>``, else
@@ -44,6 +46,7 @@ class Countdown:
 
     use_all: bool = True
     rules: tuple[Rule, ...] = ("answer_tag", "boxed")
+    fallback: ClassVar[Fallback] = "line"
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:
@@ -51,7 +54,7 @@ class Countdown:
             target = Fraction(task.reference["target"])
         except (TypeError, KeyError, ValueError, ZeroDivisionError):
             return Verdict.abstain(f"task {task.id}: reference is not {{'numbers': [...], 'target': t}}")
-        text = expression_of(extract(response, self.rules, "line") or "")
+        text = expression_of(extract(response, self.rules, self.fallback) or "")
         try:
             value, used = evaluate(text)
         except ExpressionError as error:

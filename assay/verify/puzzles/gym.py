@@ -13,6 +13,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.isolate.workers import Failure, Workers
 from assay.verify.puzzles.gym_scorer import enormous
 
@@ -23,7 +24,7 @@ PLAIN = ("0", "", "[]", "{}")
 
 @part("verify", "gym")
 @dataclass(frozen=True, slots=True)
-class Gym:
+class Gym(Marked):
     """The score that the task's reasoning-gym data set gives to the answer.
 
     ``task.reference`` is ``{"dataset": name, "config": {...}, "entry": {...}}``, as the ``gym`` task source makes it.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from assay.registry import part
 from assay.types import Task, Verdict
-from assay.verify.answer.extract import Rule, extract
+from assay.verify.answer.extract import Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.text.exact import shorten
 
 LONGEST = 10_000
@@ -25,7 +26,7 @@ class ProgramError(Exception):
 
 @part("verify", "stack")
 @dataclass(frozen=True, slots=True)
-class StackProgram:
+class StackProgram(Marked):
     """Right iff the program gives the expected number on every test; see :func:`run` for the language.
 
     ``task.reference`` is ``{"tests": [[{"x": 3, "y": 5}, 8], ...]}``, inputs by one-letter name and the result.
@@ -38,6 +39,7 @@ class StackProgram:
 
     score: Literal["all", "share"] = "all"
     rules: tuple[Rule, ...] = ("answer_tag",)
+    fallback: ClassVar[Fallback] = "line"
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:
@@ -46,7 +48,7 @@ class StackProgram:
             return Verdict.abstain(f"task {task.id}: reference is not {{'tests': [[inputs, result], ...]}}")
         if not tests:
             return Verdict.abstain(f"task {task.id}: reference has no tests")
-        program = "".join((extract(response, self.rules, "line") or "").split())
+        program = "".join((extract(response, self.rules, self.fallback) or "").split())
         parts: dict[str, float | None] = {}
         complaint = ""
         for i, (inputs, expected) in enumerate(tests):

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.text.compare import normalise, same
 
 
 @part("verify", "exact")
 @dataclass(frozen=True, slots=True)
-class Exact:
+class Exact(Marked):
     """Right iff the extracted answer is the reference, see :func:`~assay.verify.text.compare.same`.
 
     ``task.reference`` is the answer, or a list of answers any of which is accepted.

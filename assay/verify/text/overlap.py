@@ -13,11 +13,12 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.text.text import normalised, references, tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Marked):
     """The largest similarity to any reference; passed iff it is at least ``threshold``.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.place import Marked
 from assay.verify.text.exact import shorten
 
 Normalise = Literal["none", "space", "case", "squad"]
@@ -18,7 +19,7 @@ Normalise = Literal["none", "space", "case", "squad"]
 
 @part("verify", "text")
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Marked):
     """Right iff the answer equals one of the references after normalising both.
 
     ``task.reference`` is a text or a list of texts. ``normalise``, each including those before it:

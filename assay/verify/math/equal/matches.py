@@ -8,7 +8,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from assay.verify.math.equal.measured import same_measured
-from assay.verify.math.equal.restated import restated
 from assay.verify.math.equal.same import same
 from assay.verify.math.expressions.nodes import PI, mentions, substituted, variables
 from assay.verify.math.expressions.values import (
@@ -44,12 +43,7 @@ def matches(reference: str, answer: str, ctx: Context) -> bool:
         return True
     if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(reference) and not ctx.base:
         return int(answer) == int(reference)
-    if _reads_as(reference, answer, ctx):
-        return True
-    if _BARE.fullmatch(answer):
-        return False  # a number can be said in no other way
-
-    return restated(answer, ctx, functools.partial(_reads_as, reference))
+    return _reads_as(reference, answer, ctx)
 
 
 def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
@@ -100,7 +94,6 @@ def _reads_as(reference: str, answer: str, ctx: Context) -> bool:
 
 
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,14}")
-_BARE = re.compile(r"-?[0-9]+(?:[./][0-9]+)?")
 _PADDED = re.compile(r"(?:^|,)[\s$]*0[0-9]+(?![0-9:.])")
 
 

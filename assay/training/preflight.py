@@ -1,0 +1,97 @@
+"""What of a method cannot act: told before the run where tasks show it, and from the first step's own rollouts else.
+
+Nothing is generated for it, so that a run is bit for bit what it would be without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from assay.batch import Batch
+from assay.errors import UsageError
+from assay.method import Method
+from assay.signals.answer_tokens import AnswerTokens
+from assay.signals.base import Signal
+from assay.signals.likelihood import ReferenceLikelihood, text_of_reference
+from assay.signals.reasoning import ANSWER, Sections
+from assay.types import Task
+from assay.verify.base import Verifier
+from assay.verify.guard import judge
+
+LOOKED_AT = 4
+"""Tasks that are looked at before a run."""
+
+
+def before(method: Method, tasks: Sequence[Task], verifier: Verifier) -> list[str]:
+    """Return a line for each part that comes down to the plain verdict on tasks such as these.
+
+    A part that reads more than a verdict's score, if there is more, has ``plain(task, verdict)``, which says whether
+    there is nothing of it. Each task is judged once, on its worked solution or else on an empty response.
+
+    Raises:
+        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number.
+    """
+    some = list(islice(tasks, LOOKED_AT))
+    if some and not any(text_of_reference(task) for task in some):
+        for signal in _signals(method):
+            if isinstance(signal, ReferenceLikelihood):
+                raise UsageError(
+                    f"the method reads how likely the reference answer is (signal {signal.name!r}), and task "
+                    f"{some[0].id} has none that is a text or a number; give its tasks one, or take another method"
+                )
+    readers = [(seam, part) for seam, part in method.parts.items() if hasattr(part, "plain")]
+    if not readers or not some:
+        return []
+    verdicts = [judge(verifier, task, task.solution or "") for task in some]
+    judged = [(task, verdict) for task, verdict in zip(some, verdicts, strict=True) if verdict.passed is not None]
+    return [
+        f"method.{seam} {type(part).__name__} is the plain verdict on these tasks: {part.reads_more}"
+        for seam, part in readers
+        if judged and all(part.plain(task, verdict) for task, verdict in judged)
+    ]
+
+
+def at_first(method: Method, batch: Batch) -> list[str]:
+    """Return a line for each part that the first step's valued batch shows not to act."""
+    return list(_silent(method, batch)) if len(batch) else []
+
+
+def _silent(method: Method, batch: Batch) -> Iterator[str]:
+    abstained = [v.feedback for v in batch.verdicts if v.passed is None]
+    if len(abstained) == len(batch):
+        yield f"every verdict of the first step is an abstention: {abstained[0]}"
+        return
+    if not bool(batch.valid.any()):
+        yield f"reward {_name(method.reward)} gave no response of the first step a reward"
+    for signal in sorted(_signals(method), key=lambda s: s.name):
+        if (why := _empty(signal, batch)) is not None:
+            yield f"signal {signal.name!r} is empty in the first step: {why}"
+    if bool(batch.valid.any()) and not bool((batch.weights[batch.valid] != 0).any()):
+        yield f"select {_name(method.select)} left out every response of the first step"
+
+
+def _empty(signal: Signal, batch: Batch) -> str | None:
+    """Why nothing was found where a signal looks, or ``None`` where something was."""
+    found = batch.signals.get(signal.name)
+    if found is None:
+        return None
+    mark = getattr(signal, "open", None) or getattr(signal, "rules", None)
+    where = f"no response has an answer marked by {mark!r}" if mark else "the verifier reads no answer in any response"
+    if isinstance(signal, AnswerTokens):
+        return None if bool(found.any()) else where
+    if isinstance(signal, Sections):
+        return None if bool((found == ANSWER).any()) else where
+    if isinstance(signal, ReferenceLikelihood):
+        told = found.numel() > 0 and not bool(found.isnan().all())
+        return None if told else f"{where}, or the reference does not fit into the model's context"
+    return None
+
+
+def _signals(method: Method) -> list[Signal]:
+    return [need for need in method.needs if not isinstance(need, str)]
+
+
+def _name(part: Any) -> str:
+    return type(part).__name__
