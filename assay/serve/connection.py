@@ -25,7 +25,7 @@ class Connection(H11Protocol):
         self.head_due: asyncio.TimerHandle | None = None
         self.read_due: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override, unused-ignore]
         super().connection_made(transport)
         if len(self.connections) > 2 * limits.CONNECTIONS:
             transport.abort()

@@ -69,12 +69,12 @@ def announced(text: str) -> str | None:
             text = text.removeprefix(emphasis).removesuffix(emphasis).strip()
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
-    readings = _reads(text)
-    if readings and not isinstance(readings[0], Text):
-        return text
+    head = _CLAUSE.split(text, maxsplit=1)[0].strip()
+    said = head if text[len(head) :].lstrip().startswith("(") else text  # "5 (five)"
+    if (readings := _reads(said)) and not isinstance(readings[0], Text):
+        return said
     if negated(text) and any(map(str.isdigit, text)):
         return None
-    head = _CLAUSE.split(text, maxsplit=1)[0].strip()
     if alternatives(text[: len(head) + 12]):
         return None
     if head != text and (readings := _reads(head)) and not isinstance(readings[0], Text | Choice):
