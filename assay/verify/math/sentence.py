@@ -28,6 +28,7 @@ _CLAUSE = re.compile(
     r"[,;](?=\s)(?!\s[-+]?(?:[0-9$\\(]|[a-z]\s?[=,;)]))|\s[–—-]\s|\s\((?=[^()]*[^\W\d_]{3})|"
     r"\s(?=(?:because|since|as|so|which|where|when|for all|with|by|after|if|in total|per|each|every)\b)"
 )
+_ASIDE = re.compile(r"\s\(([^\W\d_]+(?:[- ][^\W\d_]+)*)\)$")
 _EXCLAMATION = re.compile(r"(?<=[A-Za-z]\s[0-9])!+$|(?<=[A-Za-z]\s[0-9]{2})!+$")
 """Of "So the number is 5!", which is no factorial."""
 _FULL_STOP = re.compile(r"(?<!\.\.)\.$")
@@ -69,12 +70,14 @@ def announced(text: str) -> str | None:
             text = text.removeprefix(emphasis).removesuffix(emphasis).strip()
     if not text or len(text) > MAX_LENGTH or text.endswith("?") or _CUT.search(text):
         return None
-    head = _CLAUSE.split(text, maxsplit=1)[0].strip()
-    said = head if text[len(head) :].lstrip().startswith("(") else text  # "5 (five)"
-    if (readings := _reads(said)) and not isinstance(readings[0], Text):
-        return said
+    if (aside := _ASIDE.search(text)) is not None and any(map(str.isdigit, in_digits(aside[1]))):
+        text = text[: aside.start()]  # "5 (five)"
+    readings = _reads(text)
+    if readings and not isinstance(readings[0], Text):
+        return text
     if negated(text) and any(map(str.isdigit, text)):
         return None
+    head = _CLAUSE.split(text, maxsplit=1)[0].strip()
     if alternatives(text[: len(head) + 12]):
         return None
     if head != text and (readings := _reads(head)) and not isinstance(readings[0], Text | Choice):
