@@ -103,6 +103,7 @@ bench-scale: $(VENV)/test
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/plan_calibration.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py --steps 60 --kills 15 --staleness 1 --trainers 2
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serve_hangups.py
 	benchmarks/two_hosts.sh $(BIN)/python
 
 bench-vllm: $(VLLM)/done models/SmolLM2-135M-Instruct.Q4_1.gguf

@@ -16,8 +16,8 @@ from assay.serve.asked import Refusal
 class Connection(H11Protocol):
     """uvicorn's protocol, which bounds a request's head in size but not in time.
 
-    What is no proper request is refused in OpenAI's shape too. Requests are not read ahead of the answer to the one
-    before: a client that does not wait for it is answered once, and a hang-up is seen while it waits.
+    What is no proper request is refused in OpenAI's shape too. What comes while a request is being answered is thrown
+    away, and the connection closed after the answer: uvicorn would stop reading, and then no hang-up is seen.
     """
 
     def __init__(self, *given: Any, **named: Any):
@@ -48,9 +48,6 @@ class Connection(H11Protocol):
             if self.head_due is not None:
                 self.head_due.cancel()
                 self.head_due = None
-            if self._answering and self.conn.trailing_data[0]:
-                self.cycle.keep_alive = False
-                self.flow.resume_reading()
         elif self.head_due is None:
             self._expect_head()
 
