@@ -34,6 +34,7 @@ def test_the_place_is_that_of_what_is_extracted(pieces, fallback) -> None:
         ("number", "1234", "2 + 2\n#### 1,234 apples", "#### ", "1,234"),
         ("number", "3", "a 2 and a 3 b", "", "3"),
         ("number", "none", "no digits", None, None),
+        ("number", "-5", "it is \N{MINUS SIGN}5 m", "", "\N{MINUS SIGN}5"),
         ("math", "4", r"So $\boxed{4}$.", r"\boxed{", "4"),
         ("math", "4", "The answer is 4.", "answer is ", "4"),
         ("math", "4", "<think>\\boxed{3}</think> #### 4", "#### ", "4"),

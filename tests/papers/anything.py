@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,29 @@ CASES: dict[str, list[tuple[list[int], list[bool | None]]]] = {
 def batch_of(policy: CausalLM, case: str) -> Batch:
     groups = [group(policy, "t" * (i + 1), *shape, seed=i) for i, shape in enumerate(CASES[case])]
     return Batch.from_groups(groups, torch.float64)
+
+
+def on_policy(policy: CausalLM) -> Batch:
+    """A prompt with right and wrong responses and one with wrong ones alone, drawn from the policy as it is.
+
+    Responses reason in a line of their own before their answer.
+    """
+    newline = int(policy.encode_response("\n", end=False)[0])
+    shapes: list[tuple[list[int], list[bool | None]]] = [
+        ([4, 5, 3, 6], [True, False, False, True]),
+        ([4, 3, 6, 5], [False] * 4),
+    ]
+    groups = []
+    for i, shape in enumerate(shapes):
+        made, episodes = group(policy, "t" * (i + 1), *shape, seed=i), []
+        for episode in made.episodes:
+            tokens = episode.tokens.copy()
+            tokens[1] = newline
+            episodes.append(replace(episode, tokens=tokens, text=policy.decode(tokens)))
+        groups.append(replace(made, episodes=tuple(episodes)))
+    batch = Batch.from_groups(groups, torch.float64)
+    batch.logprobs = Models(policy).quantities(batch, {"logprobs"})["logprobs"]
+    return batch
 
 
 def signalled(method: Method, policy: CausalLM, batch: Batch) -> Batch:

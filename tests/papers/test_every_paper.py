@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from anything import CASES, METHODS, OPTIONS, REQUIRED, batch_of, gradient, method_of, policy, valued
+from anything import CASES, METHODS, OPTIONS, REQUIRED, batch_of, gradient, method_of, on_policy, policy, valued
 from running import metrics, run, weights
 
 from assay import papers
 from assay.errors import UsageError
-from assay.method import make_method
+from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 
 __all__ = ["policy"]  # a fixture
@@ -52,6 +52,53 @@ def test_micro_batches_add_up_and_order_does_not_matter(key: str, policy: Causal
     for other, gradients in (split, shuffled):
         assert other == pytest.approx(loss, abs=1e-9)
         assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(whole, gradients, strict=True))
+
+
+AS_GRPO = {
+    "S012": "tasks that bring key points or checks",
+    "S019": "verdicts that tell how near a response came",
+    "S056": "tasks without a reference",
+    "S059": "its curriculum, which pairs prompts",
+    "S067": "its rollout decides which prompts are asked",
+    "S075": "a judge that finds a flaw",
+    "S081": "200 steps of plain GRPO come first",
+    "S082": "more than one objective",
+    "S108": "tools that are called",
+    "S111": "verdicts that are noisy",
+    "S122": "tasks about tools",
+    "S141": "rewards of several terms",
+    "S151": "drafts, which its rollout asks for",
+    "S166": "texts to continue",
+    "S167": "judges of open answers",
+    "S208": "passages to rank",
+    "S221": "a policy that is right often",
+    "S224": "its curriculum, which begins solutions, and answers in boxes",
+}
+"""What these change shows on a batch with what is named; on other batches they are GRPO."""
+NOTHING = {
+    "S015": "a policy to which reasoning makes the reference likelier",
+    "S040": "a policy to which reasoning makes the reference likelier",
+    "S163": "a context with room for the prompt with its answer",
+    "S179": "documents to quote",
+}
+"""These learn nothing from a batch without what is named."""
+
+
+@pytest.fixture(scope="module")
+def plain(policy: CausalLM) -> list[torch.Tensor]:
+    """GRPO's gradient."""
+    return gradient(policy, Method(), valued(Method(), policy, on_policy(policy)))[1]
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_it_acts(key: str, policy: CausalLM, plain: list[torch.Tensor]) -> None:
+    """On responses with reasoning and an answer, right ones and wrong ones, it learns, and not what GRPO learns."""
+    method = method_of(key)
+    _, found = gradient(policy, method, valued(method, policy, on_policy(policy)))
+    learns = any(bool((g.abs() > 1e-9).any()) for g in found)
+    differs = not all(torch.allclose(a, b, atol=1e-9) for a, b in zip(found, plain, strict=True))
+    assert learns is (key not in NOTHING)
+    assert differs is (key not in AS_GRPO)
 
 
 @pytest.mark.parametrize("key", METHODS)

@@ -9,9 +9,9 @@ from typing import Any
 from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import Rule, extract
-from assay.verify.answer.place import marked, within
+from assay.verify.answer.place import marked
 from assay.verify.answer.spans import Span
-from assay.verify.text.compare import last_number, parse_number
+from assay.verify.text.compare import last_number, last_number_place, parse_number
 from assay.verify.text.exact import shorten
 
 
@@ -61,11 +61,14 @@ class Number:
                 return None
         rest = response[start:]
         mark = marked(rest, self.rules, "none")
-        number = last_number(rest if mark is None else rest[mark.start : mark.end])
-        place = within(rest, number or "", mark)
-        if place is None:
+        inner = last_number_place(rest if mark is None else rest[mark.start : mark.end])
+        if inner is None:
             return None
-        moved = Span(*(x + start for x in place))
+        offset = start if mark is None else start + mark.start
+        first, end = inner[0] + offset, inner[1] + offset
+        moved = (
+            Span(first, first, end, end) if mark is None else Span(mark.begin + start, first, end, mark.over + start)
+        )
         return moved if self.marker is None else moved._replace(begin=begin)
 
     def _value(self, reference: Any) -> Fraction | None:

@@ -60,8 +60,15 @@ def parse_number(text: str) -> Fraction | None:
 
 def last_number(text: str) -> str | None:
     """Return the last number written in ``text`` with its sign, as text; ``None`` if there is none. Linear time."""
+    place = last_number_place(text)
+    return None if place is None else text.translate(_MINUS)[place[0] : place[1]]
+
+
+def last_number_place(text: str) -> tuple[int, int] | None:
+    """Return where :func:`last_number` stands in ``text``."""
+    # Each minus is one character for another, so that places stay.
     last = deque(_IN_TEXT.finditer(text.translate(_MINUS)), maxlen=1)
-    return last[0].group() if last else None
+    return last[0].span() if last else None
 
 
 def same(answer: str, reference: str, numeric: bool = True, ignore_case: bool = True) -> bool:
