@@ -252,6 +252,45 @@ def test_an_endpoint_is_evaluated(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert code == 0 and found["metrics"]["pass@1"]["value"] == 0.5 and found["metrics"]["pass@2"]["value"] == 1
 
 
+def test_responses_that_failed_are_asked_for_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of one task the server gives one response of two at first, of another none; then nothing; then everything."""
+    pytest.importorskip("httpx2", reason="engine openai needs httpx2: pip install assay[openai]")
+    from faulty import choices, serving, status
+
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text("".join(json.dumps({"prompt": p, "answer": f"said {p} 0"}) + "\n" for p in "abcdefghij"))
+    more = (f"tasks.source={{name='file', path='{tasks}'}}", "tasks.eval_size=4", "tasks.eval_share=0.5")
+    with serving() as server:
+        target, out = f"openai:good-model@{server.url}?retries=0", str(tmp_path / "out")
+        down: list[str] = []
+
+        def choose(body: dict[str, Any]) -> Any:
+            prompt = body["messages"][0]["content"]
+            if prompt not in down[:2] and len(down) < 2:
+                down.append(prompt)
+            return (
+                {0: choices(lambda n: n - 1), 1: status(500, "broken")}[down.index(prompt)] if prompt in down else None
+            )
+
+        server.choose = choose
+        code, _, _ = called(capfd, target, *more, "--samples", "2", "--out", out)
+        before = samples_of(Path(out))
+        assert code == 0 and sum(s.failed for s in before) == 3
+        server.choose, asked = lambda body: status(500, "still broken"), len(server.seen)
+        code, said, err = called(capfd, out)
+        assert code == 0 and "asking again for 3 responses" in err and "0 of 3 responses were given" in err
+        assert "8 samples" in said and len(server.seen) == asked + 2
+        server.choose = lambda body: None
+        code, said, err = called(capfd, out)
+        assert code == 0 and "3 of 3 responses were given" in err
+        assert sorted(body["n"] for body in server.seen[-2:]) == [1, 2]
+        after, asked = samples_of(Path(out)), len(server.seen)
+        assert not any(s.failed for s in after)
+        assert [a for b, a in zip(before, after, strict=True) if not b.failed] == [b for b in before if not b.failed]
+        code, _, err = called(capfd, out)
+        assert code == 0 and "asking" not in err and len(server.seen) == asked
+
+
 @pytest.mark.parametrize(
     ("metrics", "there", "gone"),
     [

@@ -23,6 +23,7 @@ from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
 from assay.cli.verify import verify
 from assay.errors import AssayError
+from assay.printable import printable
 
 Commands = dict[str, Callable[..., int]]
 
@@ -75,7 +76,7 @@ def _guarded(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except AssayError as error:
-        print(f"assay: {error}", file=sys.stderr)
+        print(f"assay: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("assay: interrupted", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -73,8 +74,16 @@ def audit(
     """
     from assay.audit.run import Audit
 
-    if not 0 <= tau < 1 or not 0 < threshold <= 1 or seconds <= 0 or startup < 0 or attack_tasks < 1:
-        raise UsageError("--tau must be in [0, 1), --threshold in (0, 1], --seconds and --attack-tasks above 0")
+    if (
+        not 0 <= tau < 1
+        or not 0 < threshold <= 1
+        or not 0 < seconds < math.inf
+        or not 0 <= startup < math.inf
+        or attack_tasks < 1
+    ):
+        raise UsageError(
+            "--tau must be in [0, 1), --threshold in (0, 1], --seconds (a finite number) and --attack-tasks above 0"
+        )
     if workers < 0:
         raise UsageError(f"--workers {workers} is negative; 0 is one for each core")
     if out is not None and out.exists() and not out.is_dir():

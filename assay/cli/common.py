@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import tyro
 
+from assay.printable import printable
+
 Overrides = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="a.b.c=value")]
 AsJson = Annotated[bool, tyro.conf.arg(name="json")]
 Unprotected = Annotated[
@@ -43,6 +45,6 @@ def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> No
     console = Console()
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     # Piped output keeps its lines whole, whatever the width.
     console.print(table, soft_wrap=not console.is_terminal, crop=console.is_terminal)

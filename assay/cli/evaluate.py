@@ -12,6 +12,7 @@ from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Overrides, Unprotected, protect
 from assay.errors import RunError, UsageError
+from assay.printable import printable
 
 BUDGETS = "1,4,16"
 """Of strategies, unless others are given."""
@@ -139,7 +140,7 @@ def evaluate(
             reason = " ".join(unjudged[0].feedback.split())[:300]
             print(
                 f"{len(unjudged)} of {len(found)} samples could not be judged"
-                + (f"; the first: {reason}" if reason else "")
+                + (f"; the first: {printable(reason)}" if reason else "")
             )
         for part, usage in document.get("usage", {}).items():
             print(f"{part}: {Usage(**usage)}")

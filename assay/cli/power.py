@@ -68,10 +68,10 @@ def power(
     """
     from assay.evaluate.power import detectable, needed, power_of
 
-    if difference is not None and not 0 < abs(difference) <= 1:
+    if difference is not None and not 0 < difference <= 1:
         raise UsageError(f"--difference is of two shares, such as 0.02 for 2 points, not {difference:g}")
-    if methods < 2 or not (0 < chance < 1 and 0 < level < 1):
-        raise UsageError("--methods are 2 or more, --chance and --level between 0 and 1")
+    if methods < 2 or not (0 < chance < 1 and 0 < level < 1 and 0 <= seed_deviation <= 1):
+        raise UsageError("--methods are 2 or more, --chance and --level between 0 and 1, --seed-deviation from 0 to 1")
     spread, source = _spread(evaluations, share, correlation, task_deviation)
     spread = replace(spread, task=0.0 if same_tasks else spread.task, seed=2 * seed_deviation**2)
     each = level / math.comb(methods, 2)
@@ -115,8 +115,8 @@ def _spread(names: tuple[str, ...], share: float, correlation: float, task_devia
     from assay.evaluate.evaluation import stored
     from assay.evaluate.power import assumed_spread, counted_spread
 
-    if not (0 < share < 1 and 0 <= correlation <= 1 and task_deviation >= 0):
-        raise UsageError("--share is between 0 and 1, --correlation from 0 to 1, --task-deviation 0 or more")
+    if not (0 < share < 1 and 0 <= correlation <= 1 and 0 <= task_deviation <= 1):
+        raise UsageError("--share is between 0 and 1, --correlation from 0 to 1, --task-deviation from 0 to 1")
     if not names:
         said = f"assumed: {share:g} of the samples right, which correlate by {correlation:g} within a task"
         return assumed_spread(share, correlation, task_deviation**2), f"{said}; {_apart(task_deviation)}"

@@ -16,6 +16,7 @@ from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Unprotected, print_table, protect
 from assay.errors import UsageError
+from assay.printable import printable
 
 if TYPE_CHECKING:
     from assay.verify.batch_file import BatchFile, Tally
@@ -155,7 +156,7 @@ def _one(
         }
         print(json.dumps(shown))
     else:
-        print(verdict)
+        print(printable(str(verdict)))
     tally = Tally()
     tally.count(1, verdict.passed, verdict.feedback)
     return _code(strict, tally)
@@ -217,14 +218,14 @@ def _report(rows: BatchFile, tally: Tally, new: int, taken: float, as_json: bool
     said = f"{tally.rows} rows: {tally.right} right, {tally.wrong} wrong, {tally.abstained} abstained"
     print(f"{said}; {new} in {taken:.1f} s ({rate:.4g} rows/s) -> {rows.out}")
     if tally.abstained:
-        print(f"first abstention, {' '.join(tally.abstention.split())[:300]}")
+        print(f"first abstention, {printable(' '.join(tally.abstention.split())[:300])}")
 
 
 def _code(strict: bool, tally: Tally) -> int:
     """The exit code; where nothing could be judged, a line on standard error says why."""
     if tally.abstained and tally.abstained == tally.rows:
         reason = " ".join(tally.abstention.split())[:300]
-        print(f"assay: nothing was judged: every verdict abstained; the first, {reason}", file=sys.stderr)
+        print(f"assay: nothing was judged: every verdict abstained; the first, {printable(reason)}", file=sys.stderr)
         return ABSTAINED
     if not strict:
         return 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from assay.errors import RunError, UsageError
 from assay.evaluate.intervals import Interval, mean_interval, paired_interval
 from assay.evaluate.pass_at_k import pass_at_k
-from assay.evaluate.sample import TRUNCATED, Sample, by_task, read_samples, write_samples
+from assay.evaluate.sample import FAILED, TRUNCATED, Sample, by_task, read_samples, write_samples
 from assay.types import Episode, Task
 from assay.verify.episodes import judge_episodes
 
@@ -261,4 +261,4 @@ def sample_tasks(
 def _failure(episode: Episode) -> str:
     """Why a response could not be had, where the engine says so; empty for one that could."""
     reason = episode.meta.get("error") if episode.stop == "error" else None
-    return f"generation failed: {' '.join(str(reason).split())}" if reason else ""
+    return f"{FAILED}: {' '.join(str(reason).split())}" if reason else ""

@@ -141,22 +141,40 @@ class EvaluationFolder:
         Raises:
             RunError: the disk would not take it; what was stored is kept.
         """
-        from assay.training.files import disk_failure, unfinished
+        from assay.training.files import unfinished
 
         for left in unfinished(self.path):
             left.unlink(missing_ok=True)
         for number in self.missing:
             samples = make(number)
-            try:
-                write_samples(self.part(number), samples, "evaluation", int(self.about["step"]))
-            except Exception as error:
-                reason = None if isinstance(error, AssayError) else disk_failure(error)
-                if reason is None:
-                    raise
-                again = f"mend that and go on with: assay eval {self.path}"
-                raise RunError(f"could not store samples in {self.path}: {reason}; {again}") from error
+            self._store(number, samples)
             made(number, samples)
         self.finish()
+
+    def mend(self, again: Callable[[int, list[Sample]], list[Sample]]) -> None:
+        """Ask again for the responses that could not be had, part by part.
+
+        Args:
+            again: given a part and its samples, returns them with what could be had this time.
+
+        Raises:
+            RunError: the disk would not take it; what was stored is kept.
+        """
+        for number in range(self.parts):
+            if self.part(number).is_file() and any(s.failed for s in self._read(number)):
+                self._store(number, again(number, self._read(number)))
+
+    def _store(self, number: int, samples: list[Sample]) -> None:
+        from assay.training.files import disk_failure
+
+        try:
+            write_samples(self.part(number), samples, "evaluation", int(self.about["step"]))
+        except Exception as error:
+            reason = None if isinstance(error, AssayError) else disk_failure(error)
+            if reason is None:
+                raise
+            again = f"mend that and go on with: assay eval {self.path}"
+            raise RunError(f"could not store samples in {self.path}: {reason}; {again}") from error
 
     def finish(self) -> None:
         """Note that all parts are there, once."""
@@ -189,12 +207,15 @@ class EvaluationFolder:
         out: list[Sample] = []
         for number in range(self.parts):
             if self.part(number).is_file():
-                try:
-                    out += read_samples(self.part(number))[0]
-                except RunError as error:
-                    again = f"remove it and make it again with: assay eval {self.path}"
-                    raise RunError(f"{error}; {again}") from None
+                out += self._read(number)
         return out
+
+    def _read(self, number: int) -> list[Sample]:
+        try:
+            return read_samples(self.part(number))[0]
+        except RunError as error:
+            again = f"remove it and make it again with: assay eval {self.path}"
+            raise RunError(f"{error}; {again}") from None
 
 
 def added(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,8 @@ class Reader:
     kind: str = "exact"
 
     def __post_init__(self) -> None:
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise UsageError(f"--threshold {self.threshold} is no score; give a finite number")
         for role in self.fields:
             if role not in (*ROLES, "filter"):
                 raise UsageError(f"there is no role {role!r} to map a field to{nearest(role, ROLES)}")

@@ -52,12 +52,16 @@ def prompt_of(value: Any, where: str) -> Prompt:
 
 
 def number_of(value: Any, role: str, where: str) -> float | None:
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+    if value is None or value == "":
         return None
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{where}: its {role} {value!r} is no number") from None
+    if not math.isfinite(found):
+        raise UsageError(
+            f"{where}: its {role} {value!r} is no finite number; leave it out, or null, where none is known"
+        )
     if not math.isfinite(found):
         raise UsageError(f"{where}: its {role} {value!r} is not finite")
     return found

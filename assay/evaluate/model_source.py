@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from assay.errors import RunError, UsageError
 from assay.evaluate.chain_judge import as_chain_judge
-from assay.evaluate.detail import Detail
+from assay.evaluate.detail import Detail, final_answers
 from assay.evaluate.evaluation import check_tasks, requests, sample_tasks
 from assay.evaluate.sample import Sample
 from assay.evaluate.source import FILES, Options
+
+if TYPE_CHECKING:
+    from assay.engines.base import Request
+    from assay.types import Task
 
 
 class ModelSource:
@@ -110,6 +114,33 @@ class ModelSource:
                 f"{self.target.name} gave no response to any of {len(samples)} requests: {samples[0].feedback}"
             )
         return samples
+
+    def again(self, part: int, samples: list[Sample]) -> list[Sample]:
+        """Return the samples of a part with what can be had this time of the responses that failed."""
+        rows, places = list(samples), []
+        tasks: list[Task] = []
+        asked: list[Request] = []
+        here = self._slice(part)
+        for task, request in zip(self.asked[here], self.requests[here], strict=True):
+            mine = [i for i, s in enumerate(rows) if s.task_id == task.id]
+            if failed := [i for i in mine if rows[i].failed]:
+                # Those that are there are the first of the request's seed; the rest must not be the same once more.
+                kept = len(mine) - len(failed)
+                fresh = int(np.random.default_rng([request.seed, kept]).integers(0, 2**63 - 1))
+                tasks.append(task)
+                asked.append(replace(request, n=len(failed), seed=fresh if kept else request.seed))
+                places += failed
+        rng = np.random.default_rng([self.seed, part])
+        for place, sample in zip(
+            places, sample_tasks(tasks, asked, self.engine, self.verifier, self.detail, rng), strict=True
+        ):
+            rows[place] = sample
+        for task in tasks:  # old answers and new ones that say the same have the same text
+            mine = [i for i, s in enumerate(rows) if s.task_id == task.id]
+            answers = final_answers(task, [rows[i].response for i in mine], self.detail.equal)
+            for i, answer in zip(mine, answers, strict=True):
+                rows[i] = replace(rows[i], answer=answer)
+        return rows
 
     @property
     def usage(self) -> dict[str, dict[str, float]]:

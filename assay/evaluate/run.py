@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
+from assay.errors import AssayError, UsageError
 from assay.evaluate.detail import DETAILS, asks
 from assay.evaluate.folder import EvaluationFolder, check_free, is_folder, now
 from assay.evaluate.sample import Sample, is_samples, read_samples
@@ -64,12 +64,20 @@ def _reopened(
 ) -> tuple[list[Sample], dict[str, Any]]:
     _nothing_else(str(path), overrides, options, out)
     folder = EvaluationFolder.open(path)
-    if not folder.missing:
+    about, whole = folder.about, not folder.missing
+    if whole:
         folder.finish()
+        if not (failed := sum(s.failed for s in folder.samples())):
+            return folder.samples(), folder.about
+    given = Options(**about["options"] | {"workers": options.workers})
+    try:
+        return _filled(_source(about["target"], about["overrides"], given), path, reporter)
+    except AssayError as error:
+        if not whole:
+            raise
+        # What is there is shown even where the model cannot be asked any more.
+        reporter.line(f"{failed} responses that failed could not be asked for again: {error}")
         return folder.samples(), folder.about
-    about = folder.about
-    source = _source(about["target"], about["overrides"], Options(**about["options"] | {"workers": options.workers}))
-    return _filled(source, path, reporter)
 
 
 def _nothing_else(
@@ -117,7 +125,7 @@ def _filled(source: Source, out: Path | None, reporter: Reporter) -> tuple[list[
             return samples, {**source.about, "finished": now(), "usage": source.usage}
         if is_folder(out):
             folder = EvaluationFolder.create(out, source.about)
-            if folder.missing:
+            if folder.missing or any(s.failed for s in folder.samples()):
                 source.start()
         else:
             # What cannot be loaded leaves no folder behind.
@@ -160,12 +168,25 @@ def _stored(source: Source, folder: EvaluationFolder, reporter: Reporter) -> Non
                 told(part, samples)
 
             try:
+                _mended(source, folder, reporter)
                 folder.fill(source.make, made)
             finally:
                 folder.spend(source.usage)
     except KeyboardInterrupt:
         reporter.line(f"stopped with {there()} of {tasks} tasks stored; go on with: assay eval {folder.path}")
         raise
+
+
+def _mended(source: Source, folder: EvaluationFolder, reporter: Reporter) -> None:
+    """Ask again for the responses that a model was asked for and did not give."""
+    from assay.evaluate.model_source import ModelSource
+
+    failed = sum(s.failed for s in folder.samples())
+    if failed and isinstance(source, ModelSource):
+        reporter.line(f"asking again for {failed} responses that failed")
+        folder.mend(source.again)
+        left = sum(s.failed for s in folder.samples())
+        reporter.line(f"{failed - left} of {failed} responses were given this time")
 
 
 def _teller(source: Source, tick: Callable[..., None], done: int) -> Callable[[int, list[Sample]], None]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 TRUNCATED = ("length", "context")
 """Reasons to stop that mean a response was cut off."""
+FAILED = "generation failed"
+"""What the feedback on a response that could not be had begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,11 @@ class Sample:
     sound: bool | None = None
     meta: str = "{}"
     votes: tuple[bool | None, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model was asked and gave no response, as an endpoint that was down."""
+        return self.stop == "error" and self.feedback.startswith(FAILED)
 
 
 def by_task(samples: Iterable[Sample]) -> dict[str, list[Sample]]:

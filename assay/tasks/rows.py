@@ -29,9 +29,20 @@ def read_rows(path: Path) -> Rows:
     try:
         yield from reader(path)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text: {error}") from None
+        raise UsageError(f"{path}{_place(path)} is not UTF-8 text: {error.reason}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _place(path: Path) -> str:
+    """Where the first line is that is no UTF-8; the readers decode whole blocks, and know the place in those."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return f" line {number}, byte {error.start + 1} (0x{line[error.start]:02x}),"
+    return ""
 
 
 def _jsonl(path: Path) -> Rows:

@@ -10,6 +10,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from assay.printable import printable
+
 
 class Tick(Protocol):
     """Report that ``done`` units are finished, with a few words on how it goes."""
@@ -32,7 +34,7 @@ class Reporter:
 
     def line(self, text: str) -> None:
         """Print a line, above any progress bar."""
-        self.console.print(text, markup=False)
+        self.console.print(printable(text), markup=False)
 
     @contextmanager
     def progress(self, name: str, total: int, done: int = 0) -> Iterator[Tick]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -146,6 +147,8 @@ class BatchFile:
         response, prompt, meta = found["response"], found["prompt"], found["meta"]
         if not isinstance(response, str):
             raise self._complaint(row, "response", f"is a {type(response).__name__}, not text")
+        if isinstance(found["reference"], float) and not math.isfinite(found["reference"]):
+            raise self._complaint(row, "reference", f"is {found['reference']}, which nothing equals")
         if not isinstance(found["kind"] or "", str):
             raise self._complaint(row, "kind", f"is a {type(found['kind']).__name__}, not text")
         if isinstance(prompt, list) and all(isinstance(m, dict) and isinstance(m.get("content"), str) for m in prompt):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import multiprocessing.spawn
 import pickle
 import sys
@@ -54,8 +55,8 @@ class VerifierPool:
     ):
         if workers is not None and workers < 1:
             raise UsageError(f"a pool of {workers} workers cannot judge; give 1 or more")
-        if seconds <= 0 or (wall is not None and wall <= 0):
-            raise UsageError(f"seconds {seconds:g} and wall {wall} must be above 0")
+        if not all(0 < limit < math.inf for limit in (seconds, wall or seconds)) or wall == 0:
+            raise UsageError(f"seconds {seconds:g} and wall {wall} must be finite and above 0")
         self.verifier = make_verifier(verifier)
         self.limits = {"seconds": seconds, "wall": wall or WALL * seconds}
         described = verifier is None or isinstance(verifier, str | Mapping)

@@ -1,0 +1,45 @@
+"""What others wrote reaches the terminal as text, and gives it no orders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.cli import main
+from assay.printable import printable
+from assay.training.console import Reporter
+
+CLEAR = "\x1b[2J\x1b]0;renamed\x07"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, é, 日本, 👩‍🔬 and\ttabs\n", "plain, é, 日本, 👩‍🔬 and\ttabs\n"),
+        (CLEAR, "\\x1b[2J\\x1b]0;renamed\\x07"),
+        ("a\rb\x7f\x9b2J", "a\\rb\\x7f\\x9b2J"),
+        ("right\u202egnorw", "right\\u202egnorw"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_orders_become_text(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert printable(shown) == shown
+
+
+def test_lines_of_a_run_give_no_orders(capfd: Any) -> None:
+    Reporter().line(f"task {CLEAR}")
+    assert "\x1b" not in capfd.readouterr().err
+
+
+def test_verdicts_and_errors_give_no_orders(tmp_path: Path, capfd: Any) -> None:
+    (tmp_path / "own.py").write_text(
+        "from assay.types import Verdict\ndef judge(task, response):\n    return Verdict.wrong(response)\n"
+    )
+    for name in ("judge", f"none{CLEAR}"):
+        with pytest.raises(SystemExit):
+            main(["verify", f"{tmp_path}/own.py:{name}", "--reference", "1", "--response", f"x{CLEAR}"])
+        written = capfd.readouterr()
+        assert "renamed" in written.out + written.err and "\x1b" not in written.out + written.err
