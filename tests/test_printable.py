@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,12 @@ def test_verdicts_and_errors_give_no_orders(tmp_path: Path, capfd: Any) -> None:
             main(["verify", f"{tmp_path}/own.py:{name}", "--reference", "1", "--response", f"x{CLEAR}"])
         written = capfd.readouterr()
         assert "renamed" in written.out + written.err and "\x1b" not in written.out + written.err
+
+
+def test_samples_of_tasks_give_no_orders(tmp_path: Path, capfd: Any) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(json.dumps({"prompt": f"say {CLEAR}", "answer": "1"}) + "\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["tasks", "sample", "file", f"path={file}"])
+    out = capfd.readouterr().out
+    assert not ended.value.code and "renamed" in out and "\x1b" not in out

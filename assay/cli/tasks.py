@@ -9,6 +9,7 @@ import tyro
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, plain, print_table
+from assay.printable import printable
 
 
 def tasks_list(as_json: AsJson = False) -> int:
@@ -72,5 +73,5 @@ def tasks_sample(
             print(json.dumps(task, default=str, ensure_ascii=False))
         else:
             shown = {k: v for k, v in task.items() if v not in (None, (), [], {})}
-            print("\n".join(f"{k:>10}  {v}" for k, v in shown.items()), "\n")
+            print(printable("\n".join(f"{k:>10}  {v}" for k, v in shown.items())), "\n")
     return 0
