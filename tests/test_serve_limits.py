@@ -265,10 +265,10 @@ def test_so_are_all_together(server: ModelServer, gate: Gate, monkeypatch: pytes
 def test_connections_are_bounded(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS", 1)
     with connect(server) as first, connect(server) as second, connect(server) as third:
+        assert ends(third)  # so the server has seen the other two
         for connection, expected in ((first, 503), (second, 503)):
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
             assert answer(connection)[0] == expected
-        assert ends(third)
         second.close()
         first.sendall(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
 

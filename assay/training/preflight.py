@@ -27,8 +27,8 @@ LOOKED_AT = 4
 def before(method: Method, tasks: Sequence[Task], verifier: Verifier) -> list[str]:
     """Return a line for each part that comes down to the plain verdict on tasks such as these.
 
-    A part that reads more than a verdict's score, if there is more, has ``plain(task, verdict)``, which says whether
-    there is nothing of it. Each task is judged once, on its worked solution or else on an empty response.
+    A part that reads more than a verdict's score, if there is more, says what in ``reads_more``, and whether there is
+    nothing of it in ``plain(task, verdict)``. Each task is judged once, on its worked solution or an empty response.
 
     Raises:
         UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number.
@@ -41,7 +41,7 @@ def before(method: Method, tasks: Sequence[Task], verifier: Verifier) -> list[st
                     f"the method reads how likely the reference answer is (signal {signal.name!r}), and task "
                     f"{some[0].id} has none that is a text or a number; give its tasks one, or take another method"
                 )
-    readers = [(seam, part) for seam, part in method.parts.items() if hasattr(part, "plain")]
+    readers = [(seam, part) for seam, part in method.parts.items() if hasattr(part, "reads_more")]
     if not readers or not some:
         return []
     verdicts = [judge(verifier, task, task.solution or "") for task in some]

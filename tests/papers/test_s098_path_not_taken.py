@@ -350,9 +350,9 @@ def test_pissa_adapters_begin_as_the_leading_directions_and_leave_the_rest_to_th
     layer = policy.model.model.layers[0].self_attn.q_proj
     svd = decomposed(plain.model.layers[0].self_attn.q_proj.weight)
     a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
-    assert torch.allclose(1.5 * (b @ a).double(), leading(svd, 2), atol=1e-6), "alpha / rank is the scale"
+    assert torch.allclose(1.5 * (b @ a).double(), leading(svd, 2), atol=1e-5), "alpha / rank is the scale"
     rest = torch.linalg.svdvals(layer.base_layer.weight.double())
-    assert torch.allclose(rest[:-2], svd[1][2:], atol=1e-6) and float(rest[-2:].max()) < 1e-5
+    assert torch.allclose(rest[:-2], svd[1][2:], atol=1e-5) and float(rest[-2:].max()) < 1e-5
     assert all(p.requires_grad == ("lora_" in n) for n, p in policy.module.named_parameters())
     expected = CausalLM(plain, TOKENIZER).forward(some_episodes()).logprobs
     assert torch.allclose(policy.forward(some_episodes()).logprobs, expected, atol=1e-5), "the model is what it was"

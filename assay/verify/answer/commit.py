@@ -122,7 +122,8 @@ def commit(
             framed += [(span, rule) for span in spans(text)]
     if (cut := _cut(text, rules, framed)) is not None:
         return cut
-    framed = _innermost(sorted(framed, key=lambda entry: (entry[0].start, -entry[0].end))[-MAX_MARKS:])
+    if len(framed) > 1:
+        framed = _innermost(sorted(framed, key=lambda entry: (entry[0].start, -entry[0].end))[-MAX_MARKS:])
     stated = [entry for entry in framed if text[entry[0].start : entry[0].end].strip(" \n\t$\\{}.")]
     if framed and not stated:
         return Refused("locate", "the mark is empty")

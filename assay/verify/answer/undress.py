@@ -61,10 +61,12 @@ def undress(response: str) -> str:
         Unfinished: the thinking is opened and never ends.
     """
     text = _after_thinking(response[-MAX_RESPONSE:])
+    if "<<" in text:
+        text = _CALCULATOR.sub("", text)
     if "<" in text:
         if "<!--" in text:
             text = _uncommented(text)
-        text = _HTML.sub("", _STRUCK.sub("", _CALCULATOR.sub("", text)))
+        text = _HTML.sub("", _STRUCK.sub("", text))
     elif "~~" in text:
         text = _STRUCK.sub("", text)
     if "[//]" in text or ("%" in text and "\\" in text):

@@ -6,6 +6,7 @@ these the question holds already. A sentence that asks, or that puts two values 
 
 from __future__ import annotations
 
+import functools
 import re
 
 from assay.verify.answer.commit import alternatives, denied, negated
@@ -16,7 +17,7 @@ from assay.verify.math.words.number_words import in_digits
 
 MAX_TAIL = 4000
 """Characters at the end of an unmarked response in which its last sentence is looked for."""
-MOST_WORDS = 14
+MOST_WORDS = 9
 """Words of the longest value."""
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _SPAN = re.compile(
@@ -58,6 +59,7 @@ def states(text: str, kind: Value | None) -> bool:
     return any(map(str.isdigit, said)) or any(not isinstance(value, Text) for value in read(said)[:1])
 
 
+@functools.lru_cache(1024)  # asked for when marks are looked for, and again of the last one
 def announced(text: str) -> str | None:
     """Return the value of a sentence from where its announcement ends, ``None`` where it does not begin with one.
 
@@ -96,10 +98,10 @@ def concluded(response: str, question: str) -> str | None:
     """Return the value of the last sentence of an unmarked response that holds one, ``None`` where none does."""
     tail = _EXCLAMATION.sub("", response[-MAX_TAIL:].rstrip())
     before, _, last = tail.rpartition("\n")
-    for whole in (tail, last):
+    for whole in dict.fromkeys((tail, last)):
         if len(whole) <= 400 and (readings := _reads(whole)) and not isinstance(readings[0], Text):
-            beside = _reads(before.rstrip().rpartition("\n")[2][-400:])
-            return None if _bare(beside) and _bare(readings) and beside[0] != readings[0] else whole
+            beside = _reads(before.rstrip().rpartition("\n")[2][-400:]) if _bare(readings) else ()
+            return None if _bare(beside) and beside[0] != readings[0] else whole
     if not any(map(str.isdigit, whole)) and len(whole) <= 400:
         tail = tail[: -len(whole)] + in_digits(whole)
     for sentence in reversed([s.strip() for s in _SENTENCES.split(tail) if s and s.strip()]):

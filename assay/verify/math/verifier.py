@@ -221,22 +221,22 @@ def references(reference: Any) -> tuple[str, ...]:
         if one is None or isinstance(one, dict | set | bytes):
             continue
         try:
-            text = _final_of(str(one))
+            found.append(_final_of(str(one)))
         except ValueError:  # an integer of more digits than Python prints
             continue
-        said = any(map(str.isalnum, text)) and plain(text).strip(" .,;:*`~_{}")
-        if len(text) > MAX_LENGTH or said or any(not isinstance(value, Text) for value in read(text)[:1]):
-            found.append(text)
-    return tuple(found)
+    return tuple(filter(None, found))
 
 
 @functools.lru_cache(4096)
 def _final_of(text: str) -> str:
+    """The answer that a reference marks, or all of it; "" where it says nothing."""
     if "####" in text:
         text = text.rpartition("####")[2]
     if "boxed" in text and (found := boxes(text)):
         text = text[found[-1].start : found[-1].end]
-    return ascii_digits(text.strip())
+    text = ascii_digits(text.strip())
+    said = any(map(str.isalnum, text)) and plain(text).strip(" .,;:*`~_{}")
+    return text if len(text) > MAX_LENGTH or said or not all(isinstance(v, Text) for v in read(text)[:1]) else ""
 
 
 __all__ = ["Math", "plain", "references"]
