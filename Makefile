@@ -73,8 +73,8 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 
 docs: $(VENV)/core
-	$(BIN)/python -m assay.taxonomy > docs/taxonomy.md
-	$(BIN)/python -m assay.objectives.table > docs/objectives.md
+	$(BIN)/python -m assay.tables.taxonomy > docs/taxonomy.md
+	$(BIN)/python -m assay.tables.methods > docs/objectives.md
 	$(BIN)/python -m assay.lab.results
 
 format: $(VENV)/dev

@@ -9,14 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from assay.version import __version__
+
 if TYPE_CHECKING:
     from assay.api import Result, train
     from assay.batch import Batch, Loss, Reward
     from assay.errors import AssayError, RunError, UsageError
     from assay.method import Method, make_method
     from assay.types import Ask, Episode, Group, Task, Verdict
-
-__version__ = "0.1.0"
 
 _HOME = {
     "Ask": "assay.types",
@@ -50,6 +50,7 @@ __all__ = [
     "Task",
     "UsageError",
     "Verdict",
+    "__version__",
     "make_method",
     "train",
 ]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.config import RunConfig, load_config, table
+from assay.console import Reporter
 from assay.errors import UsageError
-from assay.evaluate.evaluation import Evaluation
 from assay.method import Method
+from assay.records.evaluation import Evaluation
 from assay.tasks.base import TaskSource
 from assay.training.build import build_trainer
-from assay.training.console import Reporter
 from assay.types import Task
 
 
@@ -169,7 +169,7 @@ def evaluate(
         equal: when two answers are one: ``same``, ``exact`` or ``verifier``.
         verifier: judges in place of the one that each task's kind names; a file that does not say what is right needs
             one.
-        fields, reference, threshold: of a file of samples, see :class:`assay.evaluate.foreign.Reader`.
+        fields, reference, threshold: of a file of samples, see :class:`assay.records.foreign.Reader`.
         by: fields of the tasks' meta to keep of a file of samples.
         workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this process.
 

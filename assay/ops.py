@@ -13,6 +13,9 @@ from assay.batch import Batch
 Aggregation = Literal["token_mean", "sequence_mean", "sequence_sum", "constant"]
 Estimator = Literal["k1", "k2", "k3", "k3+"]
 
+IMPOSSIBLE = -1e4
+"""Log-probabilities are taken as at least this: a token that became impossible has a finite loss, and no gradient."""
+
 
 def masked_mean(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tensor, ""]:
     """Mean of ``x`` over ``mask``; zero when nothing is masked in."""

@@ -30,6 +30,7 @@ PACKAGES = {
     "select": "assay.select",
     "objective": "assay.objectives",
     "inference": "assay.inference",
+    "scorer": "assay.inference",
     "engine": "assay.engines",
     "signal": "assay.signals",
 }

@@ -25,25 +25,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from assay.audit.agreement import Table, kappa
-from assay.audit.measure import Rate
 from assay.compare.statistics import paired_test
-from assay.evaluate import aggregate
-from assay.evaluate.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
-from assay.evaluate.calibration import auroc, selective
-from assay.evaluate.calibration_interval import calibration_interval
 from assay.evaluate.confidence import auroc_interval, clustered_intervals
-from assay.evaluate.crossing import crossing, first_crossing
-from assay.evaluate.efficiency import efficiency_curve
-from assay.evaluate.intervals import mean_interval, paired_interval, ratio_interval, signed_ratio_interval
-from assay.evaluate.judging import precision_of_verdicts
-from assay.evaluate.pass_at_k import pass_at_k, wilson
-from assay.evaluate.power import clustered_interval
-from assay.evaluate.profiles import probability_of_improvement, profile
 from assay.evaluate.reference import summary
 from assay.evaluate.returns import gaps
-from assay.evaluate.support import support_intervals
-from assay.lab.paired import paired_effect
+from assay.statistics import aggregate
+from assay.statistics.agreement import Table, kappa
+from assay.statistics.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
+from assay.statistics.calibration import auroc, selective
+from assay.statistics.calibration_interval import calibration_interval
+from assay.statistics.crossing import crossing, first_crossing
+from assay.statistics.efficiency import efficiency_curve
+from assay.statistics.intervals import mean_interval, paired_interval, ratio_interval, signed_ratio_interval
+from assay.statistics.judging import precision_of_verdicts
+from assay.statistics.paired_effect import paired_effect
+from assay.statistics.pass_at_k import pass_at_k, wilson
+from assay.statistics.power import clustered_interval
+from assay.statistics.profiles import probability_of_improvement, profile
+from assay.statistics.rate import Rate
+from assay.statistics.support import support_intervals
 
 LOW, HIGH = 0.93, 0.97
 LARGE = 200_000

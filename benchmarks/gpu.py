@@ -190,9 +190,9 @@ def generate_assay_vllm(bench: Bench) -> dict[str, float]:
 
 
 def update_assay(bench: Bench) -> dict[str, float]:
+    from assay.learning.optimizer import make_optimizer
+    from assay.learning.update import update
     from assay.method import Method
-    from assay.training.optimizer import make_optimizer
-    from assay.training.update import update
 
     policy, batch, objective = bench.policy(), bench.episodes(), Method().objective
     if bench.options.checkpointing:
@@ -245,9 +245,9 @@ def _utilised(bench: Bench, found: dict[str, float]) -> dict[str, float]:
 
 def step_assay(bench: Bench) -> dict[str, float]:
     from assay.config import load_config
+    from assay.console import Reporter
     from assay.rewards.function import FunctionReward
     from assay.training.build import build_trainer
-    from assay.training.console import Reporter
     from assay.types import Task
 
     o = bench.options

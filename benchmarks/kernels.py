@@ -3,7 +3,7 @@
     python benchmarks/kernels.py [--hidden 192] [--layers 4] [--heads 6] [--prompts 4] [--group 8] [--prompt 32]
         [--response 32] [--vocabulary 4096] [--rounds 5]
 
-An update is ``assay.training.update.update`` on one mini-batch: forward, backward, clipping, optimiser. Each option is
+An update is ``assay.learning.update.update`` on one mini-batch: forward, backward, clipping, optimiser. Each option is
 compared with the first row, everything else being equal: float32, padded rows (sdpa), AdamW, nothing compiled, nothing
 recomputed. The rows take turns within a round, after rounds that warm them up; printed are each row's median seconds,
 the median over rounds of the first row's time over its own (above 1: faster), the memory its optimiser keeps for each
@@ -28,12 +28,12 @@ import torch
 
 from assay.batch import Batch
 from assay.errors import UsageError
+from assay.learning.memory import keep_freed_memory
+from assay.learning.optimizer import make_optimizer
+from assay.learning.update import update
 from assay.objectives.sft import SFT
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_tokenizer
-from assay.training.memory import keep_freed_memory
-from assay.training.optimizer import make_optimizer
-from assay.training.update import update
 from assay.types import Ask, Episode, Group, Task
 
 

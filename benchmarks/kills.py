@@ -156,7 +156,7 @@ def tensors(folder: Path) -> dict[str, Any]:
     """The last checkpoint's tensors."""
     from safetensors.torch import load_file
 
-    from assay.training.run_folder import last_checkpoint
+    from assay.records.checkpoints import last_checkpoint
 
     found: dict[str, Any] = {}
     for file in sorted((last_checkpoint(folder)[2] / "policy").glob("*.safetensors")):

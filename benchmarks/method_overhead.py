@@ -29,20 +29,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
+from assay.learning.signals import compute_signals, wants_reference
+from assay.learning.step import sample
+from assay.learning.update import update
 from assay.method import Method, make_method
-from assay.objectives.table import METHODS
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.registry import build
 from assay.signals.base import Models
-from assay.training.signals import compute_signals, wants_reference
-from assay.training.step import sample
-from assay.training.update import update
+from assay.tables.methods import METHODS
 from assay.types import Ask
 from assay.verify import KindVerifier
 
@@ -72,7 +72,7 @@ def methods() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every standard method and every paper, and how it is made."""
     for name, (credit, objective, _) in METHODS.items():
         yield name, partial(make_method, "grpo", credit=dict(credit), objective=dict(objective))
-    for row in papers.rows():
+    for row in catalogue.rows():
         if row.factory is not None:
             yield f"{row.id} {row.name}", partial(row.factory, **OPTIONS.get(row.id, {}))
 

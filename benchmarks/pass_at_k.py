@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from assay.evaluate.pass_at_k import pass_curve
+from assay.statistics.pass_at_k import pass_curve
 
 TASKS, SAMPLES, LIMIT, DIGITS = 100_000, 1_024, 2.0, 1e-12
 

@@ -39,8 +39,8 @@ FIRST = ("small, few rows", "middle", "deep", "wide, long")
 def prepared(name: str, folder: Path) -> Any:
     """Return the trainer of one case, ready for its first step."""
     from assay.config import load_config
+    from assay.console import Reporter
     from assay.training.build import build_trainer
-    from assay.training.console import Reporter
 
     model, (prompts, group, longest) = CASES[name]
     config = load_config(

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 import assay
-from assay.evaluate.evaluation import Evaluation
-from assay.training.run_folder import last_checkpoint
+from assay.records.checkpoints import last_checkpoint
+from assay.records.evaluation import Evaluation
 
 RECIPE = Path(assay.__file__).parent / "recipes" / "quickstart.toml"
 

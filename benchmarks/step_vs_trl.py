@@ -115,9 +115,9 @@ def report(seconds: float, tokens: float) -> None:
 def run_assay(case: Case, folder: Path) -> None:
     """Take one step of assay's loop for each line ``go``."""
     from assay.config import load_config
+    from assay.console import Reporter
     from assay.rewards.function import FunctionReward
     from assay.training.build import build_trainer
-    from assay.training.console import Reporter
 
     config = load_config(
         {

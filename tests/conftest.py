@@ -19,6 +19,7 @@ jaxtyping.install_import_hook(
     [
         "assay.batch",
         "assay.ops",
+        "assay.returns",
         "assay.credit",
         "assay.objectives",
         "assay.papers",

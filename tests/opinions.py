@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.engines.base import Request
-from assay.lab.settings._words import Words
+from assay.lab.settings.reasoning._words import Words
 from assay.types import Episode
 
 YES, NO, MUMBLE = r"so \boxed{True}", r"so \boxed{False}", "I cannot say"

@@ -90,7 +90,7 @@ def weights(run: Path) -> dict[str, Any]:
     import torch
     from safetensors.torch import load_file
 
-    from assay.training.run_folder import last_checkpoint
+    from assay.records.checkpoints import last_checkpoint
 
     folder = last_checkpoint(run)[2]
     tensors = {}

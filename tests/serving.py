@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from assay.engines.hf import HFEngine
-from assay.evaluate.target import resolve
+from assay.engines.target import resolve
 from assay.serve.batcher import Batcher
 from assay.serve.server import ModelServer
 

@@ -10,12 +10,12 @@ import torch
 
 from assay.batch import Batch
 from assay.engines.tabular import TabularEngine
-from assay.lab.settings.references import Spelled
+from assay.lab.settings.open_ended.references import Spelled
+from assay.learning.signals import compute_signals, wants_reference
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import Tree, enumerate_groups
 from assay.signals.base import Models
-from assay.training.signals import compute_signals, wants_reference
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 NANO = {"hidden": 16, "layers": 2, "heads": 2, "context": 128, "alphabet": "0123456789+=<>/answer think\n"}

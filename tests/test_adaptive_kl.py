@@ -8,7 +8,7 @@ import torch
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.rewards.adaptive_kl import AdaptiveKL
+from assay.rewards.shaping.adaptive_kl import AdaptiveKL
 from assay.types import Ask, Episode, Group, Task
 
 

@@ -17,9 +17,10 @@ from running import metrics, run, weights
 
 import assay
 import assay.credit
-from assay import registry, taxonomy
+from assay import registry
 from assay.config import load_config
-from assay.objectives import table
+from assay.tables import methods as table
+from assay.tables import taxonomy
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")

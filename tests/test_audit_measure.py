@@ -12,18 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.audit import record as records
-from assay.audit.agreement import Table, agreement, kappa, mcnemar
+from assay.audit.agreement import agreement
 from assay.audit.command import Command
 from assay.audit.html import render
 from assay.audit.labelled import Row, digest, parse_fields, read_labelled, tasks_of
-from assay.audit.measure import Confusion, Rate, by_category, described, latency
+from assay.audit.measure import Confusion, by_category, described, latency
 from assay.audit.outcome import Outcome, Status, outcome
 from assay.audit.robustness import Attempt, resistance
 from assay.audit.run import Audit
 from assay.audit.subject import Isolated, Program
 from assay.audit.version import source_hash
 from assay.errors import RunError, UsageError
+from assay.records import audit as records
+from assay.statistics.agreement import Table, kappa, mcnemar
+from assay.statistics.rate import Rate
 from assay.types import Task, Verdict
 
 WORDS: dict[str, Status] = {"1": "accepted", "0": "rejected", "a": "abstained", "c": "crashed", "t": "timed_out"}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from assay import cli
-from assay.audit import record as records
+from assay.records import audit as records
 
 GOLD, SAID = "1111110000", "1111000000"
 """The worked example: six right answers of which two are missed, four wrong ones."""

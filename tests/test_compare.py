@@ -25,9 +25,9 @@ from assay.compare.plan import settle
 from assay.compare.record import judged
 from assay.compare.run import _Runs
 from assay.config import load_config
+from assay.console import Reporter
 from assay.errors import RunError, UsageError
 from assay.training.build import build_trainer
-from assay.training.console import Reporter
 
 STEP = 12
 """Rollouts in a step of the tests' runs."""

@@ -12,8 +12,8 @@ import pytest
 from assay.compare.record import words
 from assay.compare.statistics import Decision, decide, paired_test, seeds_needed
 from assay.errors import UsageError
-from assay.evaluate.intervals import Interval
-from assay.lab.paired import Effect
+from assay.statistics.intervals import Interval
+from assay.statistics.paired_effect import Effect
 
 QUESTIONS, SAMPLES = 300, 4
 

@@ -16,11 +16,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.evaluate import aggregate
-from assay.evaluate.calibration_interval import calibration_interval
-from assay.evaluate.intervals import Interval, mean_interval, parts_interval, score_interval, skewed_interval, trials_of
-from assay.evaluate.pass_at_k import wilson
-from assay.evaluate.profiles import probability_of_improvement, profile
+from assay.statistics import aggregate
+from assay.statistics.calibration_interval import calibration_interval
+from assay.statistics.intervals import (
+    Interval,
+    mean_interval,
+    parts_interval,
+    score_interval,
+    skewed_interval,
+    trials_of,
+)
+from assay.statistics.pass_at_k import wilson
+from assay.statistics.profiles import probability_of_improvement, profile
 
 SIMS = 200
 

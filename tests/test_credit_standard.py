@@ -18,12 +18,12 @@ from assay.credit.opo import OPO
 from assay.credit.reinforce import Reinforce
 from assay.credit.reinforce_pp import ReinforcePlusPlus, ReinforcePlusPlusBaseline
 from assay.credit.remax import ReMax
-from assay.credit.returns import discounted_sum, placed_rewards, returns_to_go
 from assay.credit.rloo import RLOO
 from assay.credit.standardised import Standardised
 from assay.errors import UsageError
 from assay.ops import whiten
 from assay.registry import build
+from assay.returns import discounted_sum, placed_rewards, returns_to_go
 
 GROUP = [1.0, 0.0, 0.0, 0.0]
 WITHOUT_CRITIC = [

@@ -15,11 +15,11 @@ from assay.credit.gae import GAE
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
+from assay.learning.signals import compute_signals
 from assay.method import Method, make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.signals.critic import Critic
-from assay.training.signals import compute_signals
 from assay.types import Ask, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -17,14 +17,14 @@ from assay.config import load_config
 from assay.credit.grpo import GRPO
 from assay.engines.base import Request
 from assay.errors import UsageError
-from assay.evaluate.sample import Sample, write_samples
-from assay.inference.judge import TEMPLATE
-from assay.lab.settings._words import Words
+from assay.lab.settings.reasoning._words import Words
 from assay.method import make_method
+from assay.records.sample import Sample, write_samples
 from assay.registry import build
 from assay.tasks.critique_data import balanced
 from assay.tasks.critiques import Critiques, judged_groups, read_critiques
 from assay.types import Episode, Task
+from assay.verify.critique import TEMPLATE
 from assay.verify.kind import KindVerifier
 from tests import running
 

@@ -17,11 +17,11 @@ from running import assert_same, run
 
 import assay
 from assay import cli
+from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
-from assay.evaluate.target import resolve
-from assay.training import files
-from assay.training.run_folder import checkpoints, last_checkpoint
+from assay.records import files
+from assay.records.checkpoints import checkpoints, last_checkpoint
 
 
 @pytest.fixture(scope="module")

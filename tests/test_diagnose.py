@@ -19,22 +19,23 @@ from hypothesis import strategies as st
 from running import run
 
 from assay.cli import main
+from assay.diagnose.ablation import Aid, aided, aided_rates, aids
+from assay.diagnose.change_spectrum import change_spectrum
+from assay.diagnose.checkpoints import diagnose_names
+from assay.diagnose.diagnosis import diagnose
+from assay.diagnose.readings import Kept, read_models
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
+from assay.engines.target import resolve
 from assay.errors import UsageError
-from assay.evaluate.ablation import Aid, aided, aided_rates, aids
 from assay.evaluate.answers import answers_of
-from assay.evaluate.change_spectrum import change_spectrum
-from assay.evaluate.checkpoints import diagnose_names
-from assay.evaluate.diagnosis import diagnose
-from assay.evaluate.evaluation import Evaluation, evaluate
-from assay.evaluate.folder import EvaluationFolder
+from assay.evaluate.asking import evaluate
 from assay.evaluate.paired import change, paired_samples
-from assay.evaluate.readings import Kept, read_models
-from assay.evaluate.sample import Sample
-from assay.evaluate.target import resolve
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.records.evaluation import Evaluation
+from assay.records.evaluation_folder import EvaluationFolder
+from assay.records.sample import Sample
 from assay.report.diagnosis import rows, table, verdict
 from assay.report.diagnosis_page import render
 from assay.tasks.arithmetic import Arithmetic

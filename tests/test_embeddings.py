@@ -12,7 +12,7 @@ import torch
 from assay.errors import RunError, UsageError
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.rewards.embedding import EmbeddingSimilarity
+from assay.rewards.text.embedding import EmbeddingSimilarity
 from assay.signals import embeddings
 from assay.signals.base import Models
 from assay.signals.embeddings import MINILM, Embeddings, bundled, sentence_model, unit_vectors

@@ -40,10 +40,10 @@ from assay.engines.ended import Hear, listening
 from assay.engines.openai.limits import Limiter, Window, retry_after
 from assay.engines.openai.vocabulary import Alphabet
 from assay.errors import UsageError
-from assay.papers.s034_soft_verifier import JudgedReward
+from assay.papers.rewards.s034_soft_verifier import JudgedReward
 from assay.registry import build
-from assay.rewards.principles import PrincipleJudge
-from assay.rewards.reference_judge import ReferenceJudge
+from assay.rewards.judges.principles import PrincipleJudge
+from assay.rewards.judges.reference_judge import ReferenceJudge
 from assay.types import Task
 
 pytest.importorskip("httpx2", reason="engine openai needs httpx2: pip install assay[openai]")

@@ -15,11 +15,11 @@ from assay import cli
 from assay.errors import UsageError
 from assay.evaluate.chain_judge import ChainJudge, as_chain_judge, check_rule, settle
 from assay.evaluate.detail import Detail
-from assay.evaluate.folder import added
 from assay.evaluate.measures import measures
 from assay.evaluate.model_source import ModelSource
-from assay.evaluate.sample import Sample, read_samples, write_samples
 from assay.evaluate.source import Options
+from assay.records.evaluation_folder import added
+from assay.records.sample import Sample, read_samples, write_samples
 from assay.types import Episode, Task
 
 

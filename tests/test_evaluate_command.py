@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay import api, cli
+from assay.console import Reporter
 from assay.errors import RunError, UsageError
-from assay.evaluate.folder import EvaluationFolder
 from assay.evaluate.results import lm_eval, results, schema
 from assay.evaluate.run import run
-from assay.evaluate.sample import Sample, read_samples
 from assay.evaluate.source import Options
-from assay.training.console import Reporter
+from assay.records.evaluation_folder import EvaluationFolder
+from assay.records.sample import Sample, read_samples
 
 NANO = ("tasks=arithmetic", "tasks.eval_size=48", "rollout.max_tokens=6")
 
@@ -215,7 +215,7 @@ def test_what_is_stored_of_each_response(whole: Path) -> None:
 
 def test_an_endpoint_reaches_its_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from assay import registry
-    from assay.evaluate.target import resolve
+    from assay.engines.target import resolve
 
     asked: list[Any] = []
     monkeypatch.setattr(registry, "names", lambda seam: ["openai"])
@@ -390,7 +390,7 @@ def test_strategies_do_not_go_on_with_another_scorer_or_verifier_of_the_same_nam
 
 
 def test_what_a_setting_names_is_marked_by_its_content(tmp_path: Path) -> None:
-    from assay.evaluate.target import files_mark
+    from assay.engines.target import files_mark
 
     head, folder = tmp_path / "head.safetensors", tmp_path / "prm"
     # An edit far from both ends is an edit.
@@ -421,8 +421,8 @@ class Made:
 
 def test_the_engine_that_is_named_generates(monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.engines.hf import HFEngine
+    from assay.engines.target import resolve
     from assay.evaluate.model_source import ModelSource
-    from assay.evaluate.target import resolve
 
     assert isinstance(resolve("nano", NANO).open(), HFEngine)
     asked: list[Any] = []

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from assay import cli
+from assay.console import Reporter
 from assay.engines.base import Request
 from assay.errors import UsageError
-from assay.evaluate.folder import EvaluationFolder
 from assay.evaluate.run import run
-from assay.evaluate.sample import Sample, read_samples, write_samples
 from assay.evaluate.source import Options
-from assay.lab.settings._words import Words
-from assay.training.console import Reporter
+from assay.lab.settings.reasoning._words import Words
+from assay.records.evaluation_folder import EvaluationFolder
+from assay.records.sample import Sample, read_samples, write_samples
 from assay.types import Episode
 
 NANO = ("tasks=arithmetic", "tasks.eval_size=10", "rollout.max_tokens=3", "rollout.max_rows=15")

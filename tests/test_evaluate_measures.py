@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assay.errors import UsageError
-from assay.evaluate.at_k import best_of_k, majority_at_k
 from assay.evaluate.confidence import auroc_interval
-from assay.evaluate.intervals import (
+from assay.evaluate.measures import coverage, measures
+from assay.records.sample import Sample
+from assay.statistics.at_k import best_of_k, majority_at_k
+from assay.statistics.intervals import (
     Interval,
     mean_interval,
     paired_interval,
@@ -30,9 +32,7 @@ from assay.evaluate.intervals import (
     score_interval,
     signed_ratio_interval,
 )
-from assay.evaluate.measures import coverage, measures
-from assay.evaluate.pass_at_k import pass_at_k, pass_curve, wilson
-from assay.evaluate.sample import Sample
+from assay.statistics.pass_at_k import pass_at_k, pass_curve, wilson
 
 
 def sample(task: str, passed: bool | None, **more: object) -> Sample:

@@ -15,18 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.evaluate import aggregate, profiles
-from assay.evaluate.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
-from assay.evaluate.calibration import (
-    abstaining_accuracy,
-    auroc,
-    brier,
-    expected_calibration_error,
-    selective,
-)
 from assay.evaluate.paired import sign_flip_test
-from assay.evaluate.pass_at_k import pass_at_k, pass_curve
-from assay.evaluate.power import (
+from assay.statistics import aggregate, profiles
+from assay.statistics.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
+from assay.statistics.calibration import abstaining_accuracy, auroc, brier, expected_calibration_error, selective
+from assay.statistics.pass_at_k import pass_at_k, pass_curve
+from assay.statistics.power import (
     Spread,
     benjamini_hochberg,
     binary_spread,

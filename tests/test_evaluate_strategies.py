@@ -15,7 +15,6 @@ from assay.engines.base import Request, Sampling
 from assay.engines.remembering import Remembering
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
-from assay.evaluate.pass_at_k import wilson
 from assay.evaluate.strategies import Comparison, Outcome, Point, _judge, compare_strategies
 from assay.evaluate.strategy_folder import StrategyFolder
 from assay.inference.base import Answer
@@ -23,6 +22,7 @@ from assay.inference.named import make_strategies
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.report.cost_chart import log_ticks
 from assay.report.strategies import COLUMNS, render, table, write
+from assay.statistics.pass_at_k import wilson
 from assay.types import Task, Verdict
 
 TREE = Tree.uniform(3, 2, rewards=[0, 1, 0, 0, 0, 1, 1, 0, 0])

@@ -9,7 +9,7 @@ import pytest
 
 from assay.cli import main
 from assay.errors import UsageError
-from assay.tasks.rows import read_rows
+from assay.records.rows import read_rows
 from assay.verify.isolate.pool import VerifierPool
 
 

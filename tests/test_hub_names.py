@@ -13,8 +13,8 @@ import huggingface_hub.constants as hub
 import pytest
 
 from assay import cli
+from assay.engines.target import resolve
 from assay.errors import UsageError
-from assay.evaluate.target import resolve
 from assay.policies.hub import names_hub, why_absent
 
 

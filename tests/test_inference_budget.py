@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from assay.engines.base import Request, Sampling
 from assay.inference.base import Answer, Budget
-from assay.inference.flex import Flex
-from assay.inference.judge import Judge
 from assay.inference.named import make_strategy
-from assay.inference.scorers import BySteps, Score
-from assay.lab.settings._words import Words
-from assay.papers.s202_is_prm_necessary import TrueProbability
+from assay.inference.scoring.base import Score
+from assay.inference.scoring.flex import Flex
+from assay.inference.scoring.judge import Judge
+from assay.inference.scoring.scorers import BySteps
+from assay.lab.settings.reasoning._words import Words
+from assay.papers.process.s202_is_prm_necessary import TrueProbability
 from assay.types import Episode, Task
 
 LENGTH = 12

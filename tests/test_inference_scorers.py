@@ -14,25 +14,17 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
-from assay.inference.judge import Judge, said
+from assay.inference.heads.value_head import ByValueHead, ValueHead, states, width
 from assay.inference.named import make_strategies, make_strategy, read_spec, split_outside
-from assay.inference.scorers import (
-    ByFunction,
-    BySteps,
-    ByVerifier,
-    Confidence,
-    Score,
-    as_scorer,
-    best,
-    mean_logprob,
-    reduced,
-)
-from assay.inference.value_head import ByValueHead, ValueHead, states, width
+from assay.inference.scoring.base import Score, best, mean_logprob
+from assay.inference.scoring.judge import Judge
+from assay.inference.scoring.scorers import ByFunction, BySteps, ByVerifier, Confidence, as_scorer, reduced
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.segments import Steps
+from assay.signals.steps import Steps
 from assay.types import Episode, Task, Verdict
+from assay.verify.critique import said
 
 RNG = np.random.default_rng(0)
 TASK = Task("t", "1+1=", reference="2")

@@ -17,10 +17,10 @@ from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget, Strategy
-from assay.inference.majority import elect, totals
+from assay.inference.voting.majority import elect, totals
 from assay.policies.tabular import TabularPolicy, Tree, enumerate_groups, path_of
 from assay.registry import build
-from assay.rewards.vote import Ballot
+from assay.rewards.outcome.vote import Ballot
 from assay.types import Task
 
 TREE = Tree.uniform(3, 2, rewards=[0, 1, 0, 0, 0, 1, 1, 0, 0])

@@ -15,10 +15,10 @@ from assay.config import ModelConfig
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
-from assay.evaluate.head_fit import measure
-from assay.inference.joint import Bins, JointHead
-from assay.inference.joint_training import JointTraining, outcomes
-from assay.inference.joint_tuning import JointTuning, Original
+from assay.inference.heads.fit import measure
+from assay.inference.heads.joint import Bins, JointHead
+from assay.inference.heads.joint_training import JointTraining, outcomes
+from assay.inference.heads.joint_tuning import JointTuning, Original
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Ask, Group, Task, Verdict

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.catalogue.claims import claim_of
 from assay.errors import UsageError
-from assay.lab import Claim, paired_effect, run_claim
-from assay.lab.claim import claim_of
+from assay.lab import Claim, run_claim
 from assay.lab.settings import load
 from assay.registry import build
+from assay.statistics.paired_effect import paired_effect
 from assay.types import Task
 from assay.verify.puzzles.stack import ProgramError, run
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from assay import papers
+from assay import catalogue
+from assay.catalogue import claims as claim_module
+from assay.catalogue.claims import Claim, claims_made
 from assay.cli.lab import lab
 from assay.errors import UsageError
-from assay.lab import claim as claim_module
 from assay.lab import results as results_module
-from assay.lab.claim import Claim, claims_made
-from assay.lab.paired import paired_effect
 from assay.lab.results import NOT_RUN, collected, counts, page, published, results, stale, verdict
+from assay.statistics.paired_effect import paired_effect
 
 ROOT = Path(__file__).parent.parent
 RECORDS = sorted((ROOT / "lab").glob("S*.json"))
@@ -26,14 +26,14 @@ def test_summary_and_page_are_made_from_the_records() -> None:
     found = collected(ROOT / "lab")
     again = "; run: python -m assay.lab.results"
     assert results() == found, f"assay/lab/results.json is not what lab/ says{again}"
-    rows = {row.id: row for row in papers.rows()}
+    rows = {row.id: row for row in catalogue.rows()}
     wrong = stale((ROOT / "docs" / "lab.md").read_text(), found, rows)
     assert wrong is None, f"docs/lab.md: {wrong}{again}"
 
 
 def test_a_claim_that_is_new_does_not_make_the_page_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Adding a paper is adding its file; a page that tells of claims or records that are not there is noticed."""
-    found, rows = collected(ROOT / "lab"), {row.id: row for row in papers.rows()}
+    found, rows = collected(ROOT / "lab"), {row.id: row for row in catalogue.rows()}
     before = page(found, rows)
     [key] = [key for key in sorted(rows) if key not in claims_made()][:1]
     new = Claim(key, "It works.", "tree", {"a": {}, "b": {}}, "a", "b", "final", name="new")
@@ -82,7 +82,7 @@ def test_what_differs_from_the_claim_is_not_published(tmp_path: Path) -> None:
 def test_a_record_is_of_the_claim_that_the_paper_makes(path: Path) -> None:
     """Arms, setting and measure stand in the code as they were when the record was made."""
     record = json.loads(path.read_text())
-    papers.find(record["paper"])
+    catalogue.find(record["paper"])
     first, *others = claims_made()[record["paper"]]
     label = record.get("name", record["setting"]["name"])
     claim = first if path.name.count(".") == 1 else next(c for c in others if c.label == label)

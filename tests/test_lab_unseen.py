@@ -11,7 +11,7 @@ import torch
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.lab.settings.unseen import Setting, Shape
+from assay.lab.settings.bandits.unseen import Setting, Shape
 from assay.policies.tabular import TabularPolicy, text_of
 from assay.types import Task
 

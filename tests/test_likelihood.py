@@ -12,9 +12,9 @@ from tiny import batch_of
 from assay.batch import Batch
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.rewards.segments import Steps
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood, mean_logprob, mean_probability, total_logprob
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

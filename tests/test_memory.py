@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import resource, sys
 import torch
-from assay.training.memory import keep_freed_memory
+from assay.learning.memory import keep_freed_memory
 kept = keep_freed_memory() if sys.argv[1] == "keep" else False
 def faults(rounds):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

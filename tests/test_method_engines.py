@@ -16,10 +16,10 @@ from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.papers.s151_igrpo import DraftJudge
+from assay.papers.objectives.s151_igrpo import DraftJudge
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.rewards.asked_steps import AskedSteps, scored
+from assay.rewards.process.asked_steps import AskedSteps, scored
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 from assay.verify.episodes import judge_groups

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 import torch
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.fit import compares_rewards, relabels, scaled_by
+from assay.learning.signals import compute_signals, wants_reference
 from assay.method import Method, make_method
+from assay.method.fit import compares_rewards, relabels, scaled_by
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.registry import build, names
 from assay.signals.base import Models
-from assay.training.signals import compute_signals, wants_reference
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-ROWS = [row for row in papers.rows() if row.factory is not None]
+ROWS = [row for row in catalogue.rows() if row.factory is not None]
 RELABELLED = r"would do nothing: it gives right and wrong responses one number each"
 EQUAL = r"would do nothing: the responses that select \w+ keeps of a group have equal rewards"
 BY_TOKEN = r"gives each token its own advantage and objective \w+ reads one for the whole"
@@ -105,7 +105,7 @@ def test_what_can_teach_something_is_not(text: str) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: r.id)
-def test_no_paper_is_refused_its_own_parts(row: papers.PaperRow) -> None:
+def test_no_paper_is_refused_its_own_parts(row: catalogue.PaperRow) -> None:
     """Naming a method's own parts once more changes nothing, so there is nothing to refuse."""
     try:
         own = row.factory() if row.factory is not None else None
@@ -156,7 +156,7 @@ COMPARING = [name for name, c in CREDITS.items() if compares_rewards(c)]
 @pytest.mark.parametrize("name", SCALED)
 def test_relabelling_does_nothing_where_it_is_said_to(name: str, reward: Any) -> None:
     """The advantages are those of the bare verdict, but for the epsilon beside the deviation."""
-    part = papers.make(reward).reward if isinstance(reward, str) else build("reward", reward)
+    part = catalogue.make(reward).reward if isinstance(reward, str) else build("reward", reward)
     assert relabels(part, within_groups=False)
     for seed in range(3):
         passed = (np.random.default_rng(seed).random(6) < 0.4).tolist()
@@ -256,7 +256,7 @@ def with_signals(part: Any, policy: CausalLM) -> Batch:
 @pytest.fixture(scope="module")
 def read(policy: CausalLM) -> dict[str, tuple[Any, Batch]]:
     """Each objective, and a batch with what it reads."""
-    parts = {o: papers.make(o).objective if o[0] == "S" else build("objective", o) for o in OBJECTIVES}
+    parts = {o: catalogue.make(o).objective if o[0] == "S" else build("objective", o) for o in OBJECTIVES}
     return {name: (part, with_signals(Live(part), policy)) for name, part in parts.items()}
 
 
@@ -298,7 +298,7 @@ def test_a_pair_is_refused_or_runs(credit: str, policy: CausalLM, read: dict[str
 def test_pairs_are_refused_by_what_the_parts_say_of_themselves() -> None:
     """Counted from the parts' attributes: nothing is refused by name but what has a check of its own."""
     methods: Mapping[str, Any] = {
-        o: papers.make(o).objective if o[0] == "S" else build("objective", o) for o in OBJECTIVES
+        o: catalogue.make(o).objective if o[0] == "S" else build("objective", o) for o in OBJECTIVES
     }
     for credit, made in CREDITS.items():
         token = getattr(made, "level", "response") == "token"

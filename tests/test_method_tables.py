@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from assay.objectives.table import RATIOS
-from assay.objectives.table_rest import bonus, corrected, divergence, preferred, subtracted
 from assay.registry import build
+from assay.tables.cells import RATIOS
+from assay.tables.methods_rest import bonus, corrected, divergence, preferred, subtracted
 
 
 def test_losses_without_a_ratio() -> None:

@@ -9,9 +9,9 @@ from running import metrics, recipe, run
 
 import assay
 from assay.config import load_config
+from assay.console import Reporter
 from assay.errors import UsageError
 from assay.training.build import build_trainer
-from assay.training.console import Reporter
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

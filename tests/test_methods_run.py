@@ -9,9 +9,9 @@ from running import metrics, run, weights
 
 from assay.batch import Batch
 from assay.errors import UsageError
+from assay.learning.update import whole_groups
 from assay.method import make_method
 from assay.registry import names
-from assay.training.update import whole_groups
 
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
 CREDITS = names("credit")

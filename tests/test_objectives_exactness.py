@@ -22,6 +22,7 @@ from assay.credit.remax import ReMax
 from assay.credit.rloo import RLOO
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.learning.signals import name_of
 from assay.method import Method
 from assay.objectives.cispo import CISPO
 from assay.objectives.clip import ClippedSurrogate
@@ -31,7 +32,6 @@ from assay.objectives.policy_gradient import PolicyGradient
 from assay.objectives.sapo import SAPO
 from assay.policies.tabular import TabularPolicy, Tree, enumerate_groups
 from assay.rollout.single_turn import SingleTurn
-from assay.training.signals import name_of
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

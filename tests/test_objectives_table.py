@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.objectives.table import METHODS, advantages, page, pull
 from assay.registry import build
+from assay.tables.methods import METHODS, advantages, page, pull
 
 DOCS = Path(__file__).parent.parent / "docs" / "objectives.md"
 
 
 def test_the_page_is_up_to_date():
-    assert DOCS.read_text() == page(), "run: python -m assay.objectives.table > docs/objectives.md"
+    assert DOCS.read_text() == page(), "run: python -m assay.tables.methods > docs/objectives.md"
 
 
 def test_every_credit_and_objective_of_the_field_is_in_it():

@@ -21,13 +21,13 @@ from torch.nn import Parameter
 import assay
 from assay.batch import Batch
 from assay.errors import UsageError
+from assay.learning import master
+from assay.learning.master import MasterAdamW
+from assay.learning.optimizer import Kind, make_optimizer
+from assay.learning.update import update
 from assay.objectives.sft import SFT
 from assay.policies.causal_lm import CausalLM
-from assay.training import master
-from assay.training.master import MasterAdamW
-from assay.training.optimizer import Kind, make_optimizer
-from assay.training.run_folder import RunFolder
-from assay.training.update import update
+from assay.records.run_folder import RunFolder
 
 BETAS = (0.9, 0.999)
 
@@ -191,7 +191,7 @@ def test_a_bfloat16_weight_moves_by_the_step_on_average() -> None:
 
 
 def test_eight_bits_without_torchao_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "assay.training.adamw8bit", raising=False)
+    monkeypatch.delitem(sys.modules, "assay.learning.adamw8bit", raising=False)
     monkeypatch.setitem(sys.modules, "torchao.optim", None)
     with pytest.raises(UsageError, match=r"needs torchao: pip install assay\[lowbit\]") as error:
         make_optimizer(weights(torch.float32), 1e-3, BETAS, 0.0, "adamw8bit")

@@ -19,14 +19,15 @@ from assay.config import OverlapConfig
 from assay.engines.base import Request, Sampling
 from assay.engines.ended import listener, listening
 from assay.errors import UsageError
+from assay.learning.ahead import Ahead
+from assay.learning.beside import in_parts, judged_beside
+from assay.learning.worker import Cancelled, Worker
 from assay.method import Method, make_method
 from assay.objectives.policy_loss import PolicyLoss
 from assay.registry import build
 from assay.scale.divided import DividedEngine
 from assay.scale.ranks import Ranks
 from assay.training import loop
-from assay.training.ahead import Ahead
-from assay.training.beside import Cancelled, Worker, in_parts, judged_beside
 from assay.training.in_flight import pack, unpack
 from assay.training.off_policy import behaviour_kl, check_overlap, off_policy
 from assay.training.overlap import Flight, Pipeline

@@ -20,9 +20,9 @@ from assay.config import ModelConfig
 from assay.engines.base import Request
 from assay.engines.hf import HFEngine
 from assay.policies.causal_lm import CausalLM
+from assay.records.checkpoints import checkpoints, last_checkpoint
 from assay.registry import part
 from assay.scale.ray.weights import take
-from assay.training.run_folder import checkpoints, last_checkpoint
 from assay.types import Episode
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="ranks are started by forking")

@@ -18,9 +18,10 @@ from running import assert_same, child, command, recipe, run
 
 import assay
 from assay.errors import RunError, UsageError
+from assay.records.checkpoints import checkpoints, last_checkpoint
+from assay.records.run_folder import RunFolder
 from assay.training import loop, shadow
 from assay.training.interrupt import Interrupt
-from assay.training.run_folder import RunFolder, checkpoints, last_checkpoint
 from assay.types import Task, Verdict
 
 SOON = 60.0

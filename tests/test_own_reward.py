@@ -18,9 +18,9 @@ from assay.errors import RunError, UsageError
 from assay.method import make_method
 from assay.report import write_report
 from assay.rewards.function import FunctionReward
+from assay.rewards.outcome.verdict import VerdictReward
+from assay.rewards.shaping.weighted import WeightedSum
 from assay.rewards.spec import reward_of
-from assay.rewards.verdict import VerdictReward
-from assay.rewards.weighted import WeightedSum
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

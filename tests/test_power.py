@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from assay import cli
-from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.power import Spread, assumed_spread, binary_spread, counted_spread, detectable, needed, power_of
-from assay.evaluate.sample import Sample
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
+from assay.statistics.power import Spread, assumed_spread, binary_spread, counted_spread, detectable, needed, power_of
 
 
 def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tiny import LLAMA_LIKE, TOKENIZER
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.rewards.preference_model import PreferenceModel
+from assay.rewards.judges.preference_model import PreferenceModel
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.none import NoVerifier
 

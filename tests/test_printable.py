@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assay.cli import main
+from assay.console import Reporter
 from assay.printable import printable
-from assay.training.console import Reporter
 
 CLEAR = "\x1b[2J\x1b]0;renamed\x07"
 

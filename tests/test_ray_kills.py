@@ -33,7 +33,7 @@ def test_trainers_of_one_machine_stop_in_a_line_without_ray_and_go_on(victim: st
     import tomli_w
 
     import assay
-    from assay.training.run_folder import checkpoints
+    from assay.records.checkpoints import checkpoints
 
     module, folder, steps = kills(), tmp_path / "run", 400
     recipe = module.recipe(folder, steps, every=1, actors=1)

@@ -8,7 +8,7 @@ import torch
 
 from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
-from assay.lab.settings.references import LETTERS, Setting, Spelling, World, right
+from assay.lab.settings.open_ended.references import LETTERS, Setting, Spelling, World, right
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -12,12 +12,12 @@ import running
 
 import assay
 from assay.errors import UsageError
+from assay.learning.step import sample
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.select.chain import Chain
 from assay.select.reward_std import RewardSpread
 from assay.signals.base import Models
-from assay.training.step import sample
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -16,8 +16,11 @@ from running import assert_same, child, command, recipe, run
 
 import assay
 from assay.errors import RunError, UsageError
-from assay.training import files, loop, step
-from assay.training.run_folder import RunFolder, checkpoints
+from assay.learning import step
+from assay.records import files
+from assay.records.checkpoints import checkpoints
+from assay.records.run_folder import RunFolder
+from assay.training import loop
 from assay.verify import KindVerifier
 
 

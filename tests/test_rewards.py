@@ -12,8 +12,8 @@ from assay.errors import RunError, UsageError
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.rewards.function import FunctionReward
-from assay.rewards.verdict import VerdictReward
-from assay.rewards.weighted import WeightedSum
+from assay.rewards.outcome.verdict import VerdictReward
+from assay.rewards.shaping.weighted import WeightedSum
 from assay.types import Task
 
 

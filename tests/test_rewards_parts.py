@@ -13,9 +13,9 @@ from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.errors import UsageError
 from assay.registry import build
 from assay.rewards.base import RewardPart
-from assay.rewards.kl import KLReward
-from assay.rewards.length import CosineLength, GroupLength
-from assay.rewards.overlong import SoftOverlong
+from assay.rewards.length.overlong import SoftOverlong
+from assay.rewards.length.relative import CosineLength, GroupLength
+from assay.rewards.shaping.kl import KLReward
 
 
 @pytest.mark.parametrize(

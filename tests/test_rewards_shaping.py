@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from assay.batch import Batch, Reward
 from assay.credit.reinforce_pp import ReinforcePlusPlus
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.errors import UsageError
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.rewards.gates import Cascade, Pareto, fronts
-from assay.rewards.potential import PotentialShaping, differences
-from assay.rewards.transforms import Annealed, Clipped, LogSigmoid, PerSource, Tiers
+from assay.returns import placed_rewards, returns_to_go
+from assay.rewards.process.potential import PotentialShaping, differences
+from assay.rewards.shaping.gates import Cascade, Pareto, fronts
+from assay.rewards.shaping.transforms import Annealed, Clipped, LogSigmoid, PerSource, Tiers
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -17,11 +17,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import assay
 from assay.config import load_config
+from assay.console import Reporter
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
-from assay.training import files
-from assay.training.console import Reporter
-from assay.training.run_folder import RunFolder, last_checkpoint
+from assay.records import files
+from assay.records.checkpoints import last_checkpoint
+from assay.records.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

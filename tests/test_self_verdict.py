@@ -11,12 +11,12 @@ from spelled import NANO, responses
 
 from assay.batch import Batch
 from assay.errors import UsageError
+from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.rewards.self_verdict import SelfVerdict
+from assay.rewards.likelihood.self_verdict import SelfVerdict
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

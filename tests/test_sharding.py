@@ -20,9 +20,9 @@ from running import recipe
 
 import assay
 from assay.errors import RunError, UsageError
+from assay.records.checkpoints import checkpoints, last_checkpoint
 from assay.scale.launch import launch
 from assay.scale.ranks import Place, Ranks, join, place_of
-from assay.training.run_folder import checkpoints, last_checkpoint
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="ranks are started by forking")
 
@@ -154,9 +154,9 @@ def update_of_one_row(policy: Any, ranks: Ranks) -> tuple[Any, ...]:
     import torch
 
     from assay.batch import Batch
+    from assay.learning.optimizer import make_optimizer
+    from assay.learning.update import update
     from assay.objectives.clip import ClippedSurrogate
-    from assay.training.optimizer import make_optimizer
-    from assay.training.update import update
     from assay.types import Ask, Episode, Group, Task
 
     rng = np.random.default_rng(0)
@@ -203,7 +203,7 @@ def one_step(policy: Any, size: int) -> tuple[float, Any]:
     import tiny
     import torch
 
-    from assay.training.update import whole
+    from assay.learning.update import whole
 
     rng = np.random.default_rng(0)
     prompts = [tiny.ids(rng, n) for n in (4, 6)]

@@ -19,12 +19,12 @@ from assay.config import load_config
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
-from assay.inference.flex import Flex
+from assay.inference.scoring.flex import Flex
 from assay.method import make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.registry import build
-from assay.rewards.step_index import StepIndexReward, index_reward
+from assay.rewards.process.step_index import StepIndexReward, index_reward
 from assay.rollout.quick import SKIP, Quick
 from assay.tasks.chain import Chain
 from assay.tasks.step_labels import CorruptedChain, StepLabels, step_task

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.evaluate.crossing import crossing, first_crossing
-from assay.evaluate.support import Support, least_reachable, support, support_curve, support_intervals
+from assay.statistics.crossing import crossing, first_crossing
+from assay.statistics.support import Support, least_reachable, support, support_curve, support_intervals
 
 flags = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30)
 

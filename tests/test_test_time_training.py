@@ -17,9 +17,6 @@ from assay.engines.hf import HFEngine
 from assay.engines.remembering import Remembering
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.evaluate.pass_at_k import pass_at_k
-from assay.evaluate.selection import equivalent_samples
-from assay.evaluate.sharpening import Step, distinct_at_k, oversharpened, sharpening
 from assay.inference.base import Budget
 from assay.inference.named import make_strategy
 from assay.inference.test_time_training import Adaptation, Checkpoint, best_of_adaptation
@@ -28,6 +25,9 @@ from assay.policies.borrowed import borrowed
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import LoraConfig, ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree, path_of
+from assay.statistics.pass_at_k import pass_at_k
+from assay.statistics.selection import equivalent_samples
+from assay.statistics.sharpening import Step, distinct_at_k, oversharpened, sharpening
 from assay.types import Episode, Task, Verdict
 
 NANO = {"hidden": 16, "layers": 2, "heads": 2, "context": 64, "alphabet": "0123456789+= "}

@@ -20,17 +20,17 @@ from assay import api, cli
 from assay.config import load_config
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine
+from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
-from assay.evaluate.head_fit import Kind, known, measure
-from assay.evaluate.heads import length_edges, train_head, training_tasks
-from assay.evaluate.target import resolve
-from assay.inference.joint import EDGES, Bins, ByJointHead, JointHead
+from assay.inference.heads.fit import Kind, known, measure
+from assay.inference.heads.joint import EDGES, Bins, ByJointHead, JointHead
+from assay.inference.heads.train import length_edges, train_head, training_tasks
+from assay.inference.heads.value_head import ByValueHead, ValueHead, width
 from assay.inference.named import make_strategies
-from assay.inference.value_head import ByValueHead, ValueHead, width
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.tasks.configured import task_split
 from assay.tasks.listed import Listed
 from assay.tasks.split import HeldOut, TrainStream, content
-from assay.training.build import task_split
 from assay.types import Ask, Group, Task, Verdict
 
 RECIPE: dict[str, Any] = {

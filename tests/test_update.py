@@ -11,14 +11,14 @@ import torch
 
 from assay.batch import Batch, Loss
 from assay.errors import RunError
+from assay.learning.optimizer import learning_rate, make_optimizer
+from assay.learning.update import Averages, mini_batches, update
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.sft import SFT
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.nano import NanoConfig
-from assay.training.optimizer import learning_rate, make_optimizer
-from assay.training.randomness import Randomness
-from assay.training.update import Averages, mini_batches, update
+from assay.randomness import Randomness
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from assay.catalogue.claims import claim_of
 from assay.errors import RunError, UsageError
-from assay.lab.claim import claim_of
-from assay.lab.settings.choices import Setting
+from assay.lab.settings.bandits.choices import Setting
 from assay.registry import build
 from assay.types import Verdict
 

@@ -12,10 +12,11 @@ import pytest
 import running
 
 import assay
+from assay.records.run_folder import RunFolder
+from assay.records.sign import TITLES
 from assay.report import write_report
 from assay.training.metrics import repetition, rollout_metrics
-from assay.training.run_folder import RunFolder
-from assay.training.signs import TITLES, TRACKED, held_out, in_training, shift, windows
+from assay.training.signs import TRACKED, held_out, in_training, shift, windows
 from assay.types import Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assay.audit.measure import Rate, rate_data
 from assay.audit.outcome import UNDECIDED
 from assay.report.format import MISSING, count, number, percent
+from assay.statistics.rate import Rate, rate_data
 
 EXAMPLES = 5
 """Mistakes of each kind that are printed; all of them are in the report."""

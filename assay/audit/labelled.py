@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.audit.case import Case
 from assay.errors import UsageError, nearest
-from assay.tasks.rows import read_rows
+from assay.records.rows import read_rows
 from assay.types import Task
 
 REQUIRED = ("reference", "response", "label")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.audit.measure import Rate, rate_data
 from assay.audit.outcome import DECISIONS, Outcome
+from assay.statistics.rate import Rate, rate_data
 from assay.types import Task
 
 TAU = 0.01

@@ -15,12 +15,13 @@ from typing import Any
 
 from assay.audit.agreement import agreement
 from assay.audit.labelled import Row, digest
-from assay.audit.measure import CONFIDENCE, Confusion, by_category, defined, described, latency
+from assay.audit.measure import Confusion, by_category, described, latency
 from assay.audit.outcome import Outcome, Status
-from assay.audit.record import Record
 from assay.audit.robustness import TAU, Attempt, resistance
 from assay.audit.subject import Item, Subject, package
 from assay.errors import RunError
+from assay.records.audit import Record
+from assay.statistics.rate import CONFIDENCE, defined
 
 SCHEMA = "assay.audit.report/1"
 SLOWEST = 10
@@ -154,7 +155,7 @@ class Audit:
             }
 
     def record(self) -> Record:
-        """The measured rates, for :func:`assay.audit.record.save`."""
+        """The measured rates, for :func:`assay.records.audit.save`."""
         c, attack = self.confusion(), self._attacked()
         rows = self.rows[: len(self.clean.outcomes)]
         groups = by_category([r.category for r in rows], [r.label for r in rows], self.clean.outcomes)

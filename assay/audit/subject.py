@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-from assay import __version__
 from assay.audit.command import Command
 from assay.audit.outcome import Outcome
 from assay.audit.version import command_hash, source_hash
@@ -22,6 +21,7 @@ from assay.types import Task
 from assay.verify.isolate.pool import check_verifier
 from assay.verify.isolate.workers import CORES, Failure, Workers
 from assay.verify.kind import KindVerifier
+from assay.version import __version__
 
 Item = tuple[Task, str]
 PATIENCE = 3.0

@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point of the ``assay`` command."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == ["--version"]:
-        from assay import __version__
+        from assay.version import __version__
 
         print(f"assay {__version__}")
         return

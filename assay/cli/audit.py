@@ -205,7 +205,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Progress on standard error, one bar at a time."""
     from contextlib import ExitStack
 
-    from assay.training.console import Reporter
+    from assay.console import Reporter
 
     reporter = Reporter(quiet=quiet)
     with ExitStack() as bars:
@@ -247,8 +247,8 @@ def _finish(done: Audit, out: Path | None, as_json: bool) -> int:
 
 def _write(done: Audit, report: dict[str, Any], out: Path) -> list[Path]:
     from assay.audit.html import render
-    from assay.audit.record import FOLDER, save
-    from assay.training.files import write_text
+    from assay.records.audit import FOLDER, save
+    from assay.records.files import write_text
 
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ def diagnose(
         out: folder for diagnosis.json, diagnosis.html and, of models, the samples.
         as_json: print the record as JSON.
     """
-    from assay.evaluate.checkpoints import diagnose_names
+    from assay.diagnose.checkpoints import diagnose_names
     from assay.report.diagnosis import table
     from assay.report.diagnosis_page import write
 

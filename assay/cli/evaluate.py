@@ -83,7 +83,7 @@ def evaluate(
         as_json: print the results as JSON.
     """
     from assay.cli.strategies import FOUND, again, command
-    from assay.evaluate.folder import is_folder
+    from assay.records.evaluation_folder import is_folder
 
     if workers is not None and workers < 0:
         raise UsageError(f"--workers {workers} is negative; 0 judges in this process")
@@ -107,12 +107,12 @@ def evaluate(
         if overrides or out is not None:
             raise UsageError(f"{target} is a comparison of strategies; it is shown as it is, without other arguments")
         return again(folder, as_json)
+    from assay.console import Reporter
     from assay.engines.openai.costs import Usage
-    from assay.evaluate.evaluation import Evaluation
     from assay.evaluate.results import results
     from assay.evaluate.run import redoes, run
     from assay.evaluate.source import Options
-    from assay.training.console import Reporter
+    from assay.records.evaluation import Evaluation
 
     single = out is not None and out.suffix == ".parquet"
     names = () if by is None else tuple(name for name in by.split(",") if name)
@@ -161,7 +161,7 @@ def _mapping(fields: Sequence[str]) -> dict[str, str]:
 def _write(document: Mapping[str, Any], about: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write both documents into the folder of an evaluation."""
     from assay.evaluate.results import lm_eval
-    from assay.training.files import write_text
+    from assay.records.files import write_text
 
     name, content = lm_eval(document, about["finished"])
     try:

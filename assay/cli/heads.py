@@ -21,8 +21,8 @@ HEAD = "head.safetensors"
 
 if TYPE_CHECKING:
     from assay.config import RunConfig
-    from assay.evaluate.head_fit import Gain
-    from assay.evaluate.heads import Trained
+    from assay.inference.heads.fit import Gain
+    from assay.inference.heads.train import Trained
 
 
 def train_head(
@@ -62,9 +62,9 @@ def train_head(
             tokens; out is then a folder with both, which assay eval takes as it takes a run.
         as_json: print what the head is worth as JSON.
     """
-    from assay.evaluate import heads
-    from assay.evaluate.target import resolve
-    from assay.training.console import Reporter
+    from assay.console import Reporter
+    from assay.engines.target import resolve
+    from assay.inference.heads import train as heads
 
     protect(unsafe_no_sandbox)
     out = out or Path("tuned" if tune else "head.safetensors")
@@ -113,7 +113,7 @@ def _check_folder(out: Path) -> None:
 
 def _write(trained: Trained, out: Path, config: RunConfig) -> None:
     from assay.config import dump_config
-    from assay.training.files import disk_failure, write_file, write_folder
+    from assay.records.files import disk_failure, write_file, write_folder
 
     def tuned(folder: Path) -> None:
         assert trained.model is not None

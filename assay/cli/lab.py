@@ -46,12 +46,12 @@ def lab(
     """
     import tomllib
 
+    from assay.catalogue.claims import claim_of
     from assay.errors import UsageError
     from assay.lab import run_claim
-    from assay.lab.claim import claim_of
     from assay.lab.results import place_of, published
-    from assay.training.files import write_text
-    from assay.training.run_folder import environment
+    from assay.records.files import write_text
+    from assay.records.run_folder import environment
 
     protect(unsafe_no_sandbox)
     if claim and setting:

@@ -12,30 +12,30 @@ from tyro.conf import Positional
 from assay.cli.common import AsJson, plain, print_table
 
 if TYPE_CHECKING:
-    from assay.papers import PaperRow
+    from assay.catalogue import PaperRow
 
 
 def papers_list(as_json: AsJson = False) -> int:
-    """List the 226 papers, the seams each changes, and the state of its implementation.
+    """List the 226 papers: the state of each implementation, what the lab found, the seams it changes.
 
     Args:
         as_json: print JSON.
     """
-    from collections import Counter
-
-    from assay.papers import rows
+    from assay.catalogue import rows
+    from assay.lab.results import results, verdict
 
     found = rows()
+    lab = {r.id: verdict(results()[r.id]) if r.id in results() else "" for r in found}
     if as_json:
-        print(json.dumps([plain(r) for r in found]))
+        print(json.dumps([plain(r) | {"lab": lab[r.id]} for r in found]))
         return 0
     print_table(
-        ("id", "state", "seams", "title"),
-        [(r.id, r.state, " ".join(r.seams), r.title) for r in found],
+        ("id", "state", "lab", "seams", "title"),
+        [(r.id, r.state, lab[r.id], " ".join(r.seams), r.title) for r in found],
     )
-    counts = Counter(r.state for r in found)
-    exact = counts["exact"] + counts["shown"]
-    print(f"{len(found)} papers: {exact} exact, {counts['shown']} of them shown in the lab; {counts['absent']} absent")
+    exact = sum(r.state == "exact" for r in found)
+    shown = sum(lab[r.id] == "shown" for r in found if r.state == "exact")
+    print(f"{len(found)} papers: {exact} exact, {shown} of them shown in the lab; {len(found) - exact} absent")
     return 0
 
 
@@ -46,7 +46,7 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
         key: its id, e.g. S014.
         as_json: print JSON.
     """
-    from assay.papers import find
+    from assay.catalogue import find
 
     found = find(key)
     row = plain(found) | about(found)
@@ -62,7 +62,7 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
 
 def about(row: PaperRow) -> dict[str, Any]:
     """What an implementation says of itself: its options and docstring, and its claim with the lab's finding."""
-    from assay.lab.claim import claims_made
+    from assay.catalogue.claims import claims_made
     from assay.lab.results import results
 
     out: dict[str, Any] = {"options": "", "claim": "", "lab": "", "text": ""}

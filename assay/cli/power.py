@@ -15,7 +15,7 @@ from assay.cli.common import AsJson, print_table
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from assay.evaluate.power import Counts, Spread
+    from assay.statistics.power import Counts, Spread
 
 LADDERS = {"tasks": (50, 100, 200, 500, 1000, 2000), "samples": (1, 4, 16), "seeds": (1, 3, 5, 10)}
 """What is tried of each, where no number is given."""
@@ -66,7 +66,7 @@ def power(
         level: chance that one is found where there is none.
         as_json: print everything as JSON.
     """
-    from assay.evaluate.power import detectable, needed, power_of
+    from assay.statistics.power import detectable, needed, power_of
 
     if difference is not None and not 0 < difference <= 1:
         raise UsageError(f"--difference is of two shares, such as 0.02 for 2 points, not {difference:g}")
@@ -112,8 +112,8 @@ def _tried(
 
 def _spread(names: tuple[str, ...], share: float, correlation: float, task_deviation: float) -> tuple[Spread, str]:
     """Return the variances, and where they are from."""
-    from assay.evaluate.evaluation import stored
-    from assay.evaluate.power import assumed_spread, counted_spread
+    from assay.records.evaluation import stored
+    from assay.statistics.power import assumed_spread, counted_spread
 
     if not (0 < share < 1 and 0 <= correlation <= 1 and 0 <= task_deviation <= 1):
         raise UsageError("--share is between 0 and 1, --correlation from 0 to 1, --task-deviation from 0 to 1")

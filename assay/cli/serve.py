@@ -39,7 +39,7 @@ def serve(
         api_key_env: environment variable with a key that requests must bring.
     """
     from assay.engines.hf import HFEngine
-    from assay.evaluate.target import resolve
+    from assay.engines.target import resolve
     from assay.serve.server import ModelServer
 
     key = ""

@@ -12,8 +12,8 @@ from assay.errors import RunError, UsageError
 from assay.evaluate.strategies import Comparison, compare_strategies
 
 if TYPE_CHECKING:
+    from assay.console import Reporter
     from assay.engines.base import Engine
-    from assay.training.console import Reporter
 
 FOUND = "strategies.json"
 """In the folder of a comparison that is finished."""
@@ -25,7 +25,7 @@ def run(
     """Compare strategies on a target's held-out tasks.
 
     Args:
-        target, overrides: see :func:`assay.evaluate.target.resolve`.
+        target, overrides: see :func:`assay.engines.target.resolve`.
         strategy: names, perhaps with options, separated by commas; see :mod:`assay.inference.named`.
         budgets: separated by commas, see :meth:`assay.inference.base.Budget.of`.
         quiet: show no progress.
@@ -34,13 +34,14 @@ def run(
     Raises:
         UsageError: the target, a strategy or a budget does not fit, or the folder holds something else.
     """
+    from assay.console import Reporter
     from assay.engines.base import Sampling
+    from assay.engines.target import engine_setting, files_mark, resolve, tasks_mark
     from assay.evaluate.strategy_folder import StrategyFolder, check
-    from assay.evaluate.target import engine_setting, files_mark, resolve, tasks_mark
     from assay.inference.base import Budget
     from assay.inference.named import make_strategies, read_spec
-    from assay.training.build import make_verifier, task_split
-    from assay.training.console import Reporter
+    from assay.tasks.configured import task_split
+    from assay.verify.configured import make_verifier
     from assay.verify.isolate.pool import check_verifier
 
     found = resolve(target, overrides)

@@ -93,7 +93,7 @@ def verify(
             raise UsageError("--out, --resume, --overwrite and --fields are for a FILE")
         with VerifierPool(spec, 1, seconds, wall) as pool:
             return _one(pool, kind, reference, response, prompt, strict, as_json)
-    from assay.evaluate.target import files_mark
+    from assay.engines.target import files_mark
     from assay.verify.batch_file import BatchFile
 
     if out is None:
@@ -163,7 +163,7 @@ def _one(
 
 
 def _file(rows: BatchFile, pool: VerifierPool, resume: bool, strict: bool, as_json: bool) -> int:
-    from assay.training.console import Reporter
+    from assay.console import Reporter
     from assay.types import Task
     from assay.verify.batch_file import Tally
 

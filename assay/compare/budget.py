@@ -10,8 +10,9 @@ from typing import Any, Literal, get_args
 from assay.config import RunConfig
 from assay.engines.base import Engine, Request
 from assay.errors import RunError, UsageError
+from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt
-from assay.training.loop import Clock, Trainer
+from assay.training.loop import Trainer
 from assay.types import Episode
 
 Unit = Literal["rollouts", "tokens"]

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
+from assay.records.files import write_file
 from assay.report.format import MINUS, percent, points
 from assay.report.svg import HEIGHT, WIDTH, Series, line_chart, ticks
-from assay.training.files import write_file
 
 MOST = 6
 """Methods in a figure, one for each colour: the best by interquartile mean."""

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError
-from assay.training.files import missing_files, write_text
+from assay.records.files import missing_files, write_text
+from assay.sandbox import run_unprotected
 
 OUTPUT = {"report": False, "tensorboard": False, "rollouts_every": 10**9, "checkpoint_every": 25}
 INTERRUPTED = 3
@@ -45,10 +46,9 @@ def child(folder: Path, threads: int) -> None:
 
 def main(folder: Path) -> int:
     """Run the job in a folder; return the exit code."""
-    from assay.cli.common import protect
-
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    protect(job["unprotected"])
+    if job["unprotected"]:
+        run_unprotected()
     begun = time.monotonic()
     try:
         found = run(job, folder / "run")
@@ -73,10 +73,10 @@ def run(job: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     """
     from assay.compare.budget import Budget, BudgetedTrainer
     from assay.config import load_config
+    from assay.console import Reporter
+    from assay.records.checkpoints import checkpoints
     from assay.training.build import build_trainer
-    from assay.training.console import Reporter
     from assay.training.loop import Trainer
-    from assay.training.run_folder import checkpoints
 
     # A batch that is asked ahead would be paid for, and where the budget ends nothing would be learnt from it.
     overlap = {**job["recipe"].get("overlap", {}), "staleness": 0}
@@ -108,7 +108,7 @@ def _begin_from(trainer: Any, start: Path) -> None:
     """Give a run the weights of a warm start, and its place in the stream of tasks."""
     import torch
 
-    from assay.training.run_folder import last_checkpoint
+    from assay.records.checkpoints import last_checkpoint
 
     path = last_checkpoint(start / "run")[2]
     trainer.policy.load_weights(path / "policy")
@@ -121,7 +121,7 @@ def _measured(trainer: Any) -> dict[str, Any]:
     import numpy as np
 
     from assay.errors import RunError
-    from assay.evaluate.evaluation import Evaluation, ladder
+    from assay.records.evaluation import Evaluation, ladder
 
     folder, unit = trainer.folder, trainer.meter.budget.unit
     spent = {0: {"rollouts": 0, "tokens": 0}}

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.compare.figures import figures, write_png
+from assay.records.files import write_text
 from assay.report import format as show
 from assay.report.page import clip, template
-from assay.training.files import write_text
 
 COLUMNS = ("method", "IQM", "95% interval", "mean", "rollouts", "tokens", "setting")
 

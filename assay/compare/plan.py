@@ -15,7 +15,7 @@ from assay.compare.budget import Budget
 from assay.config import RunConfig, apply_override, load_config
 from assay.errors import UsageError, nearest
 from assay.method import make_method
-from assay.training.files import write_text
+from assay.records.files import write_text
 
 Measure = Literal["final", "area"]
 Choice = Mapping[str, Any]

@@ -15,7 +15,7 @@ from typing import Any
 
 from assay.compare.job import INTERRUPTED, child
 from assay.errors import RunError
-from assay.training.files import write_text
+from assay.records.files import write_text
 from assay.training.interrupt import interrupts
 
 POLL = 0.1

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from assay.compare.statistics import BOUNDS, LEVEL, Decision, decide
 from assay.errors import RunError
-from assay.evaluate.aggregate import interval
-from assay.evaluate.profiles import profile
+from assay.statistics.aggregate import interval
+from assay.statistics.profiles import profile
 
 SCHEMA = "assay.compare/1"
 THRESHOLDS = [i / 100 for i in range(101)]

@@ -17,8 +17,8 @@ from assay.compare.plan import WARM_UP, Choice, Plan, settle
 from assay.compare.processes import Found, Job, cores, run_jobs
 from assay.compare.record import SCHEMA, judged
 from assay.errors import RunError, UsageError
-from assay.training.files import write_text
-from assay.training.run_folder import environment
+from assay.records.files import write_text
+from assay.records.run_folder import environment
 
 WARM = ("model.", "tasks.", "warmup.", "train.betas", "train.weight_decay", "train.max_grad_norm", "evaluate.")
 """Swept keys that a warm-up depends on."""

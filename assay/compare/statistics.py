@@ -21,11 +21,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.evaluate.aggregate import interval
-from assay.evaluate.intervals import Interval
-from assay.evaluate.power import Spread, holm, needed
-from assay.evaluate.profiles import probability_of_improvement
-from assay.lab.paired import Effect, paired_effect
+from assay.statistics.aggregate import interval
+from assay.statistics.intervals import Interval
+from assay.statistics.paired_effect import Effect, paired_effect
+from assay.statistics.power import Spread, holm, needed
+from assay.statistics.profiles import probability_of_improvement
 
 Scores = NDArray[np.float64]
 LEVEL, POWER, MOST_SEEDS = 0.05, 0.8, 1000

@@ -14,7 +14,7 @@ from assay.batch import Batch
 class Credit(Protocol):
     """Maps rewards to advantages ``(N, T)``, detached, zero outside ``batch.mask`` and for samples that are not active.
 
-    A credit of whole responses takes :func:`assay.ops.outcome`, one of tokens :mod:`assay.credit.returns`, so that
+    A credit of whole responses takes :func:`assay.ops.outcome`, one of tokens :mod:`assay.returns`, so that
     rewards placed on tokens count in either.
 
     A part may set ``needs`` (signals), ``group_relative = True`` (refused with a group size of 1), ``level = "token"``

@@ -10,10 +10,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.credit.returns import discounted_sum, packed_left, placed_rewards
 from assay.errors import UsageError
 from assay.ops import whiten
 from assay.registry import build, part
+from assay.returns import discounted_sum, packed_left, placed_rewards
 from assay.signals.base import Signal
 
 

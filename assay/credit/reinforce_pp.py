@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.ops import broadcast, group_mean, outcome, whiten
 from assay.registry import part
+from assay.returns import placed_rewards, returns_to_go
 
 
 @part("credit", "reinforce++")

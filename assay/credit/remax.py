@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.errors import UsageError
 from assay.ops import group_count, group_mean
 from assay.registry import part
+from assay.returns import placed_rewards, returns_to_go
 
 
 @part("credit", "remax")

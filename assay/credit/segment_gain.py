@@ -12,9 +12,9 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.registry import build, part
-from assay.rewards.entropy_steps import EntropySteps
-from assay.rewards.likelihood import value
+from assay.signals.entropy_steps import EntropySteps
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.likelihood_value import value
 from assay.signals.reasoning import Probed
 
 

@@ -13,10 +13,10 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.ops import broadcast, group_mean, outcome, whiten
 from assay.registry import part
-from assay.rewards.pattern_steps import PatternSteps
 from assay.rollout.probes import probes_of
 from assay.signals.base import Models
 from assay.signals.likelihood import encoder, text_of_reference
+from assay.signals.pattern_steps import PatternSteps
 
 PROBED = {
     "name": "probed",

@@ -10,11 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.ops import group_count, group_sum
 from assay.registry import part
-from assay.rewards.process import step_ends, sum_by_step
-from assay.rewards.segments import Steps
+from assay.returns import placed_rewards, returns_to_go
+from assay.rewards.process.summed import step_ends, sum_by_step
+from assay.signals.steps import Steps
 
 Baseline = Literal["token", "step", "none"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from assay.engines.trie import Trie
 from assay.errors import UsageError
 from assay.registry import build, find
-from assay.types import Episode, Prompt
+from assay.types import Episode, Prompt, Task
 
 if TYPE_CHECKING:
     from assay.policies.base import Policy
@@ -119,3 +119,9 @@ def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engi
             f"engine {name} has weights of its own and cannot follow a policy in training; take hf, vllm or vllm-server"
         )
     return build("engine", spec, policy=policy, max_rows=max_rows)
+
+
+def requests(tasks: Sequence[Task], samples: int, sampling: Sampling, rng: np.random.Generator) -> list[Request]:
+    """Return one request per task, each with a seed of its own."""
+    seeds = rng.integers(0, 2**63 - 1, size=len(tasks)).tolist()
+    return [Request(t.prompt, samples, sampling, seed) for t, seed in zip(tasks, seeds, strict=True)]

@@ -1,8 +1,10 @@
 """The evaluate seam: how good is it, how sure are we?"""
 
-from assay.evaluate.evaluation import Difference, Evaluation, Sample, difference, evaluate
-from assay.evaluate.intervals import Interval, mean_interval, paired_interval
-from assay.evaluate.pass_at_k import pass_at_k, wilson
+from assay.evaluate.asking import evaluate
+from assay.records.evaluation import Difference, Evaluation, difference
+from assay.records.sample import Sample
+from assay.statistics.intervals import Interval, mean_interval, paired_interval
+from assay.statistics.pass_at_k import pass_at_k, wilson
 
 __all__ = [
     "Difference",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from assay.evaluate.sample import Sample
+from assay.records.sample import Sample
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
 from assay.verify.text.compare import normalise, parse_number
 
@@ -42,7 +42,7 @@ def answers_of(
     Args:
         before, after: samples of one task.
         rules, fallback: where an answer stands, see :func:`assay.verify.answer.extract.extract`, in samples of which
-            none says so itself (:attr:`~assay.evaluate.sample.Sample.answer`).
+            none says so itself (:attr:`~assay.records.sample.Sample.answer`).
     """
     samples = [*before, *after]
     texts = [

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from assay.engines.asking import filled, judge_of
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError, nearest
-from assay.inference.judge import said
-from assay.rewards.asking import filled, judge_of
+from assay.verify.critique import said
 
 Rule = Literal["any", "majority", "all"]
 
@@ -102,7 +102,7 @@ def as_chain_judge(spec: Any, votes: int = 3) -> ChainJudge | None:
     Raises:
         UsageError: an option that there is not, or an endpoint that is not written so.
     """
-    from assay.evaluate.target import endpoint
+    from assay.engines.target import endpoint
     from assay.registry import call
 
     if isinstance(spec, ChainJudge):

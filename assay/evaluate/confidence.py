@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.evaluate.calibration import auroc, brier, selective
-from assay.evaluate.calibration_interval import calibration_interval
-from assay.evaluate.intervals import (
+from assay.records.sample import Sample
+from assay.statistics.calibration import auroc, brier, selective
+from assay.statistics.calibration_interval import calibration_interval
+from assay.statistics.intervals import (
     Interval,
     degrees_with,
     ratio_interval,
@@ -19,7 +20,6 @@ from assay.evaluate.intervals import (
     signed_ratio_interval,
     trials_of,
 )
-from assay.evaluate.sample import Sample
 
 BARS = (0.5, 0.75, 0.9)
 """Confidences from which on an answer is given, for the accuracy with abstention."""
@@ -92,8 +92,8 @@ def auroc_interval(
     and multiplied. What there is to learn it from is the tasks that have a sample of the rarer kind: with G of them
     there are G - 1 degrees of freedom, and :data:`SPARE` AUROC (1 - AUROC) / (G (G - 1)) is added, since the estimate
     and its variance go astray together where the tasks are few; the sum has more degrees, as far as it was not
-    estimated (:func:`~assay.evaluate.intervals.degrees_with`). The ends are those of
-    :func:`~assay.evaluate.intervals.score_interval`, for an AUROC of 0 or 1 of G trials (Wilson's); 0 and 1 if all
+    estimated (:func:`~assay.statistics.intervals.degrees_with`). The ends are those of
+    :func:`~assay.statistics.intervals.score_interval`, for an AUROC of 0 or 1 of G trials (Wilson's); 0 and 1 if all
     samples of a kind are from one task.
 
     Args:
@@ -137,7 +137,7 @@ def clustered_intervals(
     """Statistics of all confidences and outcomes, with their intervals from drawing tasks with replacement.
 
     G / (G - 1) times the variance over resamples of the G tasks is the estimate's, with G - 1 degrees of freedom; the
-    ends are those of :func:`~assay.evaluate.intervals.score_interval`. Where nothing varies each task counts for one
+    ends are those of :func:`~assay.statistics.intervals.score_interval`. Where nothing varies each task counts for one
     trial. Resamples without a value are left out. Of one task the ends are NaN.
 
     Args:

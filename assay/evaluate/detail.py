@@ -5,32 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from assay.errors import UsageError
+from assay.engines.base import Engine
+from assay.evaluate.chain_judge import ChainJudge, Rule, Votes, settle
+from assay.evaluate.source import check_equal
+from assay.inference.scoring.base import Scorer
+from assay.records.sample import Sample
+from assay.rewards.outcome.vote import vote
 from assay.types import Episode, Task, Verdict
-
-if TYPE_CHECKING:
-    from assay.engines.base import Engine
-    from assay.evaluate.chain_judge import ChainJudge, Rule, Votes
-    from assay.evaluate.sample import Sample
-    from assay.evaluate.source import Options
-    from assay.inference.scorers import Scorer
-
-EQUAL = ("same", "exact", "verifier")
-
-DETAILS = ("equal", "scorer", "chain", "votes", "rule", "every")
-"""Options that say what is found out of samples, and leave samples and verdicts as they are."""
-
-
-def asks(options: Options) -> list[str]:
-    """Return which of :data:`DETAILS` are asked for."""
-    from assay.evaluate.source import Options
-
-    usual = Options()
-    return [name for name in DETAILS if getattr(options, name) != getattr(usual, name)]
+from assay.verify.answer.extract import RULES, extract
+from assay.verify.kind import KindVerifier
+from assay.verify.text.compare import same
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +82,6 @@ class Detail:
         self, pairs: Sequence[tuple[Task, Episode]], samples: Sequence[Sample], engine: Engine, rng: np.random.Generator
     ) -> tuple[list[bool | None], list[Votes]]:
         """Return whether each chain is right, and the votes that say so."""
-        from assay.evaluate.chain_judge import ChainJudge, settle
 
         votes: list[Votes] = [()] * len(pairs)
         if self.chain is None:
@@ -108,21 +95,8 @@ class Detail:
         return [settle(row, self.rule) for row in votes], votes
 
 
-def check_equal(equal: str) -> None:
-    """Raise UsageError unless ``equal`` names a way for answers to be the same."""
-    from assay.errors import nearest
-
-    if equal not in EQUAL:
-        raise UsageError(f"answers are one by {', '.join(EQUAL)}, not by {equal!r}{nearest(equal, EQUAL)}")
-
-
 def final_answers(task: Task, responses: Sequence[str], equal: str = "same") -> list[str | None]:
     """Return the final answer of each response to a task, in the words of the first one that says the same."""
-    from assay.rewards.vote import vote
-    from assay.verify.answer.extract import RULES, extract
-    from assay.verify.kind import KindVerifier
-    from assay.verify.text.compare import same
-
     said = [extract(text, RULES, "line") or None for text in responses]
     # Each text once: a thousand responses mostly give a few answers.
     texts = list(dict.fromkeys(a for a in said if a))

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from assay.engines.target import Target, content_mark, files_mark, resolve, tasks_mark
 from assay.errors import RunError, UsageError
 from assay.evaluate.chain_judge import ChainJudge, as_chain_judge, settle
-from assay.evaluate.detail import Detail, asks, final_answers
-from assay.evaluate.folder import EvaluationFolder, is_folder
-from assay.evaluate.sample import Sample, by_task, is_samples, read_samples
-from assay.evaluate.source import FILES, FLAGS, Options, Source
-from assay.evaluate.target import Target, content_mark, files_mark, resolve, tasks_mark
-from assay.inference.judge import Judge
-from assay.inference.scorers import ByFunction, ByVerifier, Confidence, Scorer, as_scorer
+from assay.evaluate.detail import Detail, final_answers
+from assay.evaluate.source import FILES, FLAGS, Options, Source, asks
+from assay.inference.scoring.base import Scorer
+from assay.inference.scoring.judge import Judge
+from assay.inference.scoring.scorers import ByFunction, ByVerifier, Confidence, as_scorer
+from assay.records.evaluation_folder import EvaluationFolder, is_folder
+from assay.records.sample import Sample, by_task, is_samples, read_samples
 from assay.types import Episode, Task
 
 
@@ -241,7 +242,7 @@ def _origin(path: Path) -> tuple[dict[str, Any], str]:
 def _tasks(path: Path) -> dict[str, Task]:
     """Return the tasks that stored samples are of, by id."""
     from assay.evaluate.file_source import FileSource
-    from assay.training.build import task_split
+    from assay.tasks.configured import task_split
 
     about, target = _origin(path)
     if Path(target).suffix in FILES:

@@ -12,10 +12,10 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.evaluate.detail import final_answers, plain_meta
-from assay.evaluate.foreign import ForeignTask, Reader
-from assay.evaluate.sample import Sample
 from assay.evaluate.source import Options
-from assay.inference.scorers import ByFunction, ByVerifier, as_scorer
+from assay.inference.scoring.scorers import ByFunction, ByVerifier, as_scorer
+from assay.records.foreign import ForeignTask, Reader
+from assay.records.sample import Sample
 from assay.types import Episode, Verdict
 from assay.verify.base import Verifier
 from assay.verify.guard import judge
@@ -30,7 +30,7 @@ class FileSource:
     """Samples of a file. See :class:`~assay.evaluate.source.Source`.
 
     Args:
-        target: the file, see :class:`~assay.evaluate.foreign.Reader`.
+        target: the file, see :class:`~assay.records.foreign.Reader`.
         options: see there.
 
     Raises:

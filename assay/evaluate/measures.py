@@ -14,18 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError, nearest
-from assay.evaluate.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
 from assay.evaluate.chain_judge import Rule, settle
-from assay.evaluate.evaluation import ladder
-from assay.evaluate.intervals import Interval, mean_interval, ratio_interval
-from assay.evaluate.pass_at_k import pass_at_k, pass_curve
-from assay.evaluate.sample import TRUNCATED, Sample, by_task
+from assay.records.evaluation import ladder
+from assay.records.foreign import SPLITS
+from assay.records.sample import TRUNCATED, Sample, by_task
+from assay.statistics.at_k import best_of_k, g_pass_at_k, majority_at_k, mean_g_pass_at_k, pass_hat_k
+from assay.statistics.intervals import Interval, mean_interval, ratio_interval
+from assay.statistics.pass_at_k import pass_at_k, pass_curve
 
 Rows = list[list[Sample]]
 """Samples of each task."""
 
-SPLITS = ("category", "subject", "operation", "dataset", "level", "difficulty")
-"""Fields of a task's meta by which the accuracy is split unless others are named."""
 
 SHARES = (0.5, 0.75, 1.0)
 """tau of G-Pass@k."""
@@ -55,8 +54,8 @@ def measures(samples: Sequence[Sample], by: Sequence[str] | None = None) -> list
     """Return all that can be measured, in the order of :data:`GROUPS`.
 
     Abstentions of the verifier are left out of everything that is about right and wrong. A mean over tasks counts every
-    task alike. Its interval is that of :func:`~assay.evaluate.intervals.mean_interval`; a mean over samples or tokens
-    has that of :func:`~assay.evaluate.intervals.ratio_interval`.
+    task alike. Its interval is that of :func:`~assay.statistics.intervals.mean_interval`; a mean over samples or tokens
+    has that of :func:`~assay.statistics.intervals.ratio_interval`.
 
     Args:
         samples: of one evaluation.

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assay.engines.base import requests
 from assay.errors import RunError, UsageError
+from assay.evaluate.asking import check_tasks, sample_tasks
 from assay.evaluate.chain_judge import as_chain_judge
 from assay.evaluate.detail import Detail, final_answers
-from assay.evaluate.evaluation import check_tasks, requests, sample_tasks
-from assay.evaluate.sample import Sample
 from assay.evaluate.source import FILES, Options
+from assay.records.sample import Sample
 
 if TYPE_CHECKING:
     from assay.engines.base import Request
@@ -30,10 +31,11 @@ class ModelSource:
 
     def __init__(self, target: str, overrides: Sequence[str], options: Options):
         from assay.engines.base import Sampling
-        from assay.evaluate.target import engine_setting, files_mark, resolve, tasks_mark
-        from assay.inference.scorers import as_scorer
-        from assay.training.build import make_verifier, task_split
-        from assay.training.randomness import Randomness
+        from assay.engines.target import engine_setting, files_mark, resolve, tasks_mark
+        from assay.inference.scoring.scorers import as_scorer
+        from assay.randomness import Randomness
+        from assay.tasks.configured import task_split
+        from assay.verify.configured import make_verifier
         from assay.verify.isolate.pool import check_verifier
 
         for name in ("fields", "reference", "threshold", "workers"):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.errors import UsageError
-from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.intervals import Interval, mean_interval, paired_interval
-from assay.evaluate.sample import Sample
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
+from assay.statistics.intervals import Interval, mean_interval, paired_interval
 
 COMPLETE = 0.95
 """Share of the tasks that must have k judged samples on both sides for k samples to be compared."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.evaluate.intervals import Interval, mean_interval
+from assay.statistics.intervals import Interval, mean_interval
 from assay.types import Ask, Group, Task
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def reference_fit(
     """
     from assay.batch import Batch
     from assay.engines.base import Request
-    from assay.rewards.likelihood import first
+    from assay.signals.likelihood_value import first
 
     if not tasks or samples < 1 or chunk < 1:
         raise UsageError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.errors import UsageError, nearest
 from assay.evaluate.measures import Measure, coverage, measures
-from assay.evaluate.sample import Sample, by_task
+from assay.records.sample import Sample, by_task
 
 SCHEMA = "assay/evaluation/1"
 

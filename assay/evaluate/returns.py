@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.intervals import Interval, paired_interval
+from assay.records.evaluation import Evaluation
+from assay.statistics.intervals import Interval, paired_interval
 
 
 @dataclass(frozen=True, slots=True)

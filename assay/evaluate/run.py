@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError
-from assay.evaluate.detail import DETAILS, asks
-from assay.evaluate.folder import EvaluationFolder, check_free, is_folder, now
-from assay.evaluate.sample import Sample, is_samples, read_samples
-from assay.evaluate.source import FILES, FLAGS, Options, Source
+from assay.evaluate.source import DETAILS, FILES, FLAGS, Options, Source, asks
+from assay.records.evaluation_folder import EvaluationFolder, check_free, is_folder, now
+from assay.records.sample import Sample, is_samples, read_samples
 
 if TYPE_CHECKING:
-    from assay.training.console import Reporter
+    from assay.console import Reporter
 
 
 def run(
@@ -23,7 +22,7 @@ def run(
     """Evaluate, or go on with an evaluation; return its samples and what they are of.
 
     Args:
-        target: of :func:`assay.evaluate.target.resolve`; a file of samples; or an evaluation's folder or file.
+        target: of :func:`assay.engines.target.resolve`; a file of samples; or an evaluation's folder or file.
         overrides: changes to a model's configuration.
         options: see there.
         out: folder to keep the evaluation in.
@@ -96,10 +95,10 @@ def _nothing_else(
 
 
 def _source(target: str, overrides: Sequence[str], options: Options) -> Source:
+    from assay.engines.target import files_mark
     from assay.evaluate.detail_source import detail_source
     from assay.evaluate.file_source import FileSource
     from assay.evaluate.model_source import ModelSource
-    from assay.evaluate.target import files_mark
 
     path = Path(target).expanduser()
     if is_folder(path):

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from assay.errors import UsageError
+from assay.errors import UsageError, nearest
 from assay.evaluate.chain_judge import Rule, check_rule
-from assay.evaluate.detail import check_equal
-from assay.evaluate.sample import Sample
+from assay.records.sample import Sample
 
 FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """Suffixes of files of samples."""
+
+EQUAL = ("same", "exact", "verifier")
+"""Ways for two answers of a task to be one."""
+
+DETAILS = ("equal", "scorer", "chain", "votes", "rule", "every")
+"""Options that say what is found out of samples, and leave samples and verdicts as they are."""
 
 FLAGS = {"votes": "chain-votes", "rule": "chain-rule", "every": "chain-every"}
 """Options that the command line has other names for."""
@@ -25,15 +30,15 @@ class Options:
 
     Attributes:
         samples: responses per task of a model; the configuration's unless given.
-        scorer: gives the confidence of each response, see :func:`assay.inference.scorers.as_scorer`; for a file of
-            samples none unless given, else ``confidence``, the model's own.
+        scorer: gives the confidence of each response, see :func:`assay.inference.scoring.scorers.as_scorer`; for a file
+            of samples none unless given, else ``confidence``, the model's own.
         chain: judges the reasoning, for CoT-pass@k: see :func:`~assay.evaluate.chain_judge.as_chain_judge`; or a
             scorer of it.
         votes, rule, every: of a judge: its opinions about each chain, how they are settled, and whether it is asked
             about responses with a wrong answer too; see :class:`~assay.evaluate.detail.Detail`.
         equal: when two answers are one, see :class:`~assay.evaluate.detail.Detail`.
         verifier: judges, in place of the one each task's kind names; a file of samples is judged only with it.
-        fields, reference, threshold, by: of a file of samples, see :class:`~assay.evaluate.foreign.Reader`.
+        fields, reference, threshold, by: of a file of samples, see :class:`~assay.records.foreign.Reader`.
         workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this process.
     """
 
@@ -62,11 +67,23 @@ class Options:
         return dict(json.loads(json.dumps(asdict(self), default=repr)))
 
 
+def asks(options: Options) -> list[str]:
+    """Return which of :data:`DETAILS` are asked for."""
+    usual = Options()
+    return [name for name in DETAILS if getattr(options, name) != getattr(usual, name)]
+
+
+def check_equal(equal: str) -> None:
+    """Raise UsageError unless ``equal`` names a way for answers to be the same."""
+    if equal not in EQUAL:
+        raise UsageError(f"answers are one by {', '.join(EQUAL)}, not by {equal!r}{nearest(equal, EQUAL)}")
+
+
 class Source(Protocol):
     """Where samples come from, some tasks at a time.
 
     Attributes:
-        about: what :meth:`~assay.evaluate.folder.EvaluationFolder.create` needs.
+        about: what :meth:`~assay.records.evaluation_folder.EvaluationFolder.create` needs.
     """
 
     about: dict[str, Any]

@@ -13,9 +13,9 @@ import numpy as np
 from assay.engines.base import Engine
 from assay.engines.remembering import Remembering
 from assay.errors import RunError, UsageError
-from assay.evaluate.intervals import Interval, mean_interval, paired_interval
-from assay.evaluate.power import holm
 from assay.inference.base import Answer, Budget, Strategy
+from assay.statistics.intervals import Interval, mean_interval, paired_interval
+from assay.statistics.power import holm
 from assay.types import Episode, Task
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_episodes
@@ -152,7 +152,7 @@ class Comparison:
         that are compared: where no strategy is better than the first, some p-value is below .05 in at most 5% of
         comparisons, however many strategies and budgets they have.
         """
-        from assay.audit.agreement import Table, mcnemar
+        from assay.statistics.agreement import Table, mcnemar
 
         out: list[float | None] = [None] * len(self.points)
         raw = {}

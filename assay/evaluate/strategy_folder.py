@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.errors import RunError, UsageError
-from assay.evaluate.folder import EvaluationFolder, check_free, flat
 from assay.evaluate.strategies import Outcome
+from assay.records.evaluation_folder import EvaluationFolder, check_free, flat
 
 NAME = "settings.json"
 FORMAT = "assay/strategies-folder/1"
@@ -47,7 +47,7 @@ class StrategyFolder:
             UsageError: the folder holds another comparison or something else, or cannot be made.
             RunError: its settings cannot be read.
         """
-        from assay.training.files import unfinished, write_text
+        from assay.records.files import unfinished, write_text
 
         check(path, settings)
         try:
@@ -83,7 +83,7 @@ class StrategyFolder:
         Raises:
             RunError: the disk would not take it.
         """
-        from assay.training.files import write_text
+        from assay.records.files import write_text
 
         try:
             write_text(self.part(start), json.dumps([[asdict(o) for o in row] for row in outcomes]))

@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import RunError
 from assay.inference.base import Answer, Budget
-from assay.inference.scorers import Score, Scorer
+from assay.inference.scoring.base import Score, Scorer
 from assay.types import Episode, Task
 
 

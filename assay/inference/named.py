@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
+from assay import catalogue
 from assay.errors import UsageError
 from assay.inference.base import Strategy
 from assay.registry import build, call, names
@@ -76,11 +77,9 @@ def make_strategy(spec: Any, **given: Any) -> Strategy:
     """
     table = read_spec(spec) if isinstance(spec, str) else spec
     if isinstance(table, dict) and str(table.get("name", "")) not in names("inference"):
-        from assay import papers
-
         name = str(table.get("name", ""))
         if re.fullmatch(r"[sS]\d{3}", name):
-            row = papers.find(name)
+            row = catalogue.find(name)
             if row.factory is None or "inference" not in row.seams:
                 raise UsageError(
                     f"{row.id} ({row.name}) is no strategy at test time; its seams: {', '.join(row.seams)}"
@@ -93,7 +92,7 @@ def make_strategy(spec: Any, **given: Any) -> Strategy:
                 its = f"its strategy is {own}" if own in names("inference") else f"see assay papers show {row.id}"
                 raise UsageError(f"{row.id} ({row.name}) trains, and is no strategy at test time; {its}")
             return made
-        papers.rows()  # a paper may register a strategy by name
+        catalogue.rows()  # a paper may register a strategy by name
     found: Strategy = build("inference", table, **given)
     return found
 

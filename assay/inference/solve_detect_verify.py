@@ -16,7 +16,9 @@ from assay.engines.joined import beginning, joined
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget
 from assay.inference.meter import Meter
-from assay.inference.scorers import Score, as_scorer
+from assay.inference.scoring.base import Score
+from assay.inference.scoring.flex import Flex
+from assay.inference.scoring.scorers import as_scorer
 from assay.registry import part
 from assay.rollout.templates import through_template
 from assay.signals.base import Models
@@ -117,7 +119,7 @@ class SolveDetectVerify:
     Source: Solve-Detect-Verify (arXiv 2505.11966); the phrases and the threshold are choices.
 
     Args:
-        scorer: the verifier; by default :class:`~assay.inference.flex.Flex` with the model itself.
+        scorer: the verifier; by default :class:`~assay.inference.scoring.flex.Flex` with the model itself.
         sampling: how the solver's tokens are drawn.
         detector: see :class:`Detector`; ``None`` lets the solver come to its own end.
         rounds: new solutions at most.
@@ -136,8 +138,6 @@ class SolveDetectVerify:
     template: str = RETRY
 
     def __post_init__(self) -> None:
-        from assay.inference.flex import Flex
-
         object.__setattr__(self, "scorer", Flex() if self.scorer is None else as_scorer(self.scorer))
         if self.rounds < 0:
             raise UsageError(f"inference 'solve_detect_verify': rounds {self.rounds} must be at least 0")

@@ -14,19 +14,19 @@ import torch
 from assay.batch import Batch
 from assay.engines.base import Engine, Follower, Request, Sampling
 from assay.errors import UsageError
-from assay.evaluate.sharpening import Step
 from assay.inference.base import Answer, Budget
 from assay.inference.meter import Meter
-from assay.inference.scorers import mean_logprob
-from assay.inference.surprisal import Rule, select
+from assay.inference.sampling.surprisal import Rule, select
+from assay.inference.scoring.base import mean_logprob
+from assay.learning.optimizer import make_optimizer
+from assay.learning.step import value
+from assay.learning.update import update
 from assay.method import Method
 from assay.policies.base import Policy
 from assay.policies.borrowed import Borrowed, borrowed
 from assay.registry import part
 from assay.signals.base import Models
-from assay.training.optimizer import make_optimizer
-from assay.training.step import value
-from assay.training.update import update
+from assay.statistics.sharpening import Step
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_episodes
 from assay.verify.kind import KindVerifier
@@ -55,7 +55,7 @@ class Checkpoint:
         return sum(v.score for v in known if v.passed) / len(known), sum(v.passed is True for v in known) / len(known)
 
     def step(self) -> Step | None:
-        """Return the samples for :func:`assay.evaluate.sharpening.sharpening`; ``None`` if none could be judged."""
+        """Return the samples for :func:`assay.statistics.sharpening.sharpening`; ``None`` if none could be judged."""
         known = [(e.text, v.score) for e, v in zip(self.episodes, self.verdicts, strict=True) if v.passed is not None]
         return Step(tuple(t for t, _ in known), tuple(s for _, s in known)) if known else None
 
@@ -80,7 +80,7 @@ class Adaptation:
     A step whose samples are all worth the same has no gradient and is left out: the next samples are then of the same
     weights. Tokens are those sampled and, ``price`` times, those learned from. Without a right sample there is no
     answer. Weights are as before after every task, however it ends. The trajectory is in ``meta["steps"]`` (see
-    :class:`Checkpoint`), for :func:`assay.evaluate.sharpening.sharpening`; ``meta["step"]`` is s*.
+    :class:`Checkpoint`), for :func:`assay.statistics.sharpening.sharpening`; ``meta["step"]`` is s*.
 
     Source: the baseline of surprisal-guided selection (arXiv 2602.07670) and its authors' code: 1 to 5 steps, groups of
     32, adapters of rank 16, a learning rate of 1e-5, and the choice of a checkpoint by its own samples. There several
@@ -94,7 +94,8 @@ class Adaptation:
         lr: of Adam.
         rank: of the low-rank adapters that are trained, see :func:`assay.policies.borrowed.borrowed`; 0 trains all
             weights of a policy without adapters.
-        rule: which of the best checkpoint's right samples is the answer, see :func:`~assay.inference.surprisal.select`.
+        rule: which of the best checkpoint's right samples is the answer, see
+        :func:`~assay.inference.sampling.surprisal.select`.
         patience: stop once the mean score has fallen this many steps in a row; ``None`` never. 1 in the paper.
         price: what a token that is learned from costs, in sampled ones.
         token_budget: tokens of a pass.

@@ -18,8 +18,8 @@ from assay.errors import UsageError
 from assay.lab.record_text import record_text
 
 if TYPE_CHECKING:
-    from assay.lab.claim import Claim
-    from assay.papers.catalogue import PaperRow
+    from assay.catalogue.claims import Claim
+    from assay.catalogue.papers import PaperRow
 
 FILE = "results.json"
 NOT_RUN = "Fixed but not run yet, and so without a row: "
@@ -160,7 +160,7 @@ def page(
 
 def not_run(found: Mapping[str, list[dict[str, Any]]]) -> list[str]:
     """Return paper and name of the claims of imported papers, in the order of ids, that no summary is of."""
-    from assay.lab.claim import claims_made
+    from assay.catalogue.claims import claims_made
 
     return [
         f"{key} ({claim.label})"
@@ -210,7 +210,7 @@ def place_of(claim: Claim) -> Path:
     Raises:
         UsageError: assay does not run from a checkout, or its papers make no such claim.
     """
-    from assay.lab.claim import claims_made
+    from assay.catalogue.claims import claims_made
 
     root = Path(__file__).parents[2]
     if not (root / "lab").is_dir() or not (root / "docs" / "lab.md").is_file():
@@ -231,7 +231,7 @@ def published(record: Mapping[str, Any], claim: Claim) -> Path:
 
 def write(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, PaperRow]]:
     """Write summary and table of the records in ``folder``; return the summaries, and the papers by id."""
-    from assay.papers import rows
+    from assay.catalogue import rows
 
     found, papers = collected(folder), {row.id: row for row in rows()}
     (Path(__file__).parent / FILE).write_text(record_text(found), encoding="utf-8")

@@ -9,9 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.objectives.policy_loss import IMPOSSIBLE
 from assay.objectives.preference import By, quality
-from assay.ops import log_ratio, row_mean
+from assay.ops import IMPOSSIBLE, log_ratio, row_mean
 
 Score = Literal["sum", "mean"]
 

@@ -14,10 +14,7 @@ from torch import Tensor
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
 from assay.objectives.correction import Correction, mismatch_weights
-from assay.ops import Aggregation, Estimator, aggregate, kl_estimate, log_ratio, masked_mean
-
-IMPOSSIBLE = -1e4
-"""Log-probabilities are taken as at least this: a token that became impossible has a finite loss, and no gradient."""
+from assay.ops import IMPOSSIBLE, Aggregation, Estimator, aggregate, kl_estimate, log_ratio, masked_mean
 
 
 @dataclass(slots=True)

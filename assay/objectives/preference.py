@@ -13,7 +13,7 @@ from torch.nn.functional import logsigmoid
 
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
-from assay.objectives.policy_loss import IMPOSSIBLE
+from assay.ops import IMPOSSIBLE
 from assay.registry import part
 
 By = Literal["reward", "verdict"]

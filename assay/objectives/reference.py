@@ -12,11 +12,11 @@ from torch import Tensor
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
 from assay.objectives.policy_gradient import PolicyGradient
-from assay.objectives.policy_loss import IMPOSSIBLE, PolicyLoss
-from assay.ops import Aggregation
+from assay.objectives.policy_loss import PolicyLoss
+from assay.ops import IMPOSSIBLE, Aggregation
 from assay.registry import part
-from assay.rewards.likelihood import By, first, slope, value
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.likelihood_value import By, first, slope, value
 from assay.signals.reasoning import Continuation
 
 
@@ -35,8 +35,8 @@ class ReferenceGradient(PolicyGradient):
     without a likelihood add nothing. With aggregation ``constant`` the second term is divided by ``max_length`` too.
 
     Args:
-        by: f: one of :class:`assay.rewards.likelihood.LikelihoodReward`'s, or ``jepo``, the log of the group's mean
-            likelihood, for advantages of the credit ``log_mean_exp``.
+        by: f: one of :class:`assay.rewards.likelihood.reference.LikelihoodReward`'s, or ``jepo``, the log of the
+            group's mean likelihood, for advantages of the credit ``log_mean_exp``.
         coefficient: see above.
         weight: of the second term; 0 leaves it out, and its pass.
         likelihood: where y* stands; the one of the reward.

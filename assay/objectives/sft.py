@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch, Loss
-from assay.objectives.policy_loss import IMPOSSIBLE
-from assay.ops import Aggregation, aggregate
+from assay.ops import IMPOSSIBLE, Aggregation, aggregate
 from assay.registry import part
 
 

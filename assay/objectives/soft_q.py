@@ -9,11 +9,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from assay.batch import Batch, Loss
-from assay.credit.returns import packed_left, placed_rewards
 from assay.errors import UsageError
-from assay.objectives.policy_loss import IMPOSSIBLE
-from assay.ops import Aggregation, aggregate, masked_mean
+from assay.ops import IMPOSSIBLE, Aggregation, aggregate, masked_mean
 from assay.registry import part
+from assay.returns import packed_left, placed_rewards
 
 
 @part("objective", "soft_q")

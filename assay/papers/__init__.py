@@ -1,5 +1,1 @@
-"""The published methods: one file per paper, and the index of all of them."""
-
-from assay.papers.catalogue import PaperRow, State, find, make, paper, rows
-
-__all__ = ["PaperRow", "State", "find", "make", "paper", "rows"]
+"""The published methods: one file per paper, in a folder for each family."""

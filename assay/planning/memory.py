@@ -7,13 +7,12 @@ from assay.planning.layout import Layout
 from assay.planning.quantity import Quantity, quantity
 from assay.planning.shapes import Shapes
 from assay.planning.workload import Workload, adapter_parameters
+from assay.scale.ray.gpus import RESERVE
 
 CHUNK_BYTES = 256 * 2**20
 """Largest block of float32 logits, as in assay.policies.logprobs."""
 PREFILL_TOKENS = 8192
 """Prompt tokens that an engine with continuous batching computes at once."""
-RESERVE = 0.08
-"""Share of an accelerator's memory for its runtime, communication buffers and gaps."""
 
 LASTING = ("weights", "gradients", "optimiser", "reference")
 """What a trainer holds all the time; the rest only in the update."""

@@ -119,8 +119,8 @@ def adapter_parameters(shapes: Any, lora: LoraConfig) -> int:
 
 def readers_of(config: RunConfig) -> tuple[tuple[str, ...], list[str]]:
     """Return the models that read the step's tokens for the method's signals, and notes on what is not counted."""
+    from assay.learning.signals import source, wants_reference
     from assay.method import make_method
-    from assay.training.signals import source, wants_reference
 
     parts = config.method.model_dump(exclude={"name"})
     method = make_method(config.method.name, **parts)

@@ -14,7 +14,7 @@ def rotate_values(module: torch.nn.Module, seed: int = 0) -> list[str]:
     Outputs stay as they are (up to rounding), and so do the singular values of the two together, but not which entries
     are large nor, within a head, which directions lead. It is a control: where in the weights RL learns, if the model's
     own geometry decides that, must change with it, and entries that changed in the model as it was and in the rotated
-    one must agree no more than by chance (:func:`assay.evaluate.weight_change.agreement`).
+    one must agree no more than by chance (:func:`assay.diagnose.weight_change.agreement`).
 
     Source: the function-preserving rotations of "The Path Not Taken" (arXiv 2511.08567).
 

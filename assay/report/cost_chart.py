@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from assay.evaluate.intervals import Interval
 from assay.report.format import number, percent
 from assay.report.svg import axis_labels, ticks
+from assay.statistics.intervals import Interval
 
 WIDTH, HEIGHT = 860, 420
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 14, 46

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from assay.evaluate.change_spectrum import Spectrum
-from assay.evaluate.diagnosis import Diagnosis
-from assay.evaluate.intervals import Interval
+from assay.diagnose.change_spectrum import Spectrum
+from assay.diagnose.diagnosis import Diagnosis
+from assay.diagnose.readings import Readings
 from assay.evaluate.paired import Change
-from assay.evaluate.readings import Readings
-from assay.evaluate.support import Support
 from assay.report import format as show
+from assay.statistics.intervals import Interval
+from assay.statistics.support import Support
 
 SHARES = ("truncated",)
 NAMES = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.evaluate.ablation import Aided
-from assay.evaluate.change_spectrum import Spectrum
-from assay.evaluate.diagnosis import Diagnosis
-from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.intervals import Interval
+from assay.diagnose.ablation import Aided
+from assay.diagnose.change_spectrum import Spectrum
+from assay.diagnose.diagnosis import Diagnosis
 from assay.evaluate.paired import Change
+from assay.records.evaluation import Evaluation
+from assay.records.files import write_text
 from assay.report import format as show
 from assay.report.cost_chart import CostLine, cost_chart, cost_legend
 from assay.report.diagnosis import (
@@ -27,7 +27,7 @@ from assay.report.diagnosis import (
 )
 from assay.report.page import clip, template
 from assay.report.svg import Series, legend, line_chart, stacked_bar
-from assay.training.files import write_text
+from assay.statistics.intervals import Interval
 
 
 def _curves(d: Diagnosis) -> list[CostLine]:

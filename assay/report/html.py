@@ -12,13 +12,13 @@ from typing import Any
 
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation, Sample, difference
-from assay.evaluate.evaluation import ladder
+from assay.records.evaluation import ladder
+from assay.records.files import disk_failure
+from assay.records.sign import TITLES
 from assay.report import format as show
 from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
 from assay.report.svg import Series, legend, line_chart, stacked_bar
-from assay.training.files import disk_failure
-from assay.training.signs import TITLES
 
 NBSP = "\u00a0"
 PER_KIND = 2

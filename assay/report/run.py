@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
-from assay.training.history import STAGES, gaps, joined, read_metrics
-from assay.training.signs import TITLES
+from assay.records.history import STAGES, gaps, joined, read_metrics
+from assay.records.sign import TITLES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.evaluate.intervals import Interval
 from assay.evaluate.strategies import Comparison
+from assay.records.files import write_text
 from assay.report import format as show
 from assay.report.cost_chart import CostLine, cost_chart, cost_legend
 from assay.report.page import template
-from assay.training.files import write_text
+from assay.statistics.intervals import Interval
 
 COLUMNS = ("strategy", "budget", "tokens", "scoring", "accuracy", "95% interval", "against the first", "abstains")
 

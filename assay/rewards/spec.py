@@ -10,6 +10,7 @@ from typing import Any
 from assay.errors import UsageError
 from assay.registry import build
 from assay.rewards.base import RewardPart
+from assay.rewards.function import FunctionReward
 
 
 def reward_of(spec: Any) -> RewardPart:
@@ -18,14 +19,11 @@ def reward_of(spec: Any) -> RewardPart:
     Args:
         spec: a part's name, a table with ``name`` and options, ``"path/to/file.py:name"``, a table with ``function``
             and no name, a function of the user's, a part already made, or a list of these: a weighted sum, see
-            :class:`assay.rewards.weighted.WeightedSum`.
+            :class:`assay.rewards.shaping.weighted.WeightedSum`.
 
     Raises:
         UsageError: none of these, or something does not fit.
     """
-    from assay.rewards.function import FunctionReward
-    from assay.rewards.weighted import WeightedSum
-
     if isinstance(spec, str) and is_file(spec):
         return FunctionReward(spec)
     if isinstance(spec, Mapping) and "name" not in spec and "function" in spec:
@@ -33,7 +31,7 @@ def reward_of(spec: Any) -> RewardPart:
     if isinstance(spec, str | Mapping):
         return build("reward", spec)
     if isinstance(spec, Sequence):
-        return WeightedSum(spec)
+        return build("reward", {"name": "weighted", "terms": spec})
     if not callable(spec):
         raise UsageError(f"reward is a {type(spec).__name__}; give a function, a reward part or 'file.py:name'")
     return spec if is_part(spec) else FunctionReward(spec)

@@ -11,17 +11,16 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.segments import token_ends
 from assay.rollout.single_turn import SingleTurn, with_hint
 from assay.rollout.templates import check_template, through_template
 from assay.signals.likelihood import text_of_reference
+from assay.signals.path_gains import CHAINS
+from assay.signals.steps import token_ends
 from assay.types import Ask, Group, Prompt, Task
 from assay.verify.answer.spans import Span
 from assay.verify.kind import KindVerifier
 
 TEMPLATE = "{question}\n\nThe answer is {answer}. Explain step by step how to get there, and end with it."
-CHAINS = "chains"
-"""Key of ``episode.meta``: token ids of each chain, without its answer."""
 
 
 @part("rollout", "answer_guided")

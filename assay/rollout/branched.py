@@ -10,13 +10,13 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.entropy_steps import EntropySteps
-from assay.rewards.pattern_steps import PatternSteps
-from assay.rewards.segments import Steps
 from assay.rollout.probed import Probed, shown
 from assay.rollout.probes import PROBES, Probe, confidence, probes_of, scores_of
 from assay.rollout.single_turn import SingleTurn, with_hint
 from assay.rollout.thinking import Judged
+from assay.signals.entropy_steps import EntropySteps
+from assay.signals.pattern_steps import PatternSteps
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group
 
 TERMINATED = "terminated"

@@ -34,7 +34,7 @@ class Catalogue:
     most frequent first, then items again. Log-probabilities are always those of the whole vocabulary, as the trainer
     computes them, so neither beams nor what is kept of samples follows the policy: an intended bias.
 
-    Source: ReRe (authors' code); see :func:`assay.papers.s061_rere.rere`.
+    Source: ReRe (authors' code); see :func:`assay.papers.rewards.s061_rere.rere`.
 
     Args:
         sampling, judge: supplied by the run.

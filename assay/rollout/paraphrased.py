@@ -11,9 +11,11 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.majority import VIEW
 from assay.rollout.single_turn import with_hint
 from assay.types import Ask, Group, Prompt, Task
+
+VIEW = "view"
+"""Key of ``episode.meta``: which wording of the question was asked, from 0."""
 
 
 @part("rollout", "paraphrased")

@@ -12,13 +12,13 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import build, part
-from assay.rewards.entropy_steps import EntropySteps
-from assay.rewards.pattern_steps import PatternSteps
-from assay.rewards.segments import Steps
 from assay.rollout.base import Rollout
 from assay.rollout.probes import CLOSED, PROBES, Probe, confidence, measure, scores_of
 from assay.rollout.single_turn import with_hint
 from assay.rollout.thinking import Judged, Marks
+from assay.signals.entropy_steps import EntropySteps
+from assay.signals.pattern_steps import PatternSteps
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Span, Verdict
 
 

@@ -26,7 +26,7 @@ class Quick:
 
     Args:
         sampling: how tokens are drawn.
-        skip: see above; the default is that of :class:`assay.inference.flex.Flex`.
+        skip: see above; the default is that of :class:`assay.inference.scoring.flex.Flex`.
     """
 
     sampling: Sampling

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from assay.engines.asking import judge_of
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.asking import judge_of
 from assay.rollout.demonstration import Demonstration
 from assay.rollout.single_turn import with_hint
 from assay.types import Ask, Group, Prompt, Task

@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 
 from assay.batch import Batch
 from assay.config import RunConfig, dump_config
-from assay.evaluate.evaluation import Evaluation
+from assay.records.evaluation import Evaluation
+from assay.records.files import finish_folder, missing_files, start_folder
+from assay.records.run_folder import RunFolder
+from assay.records.sign import Sign
 from assay.scale.ranks import Ranks
-from assay.training.files import finish_folder, missing_files, start_folder
-from assay.training.run_folder import RunFolder
-from assay.training.watch import Sign
 
 T = TypeVar("T")
 
 
 class SharedFolder(RunFolder):
-    """See :class:`assay.training.run_folder.RunFolder`. Ranks on several machines need it on a disk that all of them
+    """See :class:`assay.records.run_folder.RunFolder`. Ranks on several machines need it on a disk that all of them
     see.
 
     Args:

@@ -109,7 +109,7 @@ def supervise(command: Sequence[str], resume: Sequence[str], folder: Path, retri
 
 def _reached(folder: Path) -> str | None:
     """Name of a run's last whole checkpoint."""
-    from assay.training.run_folder import last_checkpoint
+    from assay.records.checkpoints import last_checkpoint
 
     try:
         stage, step, _ = last_checkpoint(folder)

@@ -33,7 +33,7 @@ class Chain:
 
     @property
     def rounds(self) -> int:
-        """The most that a member asks for, see :func:`assay.training.step.sample`."""
+        """The most that a member asks for, see :func:`assay.learning.step.sample`."""
         return max((getattr(p, "rounds", 1) for p in self.parts), default=1)
 
     def keep(self, batch: Batch) -> Bool[Tensor, "N"]:

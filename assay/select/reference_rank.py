@@ -13,7 +13,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.likelihood import first
+from assay.signals.likelihood_value import first
 from assay.signals.reference_ranks import ReferenceRanks
 
 

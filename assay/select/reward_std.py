@@ -36,7 +36,7 @@ class RewardSpread:
         wait: steps that leave out none by e; above ``after``.
         ddof: 1 for the unbiased standard deviation, 0 for the population's.
         least: at least 0, from the first step on.
-        rounds: of generation in a step, at least 1; see :func:`assay.training.step.sample`.
+        rounds: of generation in a step, at least 1; see :func:`assay.learning.step.sample`.
 
     Raises:
         UsageError: an option out of range.

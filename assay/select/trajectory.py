@@ -13,8 +13,8 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.by_label import is_labelled
 from assay.rewards.judged import judged
+from assay.rewards.outcome.by_label import is_labelled
 
 
 @part("select", "trajectory")

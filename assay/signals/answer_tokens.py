@@ -13,8 +13,8 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.segments import decoder, token_ends
 from assay.signals.base import Models
+from assay.signals.steps import decoder, token_ends
 from assay.types import Task
 from assay.verify.answer.extract import check_rules
 from assay.verify.answer.place import marked

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.evaluate.self_verification import self_verification
 from assay.registry import part
 from assay.signals.base import Models
+from assay.statistics.self_verification import self_verification
 
 
 @part("signal", "last_token")

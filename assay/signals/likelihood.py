@@ -15,11 +15,11 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.policies.tabular import path_of
 from assay.registry import part
-from assay.rewards.entropy_steps import EntropySteps
-from assay.rewards.segments import Steps, decoder, token_ends
 from assay.signals.answer_tokens import opened
 from assay.signals.base import Models
+from assay.signals.entropy_steps import EntropySteps
 from assay.signals.scorer import loaded
+from assay.signals.steps import Steps, decoder, token_ends
 from assay.types import Episode, Task
 
 After = Literal["reasoning", "nothing", "response", "steps", "tokens"]

@@ -13,11 +13,13 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rewards.likelihood import first, value
-from assay.rollout.answer_guided import CHAINS
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.likelihood_value import first, value
 from assay.types import Ask, Episode, Group
+
+CHAINS = "chains"
+"""Key of ``episode.meta``: token ids of each chain, without its answer."""
 
 
 @part("signal", "path_gains")

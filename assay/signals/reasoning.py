@@ -13,10 +13,10 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.registry import part
-from assay.rewards.segments import decoder, token_ends
 from assay.signals.answer_tokens import opened
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.steps import decoder, token_ends
 
 REASONING, OPENING, ANSWER, CLOSING = range(4)
 

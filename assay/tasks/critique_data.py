@@ -49,7 +49,7 @@ def critique_tasks(
     Raises:
         UsageError: a template that does not fit.
     """
-    from assay.inference.judge import TEMPLATE
+    from assay.verify.critique import TEMPLATE
 
     shown, tasks = TEMPLATE if template is None else template, []
     try:
@@ -98,7 +98,7 @@ def critiques_with_hint(
         sampling: how they are drawn.
     """
     from assay.engines.base import Request, Sampling
-    from assay.inference.judge import said
+    from assay.verify.critique import said
 
     drawn = sampling or Sampling(max_tokens=1024)
     asked = [

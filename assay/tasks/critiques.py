@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from assay.errors import UsageError
+from assay.records.rows import read_rows
 from assay.registry import build, part
 from assay.tasks.critique_data import balanced, critique_tasks, critiques_with_hint
 from assay.tasks.file import File
-from assay.tasks.rows import read_rows
 from assay.tasks.seeded import check_index, check_seed
 from assay.types import Ask, Episode, Group, Task, Verdict
 
@@ -31,7 +31,7 @@ class Critiques:
 
     Args:
         path: the folder of a run (all of its stored rollouts) or of an evaluation, or a file of samples that say
-            which are right, as :class:`assay.evaluate.foreign.Reader` reads them.
+            which are right, as :class:`assay.records.foreign.Reader` reads them.
         most: accuracy of a question at most.
         seed: of all lots.
         template: of the prompt, with ``{question}`` and ``{response}``; by default that of scorer ``judge``.
@@ -121,7 +121,7 @@ def judged_groups(path: Path, fields: Mapping[str, str], threshold: float | None
 
 def write_critiques(path: Path, tasks: Sequence[Task]) -> None:
     """Write tasks with their critiques as JSONL, whole or not at all."""
-    from assay.training.files import write_text
+    from assay.records.files import write_text
 
     rows = ({"id": t.id, "prompt": t.prompt, "label": t.reference, "critique": t.solution, **t.meta} for t in tasks)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def _samples(file: Path, fields: Mapping[str, str], threshold: float | None) -> 
             (Task(str(r["task_id"]), str(r["prompt"]), r.get("reference")), str(r["response"]), r["passed"])
             for _, r in rows
         ]
-    from assay.evaluate.foreign import Reader
+    from assay.records.foreign import Reader
 
     found = Reader(fields, threshold=threshold).read(file)
     return [(t.task, g.text, g.passed) for t in found for g in t.given]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.fields import Fields
-from assay.tasks.rows import read_rows
 from assay.tasks.seeded import check_index
 from assay.types import Task
 

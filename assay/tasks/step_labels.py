@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
+from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.chain import Chain
-from assay.tasks.rows import read_rows
 from assay.tasks.seeded import check_index, generator
 from assay.types import Task
 
@@ -23,12 +23,12 @@ def step_task(id: str, problem: str, steps: Sequence[str], error: int, template:
         problem: what was to be solved.
         steps: of the solution.
         error: index of the first wrong one, from 0; -1 for none.
-        template: with ``{question}`` and ``{steps}``; by default that of :class:`assay.inference.flex.Flex`.
+        template: with ``{question}`` and ``{steps}``; by default that of :class:`assay.inference.scoring.flex.Flex`.
 
     Raises:
         UsageError: there is no such step, or the template does not fit.
     """
-    from assay.inference.flex import TEMPLATE
+    from assay.verify.step_index import TEMPLATE
 
     if not -1 <= error < len(steps):
         raise UsageError(f"task {id}: its first error is at step {error}, but the solution has {len(steps)} steps")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError, nearest
+from assay.records.rows import READERS, read_rows
 from assay.registry import part
-from assay.tasks.rows import READERS, read_rows
 from assay.tasks.seeded import check_index
 from assay.tasks.sentences import Unit, segments
 from assay.types import Message, Task

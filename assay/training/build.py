@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import RunConfig, load_config
+from assay.console import Reporter
 from assay.engines.base import Follower, Sampling, engine_of
 from assay.errors import UsageError
+from assay.learning.memory import keep_freed_memory
+from assay.learning.signals import check_signals
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
+from assay.randomness import Randomness
+from assay.records.run_folder import RunFolder, check_free
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.scale.divided import AgreedMethod, DividedVerifier, divided_engine
@@ -20,25 +25,17 @@ from assay.scale.ranks import Ranks
 from assay.scale.ray.setup import cluster_of, remote_engine, remote_verifier
 from assay.scale.setup import check_sharding, joined, quieted
 from assay.tasks.base import TaskSource
-from assay.tasks.split import TrainStream, split
-from assay.training.console import Reporter
+from assay.tasks.configured import GIVEN, check_given, task_split
 from assay.training.loop import Trainer
-from assay.training.memory import keep_freed_memory
 from assay.training.off_policy import check_overlap, off_policy
 from assay.training.preflight import before
-from assay.training.randomness import Randomness
-from assay.training.run_folder import RunFolder, check_free
 from assay.training.shadow import Shadow
-from assay.training.signals import check_signals
 from assay.training.warmup import demonstrations
 from assay.types import Task
 from assay.verify.base import Verifier, answer_place
+from assay.verify.configured import make_verifier
 from assay.verify.episodes import judge_groups
-from assay.verify.isolate.pool import VerifierPool, check_verifier
-from assay.verify.make import make_verifier as verifier_of
-
-GIVEN = "given"
-"""Stands in a configuration for a Python object, which a resumed run needs again."""
+from assay.verify.isolate.pool import check_verifier
 
 TEMPLATE = 256
 """Tokens that special tokens and a chat template may add to a prompt, at most."""
@@ -94,7 +91,7 @@ def _assemble(
     kind: Callable[..., Trainer],
     ranks: Ranks,
 ) -> Trainer:
-    _check_given(config, given)
+    check_given(config, given)
     if not ranks.first:
         config, reporter = quieted(config, ranks), Reporter(quiet=True)
     random = Randomness(config.seed)
@@ -179,24 +176,6 @@ def _assemble(
     return trainer
 
 
-def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = None) -> tuple[TrainStream, list[Task]]:
-    """Return the stream of training tasks and the held-out ones."""
-    _check_given(config, {"tasks": tasks})
-    source = build("tasks", config.tasks.source) if tasks is None else tasks
-    if isinstance(source, Sequence):
-        from assay.tasks.listed import Listed
-
-        source = Listed(source)
-    return split(source, config.tasks.eval_share, config.tasks.eval_size, config.seed)
-
-
-def make_verifier(config: RunConfig) -> Verifier:
-    """Return the verifier a configuration names, or the one that goes by each task's kind."""
-    if config.tasks.verify_workers:
-        return VerifierPool(config.tasks.verify, config.tasks.verify_workers)
-    return verifier_of(config.tasks.verify)
-
-
 def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
     """Raise UsageError for a prompt that is no text or leaves no room for a response.
 
@@ -232,13 +211,3 @@ def _noted(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:
     if given["reward"] is not None:
         method = method.model_copy(update={"reward": GIVEN})
     return config.model_copy(update={"tasks": tasks, "method": method})
-
-
-def _check_given(config: RunConfig, given: Mapping[str, Any]) -> None:
-    """Raise UsageError if an object is missing that the configuration says was given, or one is too many."""
-    said = {"tasks": config.tasks.source, "method": config.method.name, "reward": config.method.reward}
-    for key, value in given.items():
-        if said[key] == GIVEN and value is None:
-            raise UsageError(f"the {key} of this run came as a Python object; call assay.train(resume=..., {key}=...)")
-        if value is not None and said[key] != GIVEN:
-            raise UsageError(f"the {key} of this run stands in its config.toml; leave out {key}=... to continue it")

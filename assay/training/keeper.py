@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 from assay.batch import Batch
 from assay.config import RunConfig
+from assay.console import Reporter
 from assay.engines.base import Engine, Follower, Sampling
+from assay.learning.signals import compute_signals
 from assay.method import Method
 from assay.objectives.correction import Correction
 from assay.policies.base import Policy
 from assay.scale.ranks import Ranks
 from assay.signals.base import Models
-from assay.training.console import Reporter
 from assay.training.mismatch import compare, corrected, correction_for, probe
 from assay.training.overlap import Pipeline
 from assay.training.shadow import Shadow
-from assay.training.signals import compute_signals
 from assay.types import Task
 
 

@@ -3,119 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from assay.batch import Batch
-from assay.config import RunConfig
-from assay.curriculum.base import Curriculum
-from assay.engines.base import Engine, Follower, Sampling
+from assay.engines.base import Follower, Sampling
 from assay.errors import RunError, UsageError
-from assay.evaluate.evaluation import Evaluation, evaluate
-from assay.method import Method
+from assay.evaluate.asking import evaluate
+from assay.learning.optimizer import learning_rate
+from assay.learning.step import learn, sample, value
+from assay.learning.update import update
 from assay.objectives.sft import SFT
-from assay.policies.base import Policy
-from assay.rollout.base import Rollout
-from assay.scale.checkpoint import SHARDS, save_shards
-from assay.scale.divided import DividedModels
-from assay.scale.ranks import LostRank, Ranks
+from assay.records.evaluation import Evaluation
+from assay.records.sign import Sign
+from assay.scale.ranks import LostRank
 from assay.signals.base import Models
-from assay.tasks.split import TrainStream
-from assay.training.console import Reporter
-from assay.training.files import damage
+from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt, Stopped, interrupts
-from assay.training.keeper import Keeper
 from assay.training.metrics import rollout_metrics
 from assay.training.off_policy import Observed
-from assay.training.optimizer import learning_rate, make_optimizer
 from assay.training.overlap import Flight, Pipeline
 from assay.training.preflight import at_first
-from assay.training.randomness import Randomness
 from assay.training.restore import restore
-from assay.training.run_folder import RunFolder
-from assay.training.signals import wants_reference
-from assay.training.step import learn, sample, value
-from assay.training.update import update
+from assay.training.state import State
 from assay.training.warmup import demonstrations
-from assay.training.watch import Sign, Watch
-from assay.types import Group, Task
-from assay.verify.base import Verifier, answer_place
-from assay.verify.episodes import judge_groups
-
-
-@dataclass(slots=True)
-class Clock:
-    """Seconds spent, by name."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+from assay.types import Group
 
 
 @dataclass
-class Trainer:
-    """One run: a policy, how it is asked, judged and improved, and where that is written down.
-
-    ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
-    ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
-    ``unjudged`` is why nothing could be learned so far, of the first verdict, or empty once something could be;
-    ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``keeper`` keeps the
-    engine at the policy's weights.
-    :func:`assay.training.build.build_trainer` makes one from a configuration.
-    """
-
-    config: RunConfig
-    folder: RunFolder
-    policy: Policy
-    engine: Engine
-    stream: TrainStream
-    eval_tasks: list[Task]
-    verifier: Verifier
-    curriculum: Curriculum
-    rollout: Rollout
-    method: Method
-    random: Randomness
-    reporter: Reporter
-    stage: str = "warmup"
-    step: int = 0
-    elapsed: float = 0.0
-    reference: Policy | None = None
-    ranks: Ranks = field(default_factory=Ranks)
-    watch: Watch = field(default_factory=Watch, init=False)
-    optimizer: torch.optim.Optimizer = field(init=False)
-    untouched: bool = field(default=True, init=False)
-    updates: int = field(default=0, init=False)
-    started: bool = field(default=False, init=False)
-    unjudged: str | None = field(default=None, init=False)
-    pipeline: Pipeline | None = field(default=None, init=False)
-    keeper: Keeper = field(init=False)
-    _start: float = field(default_factory=time.perf_counter, init=False)
-
-    def __post_init__(self) -> None:
-        if self.config.overlap.staleness:
-            self.pipeline = Pipeline(
-                lambda asks, rng: self.rollout.collect(asks, self.engine, rng),
-                partial(judge_groups, self.verifier),
-                self.config.overlap.verify_chunks,
-                hasattr(self.verifier, "map"),
-                getattr(self.rollout, "metrics", dict),
-            )
-        self.keeper = Keeper(
-            self.config, self.engine, self.policy, self.eval_tasks, self.ranks, self.reporter, self.pipeline
-        )
+class Trainer(State):
+    """One run, from its first step to its last. :func:`assay.training.build.build_trainer` makes one."""
 
     def run(self, resume: bool = False) -> Interrupt:
         """Train to the end or until asked to stop; return what asked, if anything did.
@@ -401,135 +321,12 @@ class Trainer:
             group["lr"] = lr
         return lr
 
-    def new_optimizer(self) -> torch.optim.Optimizer:
-        """A fresh optimiser over the policy's trainable parameters."""
-        settings = self.config.train
-        optimizer = make_optimizer(
-            self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay, settings.optimizer
-        )
-
-        def note(*_: Any) -> None:
-            self.untouched = False
-
-        optimizer.register_step_pre_hook(note)
-        return optimizer
-
     def log(self, metrics: dict[str, float], clock: Clock, tokens: int) -> None:
         """Write a step's metrics with its times (seconds) and tokens per second."""
         self.elapsed = time.perf_counter() - self._start
         times = {f"time/{k}": v for k, v in clock.seconds.items()}
         speed = tokens / max(clock.seconds["step"], 1e-9)
         self.folder.log(self.stage, self.step, {**metrics, "tokens_per_second": speed, **times, "time": self.elapsed})
-
-    # State
-
-    def start_rl(self) -> None:
-        """Go from the warm-up to the RL stage: a fresh optimiser, the reference policy set aside if one is needed."""
-        self.stage, self.step = "rl", 0
-        self.optimizer = self.new_optimizer()
-        if self.needs_reference:
-            self.folder.save_reference(self.policy.save)
-
-    @property
-    def needs_reference(self) -> bool:
-        return wants_reference(self.method.needs)
-
-    def load_reference(self) -> None:
-        """Make the frozen policy that the RL stage started from."""
-        if self.needs_reference and self.reference is None:
-            if wrong := self.ranks.once(lambda: damage(self.folder.reference)):
-                raise RunError(
-                    f"the reference policy in {self.folder.reference} {wrong}; put it back, or start again in another "
-                    "run.dir"
-                )
-            self.reference = self.policy.frozen(self.folder.reference)
-
-    @property
-    def models(self) -> Models:
-        """What the method's signals and learners may run."""
-        rollout, train = self.config.rollout, self.config.train
-        return DividedModels(
-            self.policy,
-            self.reference,
-            rollout.temperature,
-            train.token_budget,
-            self.random("signals"),
-            self.engine.encode,
-            partial(answer_place, self.verifier),
-            self.ranks,
-        )
-
-    def start_learners(self) -> None:
-        """Make what learners learn with, from the run's seed whatever was drawn before."""
-        if self.started or not self.method.learners:
-            return
-        with torch.random.fork_rng():
-            torch.manual_seed(int(self.random.fresh("learners").integers(2**62)))
-            for learner in self.method.learners:
-                learner.start(self.models)
-        self.started = True
-
-    @contextmanager
-    def saved_on_failure(self) -> Iterator[None]:
-        """If the step fails before it changes any weight, leave a checkpoint of the state before the step.
-
-        One of several ranks may have failed alone, and a checkpoint is written by all; the last one counts then.
-        """
-        before, self.untouched = deepcopy(self.cheap_state(in_flight=False)), True
-        flights = [] if self.pipeline is None else list(self.pipeline.flights)
-        try:
-            yield
-        except Exception:
-            if self.untouched and self.ranks.size == 1:
-                self.load_cheap_state(before)
-                if self.pipeline is not None:
-                    self.pipeline.flights = flights
-                self.save()
-            raise
-
-    def cheap_state(self, in_flight: bool = True) -> dict[str, Any]:
-        """Everything but weights and optimiser; with ``in_flight`` what is asked ahead too, which is waited for."""
-        asked = {"in_flight": self.pipeline.state_dict()} if in_flight and self.pipeline is not None else {}
-        return {
-            **asked,
-            "stage": self.stage,
-            "step": self.step,
-            "elapsed": self.elapsed,
-            "random": self.random.state_dict(),
-            "stream": self.stream.state_dict(),
-            "curriculum": self.curriculum.state_dict(),
-            "method": self.method.state_dict(),
-            "correction": self.keeper.correction,
-        }
-
-    def load_cheap_state(self, state: dict[str, Any]) -> None:
-        self.stage, self.step, self.elapsed = state["stage"], state["step"], state["elapsed"]
-        self.random.load_state_dict(state["random"])
-        self.stream.load_state_dict(state["stream"])
-        self.curriculum.load_state_dict(state["curriculum"])
-        self.method = self.keeper.correct(self.method, state["correction"])
-        self.method.load_state_dict(state["method"])
-        if self.pipeline is not None and "in_flight" in state:
-            self.pipeline.load_state_dict(state["in_flight"])
-
-    def save(self) -> None:
-        """Store a checkpoint of the state after ``step`` steps of ``stage``."""
-
-        def write(folder: Path) -> None:
-            self.policy.save(folder / "policy")
-            learners = [x.state_dict() for x in self.method.learners] if self.started else None
-            optimizer = self.optimizer.state_dict()
-            if self.ranks.size > 1:
-                save_shards(folder / SHARDS, self.policy, self.optimizer)
-                optimizer["state"] = {}
-            state = {"optimizer": optimizer, "learners": learners, "watch": self.watch.state_dict()}
-            state = {**self.cheap_state(), **state}
-            if self.ranks.first:
-                # Through a Python file, torch's error has the system's as its context.
-                with open(folder / "trainer.pt", "wb") as file:
-                    torch.save(state, file)
-
-        self.folder.save_checkpoint(self.stage, self.step, write)
 
     def restore(self) -> bool:
         """See :func:`assay.training.restore.restore`."""

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from assay.engines.ended import listening
-from assay.training.ahead import Ahead
-from assay.training.beside import Cancelled, Worker, in_parts
+from assay.learning.ahead import Ahead
+from assay.learning.beside import in_parts
+from assay.learning.worker import Cancelled, Worker
 from assay.training.in_flight import pack, unpack
 from assay.types import Ask, Group
 

@@ -6,16 +6,14 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from assay.errors import RunError, UsageError
+from assay.records.checkpoints import checkpoints, no_checkpoint, whole_checkpoints
 from assay.scale.checkpoint import SHARDS, load_shards, load_whole
-from assay.training.run_folder import checkpoints, no_checkpoint, whole_checkpoints
-
-if TYPE_CHECKING:
-    from assay.training.loop import Trainer
+from assay.training.state import State
 
 STATE = {
     **{"stage": str, "step": int, "elapsed": float, "random": dict, "stream": dict, "curriculum": object},
@@ -24,7 +22,7 @@ STATE = {
 """What ``trainer.pt`` holds."""
 
 
-def restore(trainer: Trainer) -> bool:
+def restore(trainer: State) -> bool:
     """Bring a trainer to the last checkpoint of its folder that can be used, and forget what came after it.
 
     Returns:
@@ -68,7 +66,7 @@ class ChangedTasks(UsageError):
     """The tasks are not those that the run began with."""
 
 
-def _candidates(trainer: Trainer, broken: list[str]) -> Iterator[tuple[str, int, Path]]:
+def _candidates(trainer: State, broken: list[str]) -> Iterator[tuple[str, int, Path]]:
     """Checkpoints that are as they were written, the last first, as rank 0 finds them; ``broken`` takes the others."""
     found = whole_checkpoints(trainer.folder.path, broken.append)
     while (place := trainer.ranks.once(lambda: next(found, None))) is not None:
@@ -90,7 +88,7 @@ def _state(path: Path, stage: str, step: int) -> dict[str, Any]:
     return state
 
 
-def _stream(trainer: Trainer, state: Mapping[str, Any]) -> Mapping[str, Any]:
+def _stream(trainer: State, state: Mapping[str, Any]) -> Mapping[str, Any]:
     """Where the stream of tasks stood, if they are still the same; or where it goes on, if others are accepted."""
     changed = trainer.stream.changed(state)
     if changed is None:
@@ -106,7 +104,7 @@ def _stream(trainer: Trainer, state: Mapping[str, Any]) -> Mapping[str, Any]:
     return trainer.stream.adapted(state)
 
 
-def _load(trainer: Trainer, path: Path, state: dict[str, Any]) -> None:
+def _load(trainer: State, path: Path, state: dict[str, Any]) -> None:
     if not (path / SHARDS).is_dir():
         trainer.policy.load_weights(path / "policy")
     trainer.keeper.behind = True

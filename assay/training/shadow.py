@@ -11,8 +11,8 @@ import torch
 
 from assay.engines.base import Engine, Request
 from assay.engines.speaking import Speaking
+from assay.learning.worker import Cancelled
 from assay.policies.base import Policy
-from assay.training.beside import Cancelled
 from assay.types import Episode
 
 

@@ -77,7 +77,7 @@ class Found:
     """A sign in a history.
 
     Attributes:
-        kind: one of :data:`TITLES`.
+        kind: one of :data:`assay.records.sign.TITLES`.
         since: step at which the window compared with begins.
         text: what was seen, with its numbers.
         numbers: each by name.
@@ -215,16 +215,6 @@ SIGNS: dict[str, Callable[[Look], tuple[str, dict[str, float]] | None]] = {
     "entropy": entropy,
     "hollow": hollow,
 }
-
-TITLES = {
-    "held out": "reward up, held-out tasks not",
-    "length": "length explosion",
-    "repetition": "repetition",
-    "agreement": "reward and verdict part",
-    "entropy": "entropy collapse",
-    "hollow": "wins by form alone",
-}
-"""What each sign is called."""
 
 
 def in_training(history: History, steps: Sequence[int], said: Sequence[str] = ()) -> list[Found]:

@@ -11,41 +11,17 @@ import torch
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.evaluate.evaluation import Evaluation, difference
+from assay.records.evaluation import Evaluation, difference
+from assay.records.rollout_table import rollout_columns
+from assay.records.sign import Sign
 from assay.training.idle import Idle
 from assay.training.metrics import hollow, repetition
-from assay.training.rollout_table import rollout_columns
-from assay.training.signs import TITLES, TRACKED, Found, held_out, in_training
+from assay.training.signs import TRACKED, Found, held_out, in_training
 
 EXAMPLES = 3
 """Rollouts kept for a sign."""
 LONGEST_EXAMPLE = 4000
 """Characters kept of an example's response."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A sign, when it first appeared, and what it was seen in.
-
-    Attributes:
-        kind: one of :data:`assay.training.signs.TITLES`.
-        step: RL step after which it appeared.
-        since: step at which the earlier window begins.
-        text, numbers: see :class:`assay.training.signs.Found`.
-        examples: rows of the rollout store, from that step.
-    """
-
-    kind: str
-    step: int
-    since: int
-    text: str
-    numbers: dict[str, float]
-    examples: list[dict[str, Any]]
-
-    @property
-    def line(self) -> str:
-        """For the log."""
-        return f"step {self.step}: sign of a gamed reward, {TITLES[self.kind]}: since step {self.since} {self.text}"
 
 
 @dataclass(slots=True)

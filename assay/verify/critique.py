@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from assay.registry import part
 from assay.types import Task, Verdict
+from assay.verify.answer.extract import extract
+
+TEMPLATE = r"""Question:
+{question}
+
+Proposed solution:
+{response}
+
+Check the solution step by step. Then write \boxed{{True}} if its final answer is right, and \boxed{{False}} if not."""
+
+_WORD = re.compile(r"\s*(?:\\text\{)?\s*(true|false|yes|no)\b", re.IGNORECASE)
+
+
+def said(reply: str) -> bool | None:
+    """Return what the last box of a reply says, true or false; ``None`` where there is no box or something else."""
+    found = _WORD.match(extract(reply, ("boxed",), "none") or "")
+    return None if found is None else found[1].lower() in ("true", "yes")
 
 
 @part("verify", "critique")
@@ -21,8 +39,6 @@ class CritiqueVerdict:
     """
 
     def __call__(self, task: Task, response: str) -> Verdict:
-        from assay.inference.judge import said  # which loads what verifiers alone do without
-
         label = {"true": True, "false": False}.get(str(task.reference).strip().lower())
         if label is None:
             return Verdict.abstain(f"task {task.id} has the label {task.reference!r}, not True or False")

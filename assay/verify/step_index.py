@@ -8,6 +8,15 @@ from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import extract
 
+TEMPLATE = r"""Question:
+{question}
+
+A solution in numbered steps:
+{steps}
+
+Find the first step that is wrong, reasoning included. Write its number as \boxed{{number}}, or \boxed{{-1}} if every
+step is right."""
+
 INDEX_DIGITS = 9
 
 
@@ -42,3 +51,9 @@ def whole_number(text: str) -> int | None:
     text = text.strip()
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= INDEX_DIGITS else None
+
+
+def first_error(reply: str, steps: int) -> int | None:
+    """Return the index in the reply's last box, -1 or below ``steps``; ``None`` where there is no such index."""
+    index = whole_number(extract(reply, ("boxed",), "none") or "")
+    return index if index is not None and -1 <= index < steps else None

@@ -13,14 +13,14 @@ import pytest
 import torch
 from choices import Reader
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
+from assay.learning.signals import compute_signals, wants_reference
+from assay.learning.update import update
 from assay.method import Method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.signals.base import Models
-from assay.training.signals import compute_signals, wants_reference
-from assay.training.update import update
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
@@ -38,13 +38,13 @@ def scored(task: Task, steps: Sequence[str]) -> list[float]:
 
 
 def method_of(key: str, **options: Any) -> Method:
-    found = papers.make(key, **{**OPTIONS.get(key, {}), **options})
+    found = catalogue.make(key, **{**OPTIONS.get(key, {}), **options})
     assert isinstance(found, Method)
     return found
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
-METHODS = [row.id for row in papers.rows() if row.factory is not None and TRAINING & {*row.seams}]
+METHODS = [row.id for row in catalogue.rows() if row.factory is not None and TRAINING & {*row.seams}]
 
 
 @pytest.fixture(scope="module")

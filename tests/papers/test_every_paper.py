@@ -11,7 +11,7 @@ import torch
 from anything import CASES, METHODS, OPTIONS, REQUIRED, batch_of, gradient, method_of, on_policy, policy, valued
 from running import metrics, run, weights
 
-from assay import papers
+from assay import catalogue
 from assay.errors import UsageError
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
@@ -105,7 +105,7 @@ def test_it_acts(key: str, policy: CausalLM, plain: list[torch.Tensor]) -> None:
 def test_it_trains(key: str, tmp_path: Path) -> None:
     """Two steps through the real loop, with finite metrics and weights; on rewards that vary, or the paper's own."""
     method: dict[str, Any] = {"name": key, "options": IN_A_RECIPE.get(key, {})}
-    if {"reward", "select"} & {*papers.find(key).seams}:
+    if {"reward", "select"} & {*catalogue.find(key).seams}:
         method["reward"] = None
     folder = run(tmp_path / "run", method=method, **SHORT)
     steps = [row for row in metrics(folder) if row["stage"] == "rl"]
@@ -117,7 +117,7 @@ def test_it_trains(key: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", METHODS)
 def test_a_paper_stands_for_what_it_brings(key: str) -> None:
     """``method.credit=S017`` takes what S017 puts at the seam, unless GRPO's other half would ignore it."""
-    for seam in {"reward", "credit", "select", "objective"} & {*papers.find(key).seams}:
+    for seam in {"reward", "credit", "select", "objective"} & {*catalogue.find(key).seams}:
         own = getattr(method_of(key), seam)
         try:
             found = getattr(make_method("grpo", **{seam: {"name": key, **OPTIONS.get(key, {})}}), seam)

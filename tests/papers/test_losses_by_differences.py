@@ -16,11 +16,11 @@ import pytest
 import torch
 from anything import METHODS, method_of
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.objectives.covariance import ClipCov
 from assay.objectives.whole_response import WholeResponse
-from assay.papers.s082_recap import ADVANTAGES, WEIGHT, SumOfObjectives
+from assay.papers.objectives.s082_recap import ADVANTAGES, WEIGHT, SumOfObjectives
 from assay.policies.base import PolicyOutput
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Ask, Episode, Group, Origin, Stop, Task, Verdict
@@ -316,7 +316,7 @@ def response(now: Seen, fixed: Seen, w: World) -> float:
 
 
 def of(key: str, **options: Any) -> Any:
-    return papers.make(key, **options).objective
+    return catalogue.make(key, **options).objective
 
 
 CASES: dict[str, tuple[Any, Oracle]] = {

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import find
 from assay.errors import RunError, UsageError
 from assay.method import Method, make_method
-from assay.papers import find
-from assay.rewards.weighted_tests import WeightedTests, difficulty_weights
+from assay.rewards.outcome.weighted_tests import WeightedTests, difficulty_weights
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
 
 ROWS = ["11100", "11000", "11110", "10000"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import LLAMA_LIKE, TOKENIZER, tiny
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.brpo import BRPO, segment_advantages
 from assay.credit.grpo import GRPO
@@ -20,9 +20,9 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.inference.anytime import AnytimeAnswer
 from assay.inference.base import Budget
-from assay.lab.settings.anytime import Setting
+from assay.inference.sampling.anytime import AnytimeAnswer
+from assay.lab.settings.reasoning.anytime import Setting
 from assay.method import make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import path_of
@@ -399,8 +399,8 @@ def test_options() -> None:
             answered(Scripted([]), **bad)
     with pytest.raises(UsageError, match="own advantage"):
         make_method("grpo", credit="S002", objective="gspo")
-    made = build("rollout", papers.make("S002").rollout, sampling=Sampling(8000), judge=None)
+    made = build("rollout", catalogue.make("S002").rollout, sampling=Sampling(8000), judge=None)
     assert made.cuts == [2000, 4000, 6000, 8000] and made.weights == pytest.approx((0.1, 0.2, 0.3, 0.4))
     for prior, want in {"uniform": [0.25] * 4, "last": [0, 0, 0, 1]}.items():
-        made = build("rollout", papers.make("S002", prior=prior).rollout, sampling=Sampling(8000), judge=None)
+        made = build("rollout", catalogue.make("S002", prior=prior).rollout, sampling=Sampling(8000), judge=None)
         assert list(made.weights) == want

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers import make
-from assay.papers.s003_longrlvr import document_task
+from assay.papers.rewards.s003_longrlvr import document_task
 from assay.types import Task
 from assay.verify.make import make_verifier
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from spelled import all_groups, alone, loss_gradient, nano, responses, tree, valued
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.log_mean_exp import LogMeanExp
 from assay.credit.rloo import RLOO
@@ -17,14 +17,15 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
 from assay.evaluate.reference import reference_fit, summary
+from assay.learning.signals import compute_signals
+from assay.learning.update import update
 from assay.objectives.reference import ReferenceGradient
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.likelihood import LikelihoodReward, slope, together, value
+from assay.rewards.likelihood.reference import LikelihoodReward, together
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
+from assay.signals.likelihood_value import slope, value
 from assay.signals.reasoning import Sections
-from assay.training.signals import compute_signals
-from assay.training.update import update
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.none import NoVerifier
 
@@ -82,7 +83,7 @@ def test_the_forms() -> None:
 def test_the_expected_gradient_is_exact(by: str) -> None:
     """Over every group of two: the loss has the gradient of E[f], and of the group's E[log mean] for jepo."""
     policy = tree()
-    method = papers.make("S009", by=by, open="=", close="", closed=False)
+    method = catalogue.make("S009", by=by, open="=", close="", closed=False)
     batch, _ = all_groups(policy, 2)
     got = -loss_gradient(method, policy, valued(method, policy, batch)) / 2
     policy.logits.grad = None
@@ -108,24 +109,24 @@ def test_the_expected_gradient_is_exact(by: str) -> None:
 
 def test_without_the_direct_term_the_answer_is_not_learned() -> None:
     policy = tree()
-    method = papers.make("S009", direct=False, open="=", close="", closed=False)
+    method = catalogue.make("S009", direct=False, open="=", close="", closed=False)
     assert not method.live and all(not n.name.startswith("continuations") for n in method.needs)
     batch, _ = all_groups(policy, 2)
     got = loss_gradient(method, policy, valued(method, policy, batch))
     answers = [policy.tree.node(path[:-1]) for path in policy.tree.paths]
     assert not got[answers].any() and got.any()
-    assert loss_gradient(papers.make("S009", open="=", close="", closed=False), policy, both(policy))[answers].any()
+    assert loss_gradient(catalogue.make("S009", open="=", close="", closed=False), policy, both(policy))[answers].any()
 
 
 def both(policy) -> Batch:
     batch, _ = all_groups(policy, 2)
-    return valued(papers.make("S009", open="=", close="", closed=False), policy, batch)
+    return valued(catalogue.make("S009", open="=", close="", closed=False), policy, batch)
 
 
 def test_live_is_what_was_told() -> None:
     """In a language model, the likelihood with a gradient equals the signal, and that a sequence by itself."""
     policy = nano()
-    method = papers.make("S009", open="<answer>", required=False)
+    method = catalogue.make("S009", open="<answer>", required=False)
     batch = responses(policy, ["1+1=2<answer>3</answer>", "77", "<answer>42"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     batch.live = policy.forward(batch, method.live).live
@@ -138,7 +139,7 @@ def test_live_is_what_was_told() -> None:
 def test_the_update_raises_the_likelihood_it_is_for() -> None:
     policy = nano()
     policy.module.double()
-    method = papers.make("S009", open="<answer>")
+    method = catalogue.make("S009", open="<answer>")
     batch = responses(policy, ["1<answer>3", "77"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)

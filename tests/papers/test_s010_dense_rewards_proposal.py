@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.engines.base import Request
 from assay.errors import RunError, UsageError
-from assay.lab.settings import keywords
+from assay.lab.settings.open_ended import keywords
 from assay.method import make_method
 from assay.ops import outcome
-from assay.papers.s010_dense_rewards_proposal import Divided, dense_rewards
+from assay.papers.rewards.s010_dense_rewards_proposal import Divided, dense_rewards
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.reference_judge import ReferenceJudge
-from assay.rewards.segments import Steps
-from assay.rewards.shapley import Shares, game
+from assay.returns import placed_rewards, returns_to_go
+from assay.rewards.judges.reference_judge import ReferenceJudge
+from assay.rewards.process.shapley import Shares, game
 from assay.signals.base import Models
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

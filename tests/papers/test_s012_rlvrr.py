@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers import make
-from assay.papers.s012_rlvrr import chain_score, content, occurrences, run_check, styles
+from assay.papers.rewards.s012_rlvrr import chain_score, content, occurrences, run_check, styles
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -75,7 +75,7 @@ def test_the_reward(make_batch: Callable[..., Any], monkeypatch: pytest.MonkeyPa
     assert reward.valid.tolist() == [True] * 4 + [False]
     assert reward.terms["content"][:2].tolist() == [1, 0.25]
     failed = SimpleNamespace(calls=(), outcome=SimpleNamespace(failed_here=True))
-    monkeypatch.setattr("assay.papers.s012_rlvrr._call", lambda code, texts: failed)
+    monkeypatch.setattr("assay.papers.rewards.s012_rlvrr._call", lambda code, texts: failed)
     assert make("S012").reward(batch).valid.tolist() == [False, False, True, True, False], "no sandbox is no failure"
     with pytest.raises(UsageError):
         make("S012", length=-1.0)

@@ -14,7 +14,7 @@ from assay.method import make_method
 from assay.objectives.cispo import CISPO
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.policy_gradient import PolicyGradient
-from assay.papers.s014_dispo import FourWayClip
+from assay.papers.objectives.s014_dispo import FourWayClip
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Ask, Group, Task, Verdict
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spelled import alone, nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.rewards.likelihood import value
-from assay.rewards.reference_gain import ReferenceGain
+from assay.learning.signals import compute_signals
+from assay.rewards.likelihood.reference_gain import ReferenceGain
 from assay.select.reward_std import RewardSpread
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
+from assay.signals.likelihood_value import value
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -49,7 +49,7 @@ def test_the_worked_example(policy) -> None:
     found = hand(batch, [[0.9, 0.8, 0.05]] * 2, [[0.4] * 3, [0.7] * 3])
     assert found.terms["gain"].tolist() == pytest.approx([0.183333, 0], abs=1e-6)
     assert found.values.tolist() == pytest.approx([0.9 * 0.183333 + 0.1, 0.1], abs=1e-6)
-    assert papers.make("S015", open="<answer>").reward(batch).values.tolist() == found.values.tolist()
+    assert catalogue.make("S015", open="<answer>").reward(batch).values.tolist() == found.values.tolist()
     plain = hand(batch, [[0.9, 0.8, 0.05]] * 2, [[0.4] * 3, [0.7] * 3], debias=False)
     assert plain.terms["gain"].tolist() == pytest.approx([0.583333] * 2, abs=1e-6)
 

@@ -14,19 +14,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.audit.measure import Rate
-from assay.audit.record import Record, save
 from assay.batch import Batch
+from assay.catalogue import find, make
 from assay.credit.grpo import GRPO
 from assay.engines.base import Request
 from assay.errors import UsageError
 from assay.lab.settings import load
-from assay.lab.settings.noisy_bandit import Erring, Setting
+from assay.lab.settings.bandits.noisy_bandit import Erring, Setting
 from assay.method import Method, make_method
-from assay.papers import find, make
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.appeals import Appeals, reading
-from assay.rewards.noise import NoiseCorrected
+from assay.records.audit import Record, save
+from assay.rewards.outcome.appeals import Appeals, reading
+from assay.rewards.outcome.noise import NoiseCorrected
+from assay.statistics.rate import Rate
 from assay.types import Ask, Episode, Group, Prompt, Task, Verdict
 
 

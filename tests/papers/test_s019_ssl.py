@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.catalogue import make
 from assay.errors import RunError, UsageError
-from assay.papers import make
-from assay.papers.s019_ssl import SweetSpot, block_proximity, gaussian_proximity
+from assay.papers.rewards.s019_ssl import SweetSpot, block_proximity, gaussian_proximity
 from assay.types import Span, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

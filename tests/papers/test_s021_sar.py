@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spelled import nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
-from assay.lab.settings.questions import Asked, Setting
-from assay.rewards.self_aligned import SelfAligned
+from assay.lab.settings.open_ended.questions import Asked, Setting
+from assay.learning.signals import compute_signals
+from assay.rewards.likelihood.self_aligned import SelfAligned
 from assay.signals.alone import AloneLogprobs
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -27,7 +27,7 @@ def rewarded(batch, asked, alone):
         for row, values in zip(table, rows, strict=True):
             row[: len(values)] = torch.tensor(values, dtype=torch.float64)
         batch.signals[name] = table
-    return papers.make("S021").reward(batch)
+    return catalogue.make("S021").reward(batch)
 
 
 def test_the_worked_example(make_batch) -> None:
@@ -39,7 +39,7 @@ def test_the_worked_example(make_batch) -> None:
     assert found.terms["self_aligned"].tolist() == pytest.approx([0.550671, -1, 0], abs=1e-6)
     assert found.values.tolist() == pytest.approx([1.110134, -0.2, 1.0], abs=1e-6)
     assert found.terms["self_aligned/perplexity"][0].item() == pytest.approx(1.349859, abs=1e-6)
-    assert papers.make("S021", alpha=0.0).reward(batch).values.tolist() == [1, 0, 1]
+    assert catalogue.make("S021", alpha=0.0).reward(batch).values.tolist() == [1, 0, 1]
 
 
 @given(st.floats(-30, 0), st.floats(-30, 0))

@@ -9,12 +9,12 @@ import torch
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
 from assay.evaluate.answers import answer_entropy
-from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.sample import Sample
-from assay.evaluate.support import Support, least_reachable
 from assay.lab.settings._tabular import Training, train
-from assay.papers.s022_invisible_leash import invisible_leash, tilted
+from assay.papers.multimodal_eval.s022_invisible_leash import invisible_leash, tilted
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
+from assay.statistics.support import Support, least_reachable
 from assay.types import Task
 
 

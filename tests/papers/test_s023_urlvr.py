@@ -11,13 +11,13 @@ import torch
 from spelled import nano, responses
 
 from assay.errors import UsageError
+from assay.learning.signals import compute_signals
 from assay.method import make_method
-from assay.papers.s023_urlvr import collapse_step, sharpened
+from assay.papers.rewards.s023_urlvr import collapse_step, sharpened
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.intrinsic import Certainty, Frequency
-from assay.rewards.vote import Ballot
+from assay.rewards.likelihood.intrinsic import Certainty, Frequency
+from assay.rewards.outcome.vote import Ballot
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Task
 from assay.verify.text.compare import same
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
+from assay.learning.update import whole_groups
 from assay.method import make_method
-from assay.papers.s024_real import RewardsAsLabels
-from assay.training.update import whole_groups
+from assay.papers.objectives.s024_real import RewardsAsLabels
 
 SCORES = [0.1, -0.2, 0.3, 0.0]
 RIGHT = [1.0, 1, 0, 0]

@@ -7,17 +7,17 @@ import pytest
 import torch
 from spelled import alone, nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
-from assay.lab.settings.references import Setting, World
-from assay.papers.s026_p2s import PathFaithfulness, combined
-from assay.rollout.answer_guided import CHAINS, AnswerGuided
+from assay.lab.settings.open_ended.references import Setting, World
+from assay.papers.rewards.s026_p2s import PathFaithfulness, combined
+from assay.rollout.answer_guided import AnswerGuided
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
-from assay.signals.path_gains import PathGains, borders
+from assay.signals.path_gains import CHAINS, PathGains, borders
 from assay.types import Ask, Episode, Group, Task
 
 TAGGED = ReferenceLikelihood(open="<answer>")
@@ -101,7 +101,7 @@ def test_the_good_chains_own_beginning_gains_the_most() -> None:
         )
     task = Task("0", "0", world.references[0])
     batch = Batch.from_groups([Group(Ask(task, 4), tuple(episodes))], torch.float64)
-    likelihood = papers.make("S026", open="=", close="").reward.gains.likelihood
+    likelihood = catalogue.make("S026", open="=", close="").reward.gains.likelihood
     got = PathGains(likelihood, most=3)(batch, Models(policy))
     logp = policy.log_policy().detach()
 
@@ -122,7 +122,7 @@ def test_the_good_chains_own_beginning_gains_the_most() -> None:
 
 def reward_of(batch: Batch, gains, reward: PathFaithfulness | None = None) -> list[float]:
     batch.signals["path_gains"] = torch.tensor(gains, dtype=torch.float64)
-    return (reward or papers.make("S026", open="<answer>").reward)(batch).values.tolist()
+    return (reward or catalogue.make("S026", open="<answer>").reward)(batch).values.tolist()
 
 
 def test_which_reward_a_group_gets() -> None:
@@ -136,10 +136,10 @@ def test_which_reward_a_group_gets() -> None:
     unsure = responses(policy, texts, passed=[None, False, False])
     assert reward_of(unsure, gains) == [0, -1, -1]
     unsure.signals["path_gains"] = torch.tensor(gains).double()
-    assert papers.make("S026", open="<answer>").reward(unsure).valid.tolist() == [False, True, True]
-    cold = papers.make("S026", open="<answer>", cold=1).reward
+    assert catalogue.make("S026", open="<answer>").reward(unsure).valid.tolist() == [False, True, True]
+    cold = catalogue.make("S026", open="<answer>", cold=1).reward
     assert reward_of(hopeless, gains, cold) == [0, 0, -1]
-    again = papers.make("S026", open="<answer>", cold=1).reward
+    again = catalogue.make("S026", open="<answer>", cold=1).reward
     again.load_state_dict(cold.state_dict())
     assert reward_of(hopeless, gains, again) == reward_of(hopeless, gains, cold) == [0.5, -1, -1]
 

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue.claims import claim_of
 from assay.credit.gae import generalised_advantages
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.engines.base import Request
 from assay.errors import UsageError
-from assay.lab.claim import claim_of
-from assay.lab.settings import steps
+from assay.lab.settings.reasoning import steps
 from assay.method import make_method
 from assay.ops import group_mean, outcome
-from assay.papers.s028_ppr import ReNorm, Turns, ppr
+from assay.papers.rewards.s028_ppr import ReNorm, Turns, ppr
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.principles import PrincipleJudge, distillation, read_share
-from assay.rewards.segments import Steps
+from assay.returns import placed_rewards, returns_to_go
+from assay.rewards.judges.principles import PrincipleJudge, distillation, read_share
 from assay.signals.base import Models
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
-from assay.evaluate.evaluation import Evaluation, Sample
 from assay.evaluate.returns import bilevel_returns, gaps, growth, returns_of, spread
-from assay.lab.settings.keys import Setting, moments, spelled
-from assay.papers.s032_vb_vs_vf import LETTERS, Bilevel, Planted, planted_tasks, vb_vs_vf
+from assay.lab.settings.reasoning.keys import Setting, moments, spelled
+from assay.papers.multimodal_eval.s032_vb_vs_vf import LETTERS, Bilevel, Planted, planted_tasks, vb_vs_vf
 from assay.policies.tabular import TabularPolicy, Tree, path_of
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 BASE = np.append(np.linspace(0.35, 0.8, 6), 0.35)
@@ -239,4 +240,4 @@ def test_what_makes_no_sense_is_refused() -> None:
         planted_tasks(1, symbols=1)
     with pytest.raises(UsageError, match="rising"):
         Setting(budgets=(12,))
-    assert papers.make("S032", learner="vf").objective.reads == "nothing"
+    assert catalogue.make("S032", learner="vf").objective.reads == "nothing"

@@ -15,24 +15,24 @@ from scripted import Scripted, ask, judge
 from spelled import NANO
 from tiny import LLAMA_LIKE, TOKENIZER, tiny
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.lab.settings.overthinking import END, Setting, thoughts
+from assay.lab.settings.reasoning.overthinking import END, Setting, thoughts
 from assay.method import make_method
-from assay.papers.s033_vsrm import WORDS
+from assay.papers.rewards.s033_vsrm import WORDS
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.registry import build
-from assay.rewards.entropy_steps import EntropySteps
-from assay.rewards.pattern_steps import PatternSteps
-from assay.rewards.segments import Steps
-from assay.rewards.step_gains import StepGains, spread
+from assay.rewards.process.step_gains import StepGains, spread
 from assay.rollout.probed import Probed
 from assay.rollout.probes import Probe, confidence, probes_of
+from assay.signals.entropy_steps import EntropySteps
+from assay.signals.pattern_steps import PatternSteps
+from assay.signals.steps import Steps
 from assay.types import Task
 from assay.verify.episodes import judge_groups
 
@@ -99,7 +99,7 @@ def test_rewards_stand_on_the_last_learnable_token_of_a_step(make_batch) -> None
 
 def test_advantages_are_whitened_returns(make_batch) -> None:
     """Worked by hand: rewards by token and outcome, summed from each token on, standardised over all tokens."""
-    method = papers.make("S033")
+    method = catalogue.make("S033")
     batch = make_batch([3, 2], [1.0, 0.0])
     probed(batch, 0, (1, 0.0), (2, 1.0), (3, 0.5))
     batch.signals = {}
@@ -262,13 +262,15 @@ def test_a_model_with_an_end_of_thinking() -> None:
     tokenizer.add_tokens(["</think>"])
     model = tiny("llama", vocab_size=len(tokenizer), max_position_embeddings=LLAMA_LIKE["max_position_embeddings"])
     end = tokenizer.convert_tokens_to_ids("</think>")
-    spec = papers.make("S033").rollout
+    spec = catalogue.make("S033").rollout
     made = build("rollout", spec, sampling=Sampling(12), judge=judge)
     thinking, plain = HFEngine(CausalLM(model, tokenizer)), HFEngine(CausalLM(tiny("llama"), TOKENIZER))
     marks = made.marks(thinking)
     assert marks.after(False, thinking) == (end,) and marks.after(True, thinking) == ()
     assert made.marks(plain).after(False, plain) == ()
-    spae = build("rollout", papers.make("S052").rollout, sampling=Sampling(12), judge=judge, more=None, curriculum=None)
+    spae = build(
+        "rollout", catalogue.make("S052").rollout, sampling=Sampling(12), judge=judge, more=None, curriculum=None
+    )
     assert spae.marks(plain).after(False, plain) == () and spae.marks(thinking).header.endswith("\\boxed{")
     made = build("rollout", {**spec, "steps": {"by": "fixed", "size": 4}}, sampling=Sampling(12), judge=judge)
     [group] = made.collect([ask(12, "12+")], thinking, np.random.default_rng(0))
@@ -368,5 +370,5 @@ def test_options_of_a_recipe() -> None:
             make_method("S033", reward=bad)
     with pytest.raises(UsageError, match="own advantage"):
         make_method("grpo", credit="S052", objective="gspo")
-    assert isinstance(papers.make("S033", start=True).reward, StepGains)
+    assert isinstance(catalogue.make("S033", start=True).reward, StepGains)
     assert Batch.from_groups([]).mask.shape == (0, 0)

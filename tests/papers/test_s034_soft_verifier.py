@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import TOKENIZER, plain_logits, tiny
 
+from assay.engines.asking import ask, filled
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
-from assay.lab.settings import free_form
+from assay.lab.settings.open_ended import free_form
 from assay.method import make_method
 from assay.ops import outcome
-from assay.papers.s034_soft_verifier import JudgedReward, distillation, soft_verifier
+from assay.papers.rewards.s034_soft_verifier import JudgedReward, distillation, soft_verifier
 from assay.policies.causal_lm import CausalLM
-from assay.rewards.asking import ask, filled
-from assay.rewards.reference_judge import ReferenceJudge, decision
-from assay.rewards.standardised import StandardisedReward
+from assay.rewards.judges.reference_judge import ReferenceJudge, decision
+from assay.rewards.shaping.standardised import StandardisedReward
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

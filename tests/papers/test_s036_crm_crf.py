@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from running import metrics, run
 
 from assay.batch import Batch, Reward
+from assay.catalogue import make
 from assay.errors import RunError, UsageError
-from assay.papers import make
-from assay.papers.s036_crm_crf import EngineConciseness, RelativeConciseness, read_score
+from assay.papers.rewards.s036_crm_crf import EngineConciseness, RelativeConciseness, read_score
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

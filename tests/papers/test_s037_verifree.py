@@ -6,18 +6,18 @@ import pytest
 import torch
 from spelled import all_groups, loss_gradient, nano, responses, tree, valued
 
-from assay import papers
+from assay import catalogue
 from assay.credit.rloo import RLOO
+from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.ops import group_sum
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def made(**options):
-    return papers.make("S037", open="=", close="", closed=False, **options)
+    return catalogue.make("S037", open="=", close="", closed=False, **options)
 
 
 def test_the_worked_rewards(make_batch) -> None:
@@ -75,7 +75,7 @@ def test_the_second_terms_coefficient() -> None:
 
 def test_nothing_is_learned_from_the_answer_a_response_gives() -> None:
     policy = nano()
-    method = papers.make("S037", open="<answer>")
+    method = catalogue.make("S037", open="<answer>")
     batch = responses(policy, ["1<answer>2</answer>", "9", "12<answer>5"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)
@@ -87,7 +87,7 @@ def test_nothing_is_learned_from_the_answer_a_response_gives() -> None:
 
 def test_samples_without_a_likelihood_add_no_second_term() -> None:
     policy = nano()
-    method = papers.make("S037", open="<answer>")
+    method = catalogue.make("S037", open="<answer>")
     batch = responses(policy, ["9", "12"])
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)

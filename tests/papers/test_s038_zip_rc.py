@@ -11,25 +11,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay import papers
+from assay import catalogue
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.inference.adaptive import Adaptive
 from assay.inference.base import Budget, Strategy
-from assay.inference.joint import (
-    Bins,
-    ByJointHead,
-    JointHead,
-    choose,
-    expected_max,
-    start_states,
-    utility,
-)
-from assay.inference.joint_training import JointTraining
-from assay.inference.value_head import states, width
-from assay.lab.settings.detours import Setting
+from assay.inference.heads.joint import Bins, ByJointHead, JointHead, choose, expected_max, start_states, utility
+from assay.inference.heads.joint_training import JointTraining
+from assay.inference.heads.value_head import states, width
+from assay.inference.sampling.adaptive import Adaptive
+from assay.lab.settings.reasoning.detours import Setting
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
@@ -223,7 +215,7 @@ def test_the_head_is_calibrated_on_new_responses(world: tuple[TabularPolicy, Joi
 
 
 def test_the_paper_names_the_strategy(world: tuple[TabularPolicy, JointHead]) -> None:
-    made = papers.find("S038").factory(world[1], Sampling(3))  # type: ignore[misc]
+    made = catalogue.find("S038").factory(world[1], Sampling(3))  # type: ignore[misc]
     assert isinstance(made, Strategy) and isinstance(made, Adaptive)
     assert world[1].linear.weight.shape[1] == width(world[0])
     with pytest.raises(UsageError):

@@ -7,13 +7,13 @@ import pytest
 import torch
 from spelled import alone, nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.errors import UsageError
-from assay.papers.s040_darl import BoundedDiversity
-from assay.rewards.reference_gain import ReferenceGain
+from assay.learning.signals import compute_signals
+from assay.papers.rewards.s040_darl import BoundedDiversity
+from assay.rewards.likelihood.reference_gain import ReferenceGain
 from assay.signals.base import Models
 from assay.signals.reasoning import Sections
-from assay.training.signals import compute_signals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 PLAIN = ReferenceGain(open="<answer>", tags=(), form=0.0, debias=False)
@@ -58,7 +58,10 @@ def test_the_answers_own_tokens_count_and_no_others() -> None:
 def test_without_the_bonus_it_is_rlpr() -> None:
     policy = nano()
     batch = responses(policy, ["<think>1</think><answer>9</answer>", "<answer>42</answer>", ""])
-    mine, rlpr = papers.make("S040", open="<answer>", bonus=0.0).reward, papers.make("S015", open="<answer>").reward
+    mine, rlpr = (
+        catalogue.make("S040", open="<answer>", bonus=0.0).reward,
+        catalogue.make("S015", open="<answer>").reward,
+    )
     compute_signals(batch, mine.needs, Models(policy, nano(1), encode=policy.encode))
     torch.testing.assert_close(mine(batch).values, rlpr(batch).values)
     assert rlpr.needs <= mine.needs

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay import papers
+from assay import catalogue
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine
-from assay.evaluate.pass_at_k import pass_at_k
-from assay.evaluate.selection import cohens_h, equivalent_samples, partial_correlation
 from assay.inference.base import Strategy
-from assay.inference.surprisal import Surprisal, select
+from assay.inference.sampling.surprisal import Surprisal, select
 from assay.lab.settings import load
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.statistics.pass_at_k import pass_at_k
+from assay.statistics.selection import cohens_h, equivalent_samples, partial_correlation
 from assay.types import Task, Verdict
 
 LOGPROBS = [-0.3, -0.8, -0.5, -1.2, -0.9]
@@ -77,7 +77,7 @@ def test_the_strategy_takes_the_least_likely_right_path() -> None:
         return Verdict(1.0, True) if response in right else Verdict.wrong()
 
     names = ["/".join(map(str, path)) for path in tree.paths]
-    strategy = papers.find("S043").factory(Sampling(2), verifier)  # type: ignore[misc]
+    strategy = catalogue.find("S043").factory(Sampling(2), verifier)  # type: ignore[misc]
     assert isinstance(strategy, Surprisal) and isinstance(strategy, Strategy)
     [answer] = strategy([Task("t", "")], TabularEngine(policy), 200, np.random.default_rng(0))
     mean = {n: lp / len(path) for n, lp, path in zip(names, p, tree.paths, strict=True) if n in right}

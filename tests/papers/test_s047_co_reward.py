@@ -14,8 +14,8 @@ from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.majority import MajorityVote
-from assay.rewards.vote import Ballot, vote
+from assay.rewards.outcome.majority import MajorityVote
+from assay.rewards.outcome.vote import Ballot, vote
 from assay.rollout.paraphrased import Paraphrased
 from assay.types import Ask, Episode, Group, Task, Verdict
 

@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 import torch
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.inference.base import Budget, Strategy
-from assay.inference.flex import Flex, first_error, flex
 from assay.inference.meter import Meter
+from assay.inference.scoring.flex import Flex, flex
 from assay.inference.solve_detect_verify import PROBE, Detector, SolveDetectVerify, cut, hesitation
-from assay.lab.settings._words import Words
-from assay.papers.s050_flexive import process_f1
+from assay.lab.settings.reasoning._words import Words
+from assay.papers.judges.s050_flexive import process_f1
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.rewards.segments import Steps
-from assay.rewards.step_index import index_reward
+from assay.rewards.process.step_index import index_reward
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Task
+from assay.verify.step_index import first_error
 
 TASK = Task("t", "What is 2+2?")
 RNG = np.random.default_rng(0)
@@ -229,5 +230,5 @@ def test_processbench_and_the_reward_of_an_index() -> None:
 
 
 def test_the_paper_names_the_strategy() -> None:
-    made = papers.find("S050").factory(Sampling(5), detect=False)  # type: ignore[misc]
+    made = catalogue.find("S050").factory(Sampling(5), detect=False)  # type: ignore[misc]
     assert isinstance(made, Strategy) and made.detector is None and made.scorer.tau == 0.75

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from scripted import Scripted, ask, judge
 from spelled import alone, nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
+from assay.catalogue.claims import claim_of
 from assay.credit.reinforce_pp import ReinforcePlusPlusBaseline
 from assay.credit.spae import SPAE, ProbeCorrectness, faded, shaped, step_potential
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
-from assay.lab.claim import claim_of
-from assay.lab.settings.overthinking import END, Setting
+from assay.lab.settings.reasoning.overthinking import END, Setting
+from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rollout.probes import Probe, probes_of
 from assay.rollout.single_turn import SingleTurn
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Task
 from assay.verify.episodes import judge_groups
 
@@ -147,7 +147,7 @@ def test_how_responses_are_probed() -> None:
     """Steps end in a full stop and a blank line, within the thought; what follows the last is not probed."""
     text = "One.\n\nTwo\n\nthree.\n\nfour#5.\n\n1"
     engine = Scripted([(text, "eos"), ("x0", "eos")], lambda prefix: ("1}", 0.5))
-    spec = {**papers.make("S052").rollout, "inner": "single_turn", "end": "#"}
+    spec = {**catalogue.make("S052").rollout, "inner": "single_turn", "end": "#"}
     made = build("rollout", spec, sampling=Sampling(50), judge=judge, more=None, curriculum=None)
     [group] = made.collect([ask(2)], engine, np.random.default_rng(0))
     first, second = (probes_of(e) for e in group.episodes)
@@ -164,7 +164,7 @@ def test_how_responses_are_probed() -> None:
 def test_only_what_is_kept_is_probed() -> None:
     """Groups that are all right are replaced before anything is asked of them."""
     engine = Scripted([("a.\n\nb#1", "eos"), ("a.\n\nc#1", "eos"), ("d.\n\ne#1", "eos"), ("d.\n\nf#0", "eos")])
-    spec = {**papers.make("S052").rollout, "end": "#"}
+    spec = {**catalogue.make("S052").rollout, "end": "#"}
     made = build("rollout", spec, sampling=Sampling(50), judge=judge, more=lambda: [ask(2)], curriculum=None)
     [group] = made.collect([ask(2)], engine, np.random.default_rng(0))
     assert [e.text for e in group.episodes] == ["d.\n\ne#1", "d.\n\nf#0"]
@@ -174,7 +174,7 @@ def test_only_what_is_kept_is_probed() -> None:
 
 def test_an_engine_without_entropies_tells_no_confidence() -> None:
     engine = Scripted([("a.\n\nb#1", "eos"), ("a.\n\nc#0", "eos")], entropies=False)
-    spec = {**papers.make("S052").rollout, "inner": "single_turn", "end": "#"}
+    spec = {**catalogue.make("S052").rollout, "inner": "single_turn", "end": "#"}
     made = build("rollout", spec, sampling=Sampling(50), judge=judge, more=None, curriculum=None)
     [group] = made.collect([ask(2)], engine, np.random.default_rng(0))
     assert [p.confidence for e in group.episodes for p in probes_of(e)] == [None, None]
@@ -219,7 +219,7 @@ def test_the_gradient_is_that_of_the_advantages() -> None:
         [replace(ask(6), task=Task("0", ""))], TabularEngine(policy), np.random.default_rng(1)
     )
     batch = Batch.from_groups(judge_groups(TabularVerifier(policy.tree), [group]), torch.float64)
-    method = papers.make("S052", alpha=0.5)
+    method = catalogue.make("S052", alpha=0.5)
     batch.signals["probe_correctness"] = torch.zeros(6, 0, dtype=torch.float64)
     method.value(batch)
 
@@ -243,4 +243,4 @@ def test_the_gradient_is_that_of_the_advantages() -> None:
 def test_the_credit_brings_its_rollout() -> None:
     method = make_method("grpo", credit="S052")
     assert isinstance(method.credit, SPAE) and method.rollout["name"] == "probed" and not method.rollout["score"]
-    assert papers.make("S052").objective.clip_high == 0.28
+    assert catalogue.make("S052").objective.clip_high == 0.28

@@ -13,7 +13,7 @@ from assay.credit.rloo import RLOO
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.papers.s053_pacs import ImplicitActorCritic
+from assay.papers.objectives.s053_pacs import ImplicitActorCritic
 from assay.policies.tabular import TabularPolicy, Tree, enumerate_groups
 from assay.types import Ask, Group, Task
 

@@ -10,7 +10,7 @@ from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.papers.s054_thr import HiddenReward, Influence, influence
+from assay.papers.objectives.s054_thr import HiddenReward, Influence, influence
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.types import Ask, Group, Task, Verdict

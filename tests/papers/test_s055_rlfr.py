@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.papers import make
-from assay.papers.s055_rlfr import FlowReward, OutcomeAndFlow, kept_scores
+from assay.papers.objectives.s055_rlfr import FlowReward, OutcomeAndFlow, kept_scores
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.signals.base import Models

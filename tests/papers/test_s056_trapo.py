@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.rewards.by_label import ByLabel
+from assay.rewards.outcome.by_label import ByLabel
 from assay.select.trajectory import Trajectory, similarity
 from assay.types import Ask, Episode, Group, Task, Verdict
 

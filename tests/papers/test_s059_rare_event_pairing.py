@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.curriculum.paired import Paired
 from assay.errors import RunError, UsageError
 from assay.method import Method
-from assay.papers import make
 from assay.registry import build
 from assay.tasks.listed import Listed
 from assay.tasks.split import split

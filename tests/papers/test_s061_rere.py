@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from running import metrics, run
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
-from assay.lab.settings.shop import Setting
+from assay.lab.settings.open_ended.shop import Setting
 from assay.method import make_method
-from assay.papers import make
-from assay.papers.s061_rere import rank_penalties, recommended
+from assay.papers.rewards.s061_rere import rank_penalties, recommended
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rollout.catalogue import RANK, Catalogue, hits, kept

@@ -9,11 +9,11 @@ import pytest
 from sandbox.support import needs_sandbox
 from suite_programs import ABOVE_ZERO, CRASHES, LARGEST, LAST, PROBLEM, RIGHT, WRONG, Scripted
 
-from assay import papers
+from assay import catalogue
 from assay.audit.suite import auc, ceiling, diversity, suite_rates, verifier_accuracy
 from assay.audit.suite.trials import quality
 from assay.errors import UsageError
-from assay.papers.s063_saga import saga
+from assay.papers.data.s063_saga import saga
 from assay.registry import build
 from assay.types import Task
 
@@ -31,7 +31,7 @@ def written(text: str, why: str = "an edge", validator: str = VALID) -> str:
 
 
 def test_it_is_registered_with_what_it_stands_for() -> None:
-    row = papers.find("saga")
+    row = catalogue.find("saga")
     assert row.id == "S063" and row.factory is saga and row.seams == ("tasks", "verify", "evaluate")
 
 

@@ -12,17 +12,17 @@ from choices import RIGHT, WRONG, Choices, response
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.curriculum.uniform import Uniform
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
+from assay.learning.update import update
 from assay.method import make_method
-from assay.papers.s064_brorl import Broad, covered_mass, mass_balance
+from assay.papers.objectives.s064_brorl import Broad, covered_mass, mass_balance
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.training.update import update
 from assay.types import Ask, Group, Task
 from assay.verify.episodes import judge_groups
 
@@ -124,7 +124,7 @@ def test_the_mass_that_responses_cover() -> None:
         seen = {int(e.tokens[0]) for e in group.episodes}
         assert covered_mass(group) == pytest.approx(sum(p[i] for i in seen), abs=1e-6)
     assert covered_mass(sampled(policy, 500)) == pytest.approx(1, abs=1e-5)
-    papers.find("S064")
+    catalogue.find("S064")
     judge = partial(judge_groups, TabularVerifier(policy.tree))
     inner = {"name": "dynamic", "rounds": 1}
     rollout = build("rollout", {"name": "broad", "inner": inner}, sampling=Sampling(1), judge=judge)

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from running import metrics, run
 from tiny import LLAMA_LIKE, TOKENIZER
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.step_rloo import StepRLOO
 from assay.errors import RunError, UsageError
-from assay.lab.settings.steps import Setting
+from assay.lab.settings.reasoning.steps import Setting
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.prm import ClassifierPRM
-from assay.rewards.process import ProcessReward, weights
-from assay.rewards.segments import Steps
-from assay.rewards.step_scores import StepScores
+from assay.rewards.process.prm import ClassifierPRM
+from assay.rewards.process.step_scores import StepScores
+from assay.rewards.process.summed import ProcessReward, weights
 from assay.signals.base import Models
+from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -324,11 +324,11 @@ def test_it_trains_in_the_real_loop(tmp_path: Path) -> None:
 def test_options() -> None:
     with pytest.raises(UsageError, match="prm"):
         make_method("S065")
-    method = papers.make("S065", prm="verdict", steps={"by": "newline"})
+    method = catalogue.make("S065", prm="verdict", steps={"by": "newline"})
     assert method.credit.steps == method.reward.steps == Steps("newline") in method.needs
     for bad in ({"temperature": 0.0}, {"kl_weight": -1.0}):
         with pytest.raises(UsageError, match="must be above 0"):
-            papers.make("S065", prm="verdict", **bad)
+            catalogue.make("S065", prm="verdict", **bad)
     with pytest.raises(UsageError, match="classifier"):
         ClassifierPRM("/nowhere/at/all")
     with pytest.raises(UsageError, match="own advantage"):

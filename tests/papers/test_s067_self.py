@@ -10,14 +10,15 @@ import pytest
 import torch
 from running import metrics, run, weights
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.evaluate.evaluation import Evaluation, Sample
-from assay.lab.settings.problems import Coupled, Setting
-from assay.papers.s067_self import coverage, interference, log_likelihood, winner_take_all
+from assay.lab.settings.bandits.problems import Coupled, Setting
+from assay.papers.objectives.s067_self import coverage, interference, log_likelihood, winner_take_all
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
 from assay.registry import build
 from assay.types import Ask, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
@@ -40,7 +41,7 @@ class Counting(TabularEngine):
 
 
 def collected(policy, judge=None):
-    papers.find("S067")
+    catalogue.find("S067")
     judge = judge or partial(judge_groups, TabularVerifier(policy.tree))
     rollout = build("rollout", "greedy_gate", sampling=Sampling(4), judge=judge)
     engine = Counting(policy)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers import make
-from assay.papers.s069_riskpo import MixedValueAtRisk
+from assay.papers.objectives.s069_riskpo import MixedValueAtRisk
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Ask, Episode, Group, Task, Verdict
 

@@ -11,7 +11,7 @@ import torch
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.rewards.paraphrase_similarity import GroupSimilarity, bleu, consistency, jaccard, retrieval_consistency
+from assay.rewards.text.paraphrase_similarity import GroupSimilarity, bleu, consistency, jaccard, retrieval_consistency
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 WORKED = ["a b", "a c"], ["a b", "d e"], ["a b", "a b"]

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.credit.reinforce import Reinforce
 from assay.errors import UsageError
+from assay.learning.update import update
 from assay.method import Method
-from assay.papers import make
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.training.update import update
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 P = [0.5, 0.3, 0.15, 0.05]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from assay.engines.base import Request, Sampling
 from assay.errors import RunError, UsageError
-from assay.lab.settings import derivations
+from assay.lab.settings.reasoning import derivations
 from assay.method import make_method
-from assay.papers.s075_fapo import FlawedAware, critic, fapo
-from assay.rewards.error_step import critic_task, index_of, located, question, steps_of
+from assay.papers.objectives.s075_fapo import FlawedAware, critic, fapo
+from assay.rewards.process.error_step import critic_task, index_of, located, question, steps_of
 from assay.types import Episode, Task
 from assay.verify.kind import KindVerifier
 

@@ -11,19 +11,14 @@ import pytest
 import torch
 from opinions import MUMBLE, NO, YES, Opinions
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
-from assay.evaluate.chain_advantages import chain_advantages, chain_drift
-from assay.evaluate.evaluation import Evaluation, Sample
-from assay.papers.s077_cot_pass_k import (
-    TEMPLATE,
-    ChainJudge,
-    Chains,
-    cot_pass_k,
-    settle,
-)
+from assay.papers.multimodal_eval.s077_cot_pass_k import TEMPLATE, ChainJudge, Chains, cot_pass_k, settle
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
+from assay.statistics.chain_advantages import chain_advantages, chain_drift
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_episodes
 
@@ -151,7 +146,7 @@ def test_learning_follows_the_sign() -> None:
     """The lab's bandit, shortened: P(right chain) rises for alpha > beta and falls for alpha < beta."""
     from pathlib import Path
 
-    from assay.lab.settings.chains import Setting
+    from assay.lab.settings.reasoning.chains import Setting
 
     def final(alpha: float, beta: float) -> float:
         arm: dict[str, Any] = {"name": "grpo", "setting": {"alpha": alpha, "beta": beta}}
@@ -172,4 +167,4 @@ def test_what_makes_no_sense_is_refused() -> None:
         chain_advantages(1.2, 0.5, 0.5)
     with pytest.raises(UsageError, match="at least 2"):
         chain_advantages(0.2, 0.5, 0.5, 1)
-    assert papers.find("S077").factory is cot_pass_k
+    assert catalogue.find("S077").factory is cot_pass_k

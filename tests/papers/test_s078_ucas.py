@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
+from assay.learning.signals import compute_signals
 from assay.method import Method, make_method
-from assay.papers import make
-from assay.papers.s078_ucas import unit_range
+from assay.papers.objectives.s078_ucas import unit_range
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 

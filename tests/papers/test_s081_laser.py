@@ -12,23 +12,23 @@ from running import metrics, run
 from tiny import TOKENIZER, plain_logits, tiny
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
-from assay.evaluate.self_verification import self_verification
-from assay.inference.weighted_vote import LastTokenVote, last_token_scores, weighted_vote
+from assay.inference.voting.weighted_vote import LastTokenVote, last_token_scores, weighted_vote
+from assay.learning.signals import check_signals, compute_signals
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.papers import make
-from assay.papers.s081_laser import LastTokenLoss, SelfRewardMix
+from assay.papers.objectives.s081_laser import LastTokenLoss, SelfRewardMix
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.signals.last_token import LastToken
-from assay.training.signals import check_signals, compute_signals
+from assay.statistics.self_verification import self_verification
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -16,15 +16,15 @@ import assay
 from assay.batch import Batch
 from assay.curriculum.replay import Replay
 from assay.errors import RunError, UsageError
-from assay.lab.settings import retention
+from assay.lab.settings.bandits import retention
+from assay.learning.update import update
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.sft import SFT
-from assay.papers.s082_recap import ADVANTAGES, LEAST, WEIGHT, Course, PerObjective, SumOfObjectives
+from assay.papers.objectives.s082_recap import ADVANTAGES, LEAST, WEIGHT, Course, PerObjective, SumOfObjectives
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.tasks.listed import Listed
 from assay.tasks.split import TrainStream
-from assay.training.update import update
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 
 HISTORIES = {"a": [0.5] * 6, "b": [1, 0.9, 0.8, 0.9, 0.5, 1], "c": [0.4] * 3 + [0.2] * 3}

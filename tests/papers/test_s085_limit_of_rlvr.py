@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from assay.errors import UsageError
-from assay.evaluate.crossing import crossing, first_crossing
-from assay.evaluate.evaluation import Evaluation
-from assay.evaluate.sample import Sample
-from assay.lab.settings.approaches import Setting
-from assay.papers.s085_limit_of_rlvr import limit_of_rlvr
+from assay.lab.settings.bandits.approaches import Setting
+from assay.papers.multimodal_eval.s085_limit_of_rlvr import limit_of_rlvr
+from assay.records.evaluation import Evaluation
+from assay.records.sample import Sample
+from assay.statistics.crossing import crossing, first_crossing
 
 K = np.arange(1, 21)
 BASE, TRAINED = np.array([0.1, 0.1]), np.array([0.9, 0.0])

@@ -10,14 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.papers.s088_dars import extra
+from assay.papers.objectives.s088_dars import extra
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.types import Ask, Task, Verdict
@@ -84,7 +84,7 @@ def collected(policy: TabularPolicy, n: int = 8, judge=None, **options):
 
 
 def test_hard_problems_get_more_responses_of_the_same_policy_in_one_group() -> None:
-    papers.find("S088")
+    catalogue.find("S088")
     groups, engine, rollout = collected(arms(0.02, 0.3, 0.95))
     assert engine.calls[0] == [8, 8, 8] and len(engine.calls) == 2
     wanted = []
@@ -142,8 +142,8 @@ def test_groups_of_equal_rewards_are_left_out() -> None:
 
 def test_options() -> None:
     assert make_method("S088").objective.aggregation == "sequence_sum"
-    assert papers.make("S088", max_length=100).objective.aggregation == "constant"
-    assert papers.make("S088", standardised=True).credit == GRPO()
+    assert catalogue.make("S088", max_length=100).objective.aggregation == "constant"
+    assert catalogue.make("S088", standardised=True).credit == GRPO()
     with pytest.raises(UsageError, match="most = 0"):
         collected(arms(0.5), most=0)
 

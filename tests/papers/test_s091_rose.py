@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.branch_values import BranchValues, advantages
 from assay.engines.base import Sampling
@@ -16,7 +16,7 @@ from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Budget
-from assay.inference.branching import BranchingVote
+from assay.inference.sampling.branching import BranchingVote
 from assay.method import Method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
@@ -194,7 +194,7 @@ def test_the_vote_pays_for_what_follows_a_branch_alone() -> None:
 
 
 def test_options_and_the_method() -> None:
-    made = papers.make("S091")
+    made = catalogue.make("S091")
     assert isinstance(made, Method) and isinstance(made.credit, BranchValues)
     with pytest.raises(UsageError):
         BranchValues(-1)

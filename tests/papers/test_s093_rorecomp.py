@@ -17,7 +17,7 @@ from assay.batch import Batch
 from assay.errors import RunError, UsageError
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.papers.s093_rorecomp import SET_ASIDE, THEIR_ADVANTAGES, Compensation, Priority, rorecomp
+from assay.papers.objectives.s093_rorecomp import SET_ASIDE, THEIR_ADVANTAGES, Compensation, Priority, rorecomp
 from assay.registry import build
 from assay.select.records import records, restored
 from assay.types import Ask, Episode, Group, Span, Task, Verdict

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from assay.batch import Batch
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
+from assay.learning.signals import compute_signals
 from assay.method import Method, make_method
 from assay.objectives.policy_gradient import PolicyGradient
-from assay.papers.s095_rover import UniformBellman, following
+from assay.papers.objectives.s095_rover import UniformBellman, following
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Ask, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import Method
-from assay.papers import make
-from assay.papers.s096_canon import ConditionalAdvantage, restarting_cosine
+from assay.papers.objectives.s096_canon import ConditionalAdvantage, restarting_cosine
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 R = [1.0, 1, 0, 1, 0, 0, 0, 1]

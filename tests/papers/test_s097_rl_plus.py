@@ -17,7 +17,7 @@ from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.policy_gradient import PolicyGradient
-from assay.papers.s097_rl_plus import MixtureRatio, OwnMean, mixture_ratio
+from assay.papers.objectives.s097_rl_plus import MixtureRatio, OwnMean, mixture_ratio
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rollout.demonstration import Demonstration
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict

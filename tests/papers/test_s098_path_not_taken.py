@@ -16,10 +16,8 @@ from tiny import TOKENIZER, batch_of, episode, tiny
 import assay
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
-from assay.errors import UsageError
-from assay.evaluate.checkpoints import _weights
-from assay.evaluate.target import resolve
-from assay.evaluate.weight_change import (
+from assay.diagnose.checkpoints import _weights
+from assay.diagnose.weight_change import (
     agreement,
     by_kind,
     overlap,
@@ -29,18 +27,20 @@ from assay.evaluate.weight_change import (
     weight_change,
     weights_of,
 )
-from assay.lab.settings import network
+from assay.engines.target import resolve
+from assay.errors import UsageError
+from assay.lab.settings.bandits import network
+from assay.learning.update import update
 from assay.method import make_method
 from assay.objectives.masked import Masked
-from assay.papers.s098_path_not_taken import policy_shift
+from assay.papers.objectives.s098_path_not_taken import policy_shift
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import LoraConfig
 from assay.policies.regions import decomposed, largest, leading, region
 from assay.policies.rotated import rotate_values
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.records.checkpoints import last_checkpoint
 from assay.signals.base import Models
-from assay.training.run_folder import last_checkpoint
-from assay.training.update import update
 from assay.types import Ask, Group, Task, Verdict
 
 

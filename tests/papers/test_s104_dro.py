@@ -9,15 +9,15 @@ import pytest
 import torch
 from spelled import alone, nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.papers.s104_dro import KeySpread, ReflectionReward, repaired
+from assay.learning.signals import compute_signals
+from assay.papers.rewards.s104_dro import KeySpread, ReflectionReward, repaired
 from assay.select.reference_rank import ReferenceRank
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.reference_ranks import ReferenceRanks
-from assay.training.signals import compute_signals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 L = torch.tensor([[-0.1, -2, -0.2], [-0.1, -0.3, -0.2], [-0.1, -1, -0.2], [-0.1, -3, -0.2]], dtype=torch.float64)
@@ -186,13 +186,13 @@ def test_options() -> None:
     for bad in ({"within": 0}, {"worst": 0.0}, {"worst": 1.5}):
         with pytest.raises(UsageError, match="reference_rank"):
             ReferenceRank(**bad)
-    names = {n.name for n in papers.make("S104", within=math.inf).needs}
-    assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in papers.make("S104").needs}
+    names = {n.name for n in catalogue.make("S104", within=math.inf).needs}
+    assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in catalogue.make("S104").needs}
     for bad in ({"top": 0.0}, {"gamma": 0.0}):
         with pytest.raises(UsageError, match="reflection"):
             ReflectionReward(**bad)
     with pytest.raises(UsageError, match="drop"):
         KeySpread(1.0)
-    method = papers.make("S104", model="reference")
+    method = catalogue.make("S104", model="reference")
     models = {n.name: n.model for n in method.needs if isinstance(n, ReferenceLikelihood)}
     assert set(models.values()) == {"reference"}

@@ -14,7 +14,7 @@ from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.papers.s105_earl import EntropyGate, StagedReward, row_quantile
+from assay.papers.objectives.s105_earl import EntropyGate, StagedReward, row_quantile
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 ENTROPY = [0.1, 2, 0.3, 1.5, 0.05, 0.2, 0.9, 0, 0.4, 0.6]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers import make
-from assay.papers.s108_g_ra import TurnSum, completion, turn_rewards
+from assay.papers.rewards.s108_g_ra import TurnSum, completion, turn_rewards
 from assay.registry import build
 from assay.types import Span
 

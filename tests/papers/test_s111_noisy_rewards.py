@@ -11,8 +11,8 @@ from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.rewards.flipped import Flipped
-from assay.rewards.patterns import PHRASES, Calibrated, ReasoningPatterns, repetition
+from assay.rewards.outcome.flipped import Flipped
+from assay.rewards.text.patterns import PHRASES, Calibrated, ReasoningPatterns, repetition
 
 
 def two_prompts(make_batch, scores, **more) -> Batch:

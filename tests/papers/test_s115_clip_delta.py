@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.credit.returns import placed_rewards, returns_to_go
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.rewards.bounded_steps import BoundedSteps, bound_scores
-from assay.rewards.segments import Steps
+from assay.returns import placed_rewards, returns_to_go
+from assay.rewards.process.bounded_steps import BoundedSteps, bound_scores
+from assay.signals.steps import Steps
 from assay.types import Task
 
 WORKED = (0.9, 0.7, 0.95, 0.4)

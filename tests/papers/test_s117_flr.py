@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from spelled import NANO, alone, responses
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.errors import UsageError
 from assay.lab.settings import load
+from assay.learning.signals import compute_signals, wants_reference
 from assay.method import make_method
 from assay.objectives.picked_pairs import picked
 from assay.objectives.preference import KTO
-from assay.papers import make
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.follow_up import ASPECTS, FollowUpReward
+from assay.rewards.judges.follow_up import ASPECTS, FollowUpReward
 from assay.signals.base import Models
 from assay.signals.follow_ups import TOGETHER, FollowUps
-from assay.training.signals import compute_signals, wants_reference
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -10,14 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay import papers
+from assay import catalogue
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Strategy
-from assay.inference.value_head import ByValueHead, ValueHead, states, width
-from assay.inference.value_training import ValueTraining, prefix_values
+from assay.inference.heads.value_head import ByValueHead, ValueHead, states, width
+from assay.inference.heads.value_training import ValueTraining, prefix_values
 from assay.lab.settings import load
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
@@ -146,7 +146,7 @@ def test_search_by_exact_values_does_what_it_should(tmp_path: Path) -> None:
             head.linear.weight[0, tree.node(node)] = 5
         head.linear.weight[0, policy.width + 13] = 5
     head.save(tmp_path / "head.safetensors")
-    strategy = papers.find("S120").factory(  # type: ignore[misc]
+    strategy = catalogue.find("S120").factory(  # type: ignore[misc]
         str(tmp_path / "head.safetensors"), Sampling(3), branch=12, stop=(), step=1
     )
     assert isinstance(strategy, Strategy)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers import make
-from assay.papers.s122_ats_reward import ScreeningReward, read, screened, screening_task, worth_of_rejecting
+from assay.papers.rewards.s122_ats_reward import ScreeningReward, read, screened, screening_task, worth_of_rejecting
 from assay.types import Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

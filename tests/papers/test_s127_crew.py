@@ -12,24 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spelled import NANO, all_groups, alone, responses, tree
 
+from assay.catalogue import make
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
-from assay.inference.answer_confidence import AnswerConfidence, by_answer_confidence
 from assay.inference.base import Strategy
-from assay.lab.settings.references import Spelling
+from assay.inference.voting.answer_confidence import AnswerConfidence, by_answer_confidence
+from assay.lab.settings.open_ended.references import Spelling
+from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.objectives.picked_pairs import PickedPairs, picked
 from assay.objectives.preference import DPO, IPO, KTO
-from assay.papers import make
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.registry import build
-from assay.rewards.confidence import Confidence
+from assay.rewards.likelihood.confidence import Confidence
 from assay.select.pairs import ID, OVER, Pairs
 from assay.signals.answer_tokens import AnswerTokens, answer_range
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
 from assay.types import Episode, Task
 from assay.verify.answer.extract import extract
 from assay.verify.answer.place import marked

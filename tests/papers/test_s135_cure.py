@@ -10,14 +10,14 @@ import pytest
 import torch
 from tiny import TOKENIZER, tiny
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
 from assay.method import make_method
-from assay.papers.s135_cure import Critical
+from assay.papers.objectives.s135_cure import Critical
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
@@ -130,7 +130,7 @@ def test_the_default_is_dapo_with_branches() -> None:
     objective = method.objective
     assert (objective.clip_low, objective.clip_high, objective.dual_clip) == (0.2, 0.28, 10.0)
     assert objective.aggregation == "token_mean" and not objective.kl_weight
-    second = papers.make("S135", stage=2)
+    second = catalogue.make("S135", stage=2)
     assert second.rollout["inner"] == "single_turn" and second.objective == objective
     policy = peaked()
     judge = partial(judge_groups, TabularVerifier(policy.tree))
@@ -144,7 +144,7 @@ def test_overlong_responses_are_punished_as_in_dapo() -> None:
     policy = peaked()
     groups = judge_groups(TabularVerifier(policy.tree), [collected(policy, n=4, branches=0)])
     batch = Batch.from_groups(groups, torch.float64)
-    reward = papers.make("S135", max_length=3, buffer=1).reward(batch)
+    reward = catalogue.make("S135", max_length=3, buffer=1).reward(batch)
     scores = torch.tensor([v.score for v in batch.verdicts], dtype=torch.float64)
     assert torch.equal(reward.values, 2 * scores - 1)
 

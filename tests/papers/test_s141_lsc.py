@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch, Reward
+from assay.catalogue import make
 from assay.errors import RunError, UsageError
-from assay.papers import make
-from assay.papers.s141_lsc import CentredRewards, level, with_levels
+from assay.papers.rewards.s141_lsc import CentredRewards, level, with_levels
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,12 +7,12 @@ import pytest
 from sandbox.support import needs_sandbox
 from suite_programs import ABOVE_ZERO, CRASHES, FIRST, LARGEST, LAST, PROBLEM, RIGHT, WRONG, Scripted
 
-from assay import papers
+from assay import catalogue
 from assay.audit.suite import suite_rates
 from assay.audit.suite.asking import patched, pieces, shortened
 from assay.audit.suite.trials import Problem, Test, trial
 from assay.errors import UsageError
-from assay.papers.s150_codecontests_o import MOST, Plan, codecontests_o, revised
+from assay.papers.data.s150_codecontests_o import MOST, Plan, codecontests_o, revised
 from assay.registry import build
 from assay.types import Task
 
@@ -28,10 +28,10 @@ def opening(*commands: str, generator: str = GENERATOR) -> str:
 
 
 def test_it_is_registered_with_what_it_stands_for() -> None:
-    row = papers.find("codecontests-o")
+    row = catalogue.find("codecontests-o")
     assert row.id == "S150" and row.factory is codecontests_o and row.seams == ("tasks", "verify", "evaluate")
     with pytest.raises(UsageError):
-        papers.make("S150")
+        catalogue.make("S150")
 
 
 def test_worked_example_of_the_rates() -> None:

@@ -13,7 +13,7 @@ from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.lab.settings.drafts import Drafting
+from assay.lab.settings.reasoning.drafts import Drafting
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build

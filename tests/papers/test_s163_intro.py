@@ -13,7 +13,7 @@ from assay.batch import Batch
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.method import make_method
-from assay.papers.s163_intro import AnswerView, AnswerWeights
+from assay.papers.objectives.s163_intro import AnswerView, AnswerWeights
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rollout.templates import through_template
 from assay.signals.base import Models

@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spelled import alone, nano, responses
 
-from assay import papers
+from assay import catalogue
 from assay.credit.grpo import GRPO
 from assay.credit.segment_gain import spread_gains
 from assay.errors import RunError, UsageError
+from assay.learning.signals import compute_signals
 from assay.method import make_method
-from assay.rewards.entropy_steps import EntropySteps
-from assay.rewards.segments import Steps
 from assay.signals.base import Models
-from assay.training.signals import compute_signals
+from assay.signals.entropy_steps import EntropySteps
+from assay.signals.steps import Steps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def credited(batch, chance, at, **options):
     """Advantages for given probabilities of the reference after given numbers of tokens."""
-    credit = papers.make("S165", **options).credit
+    credit = catalogue.make("S165", **options).credit
     batch.signals["segment_likelihood"] = torch.tensor(chance, dtype=torch.float64).log()[..., None]
     batch.signals["segment_likelihood_at"] = torch.tensor(at)
     return credit(batch)
@@ -92,7 +92,7 @@ def test_the_probes_in_a_language_model() -> None:
     policy = nano()
     texts = ["12+34=5<answer>7</answer>", "9", ""]
     batch = responses(policy, texts, passed=[True, False, False])
-    method = papers.make("S165", steps=Steps("fixed", 4))
+    method = catalogue.make("S165", steps=Steps("fixed", 4))
     compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
     method.value(batch)
 
@@ -113,11 +113,11 @@ def test_engines_without_entropies_and_bad_options() -> None:
     batch = responses(policy, ["12"])
     batch.episodes = [replace(batch.episodes[0], entropies=None)]
     with pytest.raises(RunError, match="entropies"):
-        compute_signals(batch, papers.make("S165").needs, Models(policy))
+        compute_signals(batch, catalogue.make("S165").needs, Models(policy))
     for bad in ({"share": 0.0}, {"per_step": 0}):
         with pytest.raises(UsageError, match="entropy steps"):
             EntropySteps(**bad)
-    assert papers.make("S165", steps={"by": "newline"}).credit.likelihood.steps == Steps("newline")
-    assert papers.make("S165", steps={"share": 0.5}).credit.likelihood.steps == EntropySteps(0.5)
+    assert catalogue.make("S165", steps={"by": "newline"}).credit.likelihood.steps == Steps("newline")
+    assert catalogue.make("S165", steps={"share": 0.5}).credit.likelihood.steps == EntropySteps(0.5)
     with pytest.raises(UsageError, match="own advantage"):
         make_method("S165", objective="gspo")

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import metrics, run
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.lab.settings.continuations import Setting
-from assay.papers import make
-from assay.papers.s166_rlpt import ContinuationReward
+from assay.lab.settings.open_ended.continuations import Setting
+from assay.papers.rewards.s166_rlpt import ContinuationReward
 from assay.registry import build
 from assay.tasks.sentences import segments
 from assay.tasks.text import Text

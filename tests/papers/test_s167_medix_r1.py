@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers import make
-from assay.papers.s167_medix_r1 import read
+from assay.papers.rewards.s167_medix_r1 import read
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

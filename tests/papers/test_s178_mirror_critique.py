@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay import papers
+from assay import catalogue
 from assay.engines.base import Request, Sampling
 from assay.evaluate.strategies import Outcome, Point
 from assay.inference.base import Strategy
-from assay.inference.judge import Judge
-from assay.inference.majority import Majority, WeightedMajority, elect, totals
-from assay.inference.scorers import Score
-from assay.lab.settings._words import Words
-from assay.rewards.vote import Ballot
+from assay.inference.scoring.base import Score
+from assay.inference.scoring.judge import Judge
+from assay.inference.voting.majority import Majority, WeightedMajority, elect, totals
+from assay.lab.settings.reasoning._words import Words
+from assay.rewards.outcome.vote import Ballot
 from assay.tasks.critique_data import critique_tasks, critiques_with_hint
 from assay.types import Ask, Episode, Group, Task, Verdict
 
@@ -172,7 +172,7 @@ def test_a_critique_is_kept_if_its_verdict_is_the_label_and_it_does_not_speak_of
 
 
 def test_the_paper_names_the_strategy() -> None:
-    made = papers.find("S178").factory(Sampling(5))  # type: ignore[misc]
+    made = catalogue.find("S178").factory(Sampling(5))  # type: ignore[misc]
     assert isinstance(made, Strategy) and isinstance(made, WeightedMajority)
     assert (made.bonus, made.least, made.ties) == (0.15, 0.3, "random")
     assert isinstance(made.scorer, Judge) and made.scorer.n == 16

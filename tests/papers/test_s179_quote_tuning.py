@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.method import make_method
 from assay.objectives.picked_pairs import picked
-from assay.papers import make
 from assay.registry import build
-from assay.rewards.quip import Quip, quips
+from assay.rewards.text.quip import Quip, quips
 from assay.select.pairs import Pairs
 from assay.types import Task
 from assay.verify.grounding.bloom import BloomIndex

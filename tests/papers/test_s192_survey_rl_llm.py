@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assay import papers, registry
+from assay import catalogue, registry
 from assay.method import make_method
 from assay.registry import PACKAGES, names
-from assay.taxonomy import (
+from assay.tables.taxonomy import (
     ANY,
     BESIDES,
     FEEDBACK,
@@ -31,7 +31,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "taxonomy.md"
 PARTS = rows()
 
 
-AGAIN = "run: python -m assay.taxonomy > docs/taxonomy.md"
+AGAIN = "run: python -m assay.tables.taxonomy > docs/taxonomy.md"
 
 
 def test_the_page_says_what_the_parts_say() -> None:
@@ -52,7 +52,7 @@ def test_a_page_that_is_wrong_is_noticed() -> None:
 def test_every_registered_part_has_its_tags() -> None:
     assert [(s, n) for s, n, _ in PARTS] == [(s, n) for s in PACKAGES for n in names(s)]
     shown = listed(DOCS.read_text())
-    assert not undecided([row for row in PARTS if row[:2] in shown]), "add a row to SAID in assay/taxonomy.py"
+    assert not undecided([row for row in PARTS if row[:2] in shown]), "add a row to SAID in assay/tables/taxonomy.py"
     known = {"reward": REWARD, "feedback": FEEDBACK, "optimiser": (*OPTIMISER, *BESIDES, UNSORTED)}
     for seam, name, mine in PARTS:
         for kind, words in known.items():
@@ -69,7 +69,7 @@ def test_every_tag_of_the_survey_has_a_part(kind: str, words: tuple[str, ...]) -
 
 def test_what_is_said_is_said_of_parts_that_exist() -> None:
     there = {(seam, name) for seam, name, _ in PARTS}
-    assert not set(SAID) - there, "assay/taxonomy.py speaks of parts that are gone"
+    assert not set(SAID) - there, "assay/tables/taxonomy.py speaks of parts that are gone"
 
 
 def test_tags_that_anybody_would_give() -> None:
@@ -111,6 +111,6 @@ def test_the_recipes_fit_together(parts: dict[str, str]) -> None:
 
 
 def test_the_row_is_the_taxonomy() -> None:
-    row = papers.find("S192")
+    row = catalogue.find("S192")
     assert row.factory is not None and row.seams == ()
     assert row.factory() == {(seam, name): mine for seam, name, mine in PARTS}

@@ -15,7 +15,7 @@ from assay.credit.standardised import Standardised
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.papers.s200_tricks_or_traps import SWITCHES, ablations, lite_ppo
+from assay.papers.objectives.s200_tricks_or_traps import SWITCHES, ablations, lite_ppo
 from assay.select.overlong import OverlongFilter
 
 EASY = [1.0] * 7 + [0.0]

@@ -11,18 +11,19 @@ import pytest
 import torch
 from tiny import TOKENIZER, plain_logits, tiny
 
-from assay import papers
+from assay import catalogue
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
-from assay.evaluate.judging import independence, precision_of_verdicts
-from assay.inference.majority import Majority
 from assay.inference.named import make_strategy
-from assay.inference.scorers import BySteps, Score
-from assay.lab.settings._words import Words
-from assay.papers.s202_is_prm_necessary import SelfPRM, TrueProbability, pick
+from assay.inference.scoring.base import Score
+from assay.inference.scoring.scorers import BySteps
+from assay.inference.voting.majority import Majority
+from assay.lab.settings.reasoning._words import Words
+from assay.papers.process.s202_is_prm_necessary import SelfPRM, TrueProbability, pick
 from assay.policies.causal_lm import CausalLM
-from assay.rewards.first_error import FirstError, marks
+from assay.rewards.process.first_error import FirstError, marks
+from assay.statistics.judging import independence, precision_of_verdicts
 from assay.types import Episode, Task
 
 RNG = np.random.default_rng(0)
@@ -140,7 +141,7 @@ def test_by_name_the_model_judges_itself() -> None:
     [found] = strategy([Task("t", "q")], Replies(reply), 3, np.random.default_rng(0))
     assert isinstance(strategy, SelfPRM) and found.text == A and found.meta["scores"] == [1, 0, 0]
     with pytest.raises(UsageError, match="no training method"):
-        papers.make("S202")
+        catalogue.make("S202")
 
 
 def test_probability_of_true_is_the_models() -> None:

@@ -17,7 +17,7 @@ from assay.errors import UsageError
 from assay.inference.named import make_strategies
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.papers.s205_r1_reward import BoundedRatio, ConsistencyReward, InlierReturns, answer_of, question
+from assay.papers.objectives.s205_r1_reward import BoundedRatio, ConsistencyReward, InlierReturns, answer_of, question
 from assay.registry import build
 from assay.types import Ask, Episode, Group, Task, Verdict
 

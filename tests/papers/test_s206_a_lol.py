@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
 from assay.lab.settings import load
 from assay.method import make_method
-from assay.papers import make
-from assay.papers.s206_a_lol import Leftovers, PositiveLeftover
+from assay.papers.objectives.s206_a_lol import Leftovers, PositiveLeftover
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.nano import NanoConfig, nano_model

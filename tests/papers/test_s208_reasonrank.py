@@ -14,10 +14,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.catalogue import make
 from assay.errors import UsageError
-from assay.lab.settings.passages import Naming, Scored, Setting
-from assay.papers import make
-from assay.papers.s208_reasonrank import MultiViewReward, consistency, ranking_task, sliding, synthesised
+from assay.lab.settings.open_ended.passages import Naming, Scored, Setting
+from assay.papers.rewards.s208_reasonrank import MultiViewReward, consistency, ranking_task, sliding, synthesised
 from assay.types import Task
 from assay.verify.lists.ranking import Ranking
 

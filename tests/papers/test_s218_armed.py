@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch, Reward
+from assay.catalogue import make
 from assay.errors import RunError, UsageError
-from assay.papers import make
-from assay.papers.s218_armed import discriminability, wording
+from assay.papers.rewards.s218_armed import discriminability, wording
 from assay.registry import build
-from assay.rewards.running_range import RunningRange
+from assay.rewards.shaping.running_range import RunningRange
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -12,8 +12,9 @@ import torch
 from scripted import Scripted, ask, judge
 from spelled import NANO
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
+from assay.catalogue.claims import claim_of
 from assay.credit.grpo import GRPO
 from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.credit.termination import TerminationBaseline
@@ -21,17 +22,16 @@ from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.lab.claim import claim_of
-from assay.lab.settings.overthinking import END, Setting
+from assay.lab.settings.reasoning.overthinking import END, Setting
 from assay.method import make_method
-from assay.papers.s219_mrt import WORDS, regret
+from assay.papers.rewards.s219_mrt import WORDS, regret
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.rewards.pattern_steps import PatternSteps
 from assay.rollout.branched import Branched
 from assay.rollout.probes import Probe, probes_of
+from assay.signals.pattern_steps import PatternSteps
 from assay.types import Ask, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 
@@ -43,7 +43,7 @@ def test_progress_adds_up(make_batch) -> None:
     batch = make_batch([6], [1.0])
     probes = tuple(Probe(at, (), (j,)) for at, j in ((0, 0.2), (2, 0.4), (4, 0.4), (6, 0.9)))
     batch.episodes[0] = replace(batch.episodes[0], meta={"probes": probes})
-    reward = papers.make("S219").reward(batch)
+    reward = catalogue.make("S219").reward(batch)
     assert reward.tokens is not None
     assert reward.tokens[0].tolist() == pytest.approx([0, 0.04, 0, 0, 0, 0.1])
     assert float(reward.values[0] + reward.tokens.sum()) == pytest.approx(1.14)
@@ -87,7 +87,7 @@ def test_the_baseline_leaves_the_gradient_what_it_is() -> None:
             made.append(Group(Ask(Task("0", ""), 2), (episode, ended), verdicts))
             weights += [float(chance[i]) * p] * 2
     batch = Batch.from_groups(made, torch.float64)
-    method = papers.make("S219")
+    method = catalogue.make("S219")
     method.value(batch)
     logprobs = policy.forward(batch).logprobs
     total = (torch.tensor(weights, dtype=torch.float64)[:, None] * batch.advantages * logprobs * batch.mask).sum()
@@ -129,7 +129,7 @@ def test_some_go_on_and_some_answer() -> None:
             assert episode.text == "ab\ncd\nef#>1" and episode.mask.all() and verdict.score == 1
             assert [(p.at, p.scores) for p in probes_of(episode)] == [(0, (0, 0)), (3, (1, 1))]
     batch = Batch.from_groups([group], torch.float64)
-    papers.make("S219").value(batch)
+    catalogue.make("S219").value(batch)
     assert batch.advantages[:3, 0].tolist() == pytest.approx([1.2] * 3) and not batch.advantages[3:].any()
     assert made.metrics()["branched/kept"] == pytest.approx(0.3)
 
@@ -166,7 +166,7 @@ def test_failures_are_not_wrong_answers() -> None:
     engine = Scripted([("a\nb#1", "eos"), ("a\nb#1", "eos")], lambda prefix: "?")
     group, _ = collected(engine, n=2, seed=0)
     batch = Batch.from_groups([group], torch.float64)
-    papers.make("S219").value(batch)
+    catalogue.make("S219").value(batch)
     assert [p.scores for p in probes_of(group.episodes[0])] == [(), ()]
     assert batch.valid.tolist() == [group.verdicts[0].passed is not None, False]
     assert not batch.token_rewards.any() and bool(batch.advantages.isfinite().all())
@@ -213,7 +213,7 @@ def test_on_a_tree_j_is_exact_where_the_answer_is_sure() -> None:
 
 
 def test_online_every_step_earns_its_progress(make_batch) -> None:
-    method = papers.make(
+    method = catalogue.make(
         "S219", online=True, end="#", forced="#", header="", steps=PatternSteps(pattern="\n"), probes=1
     )
     engine = Scripted([("a\nb\nc#1", "eos"), ("a\nb\nc#0", "eos")], lambda prefix: "1" if "b" in prefix else "0")
@@ -238,7 +238,7 @@ def test_regret() -> None:
 
 
 def test_variants() -> None:
-    group = papers.make("S219", baseline="group")
+    group = catalogue.make("S219", baseline="group")
     assert isinstance(group.credit, GRPO) and group.rollout["learned"]
     assert make_method("grpo", credit="S219").rollout == "branched"
-    assert papers.make("S219", alpha=0.0).reward.weight == 0
+    assert catalogue.make("S219", alpha=0.0).reward.weight == 0

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.catalogue import make
 from assay.errors import UsageError
 from assay.lab.settings import load
-from assay.lab.settings.lengths import chain
+from assay.lab.settings.bandits.lengths import chain
 from assay.method import Method
-from assay.papers import make
-from assay.rewards.gated_length import GatedLength
+from assay.rewards.length.gated import GatedLength
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 Sample = tuple[bool | None, int]

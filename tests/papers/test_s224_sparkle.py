@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.curriculum.begun import Begun
+from assay.diagnose.ablation import aids
 from assay.errors import UsageError
-from assay.evaluate.ablation import aids
 from assay.lab.settings.tree import Setting
-from assay.papers.s224_sparkle import AnswerAndFormat
+from assay.papers.multimodal_eval.s224_sparkle import AnswerAndFormat
 from assay.tasks.chunks import solution_chunks
 from assay.types import Ask, Episode, Group, Message, Task, Verdict
 
@@ -107,7 +107,7 @@ def test_the_format_is_looked_for_in_beginning_and_response_together() -> None:
 
 
 def test_the_method_is_grpo_with_these_parts() -> None:
-    method = papers.make("S224", given=(0, 2))
+    method = catalogue.make("S224", given=(0, 2))
     assert method.curriculum["name"] == "begun" and method.curriculum["given"] == [0, 2]
     assert isinstance(method.reward, AnswerAndFormat)
     assert {a.name for a in aids([Task("t", "Q", "7", solution=SOLUTION)])} == {f"solution {n}/4" for n in (1, 2, 3)}

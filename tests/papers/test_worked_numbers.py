@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from assay import papers
+from assay import catalogue
 
 HERE = Path(__file__).parent
-ROWS = [row for row in papers.rows() if row.factory is not None]
+ROWS = [row for row in catalogue.rows() if row.factory is not None]
 WITHOUT = {"S192": "a survey: what is tested is how methods are told apart, which has no numbers"}
 
 
-def module_of(row: papers.PaperRow) -> str:
+def module_of(row: catalogue.PaperRow) -> str:
     assert row.factory is not None
     return row.factory.__module__
 
@@ -31,7 +31,7 @@ def asserted_numbers(test: ast.FunctionDef) -> set[float]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_a_paper_that_counts_as_exact_has_worked_numbers_in_a_file_of_its_own(row: papers.PaperRow) -> None:
+def test_a_paper_that_counts_as_exact_has_worked_numbers_in_a_file_of_its_own(row: catalogue.PaperRow) -> None:
     """``test_sNNN_name.py`` names the paper, and one of its tests holds results against three numbers or more."""
     assert row.state in ("exact", "shown")
     module = module_of(row)

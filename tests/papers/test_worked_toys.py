@@ -15,12 +15,12 @@ import pytest
 import torch
 from choices import NOBODY, RIGHT, WRONG, Choices, Reader, response
 
-from assay import papers
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular import TabularVerifier
-from assay.lab.settings.problems import Setting as Problems
-from assay.lab.settings.steps import Setting as Steps
+from assay.lab.settings.bandits.problems import Setting as Problems
+from assay.lab.settings.reasoning.steps import Setting as Steps
 from assay.method import Method, make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
@@ -50,7 +50,7 @@ def spread_of_right(method: Method, updates: int = 250, runs: int = 16) -> tuple
 
 def test_wrong_responses_alone_keep_all_right_ones_in_play() -> None:
     """Entropies of 1.609 (ln 5, in every run), 1.42 and 0.21 over 16 runs, and all of them are right in the end."""
-    found = {v: spread_of_right(papers.make("S074", variant=v)) for v in ("nsr", "w-reinforce", "psr")}
+    found = {v: spread_of_right(catalogue.make("S074", variant=v)) for v in ("nsr", "w-reinforce", "psr")}
     assert all(float(mass.mean()) > 0.98 for _, mass in found.values())
     assert found["nsr"][0].tolist() == pytest.approx([np.log(5)] * 16, abs=1e-9)
     assert 1.0 < float(found["w-reinforce"][0].mean()) < 1.58
@@ -65,7 +65,7 @@ def derivations(penalty: float, updates: int = 120, runs: int = 6) -> np.ndarray
     texts = ["by induction", "a lucky guess", "nonsense"]
     start = torch.tensor([0.05, 0.15, 0.80], dtype=torch.float64).log()
     policy = Choices(start.repeat(runs, 1), [response(text=t) for t in texts])
-    method, seen = papers.make("S075", judge=Reader("a lucky guess"), penalty=penalty), []
+    method, seen = catalogue.make("S075", judge=Reader("a lucky guess"), penalty=penalty), []
     for _ in range(updates):
         batch = policy.batch(16, lambda _, kind: WRONG if kind == 2 else RIGHT)
         policy.step(method, method.value(batch), 0.3)
@@ -102,7 +102,7 @@ def lengths(method: Method, updates: int = 120, runs: int = 8) -> tuple[float, f
 
 def test_the_gate_spares_hard_problems_the_price_of_length() -> None:
     """Lengths 5.7, 4.7 and 2.1 and accuracies 0.56, 0.42 and 0.03 without the penalty, gated, and for all prompts."""
-    none, gated, always = (lengths(papers.make("S221", share=share)) for share in (0.0, 0.2, 1.0))
+    none, gated, always = (lengths(catalogue.make("S221", share=share)) for share in (0.0, 0.2, 1.0))
     assert none[0] > gated[0] + 0.5 > always[0] + 1.5
     assert none[1] > gated[1] + 0.05 and gated[1] > always[1] + 0.2
 
@@ -115,7 +115,7 @@ def recomposed(alpha: float, compensation: float = 1.0, updates: int = 50, runs:
     right = np.array([0.1, 0.4, 0.7, 0.8, 0.8, 0.8, 0.8, 0.8])
     rng = np.random.default_rng(0)
     policy = Choices(torch.zeros(runs, 8, dtype=torch.float64), [response(n + 1) for n in range(8)])
-    method = papers.make("S093", alpha=alpha, compensation=compensation)
+    method = catalogue.make("S093", alpha=alpha, compensation=compensation)
     for _ in range(updates):
         batch = method.value(policy.batch(16, lambda _, k: RIGHT if rng.random() < right[k] else WRONG))
         policy.step(method, batch, 1.0)
@@ -178,7 +178,7 @@ def test_the_weights_of_the_worked_example(make_batch) -> None:
     batch = make_batch([1] * 4, [1.0, 0.0, 1.0, 0.0], passed=[True, False, True, False])
     confidence = torch.tensor([10.0, 12.0, 14.0, 16.0], dtype=torch.float64)[:, None]
     batch.signals = {"policy_self_certainty": confidence, "policy_logit": torch.zeros_like(confidence)}
-    shaped = papers.make("S078", token=0.0).value(batch).advantages[:, 0].clone()
+    shaped = catalogue.make("S078", token=0.0).value(batch).advantages[:, 0].clone()
     plain = make_method().value(batch).advantages[:, 0]
     assert (shaped / plain).tolist() == pytest.approx([1.3371, 0.8732, 0.9077, 1.5018], abs=5e-5)
 
@@ -256,7 +256,7 @@ def test_refinements_differ_more_than_plain_answers(p: float, mine: float, plain
         return [replace(g, verdicts=tuple(said[e.text] for e in g.episodes)) for g in groups]
 
     found = []
-    for rollout in ({**papers.make("S151").rollout, "template": "{question} {draft}"}, "single_turn"):
+    for rollout in ({**catalogue.make("S151").rollout, "template": "{question} {draft}"}, "single_turn"):
         made = build("rollout", rollout, sampling=Sampling(1), judge=judge)
         groups = judge(made.collect(asks, Improver(p, 0), np.random.default_rng(0)))
         found.append(float(np.mean([np.var([v.score for v in g.verdicts]) for g in groups])))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.evaluate import aggregate, profiles
+from assay.statistics import aggregate, profiles
 
 metrics = pytest.importorskip("rliable.metrics", reason="rliable is not installed: make peers")
 library = pytest.importorskip("rliable.library", reason="rliable is not installed: make peers")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.evaluate.intervals import Interval
-from assay.evaluate.pass_at_k import wilson
+from assay.statistics.intervals import Interval
+from assay.statistics.pass_at_k import wilson
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ import torch
 
 from assay.engines.base import Engine, Sampling
 from assay.engines.tabular import TabularEngine
+from assay.learning.signals import check_signals, wants_reference
+from assay.learning.step import learn, sample
+from assay.learning.update import update
 from assay.method import make_method
+from assay.randomness import Randomness
 from assay.registry import build
 from assay.signals.base import Models
 from assay.tasks.listed import Listed
 from assay.tasks.split import split
-from assay.training.randomness import Randomness
-from assay.training.signals import check_signals, wants_reference
-from assay.training.step import learn, sample
-from assay.training.update import update
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_groups

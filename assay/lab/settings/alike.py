@@ -21,9 +21,9 @@ class Setting:
     """Pairs of methods of the same law, and pairs of which one is better by ``gap``, compared by one rule.
 
     Every second comparison is over one task, the others are over three. Scores are normal about their task's level,
-    with standard deviation 1 over runs. An arm gives ``rule``: ``beats`` (:meth:`assay.papers.s213_rliable.Reliable`),
-    ``improvement`` (its second condition alone) or ``standard errors`` (mean and standard error of the runs' means over
-    tasks do not overlap, as bars are often read).
+    with standard deviation 1 over runs. An arm gives ``rule``: ``beats``
+    (:meth:`assay.papers.multimodal_eval.s213_rliable.Reliable`), ``improvement`` (its second condition alone) or
+    ``standard errors`` (mean and standard error of the runs' means over tasks do not overlap, as bars are often read).
 
     Args:
         comparisons: of each kind.
@@ -56,13 +56,13 @@ class Setting:
 
 
 def beats(resamples: int) -> Rule:
-    from assay.papers.s213_rliable import rliable
+    from assay.papers.multimodal_eval.s213_rliable import rliable
 
     return lambda a, b, seed: rliable({"a": a, "b": b}, resamples=resamples, seed=seed).beats("a", "b")
 
 
 def improvement(resamples: int) -> Rule:
-    from assay.papers.s213_rliable import rliable
+    from assay.papers.multimodal_eval.s213_rliable import rliable
 
     return lambda a, b, seed: rliable({"a": a, "b": b}, resamples=resamples, seed=seed).improvement("a", "b").low > 0.5
 

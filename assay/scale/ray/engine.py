@@ -24,12 +24,12 @@ from assay.engines.base import Request
 from assay.engines.ended import listener
 from assay.engines.speaking import Speaking
 from assay.errors import RunError
-from assay.planning.memory import RESERVE
 from assay.policies.base import Policy
 from assay.policies.loading import ModelConfig
 from assay.registry import find
 from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.crew import Crew
+from assay.scale.ray.gpus import RESERVE
 from assay.scale.ray.parts import outside, register
 from assay.types import Episode
 

@@ -13,6 +13,9 @@ from assay.errors import UsageError
 STARTED = "ASSAY_RAY_RANKS"
 """Set for ranks that Ray started, whose GPUs are in its accounts already."""
 
+RESERVE = 0.08
+"""Share of an accelerator's memory for its runtime, communication buffers and gaps."""
+
 
 @dataclass(frozen=True, slots=True)
 class GPUs:

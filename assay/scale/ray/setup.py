@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay.config import RunConfig
+from assay.console import Reporter
 from assay.engines.base import Engine, Request
 from assay.engines.ended import listening
 from assay.policies.base import Policy
@@ -20,7 +21,6 @@ from assay.scale.ray.engine import RayEngine
 from assay.scale.ray.gpus import gpus_of
 from assay.scale.ray.verifier import RayVerifier
 from assay.scale.setup import device_type
-from assay.training.console import Reporter
 from assay.types import Episode, Prompt, Task, Verdict
 from assay.verify.base import Verifier
 

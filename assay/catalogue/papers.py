@@ -1,0 +1,179 @@
+"""The index of papers, merged with the methods that register themselves.
+
+``index.json`` has one row per paper. A file ``assay/papers/FAMILY/sNNN_name.py`` implements paper SNNN and registers a
+factory with :func:`paper`. Files are imported when first asked for: listing an index without implementations, or
+looking up one paper, loads no tensor library on behalf of the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any, Literal, TypeVar
+
+from assay.errors import UsageError, nearest
+from assay.registry import call
+
+F = TypeVar("F", bound=Callable[..., Any])
+State = Literal["absent", "exact"]
+
+PACKAGE = "assay.papers"
+INDEX = "assay.catalogue"
+SEAMS = (
+    "tasks",
+    "curriculum",
+    "rollout",
+    "verify",
+    "reward",
+    "credit",
+    "select",
+    "objective",
+    "inference",
+    "evaluate",
+    "policies",
+    "envs",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """A paper and how far assay has it.
+
+    Attributes:
+        id: ``S001`` ... ``S226``.
+        title: the paper's.
+        family: ``rewards``, ``data``, ``objectives``, ``judges``, ``multimodal_eval``, ``agents`` or ``process``.
+        arxiv: arXiv number, where known.
+        name: what the method is called.
+        seams: what it changes against the default, in the order of the data flow.
+        state: ``absent`` not implemented; ``exact`` the mathematics is there and tested. Whether the lab recorded the
+            effect that the paper claims is told by :mod:`assay.lab.results`.
+        factory: makes the method; ``None`` while absent.
+    """
+
+    id: str
+    title: str
+    family: str
+    arxiv: str | None
+    name: str
+    seams: tuple[str, ...]
+    state: State = "absent"
+    factory: Callable[..., Any] | None = None
+
+
+_REGISTERED: dict[str, PaperRow] = {}
+
+
+def paper(
+    id: str,
+    name: str,
+    *,
+    arxiv: str | None = None,
+    seams: Sequence[str],
+) -> Callable[[F], F]:
+    """Register a factory, usually of an :class:`assay.method.Method`, as the implementation of paper ``id``.
+
+    Args:
+        id: a row of the index.
+        name: what the paper calls its method.
+        arxiv: must agree with the index where the index has a number.
+        seams: what the method replaces.
+
+    Raises:
+        ValueError: an id, seam or arXiv number that contradicts the index, or a second factory for the same paper.
+    """
+    row = _index().get(id)
+    if row is None:
+        raise ValueError(f"no paper has the id {id!r} in {INDEX}/index.json")
+    if unknown := sorted(set(seams) - set(SEAMS)):
+        raise ValueError(f"{id} names unknown seams {unknown}; the seams are {', '.join(SEAMS)}")
+    if arxiv is not None and row.arxiv is not None and arxiv != row.arxiv:
+        raise ValueError(f"{id} is arXiv {row.arxiv} in {INDEX}/index.json and arXiv {arxiv} where it registers")
+
+    def register(factory: F) -> F:
+        known = _REGISTERED.get(id)
+        if known is not None and known.factory is not None and _origin(known.factory) != _origin(factory):
+            raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
+        ordered = tuple(s for s in SEAMS if s in seams)
+        _REGISTERED[id] = replace(
+            row, name=name, arxiv=arxiv or row.arxiv, seams=ordered, state="exact", factory=factory
+        )
+        return factory
+
+    return register
+
+
+def rows() -> list[PaperRow]:
+    """Return every paper in the order of its id, with the state of its implementation."""
+    modules = _modules()
+    return [_load(row, modules) for row in _index().values()]
+
+
+def find(key: str) -> PaperRow:
+    """Return the paper of an id (``S014``) or short name (``dispo``), in any case, or raise UsageError."""
+    index = _index()
+    row = index.get(key.upper()) or next((r for r in index.values() if r.name == key.lower()), None)
+    if row is None:
+        if re.fullmatch(r"[sS]?\d+", key):
+            raise UsageError(f"no paper has the id {key!r}; ids run from {min(index)} to {max(index)}")
+        raise UsageError(f"no paper is called {key!r}{_suggest(key, [r.name for r in index.values()])}")
+    return _load(row, _modules())
+
+
+def make(key: str, **options: Any) -> Any:
+    """Return what a paper's factory makes with ``options``, of most papers a method.
+
+    Raises:
+        UsageError: unknown paper, a paper without an implementation, or a bad option.
+    """
+    row = find(key)
+    if row.factory is None:
+        raise UsageError(f"{row.id} ({row.name}) is not implemented; `assay papers` lists what is")
+    parameters = inspect.signature(row.factory).parameters
+    if wanted := [k for k, p in parameters.items() if p.default is p.empty and k not in options]:
+        raise UsageError(
+            f"paper {row.id} ({row.name}) needs {', '.join(wanted)}: method.options.{wanted[0]}=...; "
+            f"`assay papers show {row.id}` says what it may be"
+        )
+    return call(row.factory, options, f"paper {row.id} ({row.name})")
+
+
+@functools.cache
+def _index() -> dict[str, PaperRow]:
+    """The shipped index by id, every state absent."""
+    text = resources.files(INDEX).joinpath("index.json").read_text(encoding="utf-8")
+    return {row["id"]: PaperRow(**{**row, "seams": tuple(row["seams"])}) for row in json.loads(text)}
+
+
+def _modules() -> dict[str, str]:
+    """Names of the implementing modules by paper id; nothing is imported."""
+    path = importlib.import_module(PACKAGE).__path__
+    names = (info.name for info in pkgutil.walk_packages(path, f"{PACKAGE}."))
+    return {m[1].upper(): name for name in names if (m := re.search(r"\.(s\d{3})_\w+$", name))}
+
+
+def _load(row: PaperRow, modules: dict[str, str]) -> PaperRow:
+    """Import the module that implements ``row``, if there is one, and return what it registered."""
+    if row.id in modules:
+        module = modules[row.id]
+        importlib.import_module(module)
+        if row.id not in _REGISTERED:
+            raise ValueError(f"{module} registers no paper {row.id}; decorate its factory with @paper({row.id!r}, ...)")
+    return _REGISTERED.get(row.id, row)
+
+
+def _suggest(word: str, known: list[str]) -> str:
+    """The nearest name, without reciting two hundred where none is near."""
+    hint = nearest(word.lower(), known)
+    return hint if hint.startswith("; did") else "; `assay papers` lists all of them"
+
+
+def _origin(factory: Callable[..., Any]) -> str:
+    return f"{factory.__module__}.{factory.__qualname__}"

@@ -1,0 +1,1 @@
+"""Diagnosis: what changed between two checkpoints?"""

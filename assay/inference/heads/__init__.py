@@ -1,0 +1,1 @@
+"""Heads on hidden states: trained, and read."""

@@ -1,0 +1,1 @@
+"""Who says how good a response is."""

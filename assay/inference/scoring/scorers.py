@@ -1,0 +1,188 @@
+"""Who says how good a response, or the beginning of one, is: verifiers, functions, judges, step scorers, confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.engines.base import Engine
+from assay.errors import RunError, UsageError, nearest
+from assay.inference.scoring.base import Score, Scorer, mean_logprob
+from assay.registry import build, names, part
+from assay.rewards.function import load_function
+from assay.rewards.process.step_scores import StepScorer, make_scorer
+from assay.signals.steps import Steps, step_texts
+from assay.types import Episode, Task, Verdict
+from assay.verify.episodes import judge_episodes
+from assay.verify.kind import KindVerifier
+from assay.verify.make import make_verifier
+
+Reduce = Literal["min", "product", "mean", "sum", "last", "max"]
+
+
+@part("scorer", "verifier")
+@dataclass(frozen=True, slots=True)
+class ByVerifier:
+    """The score of a verifier's verdict; nothing where it abstains. It costs no tokens.
+
+    Args:
+        verifier: judges, anything :func:`assay.verify.make.make_verifier` takes; with the task's own one, which knows
+            the reference, the result is an upper bound.
+    """
+
+    verifier: Any = field(default_factory=KindVerifier)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verifier", make_verifier(self.verifier))
+
+    def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
+        verdicts = judge_episodes(self.verifier, pairs)
+        return [Score(None if v.passed is None else v.score, 0, v.feedback) for v in verdicts]
+
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        return 0
+
+
+@part("scorer", "function")
+@dataclass(frozen=True, slots=True)
+class ByFunction:
+    """A function ``score(task, response)`` of the text, which returns a number, a verdict, or ``None`` if it cannot."""
+
+    function: Callable[[Task, str], Any]
+
+    def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
+        out = []
+        for task, episode in pairs:
+            try:
+                found = self.function(task, episode.text)
+                if isinstance(found, Verdict):
+                    out.append(Score(None if found.passed is None else found.score, 0, found.feedback))
+                    continue
+                value = None if found is None else float(found)
+            except (Exception, SystemExit) as error:
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                raise RunError(f"the scorer raised {reason} for a response to task {task.id}") from error
+            if value is not None and not math.isfinite(value):
+                raise RunError(f"the scorer returned {value} for a response to task {task.id}; return None for unknown")
+            out.append(Score(value))
+        return out
+
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        return 0
+
+
+@part("scorer", "confidence")
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How likely the model found the response when it drew it: exp of its mean log-probability per token, in (0, 1].
+
+    Args:
+        total: the sum of log-probabilities in place of their mean, which long responses have a low one of; its exp is
+            the probability of the response.
+        negative: minus that, so that what is least likely scores best.
+    """
+
+    total: bool = False
+    negative: bool = False
+
+    def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
+        return [Score(self._value(e)) for _, e in pairs]
+
+    def _value(self, episode: Episode) -> float | None:
+        if (found := mean_logprob(episode, self.total)) is None:
+            return None
+        return -math.exp(found) if self.negative else math.exp(found)
+
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        return 0
+
+
+@part("scorer", "steps")
+@dataclass(frozen=True, slots=True)
+class BySteps:
+    """The scores of a response's steps in one number: a process reward model.
+
+    Args:
+        scorer: see :func:`assay.rewards.process.step_scores.make_scorer`: a folder with a token classifier, a function
+            of task and steps, a step scorer.
+        by: where steps end, see :class:`~assay.signals.steps.Steps`.
+        reduce: ``min``, ``product``, ``mean``, ``sum``, ``last`` or ``max`` over the steps.
+        unit: scores in [-1, 1] are first made probabilities (1 + s) / 2, without which a product means nothing.
+    """
+
+    scorer: Any
+    by: Steps = field(default_factory=lambda: Steps("newline"))
+    reduce: Reduce = "min"
+    unit: bool = True
+    _made: StepScorer = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_made", make_scorer(self.scorer))
+
+    def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
+        texts = [step_texts(e, self.by.of(e, engine.decode), engine.decode) for _, e in pairs]
+        rows = [i for i, steps in enumerate(texts) if steps]
+        found = self._made.scores([(pairs[i][0], texts[i]) for i in rows])
+        values: list[float | None] = [None] * len(pairs)
+        for i, row in zip(rows, found, strict=True):
+            if row is not None:
+                values[i] = reduced([(1 + s) / 2 if self.unit else s for s in row], self.reduce)
+        return [Score(v, _read(e)) for v, (_, e) in zip(values, pairs, strict=True)]
+
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        return len(engine.encode(task.prompt)) + response if isinstance(response, int) else _read(response)
+
+
+def _read(episode: Episode) -> int:
+    """Return how many tokens there are to read for a model that is shown prompt and response."""
+    return len(episode.prompt) + len(episode.tokens) if len(episode.tokens) else 0
+
+
+def reduced(scores: Sequence[float], how: Reduce) -> float:
+    """Return one number for the scores of steps; min and product of .9, .8, .95 are .8 and .684."""
+    if how == "product":
+        return math.prod(scores)
+    functions: dict[str, Callable[[Sequence[float]], float]] = {
+        "min": min,
+        "max": max,
+        "sum": math.fsum,
+        "mean": lambda s: math.fsum(s) / len(s),
+        "last": lambda s: s[-1],
+    }
+    return float(functions[how](scores))
+
+
+def as_scorer(spec: Any) -> Scorer:
+    """Return the scorer that something stands for.
+
+    - ``verifier`` (the tasks' own), ``confidence``, ``judge`` (the model judges itself), or a table with ``name`` and
+      options, e.g. ``{"name": "steps", "scorer": "path/to/prm", "reduce": "last"}``;
+    - ``path/to/file.py:name``, or a function of task and response text: a number, a verdict or ``None``;
+    - an engine, which judges; a step scorer, such as :class:`assay.rewards.process.prm.ClassifierPRM`;
+    - any :class:`Scorer`.
+
+    Raises:
+        UsageError: it is none of these, or an option does not fit.
+    """
+    if isinstance(spec, Scorer):
+        return spec
+    if isinstance(spec, StepScorer):
+        return BySteps(spec)
+    if isinstance(spec, Engine):
+        return build("scorer", {"name": "judge", "engine": spec})
+    if isinstance(spec, str) and ".py:" in spec:
+        return ByFunction(load_function(spec))
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if isinstance(spec, Mapping):
+        if (name := str(spec.get("name", ""))) not in (known := names("scorer")):
+            raise UsageError(f"no scorer is called {name!r}{nearest(name, known)}; a function is path/to/file.py:name")
+        made: Scorer = build("scorer", spec)
+        return made
+    if callable(spec):
+        return ByVerifier(spec) if isinstance(spec, KindVerifier) or hasattr(spec, "map") else ByFunction(spec)
+    raise UsageError(f"a scorer is a name, a table, a function of task and response, or an engine, not {spec!r}")

@@ -1,0 +1,1 @@
+"""Strategies that search over the steps of a response."""

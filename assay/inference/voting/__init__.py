@@ -1,0 +1,1 @@
+"""Strategies that let responses vote."""

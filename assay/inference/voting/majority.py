@@ -1,0 +1,208 @@
+"""The answer that most responses give, each counted as one or by its score; and stopping once it is settled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.batch import Batch
+from assay.engines.base import Engine, Sampling
+from assay.errors import UsageError
+from assay.inference.base import Answer, Budget
+from assay.inference.meter import Meter
+from assay.inference.scoring.base import unscored
+from assay.inference.scoring.scorers import as_scorer
+from assay.registry import part
+from assay.rewards.outcome.vote import Ballot
+from assay.types import Ask, Episode, Group, Task
+
+Ties = Literal["first", "random"]
+
+
+def clusters(task: Task, episodes: Sequence[Episode], ballot: Ballot) -> tuple[int, ...]:
+    """Return for each response the number of its answer's cluster, from 0 in order of appearance; -1 without answer."""
+    if not episodes:
+        return ()
+    batch = Batch.from_groups([Group(Ask(task, len(episodes)), tuple(episodes))])
+    return ballot.of(batch, range(len(episodes)), ballot.answers(batch)).clusters
+
+
+def totals(of: Sequence[int], weights: Sequence[float | None], bonus: float = 0.0) -> dict[int, float]:
+    """Return the weight of each cluster: sum of (weight + ``bonus``) over its responses that have a weight."""
+    out: dict[int, float] = {}
+    for cluster, weight in zip(of, weights, strict=True):
+        if cluster >= 0 and weight is not None:
+            out[cluster] = out.get(cluster, 0.0) + weight + bonus
+    return out
+
+
+def elect(found: dict[int, float], ties: Ties, rng: np.random.Generator) -> int | None:
+    """Return the heaviest cluster, the ``first`` to appear or a ``random`` one of equals; ``None`` if there is none."""
+    if not found:
+        return None
+    top = max(found.values())
+    tied = sorted(c for c, w in found.items() if math.isclose(w, top, rel_tol=1e-12, abs_tol=1e-12))
+    return tied[int(rng.integers(len(tied)))] if ties == "random" and len(tied) > 1 else tied[0]
+
+
+@part("inference", "majority")
+@dataclass(frozen=True, slots=True)
+class Majority:
+    """The answer that most of the responses give; without any answer, the first response.
+
+    Source: self-consistency (arXiv 2203.11171).
+
+    Args:
+        sampling: how tokens are drawn.
+        ballot: where an answer stands and when two are one.
+        ties: between answers given equally often: the first to appear, or one at random.
+        least: abstain where fewer than this share of the answers agree.
+    """
+
+    sampling: Sampling = field(default_factory=Sampling)
+    ballot: Ballot = field(default_factory=Ballot)
+    ties: Ties = "first"
+    least: float = 0.0
+
+    def __call__(
+        self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
+    ) -> list[Answer]:
+        meter = Meter(tasks, engine, budget, rng, self.sampling)
+        out = []
+        for i, episodes in enumerate(meter.fill()):
+            of = clusters(tasks[i], episodes, self.ballot)
+            votes = totals(of, [1.0] * len(of))
+            winner = elect(votes, self.ties, rng)
+            share = 0.0 if winner is None else votes[winner] / sum(votes.values())
+            chosen = 0 if winner is None else of.index(winner)
+            text = episodes[chosen].text if share >= self.least else None
+            out.append(meter.answer(i, text, episodes, share=share, clusters=of))
+        return out
+
+
+@part("inference", "weighted_majority")
+@dataclass(frozen=True, slots=True)
+class WeightedMajority:
+    """The answer a with the largest sum of (score_i + ``bonus``) over the responses i that give it.
+
+    A response that cannot be scored has no vote; where none can be, the majority decides. With equal scores it is the
+    majority vote.
+
+    Args:
+        scorer: see :func:`~assay.inference.scoring.scorers.as_scorer`; scores should not be negative, or a large
+            cluster of poor responses loses to a small one.
+        sampling, ballot, ties: as of ``majority``.
+        bonus: for each response, whatever its score.
+        least: abstain where the mean score of the winning answer's responses is below this; ``None`` never.
+    """
+
+    scorer: Any = "confidence"
+    sampling: Sampling = field(default_factory=Sampling)
+    ballot: Ballot = field(default_factory=Ballot)
+    ties: Ties = "first"
+    bonus: float = 0.0
+    least: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scorer", as_scorer(self.scorer))
+
+    def __call__(
+        self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
+    ) -> list[Answer]:
+        meter = Meter(tasks, engine, budget, rng, self.sampling, self.scorer)
+        out = []
+        for i, (episodes, scores) in enumerate(meter.scored()):
+            of = clusters(tasks[i], episodes, self.ballot)
+            values = [s.value for s in scores]
+            text, mean = episodes[0].text, None
+            winner = elect(totals(of, values, self.bonus), self.ties, rng)
+            if winner is not None:
+                mine = [j for j, c in enumerate(of) if c == winner]
+                known = [v for j in mine if (v := values[j]) is not None]
+                mean = math.fsum(known) / len(known)
+                # The best-scored of those that give the answer: they differ in their reasoning.
+                text = episodes[max(mine, key=lambda j: (-math.inf if values[j] is None else values[j], -j))].text
+            elif (plain := elect(totals(of, [1.0] * len(of)), self.ties, rng)) is not None:
+                text = episodes[of.index(plain)].text
+            low = self.least is not None and mean is not None and mean < self.least
+            meta = {"scores": values, "clusters": of, "mean": mean, "unscored": unscored(scores)}
+            out.append(meter.answer(i, None if low else text, episodes, **meta))
+        return out
+
+
+@part("inference", "self_consistency")
+@dataclass(frozen=True, slots=True)
+class SelfConsistency:
+    """Majority vote that asks for a few responses at a time and stops once more would hardly change it.
+
+    With v_1 >= v_2 votes for the two leading answers, it stops when P(p_1 > p_2) = 1 - I_{1/2}(v_1 + 1, v_2 + 1), of
+    p_1 / (p_1 + p_2) ~ Beta(v_1 + 1, v_2 + 1), is at least ``confidence``; and in any case once the second cannot
+    catch up within a budget of samples. With ``confidence`` 1 that is the only reason, and the answer is that of the
+    full vote.
+
+    Source: adaptive-consistency (arXiv 2305.11860), its Beta criterion.
+
+    Args:
+        sampling, ballot: as of ``majority``; the first of equals wins.
+        confidence: in (0.5, 1].
+        block: responses asked for at a time.
+        first: asked for in the beginning.
+
+    Raises:
+        UsageError: an option out of range.
+    """
+
+    sampling: Sampling = field(default_factory=Sampling)
+    ballot: Ballot = field(default_factory=Ballot)
+    confidence: float = 0.95
+    block: int = 1
+    first: int = 2
+
+    def __post_init__(self) -> None:
+        if not 0.5 < self.confidence <= 1 or min(self.block, self.first) < 1:
+            raise UsageError(
+                "inference 'self_consistency': needs confidence in (0.5, 1], block and first of at least 1"
+            )
+
+    def __call__(
+        self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
+    ) -> list[Answer]:
+        meter = Meter(tasks, engine, budget, rng, self.sampling)
+        found: list[list[Episode]] = [[] for _ in tasks]
+        of: list[tuple[int, ...]] = [()] * len(tasks)
+        open_ = set(range(len(tasks)))
+        while open_:
+            wanted = [(self.block if f else self.first) if i in open_ else 0 for i, f in enumerate(found)]
+            counts = [meter.may(i, n) if n else 0 for i, n in enumerate(wanted)]
+            for i, new in enumerate(meter.sample(counts)):
+                found[i].extend(new)
+                if new:
+                    of[i] = clusters(tasks[i], found[i], self.ballot)
+            for i in list(open_):
+                if not counts[i] or self.settled(of[i], meter.may(i, None) if meter.budget.tokens is None else None):
+                    open_.remove(i)
+        out = []
+        for i, (episodes, mine) in enumerate(zip(found, of, strict=True)):
+            votes = totals(mine, [1.0] * len(mine))
+            winner = elect(votes, "first", rng)
+            share = 0.0 if winner is None else votes[winner] / sum(votes.values())
+            text = episodes[0 if winner is None else mine.index(winner)].text
+            out.append(meter.answer(i, text, episodes, share=share, clusters=mine))
+        return out
+
+    def settled(self, of: Sequence[int], more: int | None) -> bool:
+        """Say whether the vote need not go on; ``more`` responses may still come, ``None`` for any number."""
+        from scipy.special import betainc
+
+        counts = sorted((of.count(c) for c in set(of) if c >= 0), reverse=True)
+        if not counts:
+            return more == 0
+        lead, second = counts[0], counts[1] if len(counts) > 1 else 0
+        # Of equals the first to appear wins, so that the leader has to stay strictly ahead to be sure.
+        if more is not None and lead - second > more:
+            return True
+        return self.confidence < 1 and 1 - float(betainc(lead + 1, second + 1, 0.5)) >= self.confidence

@@ -1,0 +1,1 @@
+"""Settings with a nano language model."""

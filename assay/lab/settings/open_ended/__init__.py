@@ -1,0 +1,1 @@
+"""Settings whose answers no single string decides."""

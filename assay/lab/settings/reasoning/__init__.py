@@ -1,0 +1,1 @@
+"""Settings of several steps that lead to an answer."""

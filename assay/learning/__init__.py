@@ -1,0 +1,1 @@
+"""Learning: one step, from asks to update, in memory."""

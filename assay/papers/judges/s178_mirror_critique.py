@@ -1,0 +1,70 @@
+"""S178: votes weighted by critiques of each solution, and no answer where even the winner does not convince."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.engines.base import Sampling
+from assay.inference.scoring.judge import Judge
+from assay.inference.voting.majority import WeightedMajority
+from assay.rewards.outcome.vote import Ballot
+
+
+@paper("S178", "Mirror-Critique", arxiv="2509.23152", seams=["tasks", "inference", "evaluate"])
+def mirror_critique(
+    sampling: Sampling | None = None,
+    verifier: Any = None,
+    critiques: int = 16,
+    bonus: float = 0.15,
+    threshold: float | None = 0.3,
+) -> WeightedMajority:
+    """Best-of-K by critiques: K solutions, N critiques of each that end in True or False, and a weighted vote.
+
+        v_i = mean of the readable verdicts on solution i;   score(a) = count_a (mean over i in a of v_i + bonus)
+
+    over the answers a, clustered by equivalence, of the solutions with a readable verdict; no answer at all where the
+    winner's mean v is below ``threshold``. All v equal is the majority vote. Honesty is (right - wrong) / tasks. Names
+    the inference part ``weighted_majority`` with scorer ``judge``.
+
+    The verifier is trained by a recipe whose tasks are those of source ``critiques``: (question, solution) -> critique,
+    made of the solver's stored rollouts, with a hinted critic's for the warm-up (3 epochs in the paper); judged by
+    verifier ``critique``, 1[boxed verdict == label]; by GRPO with n = 8, without division by the standard deviation and
+    without a KL term, ``credit = {name = "grpo", normalise = false}``. See ``recipes/mirror_critique.toml``.
+
+    Args:
+        sampling: how solutions are drawn; K is the budget.
+        verifier: engine of the verifier, or the specification of one; the solver itself if left out.
+        critiques: N.
+        bonus: for each solution that gives the answer.
+        threshold: of abstention; ``None`` never abstains.
+
+    Source: Mirror-Critique (arXiv 2509.23152) and its authors' code, where the bonus is 0.15. Ties are drawn by lot,
+    which in expectation is their averaged credit.
+    """
+    judge = Judge(verifier, critiques, sampling=Sampling(max_tokens=3072))
+    return WeightedMajority(
+        judge, sampling or Sampling(), Ballot(("boxed",), "none"), ties="random", bonus=bonus, least=threshold
+    )
+
+
+VOTE = {"name": "weighted_majority", "ties": "random", "bonus": 0.15}
+
+claims(
+    Claim(
+        paper="S178",
+        text="Votes weighted by critiques that err at known rates, with no answer where the winner does not convince, "
+        "are more honest (right minus wrong) than the majority vote of the same solutions.",
+        setting="reviewers",
+        arms={
+            "critiques": {**VOTE, "scorer": {"name": "judge", "n": 16}, "least": 0.3},
+            "never abstains": {**VOTE, "scorer": {"name": "judge", "n": 16}},
+            "majority": {"name": "majority", "ties": "random"},
+        },
+        better="critiques",
+        baseline="majority",
+        measure="honesty",
+        options={"doubt": 0.0, "pause": 0.0, "tasks": 60},
+    )
+)

@@ -1,0 +1,1 @@
+"""Papers of the family multimodal_eval."""

@@ -1,0 +1,163 @@
+"""S032: clone what succeeded, or learn from rewards: the same samples, a budget that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from assay.batch import Batch, Reward
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.credit.standardised import Standardised
+from assay.errors import UsageError
+from assay.method import Method
+from assay.objectives.policy_gradient import PolicyGradient
+from assay.objectives.sft import SFT
+from assay.rewards.length.overlong import response_lengths
+from assay.select.verdicts import OfVerdict
+from assay.tasks.seeded import generator
+from assay.types import Task, Verdict
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@paper("S032", "VB and VF", arxiv="2502.12118", seams=["tasks", "reward", "select", "credit", "objective", "evaluate"])
+def vb_vs_vf(learner: Literal["vb", "vf"] = "vb", horizon: int | None = None, kl_weight: float = 0.0) -> Method:
+    """Two ways to learn from n sampled traces, with a verifier (VB) and without one after filtering (VF).
+
+        VB:  L = -1/n sum_i A_i sum_t log pi(y_it),   A_i = (R_i - mean R) / std R over the whole batch
+        VF:  L = -1/n sum over right i of sum_t log pi(y_it)
+
+    VB is policy gradient with rewards; VF clones the traces that were right and never sees how good they were. The
+    reward is bi-level, 0 up to the token that completes the first right answer and 1 per token after it, so that
+    R_i = H - T_i for a right response of T_i tokens: what is found sooner is worth more. With ``horizon`` it is taken
+    from the lengths of right responses (divided by H); without, the verdict's score is the reward.
+
+    VF means one step with many epochs: the traces come from the base policy, not from what is being learned. Repeated
+    steps of it are rejection fine-tuning with new samples, and no longer free of the verifier.
+
+    Theory: with sigma^2 the variance of the base policy's returns at a prompt (heterogeneity), VF stays about sigma
+    behind however many traces it clones, which under wide mixtures is of order H; VB is behind by order H / n, as long
+    as returns above mean + sigma sqrt(eps) have probability bounded from below (anti-concentration).
+    :mod:`assay.evaluate.returns` measures both, histograms of returns, and gaps against H.
+
+    :func:`planted_tasks` and :class:`Planted` are the controlled task: a hidden key of K symbols has to be written.
+
+    Args:
+        learner: ``vb`` or ``vf``.
+        horizon: H in tokens, at least the longest response.
+        kl_weight: of the divergence from the base policy, for VB.
+
+    Source: "Scaling Test-Time Compute Without Verification or RL is Suboptimal" (arXiv 2502.12118). Search with a
+    learned verifier, its other form of VB, is ``best_of_n`` with a scorer.
+
+    Raises:
+        UsageError: a horizon below 1, a KL term with ``vf``, or another learner.
+    """
+    reward: Any = "verdict" if horizon is None else Bilevel(horizon)
+    parts: dict[str, Any] = {} if horizon is None else {"reward": reward}
+    if learner == "vb":
+        credit = Standardised(mean="batch", scale="batch")
+        return Method(credit=credit, objective=PolicyGradient("sequence_sum", kl_weight=kl_weight), **parts)
+    if learner != "vf" or kl_weight:
+        raise UsageError(f"S032: learner is 'vb' or 'vf', and only 'vb' has a KL term; not {learner!r}, {kl_weight:g}")
+    return Method(select=OfVerdict("right"), objective=SFT("sequence_sum"), **parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Bilevel:
+    """R_i = max(H - T_i, 0) / H for a right response of T_i tokens, 0 for a wrong one, none for an abstention.
+
+    The return of a reward that is 0 until the right answer and 1 per token after it, if the response ends with it.
+
+    Args:
+        horizon: H.
+    """
+
+    horizon: int
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1:
+            raise UsageError(f"S032: horizon {self.horizon} must be at least 1 token")
+
+    def __call__(self, batch: Batch) -> Reward:
+        right = torch.tensor([bool(v.passed) for v in batch.verdicts], dtype=torch.bool)
+        left = (self.horizon - response_lengths(batch)).clamp(min=0) / self.horizon
+        values = torch.where(right, left, 0)
+        valid = torch.tensor([v.passed is not None for v in batch.verdicts], dtype=torch.bool)
+        return Reward(values, valid=valid, terms={"left": values})
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Judges texts of symbols: the right next symbol of the key advances, a wrong one begins anew.
+
+    The reference of a task is ``{"key": "bacd"}``. Symbols after ``horizon`` do not count. The score is bi-level,
+    (H - t) / H for a key complete after t symbols; so a success with the last symbol passes with score 0. White space
+    is no symbol.
+
+    Args:
+        horizon: H.
+
+    Raises:
+        UsageError: a horizon below 1.
+    """
+
+    horizon: int
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1:
+            raise UsageError(f"S032: horizon {self.horizon} must be at least 1 symbol")
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        reference = task.reference
+        key = reference.get("key") if isinstance(reference, Mapping) else None
+        if not isinstance(key, str) or not key:
+            return Verdict.abstain(f"task {task.id} has no key in its reference")
+        done = best = 0
+        for t, symbol in enumerate("".join(response.split())[: self.horizon], 1):
+            done = done + 1 if symbol == key[done] else 0
+            best = max(best, done)
+            if done == len(key):
+                return Verdict((self.horizon - t) / self.horizon, True, {}, f"complete after {t} symbols")
+        return Verdict(0.0, False, {}, f"{best} of {len(key)} symbols in a row at most")
+
+
+def planted_tasks(count: int, length: int = 6, symbols: int = 4, seed: int = 0) -> list[Task]:
+    """Return tasks with hidden keys of ``length`` symbols among the first ``symbols`` letters, for :class:`Planted`.
+
+    Raises:
+        UsageError: no task, or an alphabet or a key out of range.
+    """
+    if count < 1 or length < 1 or not 2 <= symbols <= len(LETTERS):
+        raise UsageError(f"S032: {count} tasks with keys of {length} out of {symbols} letters cannot be made")
+    out = []
+    for i in range(count):
+        key = "".join(LETTERS[int(k)] for k in generator(seed, i).integers(symbols, size=length))
+        out.append(Task(f"planted/{seed}/{i}", f"Key {i}:", {"key": key}, "planted", key, meta={"length": length}))
+    return out
+
+
+claims(
+    Claim(
+        paper="S032",
+        text="From as many samples, learning from rewards is the further ahead of cloning what succeeded the longer "
+        "the budget.",
+        setting="keys",
+        arms={
+            "vb": {"name": "S032"},
+            "vf": {
+                "name": "S032",
+                "options": {"learner": "vf"},
+                "setting": {"steps": 1, "group": 4000, "epochs": 10, "mini_batches": 10},
+            },
+        },
+        better="vb",
+        baseline="vf",
+        measure="growth",
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+    )
+)

@@ -1,0 +1,55 @@
+"""S043: of the samples that pass their tests, take the one the model found least likely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.engines.base import Sampling
+from assay.inference.sampling.surprisal import Rule, Surprisal
+from assay.verify.kind import KindVerifier
+
+
+@paper("S043", "surprisal-guided selection", arxiv="2602.07670", seams=["inference", "evaluate"])
+def surprisal_select(
+    sampling: Sampling | None = None, verifier: Any = None, rule: Rule = "surprisal", total: bool = False
+) -> Surprisal:
+    """Best-of-K at test time: sample K responses, check them, and take the right one that is the least likely.
+
+        i* = argmin over i with passed_i of (1 / T_i) sum_t log pi(y_it | x, y_i<t)
+
+    ``rule`` has the comparisons: ``confident`` (argmax), ``random``, ``top3`` (the best-scored of the three least
+    likely) and ``oracle`` (the best-scored). Without a right response there is no answer. Names the inference part
+    ``surprisal``; the verifier's score says how good a right response is.
+
+    For the comparison of rules see :mod:`assay.statistics.selection`: ``cohens_h``, ``equivalent_samples``, and
+    ``partial_correlation`` of surprisal and score with length held fixed; for Wilcoxon's and the sign test, SciPy.
+
+    What search is compared with, gradient steps on each task's own samples and the best of the checkpoints, is the
+    inference part ``test_time_training``; what the steps do to the diversity of solutions,
+    :mod:`assay.statistics.sharpening`.
+
+    Args:
+        sampling: how tokens are drawn; temperature 1 and K = 64 in the paper.
+        verifier: says which are right; by default that of the task's kind.
+        rule: see above.
+        total: the sum over tokens in place of the mean.
+
+    Source: surprisal-guided selection (arXiv 2602.07670) and its code.
+    """
+    return Surprisal(sampling or Sampling(), verifier or KindVerifier(), rule, total)
+
+
+claims(
+    Claim(
+        paper="S043",
+        text="Where the best solutions are unusual, the least likely of the samples that pass is better than the most "
+        "likely one, at the same cost.",
+        setting="solutions",
+        arms={rule: {"name": "surprisal", "rule": rule} for rule in ("surprisal", "confident", "random", "top3")},
+        better="surprisal",
+        baseline="confident",
+        measure="speed",
+    )
+)

@@ -1,0 +1,209 @@
+"""S077: pass@k that counts a sample only if its reasoning is right too, and why rewards for answers teach reasoning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.engines.base import Sampling
+from assay.errors import UsageError
+from assay.evaluate.chain_judge import TEMPLATE, ChainJudge, settle
+from assay.evaluate.chain_judge import Rule as Mode
+from assay.records.evaluation import Evaluation
+from assay.statistics.intervals import ratio_interval
+from assay.types import Task, Verdict
+from assay.verify.kind import KindVerifier
+
+
+@paper("S077", "CoT-Pass@K", arxiv="2506.14245", seams=["verify", "evaluate"])
+def cot_pass_k(
+    judge: Any,
+    n: int = 3,
+    mode: Mode = "majority",
+    every: bool = False,
+    template: str = TEMPLATE,
+    sampling: Sampling | None = None,
+) -> CotPassK:
+    """A measure, not a training method: pass@k over samples whose answer and whose chain of thought are both right.
+
+        CoT-Pass@K = mean over tasks of 1 - C(m - c, K) / C(m, K)
+
+    c counts the samples with a right answer (CA) and a right chain (CC) among the m whose answer and chain could be
+    judged. The chain is right if ``any``, the ``majority`` or ``all`` of n opinions of a judge say so; opinions that
+    cannot be read are left out, and a chain without a readable one is an abstention, as is an answer's.
+
+        cot = cot_pass_k(engine)
+        found = cot(evaluation)             # an Evaluation with right and wrong answers
+        found.both().metrics()              # intervals of CoT-Pass@K under pass@k, and the share of abstentions
+        found.metrics()                     # P(CC | CA), and P(CC), P(CA | CC), P(CA | not CC) with ``every``
+
+    ``verifier()`` is the same as a verifier, for training; ``assay eval --chain`` measures it, and keeps the opinions.
+
+    Why rewards for answers raise P(CC): with p = P(CC), alpha = P(CA | CC), beta = P(CA | not CC),
+    mu = p alpha + (1 - p) beta and sigma^2 = mu (1 - mu), GRPO's advantages have
+
+        E[A | CC] = (1 - p) (alpha - beta) / sigma      E[A | not CC] = -p (alpha - beta) / sigma
+
+    in large groups (:mod:`assay.statistics.chain_advantages`, which has groups of any size too): right chains are
+    reinforced iff they lead to right answers more often.
+
+    Args:
+        judge: an engine, or the specification of one.
+        n: opinions about each chain.
+        mode: see above.
+        every: judge chains of wrong answers too; they cannot count, but P(CC), alpha and beta are then known.
+        template: with ``{question}`` and ``{response}``; the last box of the reply is to hold True or False.
+        sampling: of the opinions.
+
+    Source: "Reinforcement Learning with Verifiable Rewards Implicitly Incentivizes Correct Reasoning in Base LLMs"
+    (arXiv 2506.14245); the words of the template are ours.
+    """
+    if judge is None:
+        raise UsageError("S077: the judge must be an engine or the specification of one")
+    return CotPassK(ChainJudge(judge, n, template, sampling or Sampling(max_tokens=4096)), mode, every)
+
+
+@dataclass(frozen=True, slots=True)
+class CotPassK:
+    """See :func:`cot_pass_k`."""
+
+    judge: ChainJudge
+    mode: Mode = "majority"
+    every: bool = False
+
+    def __call__(self, evaluation: Evaluation) -> Chains:
+        """Ask for opinions on the chains of an evaluation whose verdicts are on answers."""
+        wanted = [i for i, s in enumerate(evaluation.samples) if s.passed or (self.every and s.passed is not None)]
+        votes: list[tuple[bool | None, ...] | None] = [None] * len(evaluation.samples)
+        pairs = [(evaluation.samples[i].prompt, evaluation.samples[i].response) for i in wanted]
+        for i, row in zip(wanted, self.judge.votes(pairs), strict=True):
+            votes[i] = row
+        return Chains(evaluation, tuple(votes), self.mode)
+
+    def verifier(self, answers: Any = None) -> RightChain:
+        """Return the verifier of answer and chain; ``answers`` judges answers, by default as each task's kind says."""
+        return RightChain(self.judge, self.mode, self.every, answers or KindVerifier())
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """An evaluation of answers with opinions on its chains.
+
+    Attributes:
+        evaluation: ``passed`` is of the answer.
+        votes: of each sample; ``None`` where the chain was not asked about.
+        mode: how they are settled, unless one is named.
+    """
+
+    evaluation: Evaluation
+    votes: tuple[tuple[bool | None, ...] | None, ...]
+    mode: Mode = "majority"
+
+    def both(self, mode: Mode | None = None, unjudged: bool | None = None) -> Evaluation:
+        """Return the evaluation in which a sample passes iff answer and chain are right: its pass@k is CoT-Pass@K.
+
+        A right answer whose chain has no verdict is left out, while a wrong answer needs none and stays: a judge that
+        fails often pulls the estimate down. ``unjudged`` counts such chains as wrong or as right instead; what they
+        might have been lies between the two.
+        """
+        rows = []
+        for sample, votes in zip(self.evaluation.samples, self.votes, strict=True):
+            chain = settle(votes or (), mode or self.mode)
+            passed = sample.passed and (unjudged if chain is None else chain)
+            why = "the judge of the chain came to no verdict" if sample.passed and passed is None else sample.feedback
+            rows.append(replace(sample, passed=passed, score=float(passed or 0), feedback=why))
+        return replace(self.evaluation, samples=tuple(rows))
+
+    def metrics(self) -> dict[str, float]:
+        """Return shares of samples, each only where there is something it is a share of.
+
+        ``chain|answer``: P(CC | CA), with ``/low`` and ``/high`` (95%, robust to samples of a task being alike) where
+        two tasks or more have right answers; ``unjudged``: share of the chains asked about without a verdict;
+        ``unanimous``: share of those with a verdict whose readable opinions agree. Where chains of wrong answers were
+        judged too, ``chain``, ``answer|chain`` and ``answer|wrong chain``: p, alpha and beta of the theorem.
+        """
+        said_ = [None if v is None else settle(v, self.mode) for v in self.votes]
+        rows = list(zip(self.evaluation.samples, self.votes, said_, strict=True))
+        asked = [(s, v, c) for s, v, c in rows if v is not None]
+        known = [(s, v, c) for s, v, c in asked if c is not None]
+        out: dict[str, float] = {}
+        if asked:
+            out["unjudged"] = 1 - len(known) / len(asked)
+        if known:
+            out["unanimous"] = sum(len({x for x in v if x is not None}) == 1 for _, v, _ in known) / len(known)
+        tasks: dict[str, list[float]] = {}
+        for s, _, c in known:
+            if s.passed:
+                tasks.setdefault(s.task_id, []).append(float(c))
+        if tasks:
+            every = [x for row in tasks.values() for x in row]
+            out["chain|answer"] = sum(every) / len(every)
+            if len(tasks) > 1:
+                right, many = ([f(row) for row in tasks.values()] for f in (sum, len))
+                found = ratio_interval(right, many, bounds=(0, 1))
+                out |= {"chain|answer/low": found.low, "chain|answer/high": found.high}
+        if any(not s.passed for s, _, _ in known):
+            out["chain"] = sum(c for _, _, c in known) / len(known)
+            for name, kind in (("answer|chain", True), ("answer|wrong chain", False)):
+                mine = [s.passed is True for s, _, c in known if c is kind]
+                if mine:
+                    out[name] = sum(mine) / len(mine)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class RightChain:
+    """A verifier: right iff the answer and the chain are. A wrong answer is wrong; else an abstention of either stands.
+
+    The parts are ``answer`` and, where it was judged, ``chain``.
+    """
+
+    judge: ChainJudge
+    mode: Mode = "majority"
+    every: bool = False
+    answers: Any = field(default_factory=KindVerifier)
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        [verdict] = self.map([(task, response)])
+        return verdict
+
+    def map(self, pairs: Iterable[tuple[Task, str]]) -> list[Verdict]:
+        """Judge many responses, with one call of the judge."""
+        pairs = list(pairs)
+        together = getattr(self.answers, "map", None)
+        answers = list(together(pairs)) if together is not None else [self.answers(*pair) for pair in pairs]
+        wanted = [i for i, v in enumerate(answers) if v.passed or (self.every and v.passed is not None)]
+        votes = self.judge.votes([(pairs[i][0].question, pairs[i][1]) for i in wanted])
+        chains = {i: settle(row, self.mode) for i, row in zip(wanted, votes, strict=True)}
+        return [self._both(v, i in chains, chains.get(i)) for i, v in enumerate(answers)]
+
+    def _both(self, answer: Verdict, judged: bool, chain: bool | None) -> Verdict:
+        if answer.passed is None:
+            return answer
+        parts: dict[str, float | None] = {"answer": float(answer.passed)}
+        if judged:
+            parts["chain"] = None if chain is None else float(chain)
+        passed = answer.passed and chain
+        why = {True: "", False: "the reasoning is wrong", None: "the judge of the chain came to no verdict"}[passed]
+        return Verdict(float(passed or 0), passed, parts, why if answer.passed else answer.feedback)
+
+
+claims(
+    Claim(
+        paper="S077",
+        text="Rewarded for answers alone, right chains of thought take over where they lead to right answers more "
+        "often than wrong chains do, and only there.",
+        setting="chains",
+        arms={
+            "logic": {"name": "grpo", "setting": {"alpha": 0.9, "beta": 0.2}},
+            "no difference": {"name": "grpo", "setting": {"alpha": 0.5, "beta": 0.5}},
+            "luck": {"name": "grpo", "setting": {"alpha": 0.2, "beta": 0.9}},
+        },
+        better="logic",
+        baseline="luck",
+        measure="sound",
+    )
+)

@@ -1,0 +1,99 @@
+"""S085: pass@k before and after RL up to large k, where the curves cross, and what that says of the base model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import UsageError
+from assay.evaluate.paired import paired_samples
+from assay.records.evaluation import Evaluation
+from assay.statistics.crossing import Crossing, crossing
+
+
+@dataclass(frozen=True, slots=True)
+class PassAtKCrossing:
+    """Finds where pass@k before training catches up with pass@k after it, with a 95% interval over tasks.
+
+    Args:
+        most: largest k; the number of samples that both have of (nearly) every task unless given.
+        resamples: of the tasks.
+    """
+
+    most: int | None = None
+    resamples: int = 2000
+
+    def __call__(self, before: Evaluation, after: Evaluation) -> Crossing:
+        """Return the crossing of two evaluations of the same tasks.
+
+        Raises:
+            UsageError: evaluations of different tasks, nothing judged in both, or fewer samples than ``most``.
+        """
+        pairs = paired_samples(before, after)
+        most = pairs.k if self.most is None else self.most
+        if not 1 <= most <= pairs.k:
+            raise UsageError(f"pass@{most} needs as many judged samples of each task; the evaluations have {pairs.k}")
+        return crossing(*pairs.counts(), most, resamples=self.resamples)
+
+
+@paper("S085", "pass@k boundary", arxiv="2504.13837", seams=["evaluate"])
+def limit_of_rlvr(most: int | None = None, resamples: int = 2000) -> PassAtKCrossing:
+    """Compares a model before and after RL by unbiased pass@k over all k that the samples allow.
+
+        pass@k    = mean over tasks of 1 - C(n - c, k) / C(n, k)
+        crossing  = the smallest k at which pass@k before >= pass@k after
+        gap       = pass@most before - pass@1 after: how far one sample of the trained model is from what the base knows
+
+    The crossing has a bootstrap interval over tasks, infinite where it lies beyond the samples; it is called one only
+    if the model after is ahead at k = 1 and behind at the largest k, both beyond their intervals.
+
+        from assay.papers.multimodal_eval.s085_limit_of_rlvr import limit_of_rlvr
+        limit_of_rlvr()(before, after)     # two Evaluations; or: assay diagnose BEFORE AFTER --samples 256
+
+    The command adds which tasks only one of the models solves, and how likely the trained model's responses were
+    under the model before: if as likely as that model's own, training found nothing that was not there.
+
+    Args:
+        most: largest k.
+        resamples: of the tasks.
+
+    Source: "Does Reinforcement Learning Really Incentivize Reasoning Capacity in LLMs Beyond the Base Model?"
+    (arXiv 2504.13837), at temperature 0.6 and top-p 0.95, with k up to 256, or 1024 on small sets.
+    """
+    return PassAtKCrossing(most, resamples)
+
+
+# The runs hold pass@1 of both arms too, as ``final``.
+claims(
+    Claim(
+        paper="S085",
+        text="With 64 samples, the model before RL solves more questions that were never asked than the one after.",
+        setting="unseen",
+        arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
+        better="base",
+        baseline="trained",
+        measure="pass@64",
+        options={"steps": 300},
+    ),
+    Claim(
+        paper="S085",
+        text="With 64 samples, the model before RL solves more problems than the one after, which has narrowed to what "
+        "works most often.",
+        setting="approaches",
+        arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
+        better="base",
+        baseline="trained",
+        measure="pass@64",
+    ),
+    Claim(
+        paper="S085",
+        text="With 64 samples, a language model before RL solves more held-out tasks than the one after.",
+        setting="boundary",
+        arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
+        better="base",
+        baseline="trained",
+        measure="pass@64",
+        name="nano",
+    ),
+)

@@ -1,0 +1,111 @@
+"""S224: what a model lacks, by what helps it; and hard problems made learnable by the beginnings of their solutions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from assay.batch import Batch, Reward
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import UsageError
+from assay.method import Method
+from assay.registry import part
+from assay.rewards.judged import judged
+
+
+@paper("S224", "SPARKLE", arxiv="2506.04723", seams=["curriculum", "reward", "evaluate"])
+def sparkle(
+    chunks: int = 4,
+    given: tuple[int, ...] = (0, 1, 2, 3, 4),
+    cut: str | None = None,
+    template: str = "{question}\n\n{begun}",
+    format: str = r"\\boxed\{",
+) -> Method:
+    """GRPO on problems with a part of their solution in the prompt, and probes of what a model lacks.
+
+    The second stage of training (SparkleRL-PSS), for problems that the first, plain GRPO, never solves: each is asked
+    with the first 0, 1, ..., 4 of 4 chunks of its solution, so that there is always a variant that is solved now and
+    then, and what is learned there makes the next harder one solvable.
+
+        R_i = 2   right, in the format          1   right          -1   wrong
+
+    The format is looked for in the given part of the solution and the response together. To train on hard problems
+    alone, let the task source hold those that `assay eval --samples 20` found no right response to.
+
+    The probes are in ``assay diagnose``: the gain in accuracy by a plan (``task.meta["plan"]``), by the knowledge that
+    is needed (``meta["knowledge"]``), by taking the problem apart (``meta["subproblems"]``, each asked after the ones
+    before it with their answers; the share solved against the whole), and by beginnings of the solution, for both
+    models, by difficulty; see :mod:`assay.diagnose.ablation`.
+
+    Args:
+        chunks, given, cut, template: see :class:`assay.curriculum.begun.Begun`; ``given=(0, 2)`` is the paper's
+            comparison with one prefix alone.
+        format: regular expression that is found in a well-formed response.
+
+    Source: SPARKLE (arXiv 2506.04723): groups of 32, a batch of 128, temperature 0.6, a KL term of 0.001 in the first
+    stage and 0.01 in the second. What the format is, is a choice.
+    """
+    curriculum = {"name": "begun", "chunks": chunks, "given": list(given), "cut": cut, "template": template}
+    return Method(curriculum=curriculum, reward=AnswerAndFormat(format))
+
+
+@part("reward", "answer_and_format")
+@dataclass(frozen=True, slots=True)
+class AnswerAndFormat:
+    """R_i = 2 where the response is right and in the format, 1 where it is right, -1 where it is wrong.
+
+    No reward where the verifier abstained. What a curriculum wrote into the prompt as the response's beginning
+    (``task.meta["begun"]``) belongs to it.
+
+    Args:
+        format: regular expression to be found.
+
+    Raises:
+        UsageError: no regular expression.
+    """
+
+    format: str = r"\\boxed\{"
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.format)
+        except re.error as error:
+            raise UsageError(f"reward 'answer_and_format': {self.format!r} is no regular expression: {error}") from None
+
+    def __call__(self, batch: Batch) -> Reward:
+        def worth(i: int) -> float:
+            if batch.verdicts[i].passed is not True:
+                return -1.0
+            begun: Any = batch.tasks[i].meta.get("begun", "")
+            return 2.0 if re.search(self.format, f"{begun}{batch.episodes[i].text}") else 1.0
+
+        values = torch.tensor([worth(i) for i in range(len(batch))], dtype=batch.rewards.dtype)
+        return Reward(values, valid=judged(batch))
+
+
+TREE = {"cut": "(?=/)", "template": "{question}/{begun}"}
+"""How solutions are cut, and begun, where they are paths."""
+
+claims(
+    Claim(
+        paper="S224",
+        text="Where right responses are practically never sampled, GRPO learns from all beginnings of a solution, and "
+        "not without them.",
+        setting="tree",
+        arms={
+            "all beginnings": {"name": "S224", "curriculum": {"name": "begun", "given": [0, 1, 2, 3], **TREE}},
+            "half": {"name": "S224", "curriculum": {"name": "begun", "given": [0, 2], **TREE}},
+            "none": {"name": "S224", "curriculum": {"name": "begun", "given": [0], **TREE}},
+        },
+        better="all beginnings",
+        baseline="none",
+        measure="area",
+        options={"tasks": 2, "branching": 2, "depth": 9, "right": 1, "hard": 3.0, "shown": True, "steps": 100},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
+        tuning=(1000, 1001),
+    )
+)

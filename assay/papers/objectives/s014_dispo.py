@@ -1,0 +1,140 @@
+"""S014: the weight of a token clipped by four bounds, two for right responses and two for wrong ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import UsageError
+from assay.method import Method
+from assay.objectives.policy_loss import PolicyLoss, Ratios
+from assay.ops import masked_mean
+from assay.select.dynamic import DynamicSampling
+
+
+@paper("S014", "DISPO", arxiv="2602.00983", seams=["select", "objective"])
+def dispo(right_low: float = 0.2, right_high: float = 0.5, wrong_low: float = 1.0, wrong_high: float = 4.0) -> Method:
+    """GRPO with REINFORCE weighted by a clipped, constant importance ratio whose bounds depend on the sign of A.
+
+        L = -(1 / sum_i T_i) sum_it sg[w_it] A_i log pi(y_it)
+        w_it = clip(rho_it, 1 - right_low, 1 + right_high)   where A_i > 0
+        w_it = clip(rho_it, 1 - wrong_low, 1 + wrong_high)   where A_i < 0
+
+    rho = pi / pi_old, A the group-normalised reward, sg the stop of the gradient, no KL; prompts that are all right or
+    all wrong are left out. No token loses its gradient. Logged for each of the four regimes (``right/up`` is A > 0 and
+    rho > 1, ``wrong/down`` A < 0 and rho < 1): the share of tokens in it and their mean weight. The four differ only if
+    a batch is used for several updates (train.epochs or train.mini_batches above 1): in the first one rho is 1.
+
+    Args:
+        right_low, right_high: 1 less the least, and the greatest less 1, weight of a token of a right response. The
+            upper side spreads the policy out, the lower one sharpens it; both are to be moderate.
+        wrong_low, wrong_high: of a wrong response. Tight bounds are what makes training collapse: the weight must be
+            able to vanish for a token that is suppressed already (1 sets no floor).
+
+    Source: DISPO (arXiv 2602.00983). Its bounds are not known; the defaults are choices.
+    """
+    objective = FourWayClip(right_low=right_low, right_high=right_high, wrong_low=wrong_low, wrong_high=wrong_high)
+    return Method(select=DynamicSampling(), objective=objective)
+
+
+@dataclass(frozen=True, slots=True)
+class FourWayClip(PolicyLoss):
+    """l_it = -sg[w_it] A_it log pi(y_t), w_it = rho_it clipped by the sign of A_it; see :func:`dispo`.
+
+    Shared terms as in :class:`~assay.objectives.policy_loss.PolicyLoss`. With the same two bounds for both signs it is
+    ``cispo``, and at rho = 1 plain REINFORCE.
+
+    Args:
+        right_low, wrong_low: 1 less the least weight, in [0, 1].
+        right_high, wrong_high: the greatest weight less 1, not negative.
+
+    Raises:
+        UsageError: a bound out of range.
+    """
+
+    right_low: float = 0.2
+    right_high: float = 0.5
+    wrong_low: float = 1.0
+    wrong_high: float = 4.0
+
+    def __post_init__(self) -> None:
+        PolicyLoss.__post_init__(self)
+        for side in ("right", "wrong"):
+            low, high = getattr(self, f"{side}_low"), getattr(self, f"{side}_high")
+            if not 0 <= low <= 1 or high < 0:
+                raise UsageError(
+                    f"objective 'S014': needs {side}_low in [0, 1] and {side}_high >= 0, not {low:g} and {high:g}"
+                )
+
+    def surrogate(self, r: Ratios) -> tuple[Float[Tensor, "N T"], dict[str, Any]]:
+        ratio = r.ratio.detach()
+        right = ratio.clamp(1 - self.right_low, 1 + self.right_high)
+        wrong = ratio.clamp(1 - self.wrong_low, 1 + self.wrong_high)
+        weight = torch.where(r.advantages > 0, right, torch.where(r.advantages < 0, wrong, ratio))
+        metrics: dict[str, Any] = {"clip_fraction": masked_mean((weight != ratio).to(ratio.dtype), r.mask)}
+        for side, signed in (("right", r.advantages > 0), ("wrong", r.advantages < 0)):
+            for way, moved in (("up", ratio > 1), ("down", ratio < 1)):
+                here = r.mask & signed & moved
+                metrics[f"dispo/{side}/{way}"] = masked_mean(here.to(ratio.dtype), r.mask)
+                if bool(here.any()):
+                    metrics[f"dispo/{side}/{way}/weight"] = weight[here].mean()
+        return -weight * r.advantages * r.logprobs, metrics
+
+    def words(self) -> tuple[str, str]:
+        right = f"[{1 - self.right_low:g}, {1 + self.right_high:g}]"
+        wrong = f"[{1 - self.wrong_low:g}, {1 + self.wrong_high:g}]"
+        return "token, constant", f"weight in {right} where A > 0, {wrong} where A < 0, gradient kept"
+
+
+CLAIM = Claim(
+    paper="S014",
+    text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped surrogate.",
+    setting="tree",
+    arms={
+        "dispo": {"name": "S014"},
+        "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
+        "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
+    },
+    better="dispo",
+    baseline="clip",
+    measure="area",
+    options={
+        "tasks": 4,
+        "right": 8,
+        "prompts": 8,
+        "steps": 40,
+        "epochs": 4,
+        "false_positive": 0.1,
+        "false_negative": 0.1,
+    },
+    sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
+)
+claims(
+    CLAIM,
+    replace(
+        CLAIM,
+        setting="unseen",
+        options={"epochs": 4, "steps": 50, "false_positive": 0.1, "false_negative": 0.1},
+        sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)},
+    ),
+    Claim(
+        paper="S014",
+        name="mechanism",
+        text="Where right answers hang on improbable tokens and a batch is used for several updates, "
+        "weights that never silence a token raise them sooner than a surrogate that clips them out.",
+        setting="unseen",
+        arms={"dispo": {"name": "S014"}, "clip": CLAIM.arms["clip"]},
+        better="dispo",
+        baseline="clip",
+        measure="hard/area",
+        options={"epochs": 4, "steps": 30},
+        sweep={"lr": (3e-3, 1e-2, 3e-2)},
+        tuning=(1000, 1001),
+    ),
+)

@@ -1,0 +1,112 @@
+"""S024: the reward is the label of a classification, the response's mean log-ratio its score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from assay.batch import Batch, Loss
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import UsageError
+from assay.method import Method
+from assay.objectives.labels import counted, labels, response_score
+from assay.objectives.preference import By
+
+Form = Literal["relational", "pointwise"]
+
+
+@paper("S024", "REAL", arxiv="2602.05630", seams=["objective"])
+def real(temperature: float = 0.5, form: Form = "relational", by: By = "reward", threshold: float = 0.5) -> Method:
+    """GRPO with a classification loss in place of ratio, clip and advantage: right responses above 0, wrong ones below.
+
+        s_i = 1/T_i sum_t (log pi - log pi_old)
+        L_q = log(1 + sum_{i right} exp(-s_i / tau)) + log(1 + sum_{i wrong} exp(s_i / tau))
+
+    averaged over the mini-batch's prompts; a prompt whose responses are all right or all wrong adds 0 (leave it out of
+    the average with select = "dapo"). The pull on a right response is 1 / (tau (1 + C exp(s_i / tau))), C = 1 +
+    sum_{other right} exp(-s / tau), and likewise for a wrong one: below 1 / tau, and weaker the better the response is
+    placed already, where that of a ratio grows without bound.
+
+    Args:
+        temperature: tau, above 0.
+        form: ``relational`` as above; ``pointwise``: the mean over responses of the binary cross-entropy of
+            sigmoid(s_i / tau), the paper's comparison, which also learns from one-sided groups.
+        by, threshold: which responses are right: those with a reward above ``threshold``, or by ``verdict``.
+
+    Source: "Rewards as Labels" (arXiv 2602.05630).
+    """
+    return Method(objective=RewardsAsLabels(temperature, form, by, threshold))
+
+
+@dataclass(frozen=True, slots=True)
+class RewardsAsLabels:
+    """The loss of :func:`real`. Responses without learnable tokens are left out; sample weights count as copies.
+
+    Raises:
+        UsageError: ``temperature`` not above 0.
+    """
+
+    temperature: float = 0.5
+    form: Form = "relational"
+    by: By = "reward"
+    threshold: float = 0.5
+
+    reads = "nothing"
+    whole_groups = True
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise UsageError(f"objective 'S024': temperature {self.temperature:g} must be above 0")
+
+    def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
+        scores = response_score(logprobs, batch, "mean")
+        right, use, totals = labels(batch, self.by, self.threshold), counted(batch), batch.totals or batch.count()
+        weights = torch.where(use, batch.weights, 0).to(scores.dtype)
+        gap = scores.detach()[use & right], scores.detach()[use & ~right]
+        metrics = {"real/margin": float(gap[0].mean() - gap[1].mean())} if min(map(len, gap)) else {}
+        if self.form == "pointwise":
+            target = right.to(scores.dtype)
+            loss = binary_cross_entropy_with_logits(scores / self.temperature, target, weights, reduction="sum")
+            return Loss(loss / max(totals.sequences, 1.0), metrics)
+        ids = batch.group[use].unique()
+        member = (batch.group[None] == ids[:, None]) & use[None]
+        mixed = (member & right).any(-1) & (member & ~right).any(-1)
+        metrics["real/mixed"] = float(mixed.to(scores.dtype).mean()) if len(ids) else 0.0
+        ours, theirs = (member & right)[mixed], (member & ~right)[mixed]
+        losses = self._side(-scores, weights, ours) + self._side(scores, weights, theirs)
+        # Without a mixed group the loss is a constant zero; it still has to have a gradient.
+        return Loss(losses.sum() / max(totals.groups, 1.0) + 0 * scores.sum(), metrics)
+
+    def _side(
+        self, signed: Float[Tensor, "N"], weights: Float[Tensor, "N"], member: Bool[Tensor, "K N"]
+    ) -> Float[Tensor, "K"]:
+        """log(1 + sum of w exp(signed / tau) over the members) of each of K groups."""
+        terms = signed / self.temperature + weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
+        anchored = torch.cat([torch.where(member, terms[None], -torch.inf), terms.new_zeros(len(member), 1)], 1)
+        return anchored.logsumexp(1)
+
+    @property
+    def summary(self) -> dict[str, str]:
+        return {"ratio": "sequence, mean log-ratio", "clip": "none", "aggregation": "group mean", "KL": "none"}
+
+
+CLAIM = Claim(
+    paper="S024",
+    text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
+    setting="tree",
+    arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
+    better="real",
+    baseline="grpo",
+    measure="final",
+    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+    sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+)
+claims(
+    CLAIM, replace(CLAIM, setting="unseen", options={"epochs": 4, "steps": 50}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)})
+)

@@ -1,0 +1,50 @@
+"""S221: only the prompts of a batch that are solved best have their length penalised."""
+
+from __future__ import annotations
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.method import Method
+from assay.rewards.length.gated import GatedLength
+
+
+@paper("S221", "GRPO-lambda", arxiv="2505.18086", seams=["reward"])
+def grpo_lambda(share: float = 0.2, alpha: float = 0.2, threshold: float | None = None) -> Method:
+    """GRPO whose right responses are worth less the longer they are, on the prompts that the policy solves best.
+
+        p_b = share of right responses of prompt b; the floor(share B) prompts of highest p_b > 0 are gated
+        R_i = 1[right] (1 - alpha sigmoid((T_i - mu_b) / (sd_b + 1e-7)))    on gated prompts
+        R_i = 1[right]                                                      on all others
+
+    mu_b and sd_b are mean and (population) standard deviation of the lengths of the prompt's right responses. A prompt
+    that is not yet solved needs its length; a penalty everywhere makes accuracy collapse. ``share=0`` is GRPO,
+    ``share=1`` the penalty everywhere.
+
+    Args:
+        share: lambda, of the batch's B prompts, in [0, 1].
+        alpha: greatest loss of a right response, in [0, 1].
+        threshold: gate by p_b >= threshold instead of by rank.
+
+    Source: "Stable Reinforcement Learning for Efficient Reasoning" (arXiv 2505.18086). What is fixed is the gate by
+    correctness and the choice of the batch's best share; the shape of the penalty, alpha and lambda are choices.
+    """
+    return Method(reward=GatedLength(share=share, alpha=alpha, threshold=threshold))
+
+
+claims(
+    Claim(
+        paper="S221",
+        text="A length penalty on the prompts that are solved best keeps more accuracy than the same penalty on all.",
+        setting="lengths",
+        arms={
+            "gated": {"name": "S221"},
+            "always": {"name": "S221", "reward": {"share": 1.0}},
+            "none": {"name": "grpo"},
+        },
+        better="gated",
+        baseline="always",
+        measure="accuracy",
+        options={"steps": 200},
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0)},
+    )
+)

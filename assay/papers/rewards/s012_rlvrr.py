@@ -1,0 +1,213 @@
+"""S012: open-ended writing rewarded by keywords in the order of a reference, and by small checks of style."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from assay.batch import Batch, Reward
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import UsageError
+from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
+from assay.rewards.judged import judged
+from assay.sandbox import CallOutcome, Limits, Program, sandbox
+from assay.types import Task, Verdict
+from assay.verify.text.overlap import common_subsequence
+
+LIMITS = Limits(cpu_seconds=5, wall_seconds=20)
+
+
+@paper("S012", "RLVRR", seams=["tasks", "verify", "reward"])
+def rlvrr(kl_weight: float = 0.01, length: float = 0.0) -> Method:
+    """GRPO on open-ended tasks: a reward for saying what a reference says, in its order, and one for its style.
+
+        R_i = content_i + style_i, each in [0, 1]
+        content = mean over key points of max over their keyword lists K of LCS(a_K, b_K) / max(|a_K|, |b_K|)
+        style   = sum of the weights of the checks that the response passes
+
+    a_K and b_K are the keywords of K as they occur in the response and in the reference, in order and with repetitions,
+    whatever their case and as whole words only, the longest that fits at each place; 0 / 0 is 0. Repeating keywords
+    lengthens a_K and lowers the reward. A check is a Python function ``check(response)``, run in the sandbox; one that
+    raises or takes too long is not passed, and if the sandbox itself fails the sample has no reward. Nothing is asked
+    of a model during training.
+
+    A task brings them as ``task.reference = {"reference": text or list of texts, "key_points": [[[keywords], ...],
+    ...], "checks": [{"code": ..., "weight": ...}, ...]}``; of several references the best match counts. Tasks without
+    either are worth their verdict's score, so that mathematics may be trained beside.
+
+    Args:
+        kl_weight: of the divergence from the reference policy, in the loss.
+        length: weight of a penalty |words of response / words of reference - 1| where that ratio is outside [0.9, 1.2],
+            taken from the content, which never falls below 0; 0 as in the authors' code.
+
+    Source: "From Verifiable Dot to Reward Chain" and its authors' code.
+    """
+    return Method(reward=RewardChain(length), objective=ClippedSurrogate(kl_weight=kl_weight))
+
+
+@dataclass(frozen=True, slots=True)
+class RewardChain:
+    """R_i = content_i + style_i, see :func:`rlvrr`; terms ``content`` and ``style``.
+
+    Args:
+        length: weight of the length penalty, not negative.
+
+    Raises:
+        UsageError: ``length`` negative, or, when called, key points or checks of a wrong form; says of which task.
+    """
+
+    length: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            raise UsageError(f"reward 'S012': length {self.length:g} must not be negative")
+
+    @property
+    def reads_more(self) -> str:
+        """What :meth:`plain` looks for."""
+        return "it reads the key points and checks of a task's reference, and they bring none"
+
+    def plain(self, task: Task, verdict: Verdict) -> bool:
+        """Whether a task brings nothing but its verdict."""
+        return not has_chain(task)
+
+    def __call__(self, batch: Batch) -> Reward:
+        score, style = torch.zeros_like(batch.rewards), torch.zeros_like(batch.rewards)
+        valid = judged(batch)
+        rows: dict[int, tuple[Task, list[int]]] = {}
+        for i, (task, verdict) in enumerate(zip(batch.tasks, batch.verdicts, strict=True)):
+            if has_chain(task):
+                rows.setdefault(id(task), (task, []))[1].append(i)
+            else:
+                score[i], valid[i] = verdict.score, verdict.passed is not None
+        for task, own in rows.values():
+            # What is not learned from need not be run.
+            own = [i for i in own if valid[i]]  # noqa: PLW2901
+            texts = [batch.episodes[i].text for i in own]
+            for i, text, styled in zip(own, texts, styles(task, texts), strict=True):
+                score[i] = content(task, text, self.length)
+                valid[i] = styled is not None
+                style[i] = styled or 0.0
+        return Reward(score + style, valid=valid, terms={"content": score, "style": style})
+
+
+def has_chain(task: Task) -> bool:
+    """Say whether a task brings key points or checks."""
+    reference = task.reference
+    return isinstance(reference, Mapping) and bool(reference.get("key_points") or reference.get("checks"))
+
+
+def content(task: Task, response: str, length: float = 0.0) -> float:
+    """Return the content reward of a response, see :func:`rlvrr`."""
+    texts = task.reference.get("reference", ())
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    points = task.reference.get("key_points") or []
+    wrong = not all(isinstance(p, list | tuple) and p and all(_is_words(k) for k in p) for p in points)
+    if wrong or (points and not texts):
+        raise UsageError(
+            f"task {task.id}: key_points must be lists of alternatives, each a list of keywords, beside a 'reference'"
+        )
+    if not points:
+        return 0.0
+
+    def match(reference: str) -> float:
+        total = sum(max(chain_score(keywords, response, reference) for keywords in point) for point in points)
+        ratio = len(response.split()) / max(len(reference.split()), 1)
+        penalty = abs(ratio - 1) if not 0.9 <= ratio <= 1.2 else 0.0
+        return float(max(total / len(points) - length * penalty, 0.0))
+
+    return max(match(text) for text in texts)
+
+
+def chain_score(keywords: Sequence[str], response: str, reference: str) -> float:
+    """Return LCS / max length of the keywords' occurrences in both texts; 0 where neither has any."""
+    given, wanted = occurrences(keywords, response), occurrences(keywords, reference)
+    longest = max(len(given), len(wanted))
+    return common_subsequence(wanted, given) / longest if longest else 0.0
+
+
+def occurrences(keywords: Sequence[str], text: str) -> list[str]:
+    """Return the keywords in the order in which they stand in a text, folded."""
+    pattern = _pattern(tuple(keywords))
+    return [" ".join(m.group().casefold().split()) for m in pattern.finditer(text)] if pattern else []
+
+
+@functools.lru_cache(maxsize=4096)
+def _pattern(keywords: tuple[str, ...]) -> re.Pattern[str] | None:
+    split = sorted({tuple(k.split()) for k in keywords if k.strip()}, key=lambda k: (-len(" ".join(k)), k))
+    if not split:
+        return None
+    either = "|".join(r"\s+".join(map(re.escape, words)) for words in split)
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(k, str) for k in value)
+
+
+def styles(task: Task, texts: Sequence[str]) -> list[float | None]:
+    """Return the style reward of each text; ``None`` where the sandbox failed. Weights are taken as shares."""
+    checks = task.reference.get("checks") or []
+    for check in checks:
+        if not (isinstance(check, Mapping) and isinstance(check.get("code"), str) and check.get("weight", 1) >= 0):
+            raise UsageError(f"task {task.id}: a check needs 'code' and a 'weight' that is not negative, not {check!r}")
+    whole = float(sum(check.get("weight", 1) for check in checks))
+    out: list[float | None] = [0.0] * len(texts)
+    if not texts or whole == 0:
+        return out
+    for check in checks:
+        for i, passed in enumerate(run_check(check["code"], texts)):
+            so_far = out[i]
+            out[i] = None if passed is None or so_far is None else so_far + passed * check.get("weight", 1) / whole
+    return out
+
+
+def run_check(code: str, texts: Sequence[str]) -> list[bool | None]:
+    """Return whether ``check(text)`` is true of each text; ``None`` where the sandbox failed."""
+    done = _call(code, texts)
+    if len(texts) > 1 and len(done.calls) < len(texts):
+        # One text ended the process, or used up the time: each gets one of its own.
+        return [run_check(code, [text])[0] for text in texts]
+    if done.outcome.failed_here:
+        return [None] * len(texts)
+    return [call.returned and bool(call.value) for call in done.calls] or [False] * len(texts)
+
+
+def _call(code: str, texts: Sequence[str]) -> CallOutcome:
+    return sandbox().call(Program(code), "check", [((text,), {}) for text in texts], LIMITS)
+
+
+def _parts(content: float, style: float) -> dict[str, float]:
+    return {"content": content, "style": style}
+
+
+SUM = {
+    "name": "weighted",
+    "terms": {"content": {"name": "part", "part": "content"}, "style": {"name": "part", "part": "style"}},
+}
+
+claims(
+    Claim(
+        paper="S012",
+        text="Where only one of many texts is wholly like the reference, a chain of content and style finds it sooner "
+        "than a reward for the whole.",
+        setting="choices",
+        arms={"whole": {"name": "grpo"}, "chain": {"name": "grpo", "reward": SUM}},
+        better="chain",
+        baseline="whole",
+        measure="right",
+        options={
+            "choices": [[[1.0, c == s == 3, _parts(c / 3, s / 3)]] for c in range(4) for s in range(4)],
+            "logits": [-float(c + s) for c in range(4) for s in range(4)],
+            "steps": 200,
+        },
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0)},
+    )
+)

@@ -1,0 +1,167 @@
+"""S019: beside the verdict, a small bonus in tiers for how near a response came to the target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from assay.batch import Batch, Reward
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import RunError, UsageError
+from assay.method import Method
+from assay.rewards.judged import judged
+from assay.rewards.shaping.transforms import Tiers
+from assay.rewards.wrapped import Around, terms_of, valid_in
+
+
+@paper("S019", "SSL", arxiv="2601.22491", seams=["reward"])
+def ssl(proximity: Any = None, tiers: int = 4, alpha: float = 0.5, worth: Sequence[float] | None = None) -> Method:
+    """GRPO with the verdict plus a bonus that rises in a few tiers with the proximity to the target.
+
+        R_i = C_i + alpha worth[k_i],   k_i = floor(K s_i) (K - 1 at s_i = 1),   s_i = mean_t s_it in [0, 1]
+
+    C_i = 1[right], s_it the proximity of step t. alpha times the greatest worth is below 1, so that every right
+    response outranks every wrong one. With K = 1 it is the verdict alone; the more tiers, the nearer to C + alpha s.
+    Wrong responses get their bonus too: that is what tells them apart where none is right.
+
+    Args:
+        proximity: a reward part that gives s_i; the steps' proximities by default, see :class:`Proximity`. For what it
+            may be measured by see :func:`gaussian_proximity` (clicks, boxes) and :func:`block_proximity` (grids).
+        tiers: K, at least 1.
+        alpha: weight of the bonus, not negative.
+        worth: of each tier, rising; k / (K - 1) by default.
+
+    Source: Sweet Spot Learning (arXiv 2601.22491) for R = C + alpha S and K = 4; the worth of the tiers, alpha and
+    the scales of the Gaussian are choices.
+    """
+    return Method(reward=SweetSpot(proximity, tiers, alpha, worth))
+
+
+class SweetSpot(Around):
+    """R_i = C_i + alpha worth[tier of s_i], see :func:`ssl`; terms ``verdict``, ``tier`` and those of the proximity.
+
+    Args:
+        proximity, tiers, alpha, worth: see there.
+
+    Raises:
+        UsageError: no tiers, a negative alpha, worths that fall or do not fit, or a bonus of 1 or more.
+        RunError: a proximity outside [0, 1]; says of which row.
+    """
+
+    def __init__(
+        self,
+        proximity: Any = None,
+        tiers: int = 4,
+        alpha: float = 0.5,
+        worth: Sequence[float] | None = None,
+    ):
+        if tiers < 1 or alpha < 0:
+            raise UsageError(f"reward 'S019': tiers {tiers} must be at least 1, alpha {alpha:g} not negative")
+        edges = [k / tiers for k in range(1, tiers)]
+        worth = [k / max(tiers - 1, 1) for k in range(tiers)] if worth is None else [float(w) for w in worth]
+        if any(a > b for a, b in pairwise(worth)):
+            raise UsageError(f"reward 'S019': worth {worth} falls")
+        if alpha * (max(worth) - min(worth)) >= 1:
+            raise UsageError(
+                f"reward 'S019': a bonus of {alpha * (max(worth) - min(worth)):g} lets a wrong response outrank a "
+                "right one; alpha times the worths' range must be below 1"
+            )
+        super().__init__({"proximity": Proximity() if proximity is None else proximity})
+        self.alpha, self.tiers = alpha, Tiers(edges=edges, worth=worth)
+
+    def __call__(self, batch: Batch) -> Reward:
+        found = self.found(batch)
+        proximity, valid = found["proximity"].values, valid_in(found, batch)
+        for i in (valid & ~((proximity >= 0) & (proximity <= 1))).nonzero()[:, 0].tolist():
+            raise RunError(
+                f"reward 'S019': the proximity {proximity[i].item():g} of row {i} (task {batch.tasks[i].id}) "
+                "is outside [0, 1]"
+            )
+        right = torch.tensor([float(v.passed is True) for v in batch.verdicts], dtype=batch.rewards.dtype)
+        tier = self.tiers.bend(proximity, batch)
+        terms = {"verdict": right, "tier": tier, **terms_of(found)}
+        told = torch.tensor([v.passed is not None for v in batch.verdicts], dtype=torch.bool)
+        return Reward(right + self.alpha * tier, valid=valid & told, terms=terms)
+
+
+class Proximity:
+    """s_i = mean proximity of the steps: ``meta["proximity"]`` of the episode's spans of kind ``step`` or ``turn``.
+
+    Without such spans it is the verdict's part ``proximity``, and without that the verdict's score. A part that is
+    ``None`` could not be told: no reward.
+    """
+
+    def __call__(self, batch: Batch) -> Reward:
+        values, valid = torch.zeros_like(batch.rewards), judged(batch)
+        for i, (episode, verdict) in enumerate(zip(batch.episodes, batch.verdicts, strict=True)):
+            steps = [s.meta["proximity"] for s in episode.spans if s.kind in ("step", "turn") and "proximity" in s.meta]
+            told = sum(steps) / len(steps) if steps else verdict.parts.get("proximity", verdict.score)
+            valid[i] = bool(valid[i]) and told is not None
+            values[i] = 0.0 if told is None else told
+        return Reward(values, valid=valid, terms={"proximity": values})
+
+
+def gaussian_proximity(
+    point: tuple[float, float], box: tuple[float, float, float, float], scale: tuple[float, float] = (0.5, 0.5)
+) -> float:
+    """Return exp(-((dx / sx)^2 + (dy / sy)^2) / 2) of a point from the centre of a target's box.
+
+    Args:
+        point: x, y.
+        box: left, top, right, bottom.
+        scale: sx and sy as shares of the box's width and height.
+
+    Raises:
+        UsageError: an empty box, or a scale not above 0.
+    """
+    sx, sy = scale[0] * (box[2] - box[0]), scale[1] * (box[3] - box[1])
+    if sx <= 0 or sy <= 0:
+        raise UsageError(f"proximity: box {box} must be left, top, right, bottom, and scale {scale} above 0")
+    dx, dy = point[0] - (box[0] + box[2]) / 2, point[1] - (box[1] + box[3]) / 2
+    return math.exp(-((dx / sx) ** 2 + (dy / sy) ** 2) / 2)
+
+
+def block_proximity(given: Sequence[Sequence[Hashable]], wanted: Sequence[Sequence[Hashable]], block: int = 1) -> float:
+    """Return the share of blocks of ``block`` by ``block`` cells of a grid that are wholly right; 1 counts cells.
+
+    Blocks at the right and lower edge may be smaller. A grid of another shape has proximity 0.
+
+    Raises:
+        UsageError: an empty solution, or ``block`` below 1.
+    """
+    if block < 1 or not wanted or not wanted[0]:
+        raise UsageError(f"proximity: block {block} must be at least 1, and the solution a grid")
+    if [len(row) for row in given] != [len(row) for row in wanted]:
+        return 0.0
+    right: dict[tuple[int, int], bool] = {}
+    for y, (mine, theirs) in enumerate(zip(given, wanted, strict=True)):
+        for x, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            right[y // block, x // block] = right.get((y // block, x // block), True) and a == b
+    return sum(right.values()) / len(right)
+
+
+NEAR: list[Mapping[str, float]] = [{"proximity": k / 8} for k in range(9)]
+
+claims(
+    Claim(
+        paper="S019",
+        text="Where right responses are rare and near ones less so, a bonus in tiers for proximity finds the right "
+        "ones sooner than the verdict alone.",
+        setting="choices",
+        arms={"verdict": {"name": "grpo"}, "tiers": {"name": "S019"}},
+        better="tiers",
+        baseline="verdict",
+        measure="area",
+        options={
+            "choices": [[[1.0, k == 8, NEAR[k]]] for k in range(9)],
+            "logits": [-0.75 * k for k in range(9)],
+            "steps": 100,
+        },
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0)},
+    )
+)

@@ -1,0 +1,44 @@
+"""S021: beside the verdict, how much the question explains of the response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.method import Method
+from assay.rewards.likelihood.self_aligned import SelfAligned
+from assay.rewards.shaping.weighted import WeightedSum
+
+
+@paper("S021", "Self-Aligned Reward", arxiv="2509.05489", seams=["reward"])
+def sar(alpha: float = 0.2, outcome: Any = "verdict") -> Method:
+    """GRPO with a second reward: the relative drop of the response's perplexity when the question is shown.
+
+        R_i = outcome_i + alpha SA_i,   SA_i = max((ppl(y_i) - ppl(y_i | x)) / ppl(y_i), -1) <= 1
+        ppl(y | x) = exp(-mean_t log pi_old(y_t | x, y_<t)),   ppl(y) the same under an empty prompt
+
+    Responses that would follow any question, and long ones with much that would, earn little: what they say is as
+    likely without it. One further pass per response.
+
+    Args:
+        alpha: weight of SA; 0 is GRPO.
+        outcome: the other reward (name, table or part).
+
+    Source: Self-Aligned Reward (arXiv 2509.05489) and its implementation, which trains without division by the standard
+    deviation (``credit = {normalise = false}``) and with a divergence of weight 0.001.
+    """
+    return Method(reward=WeightedSum({"outcome": outcome, "self_aligned": SelfAligned()}, {"self_aligned": alpha}))
+
+
+claims(
+    Claim(
+        paper="S021",
+        text="With the self-aligned reward right responses have fewer tokens that would fit any question.",
+        setting="questions",
+        arms={"grpo": {"name": "grpo"}, "sar": {"name": "S021"}},
+        better="sar",
+        baseline="grpo",
+        measure="concise",
+    )
+)

@@ -1,0 +1,121 @@
+"""S040: a small bonus for answers that differ from the reference within a bound that its likelihood sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch, Reward
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.errors import UsageError
+from assay.method import Method
+from assay.registry import part
+from assay.rewards.likelihood.reference_gain import ReferenceGain
+from assay.select.everything import All
+from assay.select.reward_std import RewardSpread
+from assay.signals.reasoning import ANSWER, Sections
+
+
+@paper("S040", "DARL", arxiv="2601.14700", seams=["reward", "select"])
+def darl(
+    bonus: float = 0.01,
+    gamma: float = 8.0,
+    tau: float | None = None,
+    beta: float = 0.5,
+    form: float = 0.1,
+    debias: bool = True,
+    open: str | None = None,
+    close: str = "</answer>",
+    tags: tuple[str, ...] = ("think", "answer"),
+) -> Method:
+    """RLPR (S015) with a bonus for answers that the policy finds a little less likely than the reference.
+
+        D_i = max(m*_i - m_i, 0),   R_i = R^RLPR_i + bonus D_i 1[D_i <= m*_i / gamma]
+
+    m*_i is the mean probability of the reference's tokens after the reasoning of response i, m_i that of the tokens of
+    its own answer. An answer far less likely than the reference is no answer and earns nothing; one that is likelier
+    earns nothing either. With ``bonus`` 0, or ``gamma`` without bound, it is RLPR.
+
+    Args:
+        bonus: weight of D.
+        gamma: above 0; the bound falls with it. The paper takes 8 to 10.
+        tau: a bound of its own, D <= tau, in place of the one that moves with m*.
+        beta, form, debias, open, close, tags: of RLPR.
+
+    Source: DARL (arXiv 2601.14700), formula and defaults as quoted by others.
+    """
+    gain = ReferenceGain(open, close, tags, form, debias=debias)
+    return Method(reward=BoundedDiversity(gain, bonus, gamma, tau), select=RewardSpread(beta) if beta else All())
+
+
+@part("reward", "bounded_diversity")
+@dataclass(frozen=True, slots=True)
+class BoundedDiversity:
+    """R_i = scale r_i + bonus D_i 1[D_i <= bound_i], see :func:`darl`.
+
+    Args:
+        gain: r, and where answers stand.
+        bonus, gamma, tau: see there.
+        scale: of r.
+
+    Raises:
+        UsageError: ``gamma`` not above 0, or ``tau`` negative.
+    """
+
+    gain: ReferenceGain = field(default_factory=ReferenceGain)
+    bonus: float = 0.01
+    gamma: float = 8.0
+    tau: float | None = None
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.gamma > 0 or (self.tau is not None and self.tau < 0):
+            raise UsageError(f"reward 'bounded_diversity': gamma {self.gamma:g} must be above 0, tau not below it")
+
+    @property
+    def needs(self) -> frozenset[Any]:
+        return self.gain.needs | {Sections(self.gain.open, self.gain.close), "policy_logprobs"}
+
+    def __call__(self, batch: Batch) -> Reward:
+        reward = self.gain(batch)
+        answer = (batch.signals["sections"] == ANSWER) & batch.mask
+        own = torch.where(answer, batch.signals["policy_logprobs"], 0).exp()
+        mean = torch.where(answer, own, 0).sum(-1) / answer.sum(-1).clamp(min=1)
+        there = answer.any(-1) & (reward.terms["reference"] > 0)
+        extra = torch.where(there, self.bonus * self.kept(reward.terms["reference"], mean.to(batch.rewards.dtype)), 0)
+        terms = reward.terms | {"diversity": extra}
+        assert reward.valid is not None
+        values = torch.where(reward.valid, self.scale * reward.values + extra, 0)
+        return Reward(values, valid=reward.valid, terms=terms)
+
+    def kept(self, reference: Float[Tensor, "N"], own: Float[Tensor, "N"]) -> Float[Tensor, "N"]:
+        """Return D where it is within its bound, else 0."""
+        gap = (reference - own).clamp(min=0)
+        bound = reference / self.gamma if self.tau is None else torch.full_like(gap, self.tau)
+        return torch.where(gap <= bound, gap, 0)
+
+
+def in_lab(bonus: float) -> dict[str, object]:
+    """An arm of the setting ``references``."""
+    gain = {"open": "=", "close": "", "tags": [], "form": 0.0, "repeats": 0}
+    reward = {"name": "bounded_diversity", "gain": gain, "bonus": bonus}
+    return {"name": "S040", "reward": reward, "select": "all"}
+
+
+claims(
+    Claim(
+        paper="S040",
+        text="The bounded bonus leaves more diverse answers than the likelihood of the reference alone.",
+        setting="references",
+        options={"length": 2, "letters": 5, "low": 0.1, "high": 0.5},
+        arms={"rlpr": in_lab(0.0), "darl": in_lab(0.01)},
+        better="darl",
+        baseline="rlpr",
+        measure="diversity",
+    )
+)

@@ -1,0 +1,72 @@
+"""S070: say the same to every wording of a question, whatever each of them retrieves."""
+
+from __future__ import annotations
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
+from assay.rewards.base import RewardPart
+from assay.rewards.shaping.weighted import WeightedSum
+from assay.rewards.text.paraphrase_similarity import GroupSimilarity, Measure
+
+
+@paper("S070", "PS-GRPO", arxiv="2510.04392", seams=["tasks", "rollout", "reward", "evaluate"])
+def con_rag(
+    measure: Measure = "bleu",
+    wordings: int | None = 3,
+    responses: int | None = 2,
+    accuracy: float = 1.0,
+    kl_weight: float = 0.001,
+    together: bool = False,
+    key: str = "paraphrases",
+) -> Method:
+    """GRPO with a reward for being similar to the responses to the question's other wordings.
+
+        r_ij = 1/((n-1) g) sum_{u != i} sum_m sim(o_ij, o_um) + accuracy v_ij
+
+    over g responses to each of n wordings, or over ``wordings`` other wordings and ``responses`` of each that are drawn
+    for every response. Advantages are standardised within the responses to a wording (or, ``together``, to all). The
+    wordings stand in ``task.meta[key]``, each with the documents that were retrieved for it; the run's group is shared
+    between them (24 are four for each of six). The consistency of a system before and after is measured by
+    :func:`assay.rewards.text.paraphrase_similarity.consistency` and by ``retrieval_consistency`` beside it.
+
+    Args:
+        measure: sim, see :class:`assay.rewards.text.paraphrase_similarity.GroupSimilarity`.
+        wordings, responses: see above; ``None`` for all.
+        accuracy: weight of the verdict's score; 0 for tasks without references.
+        kl_weight: of the divergence from the reference policy.
+        together: see above.
+        key: of ``task.meta``.
+
+    Source: "Improving Consistency in Retrieval-Augmented Systems with Group Similarity Rewards" (arXiv 2510.04392). The
+    numbers of draws, the weights and the scope of standardisation are choices.
+    """
+    similar = GroupSimilarity(measure, wordings, responses)
+    reward: RewardPart = similar
+    if accuracy:
+        reward = WeightedSum({"similarity": similar, "verdict": "verdict"}, {"verdict": accuracy})
+    return Method(
+        reward=reward,
+        objective=ClippedSurrogate(kl_weight=kl_weight),
+        rollout={"name": "paraphrased", "key": key, "together": together},
+    )
+
+
+claims(
+    Claim(
+        paper="S070",
+        text="With a reward for similarity beside the verdict, responses to different wordings of a question agree "
+        "more, sooner, than with the verdict alone.",
+        setting="views",
+        arms={
+            "similarity": {"name": "S070", "reward": {"name": "S070", "measure": "exact"}, "objective": "clip"},
+            "verdict": {"name": "grpo", "rollout": "paraphrased"},
+        },
+        better="similarity",
+        baseline="verdict",
+        measure="agree",
+        options={"views": 3, "group": 12, "steps": 40},
+        sweep={"lr": (0.1, 0.3, 1.0)},
+    )
+)

@@ -1,0 +1,70 @@
+"""S111: rewards may be wrong nearly half of the time; phrases of reasoning make up for wrong negatives."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.method import Method
+from assay.rewards.outcome.flipped import Flipped
+from assay.rewards.text.patterns import Calibrated, ReasoningPatterns
+
+
+@paper("S111", "noisy rewards and RPR", arxiv="2505.22653", seams=["verify", "reward", "evaluate"])
+def noisy_rewards(
+    patterns: Literal["calibrate", "alone", "none"] = "calibrate",
+    flip: float = 0.0,
+    weight: float = 0.1,
+    threshold: float = 0.5,
+    per: Literal["prompt", "sample"] = "prompt",
+    inner: Any = "verdict",
+) -> Method:
+    """GRPO whose verdicts are flipped at random (a test), and repaired by a reward for phrases of reasoning.
+
+        v'_i = 1 - v_i with probability flip, one draw for all responses of a prompt, else v_i
+        RPR_i = max(0, min(1, phrases_i / 20) - repetition_i - questions of its own_i)
+        calibrate: R_i = v'_i if v'_i >= threshold else weight RPR_i
+        alone:     R_i = RPR_i          none: R_i = v'_i
+
+    A flipped group has its advantages negated: E[A] = (1 - 2 flip) A, so that learning is slower and not other up to
+    flip = 1/2, where it stops. ``flip`` is for asking how much noise a run stands; evaluation is never flipped. Any
+    reward can be flipped (``reward.name = "flipped"``) or calibrated (``"calibrated"``).
+
+    Args:
+        patterns: what the phrases are for.
+        flip: in [0, 1].
+        weight: of RPR where it replaces a reward below ``threshold``.
+        threshold: a reward below it counts as "wrong"; 0.5 for verdicts, the scale of a reward model for its scores.
+        per: draw per ``prompt`` or per ``sample``.
+        inner: the reward v, a reward model's for one.
+
+    Source: "The Climb Carves Wisdom Deeper Than the Summit" (arXiv 2505.22653) and its authors' code. They train by PPO
+    with a critic (``credit = "gae"``); the threshold for reward models is not known.
+    """
+    noisy = Flipped(inner, flip, per) if flip else inner
+    if patterns == "alone":
+        return Method(reward=ReasoningPatterns())
+    if patterns == "none":
+        return Method(reward=Flipped(inner, flip, per))
+    return Method(reward=Calibrated(noisy, ReasoningPatterns(), threshold, weight))
+
+
+CERTAIN = [[[1.0, True, {}]], *([[[1.0, False, {}]]] * 3)]
+
+claims(
+    Claim(
+        paper="S111",
+        text="With the rewards of 40% of the prompts flipped, a policy still learns to be right; with 50% it does not.",
+        setting="choices",
+        arms={
+            name: {"name": "grpo", "reward": {"name": "flipped", "chance": chance}}
+            for name, chance in (("none", 0.0), ("20%", 0.2), ("40%", 0.4), ("50%", 0.5))
+        },
+        better="40%",
+        baseline="50%",
+        measure="right",
+        options={"choices": CERTAIN, "steps": 200},
+        sweep={"lr": (0.1, 0.3, 1.0)},
+    )
+)

@@ -1,0 +1,73 @@
+"""S117: of a prompt's responses, prefer the one after which thanks are likelier than complaints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.method import Method
+from assay.objectives.picked_pairs import PickedPairs
+from assay.rewards.judges.follow_up import FollowUpReward
+from assay.select.pairs import Pairs
+
+
+@paper("S117", "FLR", arxiv="2409.13948", seams=["reward", "select", "objective"])
+def flr(
+    aspects: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    scorer: Any = "reference",
+    opening: str | None = None,
+    margin: float | None = None,
+    loss: Literal["dpo", "ipo", "kto"] = "dpo",
+    beta: float = 0.1,
+) -> Method:
+    """DPO in place of GRPO, on the best and the worst response by how likely a user's reactions to them are.
+
+        s(f) = mean_t log p(f_t | conversation, response, f_<t), f the user's next turn
+        R_i = mean over aspects of (mean over positive f of s(f) - mean over negative f of s(f))
+        pair (w, l): the responses of a prompt with the highest and the lowest R
+        L = -log sigmoid(beta (log pi(y_w)/pi_ref(y_w) - log pi(y_l)/pi_ref(y_l))), pi_ref as RL began
+
+    No labels and no verifier are used. The reward can be used by itself: ``make_method("grpo", reward="S117")``.
+
+    Args:
+        aspects: follow-ups, see :class:`~assay.rewards.judges.follow_up.FollowUpReward`; by default ten of either kind
+            for each of understanding, relevance, correctness, engagingness, informativeness and instruction following.
+        scorer: whose p; another model than the policy, perhaps fine-tuned on feedback of users, is named here.
+        opening: first turn for such a scorer that was fine-tuned with roles swapped.
+        margin: least difference of a pair's rewards; ``None`` for any.
+        loss, beta: of preferences.
+
+    The authors' script averages raw logits of a follow-up's tokens, all read at one position; here they are
+    log-likelihoods, as in the paper. That all aspects weigh the same is a choice. The paper makes pairs once, from the
+    initial policy; here they are made of every step's responses.
+
+    Source: Follow-up Likelihood as Reward (arXiv 2409.13948) and the authors' code.
+    """
+    return Method(
+        reward=FollowUpReward(aspects, scorer, opening),
+        select=Pairs(margin=margin),
+        objective=PickedPairs({"name": loss, "beta": beta}),
+    )
+
+
+def in_lab(negative: int) -> dict[str, Any]:
+    """An arm of the setting ``reactions``, of whose follow-ups the first 10 are positive and the others are not."""
+    lists = {"positive": [str(k) for k in range(10)], "negative": [str(k) for k in range(10, 10 + negative)]}
+    return {"name": "S117", "reward": {"name": "follow_up", "aspects": {"all": lists}}}
+
+
+claims(
+    Claim(
+        paper="S117",
+        text="Where after some responses any reaction is likelier than after others, pairs made by how much likelier "
+        "the positive ones are than the negative teach more than pairs made by the positive ones alone.",
+        setting="reactions",
+        arms={"positive": in_lab(0), "contrast": in_lab(10)},
+        better="contrast",
+        baseline="positive",
+        measure="area",
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+    )
+)

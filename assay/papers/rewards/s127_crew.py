@@ -1,0 +1,75 @@
+"""S127: how sure the policy is of its answer, as reward; and pairs of right and wrong between which it is widest."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.method import Method
+from assay.objectives.picked_pairs import PickedPairs
+from assay.objectives.preference import DPO
+from assay.rewards.likelihood.confidence import Confidence
+from assay.select.pairs import Pairs
+from assay.signals.answer_tokens import AnswerTokens
+
+
+@paper("S127", "CRew", arxiv="2510.13501", seams=["reward", "select", "objective", "inference"])
+def crew(
+    count: int = 10,
+    beta: float = 0.3,
+    rank: Literal["margin", "gap"] = "margin",
+    source: Literal["sampled", "policy", "reference"] = "sampled",
+    rules: tuple[str, ...] | None = None,
+) -> Method:
+    r"""CRew-DPO in place of GRPO: of all pairs of a right and a wrong response, DPO on those of widest confidence.
+
+        c_i = mean over the tokens of the final answer of pi(y_t | x, y_<t), 0 without an answer
+        pairs (w, l): w right, l wrong; the ``count`` of a prompt with the largest c_w - c_l
+        L = -log sigmoid(beta (log pi(y_w)/pi_ref(y_w) - log pi(y_l)/pi_ref(y_l))), pi_ref as RL began
+
+    The reward alone is CRew, which needs no verdicts: ``make_method("grpo", reward="S127")``. At test time it picks or
+    weighs responses: inference ``answer_confidence``. To fine-tune on right responses of low confidence, of which
+    weaker models were seen to learn most, chain select ``verdict`` and ``{name = "ranked", lowest = 1}`` before
+    ``sft``.
+
+    Args:
+        count: pairs of a prompt; the paper takes 10 (MATH) and 15 (GSM8K) of 30 responses.
+        beta: of DPO.
+        rank: ``margin`` as above, ``gap`` for the largest |c_w - c_l|, which also takes wrong answers the policy is
+            sure of.
+        source: of the probabilities, see :class:`~assay.rewards.likelihood.confidence.Confidence`.
+        rules: where answers stand; as the task's verifier reads them if left out, see
+            :class:`~assay.signals.answer_tokens.AnswerTokens`.
+
+    The paper makes one or two rounds of pairs from fixed policies, each time training from the initial one; here pairs
+    are made of every step's responses. It does not say whether the difference is signed.
+
+    Source: Confidence as a Reward (arXiv 2510.13501), section 3 and appendix A.2.
+    """
+    return Method(
+        reward=Confidence(source=source, answer=AnswerTokens(rules)),
+        select=Pairs(better="verdict", count=count, rank=rank),
+        objective=PickedPairs(DPO(beta=beta)),
+    )
+
+
+def in_lab(over: str) -> dict[str, Any]:
+    """An arm of the setting ``references``: the reward alone, without verdicts."""
+    return {"name": "grpo", "reward": {"name": "confidence", "over": over, "answer": {"rules": ["regex:=(.*)"]}}}
+
+
+claims(
+    Claim(
+        paper="S127",
+        text="As a reward without a verifier, the mean probability of the answer's tokens teaches more than that of "
+        "all the response's tokens.",
+        setting="references",
+        options={"depth": 4, "branching": 3, "length": 2, "spread": 1.0},
+        arms={over: in_lab(over) for over in ("answer", "response")},
+        better="answer",
+        baseline="response",
+        measure="right/area",
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0)},
+    )
+)

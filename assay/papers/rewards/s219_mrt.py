@@ -1,0 +1,120 @@
+"""S219: go on thinking from a random point of a thought only if that does better than to answer right there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.catalogue import paper
+from assay.catalogue.claims import Claim, claims
+from assay.credit.grpo import GRPO
+from assay.credit.reinforce_pp import ReinforcePlusPlus
+from assay.credit.termination import TerminationBaseline
+from assay.method import Method
+from assay.rewards.process.step_gains import StepGains
+from assay.signals.entropy_steps import EntropySteps
+from assay.signals.pattern_steps import PatternSteps
+from assay.signals.steps import Steps
+
+WORDS = (
+    r"\n\n(?=(?:But )?[Ww]ait\b|Alternatively\b|But (?:let me double-check|hold on)\b|"
+    r"Is there another way to think about this)"
+)
+"""Paragraphs that begin a new attempt."""
+
+
+@paper("S219", "MRT", arxiv="2503.07572", seams=["rollout", "reward", "credit", "evaluate"])
+def mrt(
+    alpha: float = 0.2,
+    baseline: Literal["terminated", "group"] = "terminated",
+    online: bool = False,
+    steps: Steps | PatternSteps | EntropySteps = PatternSteps(pattern=WORDS),  # noqa: B008  # frozen
+    grouped: int = 1,
+    share: float = 0.5,
+    probes: int = 4,
+    probe_tokens: int = 512,
+    end: str | None = None,
+    forced: str | None = None,
+    header: str | None = None,
+) -> Method:
+    """GRPO on what follows a random beginning of a thought, against ending it there, with a bonus for progress.
+
+    A response is sampled for each prompt and cut after 0 to k - 1 of its k episodes z, at random. From there, a share
+    of the group goes on thinking and the rest is forced to end the thought and answer:
+
+        J(z_0:j)  = mean score of answers sampled after episodes 0 to j, thinking ended by force
+        progress  = J(beginning and the next episode) - J(beginning)
+        R_i       = score_i + alpha progress_i   for those who go on;   score_i for those who answer
+        A_i       = R_i - mean R of those who answer       (``baseline="terminated"``: these are not learned from)
+        A_i       = (R_i - mean R) / std R, all together   (``baseline="group"``)
+
+    Where answering at once is right already, going on never has a positive advantage by its outcome: what is learned
+    is to stop. The beginning is part of the prompt, and not learned from. Over a whole response, progress adds up to
+    J(end) - J(nothing).
+
+    With ``online``, responses are whole, J is known after every episode, alpha times its progress is placed on its last
+    token, and A_it is the sum of the rewards from token t on, standardised over all tokens of the batch.
+
+    Args:
+        alpha: weight of progress.
+        baseline, online: see above.
+        steps, grouped: how thoughts are cut into episodes; so many steps are one.
+        share: of the group that answers at once, in (0, 1).
+        probes, probe_tokens: answers for J after an episode, and their longest.
+        end, forced, header: see :class:`assay.rollout.thinking.Marks`.
+
+    :func:`regret` tells how fast accuracy comes with thinking.
+
+    Source: MRT (arXiv 2503.07572), its RL form, and the recipe of its implementation; ``online`` is of a later version
+    of that, with a credit of ours. alpha, the share and the number of answers are choices.
+    """
+    cutting = {"steps": steps, "grouped": grouped, "end": end, "forced": forced, "header": header}
+    probing = {"probes": probes, "probe_tokens": probe_tokens}
+    reward = StepGains(weight=alpha, lookahead=0)
+    if online:
+        rollout: dict[str, Any] = {"name": "probed", "start": True, **cutting, **probing}
+        return Method(rollout=rollout, reward=reward, credit=ReinforcePlusPlus())
+    learned = baseline == "group"
+    return Method(
+        rollout={"name": "branched", "share": share, "learned": learned, **cutting, **probing},
+        reward=reward,
+        credit=GRPO() if learned else TerminationBaseline(),
+    )
+
+
+def regret(accuracy: Sequence[float], best: float = 1.0) -> list[float]:
+    """Return Delta_1 ... Delta_k for J after each of k episodes: Delta_i = sum_{j < i} (best - J_j).
+
+    Args:
+        accuracy: J_0 ... J_{k-1}, of answers when thinking is ended after each episode.
+        best: what could be reached.
+    """
+    return np.cumsum(best - np.asarray(accuracy, dtype=np.float64)).tolist()
+
+
+ONE = {
+    "steps": {"by": "fixed", "size": 1},
+    "end": "0",
+    "forced": "0",
+    "header": "",
+    "judged": "response",
+    "probes": 2,
+    "probe_tokens": 1,
+}
+
+claims(
+    Claim(
+        paper="S219",
+        text="At equal numbers of samples, progress and going on against answering right away give better answers to "
+        "thoughts cut anywhere, that is less regret, than the outcome of whole responses.",
+        setting="overthinking",
+        options={"group": 4},
+        arms={"grpo": {"name": "grpo", "setting": {"group": 9}}, "mrt": {"name": "S219", "rollout": ONE}},
+        better="mrt",
+        baseline="grpo",
+        measure="anytime/area",
+        sweep={"lr": (1.0, 3.0, 10.0, 30.0, 100.0)},
+    )
+)

@@ -1,0 +1,1 @@
+"""Records: what runs, evaluations and audits leave on disk, whole or not at all."""

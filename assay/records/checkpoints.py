@@ -1,0 +1,60 @@
+"""The checkpoints of a run: which there are, and which are as they were written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.errors import UsageError
+from assay.records.files import damage
+from assay.records.history import STAGES
+
+_CHECKPOINT = re.compile(r"(warmup|rl)-(\d+)")
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """Checkpoint folders of a run, oldest first, whole or not."""
+    found = [p for p in (run / "checkpoints").glob("*") if _CHECKPOINT.fullmatch(p.name)]
+    return sorted(found, key=place)
+
+
+def last_checkpoint(run: Path) -> tuple[str, int, Path]:
+    """Stage, step and folder of a run's last checkpoint that is as it was written.
+
+    Raises:
+        UsageError: there is none.
+    """
+    broken: list[str] = []
+    for stage, step, path in whole_checkpoints(run, broken.append):
+        return stage, step, path
+    raise no_checkpoint(run, broken)
+
+
+def whole_checkpoints(run: Path, tell: Callable[[str], Any]) -> Iterator[tuple[str, int, Path]]:
+    """Yield stage, step and folder of a run's checkpoints that are as they were written, the last first.
+
+    Args:
+        run: its folder.
+        tell: is given what is wrong with each other one, as ``rl-000050 lacks trainer.pt``.
+    """
+    for path in reversed(checkpoints(run)):
+        if wrong := damage(path):
+            tell(f"{path.name} {wrong}")
+        else:
+            stage, step = place(path)
+            yield STAGES[stage], step, path
+
+
+def no_checkpoint(run: Path, broken: Sequence[str]) -> UsageError:
+    """The error for a run that has no checkpoint to go on from, after those that are broken."""
+    reason = "; ".join(broken) if broken else "it has none"
+    return UsageError(f"no whole checkpoint in {run / 'checkpoints'}: {reason}; start again in another run.dir")
+
+
+def place(path: Path) -> tuple[int, int]:
+    """Number of the stage, and step, that a checkpoint's folder is called after."""
+    match = _CHECKPOINT.fullmatch(path.name)
+    assert match is not None
+    return STAGES.index(match[1]), int(match[2])

@@ -1,0 +1,323 @@
+"""A run's folder: configuration, environment, metrics, rollouts, evaluations, checkpoints.
+
+::
+
+    config.toml  environment.json  metrics.jsonl  tensorboard/
+    rollouts/step-000012.parquet  evals/before.parquet  checkpoints/rl-000050/  reference/  report.html
+    signs.json
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any
+
+from assay.batch import Batch
+from assay.config import RunConfig, differences, dump_config, load_config
+from assay.errors import AssayError, RunError, UsageError
+from assay.records.checkpoints import checkpoints, place, whole_checkpoints
+from assay.records.evaluation import Evaluation
+from assay.records.files import (
+    disk_failure,
+    missing_files,
+    remove,
+    sync,
+    unfinished,
+    write_file,
+    write_folder,
+    write_text,
+)
+from assay.records.history import STAGES, gaps, joined, read_metrics
+from assay.records.rollout_table import rollout_columns
+from assay.records.sign import Sign
+from assay.records.tensorboard import EventFile
+
+RESUMABLE = ("run", "evaluate", "scale", "train.steps", "train.target")
+"""Sections and keys that may change when a run is resumed; any other would make it a different run."""
+
+
+class RunFolder:
+    """Everything a run leaves on disk. Files are there whole or not at all, except the last line of ``metrics.jsonl``.
+
+    One process at a time holds a run folder, from here until :meth:`close`.
+
+    Raises:
+        UsageError: another process holds it.
+    """
+
+    def __init__(self, path: Path, config: RunConfig):
+        self.path, self.config = path, config
+        self._lock = _locked(path)
+        self._events: EventFile | None = None
+
+    @classmethod
+    def create(cls, config: RunConfig) -> RunFolder:
+        """Make the folder of a new run; refuse one that already holds something."""
+        path, text = Path(config.run.dir), dump_config(config)
+        check_free(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:  # ValueError: a name that no folder can have
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"run folder {path} cannot be made: {reason}; choose another with run.dir=...") from None
+        run = cls(path, config)
+        try:
+            # Another process may have been quicker.
+            check_free(path)
+            with run.writing("config.toml"):
+                write_text(path / "environment.json", json.dumps(environment(), indent=1))
+                write_text(path / "config.toml", text)
+        except AssayError:
+            run.close()
+            raise
+        return run
+
+    @classmethod
+    def resume(cls, path: Path, overrides: Iterable[str] = ()) -> RunFolder:
+        """Open the folder of a run that stopped; only keys under :data:`RESUMABLE` may change."""
+        if not (path / "config.toml").is_file():
+            raise UsageError(f"{path} is no run folder: it holds no config.toml")
+        config = load_config(path / "config.toml", list(overrides))
+        config = config.model_copy(update={"run": config.run.model_copy(update={"dir": str(path)})})
+        run = cls(path, config)
+        try:
+            run._check_unchanged()
+        except AssayError:
+            run.close()
+            raise
+        return run
+
+    def _check_unchanged(self) -> None:
+        """Raise UsageError if the last checkpoint is of another configuration, whatever config.toml says by now."""
+        last = next(whole_checkpoints(self.path, lambda _: None), None)
+        if last is None:
+            return
+        for key, change in differences(load_config(last[2] / "config.toml"), self.config).items():
+            if not any(key == k or key.startswith(f"{k}.") for k in RESUMABLE):
+                raise UsageError(f"a resumed run keeps its configuration; {key}: {change} would make it another run")
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Turn a failure of the disk into one line; whatever was stored before is whole."""
+        try:
+            yield
+        except AssayError:
+            raise
+        except Exception as error:
+            reason = disk_failure(error)
+            if reason is None:
+                raise
+            raise RunError(
+                f"could not write {what}: {reason}; mend that and continue with: assay train --resume {self.path}"
+            ) from error
+
+    # Metrics
+
+    def log(self, stage: str, step: int, metrics: dict[str, float]) -> None:
+        """Append one line of metrics after step ``step`` (counted from 1) of a stage."""
+        row = {"stage": stage, "step": step, **metrics}
+        with self.writing("metrics"):
+            with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            self._show([row])
+
+    def _show(self, rows: list[dict[str, Any]]) -> None:
+        """Add rows of metrics to TensorBoard's file, which is made for the first."""
+        if not self.config.run.tensorboard or not rows:
+            return
+        if self._events is None:
+            self._events = EventFile(self.path / "tensorboard")
+        for row in rows:
+            scalars = {f"{row['stage']}/{k}": v for k, v in row.items() if k not in ("stage", "step")}
+            self._events.add(scalars, row["step"])
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Every complete line of the log; a line that was torn or damaged is left out."""
+        return read_metrics(self.path / "metrics.jsonl")[0]
+
+    # Rollouts and evaluations
+
+    def save_rollouts(self, step: int, batch: Batch) -> None:
+        """Store what was sampled in a step and what it was worth."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns: dict[str, Any] = rollout_columns(step, batch)
+        columns["passed"] = pa.array(columns["passed"], pa.bool_())
+        table = pa.table(columns)
+        with self.writing("rollouts"):
+            folder = self.path / "rollouts"
+            folder.mkdir(exist_ok=True)
+            write_file(
+                folder / f"step-{step:06d}.parquet", lambda p: pq.write_table(table, p, write_page_checksum=True)
+            )
+
+    def save_signs(self, signs: Sequence[Sign]) -> None:
+        """Store the signs of a gamed reward that the run has shown, perhaps none."""
+        with self.writing("the signs of a gamed reward"):
+            write_text(self.path / "signs.json", json.dumps([asdict(sign) for sign in signs], indent=1))
+
+    def evaluation(self, label: str) -> Path:
+        """Where the evaluation called ``label`` is stored."""
+        return self.path / "evals" / f"{label}.parquet"
+
+    def stored_evaluation(self, label: str, step: int) -> Evaluation | None:
+        """Return the evaluation called ``label`` if it is stored whole and of the weights after RL step ``step``."""
+        path = self.evaluation(label)
+        try:
+            found = Evaluation.from_parquet(path) if path.is_file() else None
+        except RunError:
+            return None
+        return found if found is not None and found.step == step else None
+
+    def save_evaluation(self, evaluation: Evaluation) -> None:
+        with self.writing(f"the evaluation {evaluation.label}"):
+            evaluation.to_parquet(self.evaluation(evaluation.label))
+
+    # Checkpoints
+
+    def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
+        """Store a checkpoint after ``step`` steps of ``stage``, unless it is there already; keep the last two."""
+        path = self.path / "checkpoints" / f"{stage}-{step:06d}"
+        if path.is_dir() and not missing_files(path):
+            return
+
+        def write_with_config(folder: Path) -> None:
+            write(folder)
+            (folder / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
+
+        with self.writing("a checkpoint"):
+            path.parent.mkdir(exist_ok=True)
+            self.sync_metrics()
+            write_folder(path, write_with_config)
+            self.prune()
+
+    def sync_metrics(self) -> None:
+        """Make the metrics survive a crash: a checkpoint stands for the lines before it."""
+        if (self.path / "metrics.jsonl").exists():
+            sync(self.path / "metrics.jsonl")
+
+    def prune(self) -> None:
+        """Remove all but the last two checkpoints."""
+        for old in checkpoints(self.path)[:-2]:
+            shutil.rmtree(old)
+
+    def save_reference(self, write: Callable[[Path], Any]) -> None:
+        """Store the policy that the RL stage starts from."""
+        with self.writing("the reference policy"):
+            write_folder(self.reference, write)
+
+    @property
+    def reference(self) -> Path:
+        """Where the policy that the RL stage started from is stored."""
+        return self.path / "reference"
+
+    def forget_after(self, stage: str, step: int) -> list[str]:
+        """Remove what was written after a checkpoint and is about to be done again; store the configuration anew.
+
+        Damaged files of what stays are set aside beside what could be read of them.
+
+        Returns:
+            A line on each of those.
+        """
+        now = (STAGES.index(stage), step)
+        done = step if stage == "rl" else -1
+        told = []
+        with self.writing("what the checkpoint goes with"):
+            for path in list(unfinished(self.path)):
+                remove(path)
+            log = self.path / "metrics.jsonl"
+            rows, wrong = read_metrics(log)
+            kept = [r for r in rows if (STAGES.index(r["stage"]), r["step"]) <= now]
+            if lost := gaps(kept, stage, step):
+                wrong.append(lost)
+            if wrong:
+                # Once: a second resume would set aside what the first one kept.
+                aside = log.with_name("metrics.damaged.jsonl")
+                if log.is_file() and not aside.exists():
+                    shutil.copyfile(log, aside)
+                told.append(f"{log}: {joined(wrong)}; the history goes on without, what was there is in {aside.name}")
+            write_text(log, "".join(json.dumps(r) + "\n" for r in kept))
+            write_text(self.path / "config.toml", dump_config(self.config))
+            for file in (self.path / "rollouts").glob("step-*.parquet"):
+                if (number := file.stem.removeprefix("step-")).isdecimal() and int(number) > done:
+                    file.unlink()
+            for file in sorted((self.path / "evals").glob("*.parquet")):
+                try:
+                    after = Evaluation.from_parquet(file).step > done
+                except RunError as error:
+                    os.replace(file, aside := file.with_name(f"{file.name}.damaged"))
+                    told.append(f"{error}; it is set aside as {aside.name}, and measured again if it is due")
+                else:
+                    if after:
+                        file.unlink()
+            for path in checkpoints(self.path):
+                if place(path) > now:
+                    shutil.rmtree(path)
+            # TensorBoard merges event files; only a fresh one from the kept lines shows each step once.
+            remove(self.path / "tensorboard")
+            self._show(kept)
+        return told
+
+    def close(self) -> None:
+        """Let other processes have the folder."""
+        if self._events is not None:
+            self._events.close()
+        self._lock.close()
+
+
+def environment() -> dict[str, Any]:
+    """What the run ran on: versions, machine, command."""
+    packages = ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets")
+    versions = {}
+    for package in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "packages": versions,
+        "command": sys.argv,
+    }
+
+
+def check_free(path: Path) -> None:
+    """Raise UsageError unless a run can begin in ``path``, be it where one was killed in its first moments."""
+    try:
+        left = {".lock", "environment.json", *(p.name for p in unfinished(path))} if path.is_dir() else set()
+        taken = path.exists() and (not path.is_dir() or {p.name for p in path.iterdir()} - left)
+    except OSError as error:
+        raise UsageError(
+            f"run folder {path} cannot be used: {error.strerror}; choose another with run.dir=..."
+        ) from None
+    if taken:
+        raise UsageError(
+            f"run folder {path} exists already; continue it with: assay train --resume {path}, or choose another "
+            "with run.dir=..."
+        )
+
+
+def _locked(path: Path) -> IO[str]:
+    try:
+        lock = open(path / ".lock", "w")  # noqa: SIM115 - held for the life of the process
+    except OSError as error:
+        raise UsageError(f"run folder {path} cannot be written: {error.strerror}; choose another run.dir") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise UsageError(
+            f"run folder {path} is in use by another process; wait for it or choose another run.dir"
+        ) from None
+    return lock

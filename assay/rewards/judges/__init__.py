@@ -1,0 +1,1 @@
+"""Rewards from models and people that judge."""

@@ -1,0 +1,1 @@
+"""Rewards from the policy's own probabilities."""

@@ -1,0 +1,1 @@
+"""Rewards made of other rewards, and penalties beside them."""

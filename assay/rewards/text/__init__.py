@@ -1,0 +1,1 @@
+"""Rewards for the words of a response."""

@@ -1,0 +1,1 @@
+"""Tables of the documentation, made from the parts themselves."""
