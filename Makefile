@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test fuzz peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test floors fuzz peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -12,6 +12,10 @@ quickstart: $(VENV)/core
 # As many processes as cores; a file's tests stay in one of them.
 test: $(VENV)/test
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
+
+# Imports go down the floors of docs/architecture.md and never in circles.
+floors: $(VENV)/test
+	$(BIN)/lint-imports --no-cache
 
 # Every verifier on 10,000 hostile responses, beside `make test`; see tests/fuzz/__main__.py for its settings.
 fuzz: $(VENV)/test
@@ -50,7 +54,7 @@ $(VLLM)/done: pyproject.toml constraints.txt
 # transformers imports it in every run, and where Triton is, torch compiles with it.
 KERNELS := .venv-kernels
 kernels: $(KERNELS)/done
-	OMP_NUM_THREADS=1 PYTHONPATH=$(KERNELS) $(BIN)/python -m pytest tests/test_optimizer.py tests/test_liger.py -rs
+	OMP_NUM_THREADS=1 PYTHONPATH=$(KERNELS) $(BIN)/python -m pytest tests/learning/test_optimizer.py tests/policies/test_liger.py -rs
 
 $(KERNELS)/done: constraints.txt | $(VENV)/test
 	$(BIN)/pip install --quiet --upgrade --no-deps --target $(KERNELS) torchao==0.18.0 liger-kernel==0.8.5 triton==3.9.0
@@ -67,7 +71,7 @@ formal: $(VENV)/test
 	apt-get install -qq -y --no-install-recommends bubblewrap iverilog yosys coq dafny
 	$(BIN)/python -m pytest tests/formal -rs
 
-lint: $(VENV)/dev
+lint: $(VENV)/dev floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from assay.version import __version__
+from assay.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from assay.api import Result, train
@@ -50,7 +50,6 @@ __all__ = [
     "Task",
     "UsageError",
     "Verdict",
-    "__version__",
     "make_method",
     "train",
 ]

@@ -46,7 +46,7 @@ def lab(
     """
     import tomllib
 
-    from assay.catalogue.claims import claim_of
+    from assay.catalogue.claim import claim_of
     from assay.errors import UsageError
     from assay.lab import run_claim
     from assay.lab.results import place_of, published

@@ -62,7 +62,7 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
 
 def about(row: PaperRow) -> dict[str, Any]:
     """What an implementation says of itself: its options and docstring, and its claim with the lab's finding."""
-    from assay.catalogue.claims import claims_made
+    from assay.catalogue.claim import claims_made
     from assay.lab.results import results
 
     out: dict[str, Any] = {"options": "", "claim": "", "lab": "", "text": ""}

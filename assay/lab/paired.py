@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.catalogue.claims import Claim
+from assay.catalogue.claim import Claim
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.records.files import write_text

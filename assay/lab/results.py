@@ -18,7 +18,7 @@ from assay.errors import UsageError
 from assay.lab.record_text import record_text
 
 if TYPE_CHECKING:
-    from assay.catalogue.claims import Claim
+    from assay.catalogue.claim import Claim
     from assay.catalogue.papers import PaperRow
 
 FILE = "results.json"
@@ -160,7 +160,7 @@ def page(
 
 def not_run(found: Mapping[str, list[dict[str, Any]]]) -> list[str]:
     """Return paper and name of the claims of imported papers, in the order of ids, that no summary is of."""
-    from assay.catalogue.claims import claims_made
+    from assay.catalogue.claim import claims_made
 
     return [
         f"{key} ({claim.label})"
@@ -210,7 +210,7 @@ def place_of(claim: Claim) -> Path:
     Raises:
         UsageError: assay does not run from a checkout, or its papers make no such claim.
     """
-    from assay.catalogue.claims import claims_made
+    from assay.catalogue.claim import claims_made
 
     root = Path(__file__).parents[2]
     if not (root / "lab").is_dir() or not (root / "docs" / "lab.md").is_file():

@@ -393,5 +393,5 @@ def test_no_paper_with_a_loss_of_its_own_is_left_out() -> None:
     here = {name.split()[0] for name in CASES if name.startswith("S")}
     assert here <= own
     for key in own - here:
-        files = [*Path(__file__).parent.glob(f"test_{key.lower()}_*.py")]
+        files = [*Path(__file__).parent.rglob(f"test_{key.lower()}_*.py")]
         assert any("differences" in file.read_text() for file in files), key

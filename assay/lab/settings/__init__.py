@@ -1,4 +1,4 @@
-"""The lab's settings: one module each, few and shared, so that papers can be read against each other."""
+"""The lab's settings, found by name: one module each, few and shared, so that papers can be read against each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assay.errors import UsageError, nearest
+from assay.registry import call
 
 
 class Setting(Protocol):
@@ -29,10 +30,9 @@ class Setting(Protocol):
 
 def load(name: str, options: Mapping[str, Any]) -> Setting:
     """Return the setting ``name`` with ``options``; raise UsageError if there is no such setting or option."""
-    from assay.registry import call
-
-    known = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    places = {m.name.rpartition(".")[2]: m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if not m.ispkg}
+    known = [place for place in places if not place.startswith("_")]
     if name not in known:
         raise UsageError(f"the lab has no setting {name!r}{nearest(name, known)}")
-    made: Setting = call(importlib.import_module(f"{__name__}.{name}").Setting, options, f"setting {name!r}")
+    made: Setting = call(importlib.import_module(places[name]).Setting, options, f"setting {name!r}")
     return made

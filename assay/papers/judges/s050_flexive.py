@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Sampling
 from assay.inference.scoring.flex import Flex
 from assay.inference.solve_detect_verify import Detector, SolveDetectVerify

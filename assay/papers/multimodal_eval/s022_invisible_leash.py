@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
 from assay.evaluate.answers import answers_of
 from assay.evaluate.paired import paired_samples

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.evaluate.chain_judge import TEMPLATE, ChainJudge, settle

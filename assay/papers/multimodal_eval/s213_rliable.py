@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
 from assay.statistics import aggregate, profiles
 from assay.statistics.efficiency import efficiency_curve

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.brpo import BRPO, Variant
 from assay.method import Method
 from assay.rollout.anytime import Prior

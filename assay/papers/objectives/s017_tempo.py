@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.tempo import Tempo
 from assay.method import Method
 

@@ -12,7 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assay.batch import Batch, Loss
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.labels import counted, labels, response_score

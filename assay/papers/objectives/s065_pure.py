@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.step_rloo import Baseline, StepRLOO
 from assay.engines.base import Engine
 from assay.method import Method

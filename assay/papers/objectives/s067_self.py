@@ -13,7 +13,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.method import Method

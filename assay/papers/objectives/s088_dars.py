@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.engines.base import Engine
 from assay.errors import UsageError

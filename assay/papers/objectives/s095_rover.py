@@ -10,7 +10,7 @@ from torch import Tensor
 
 from assay.batch import Batch, Loss
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import Method

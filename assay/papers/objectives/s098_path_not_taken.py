@@ -8,7 +8,7 @@ import torch
 
 from assay.batch import Batch
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.masked import Masked
 from assay.ops import kl_estimate, masked_mean

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import RunError, UsageError
 from assay.method import Method

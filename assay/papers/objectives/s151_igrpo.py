@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.asking import judge_of
 from assay.inference.scoring.base import Score
 from assay.inference.scoring.judge import Judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Sampling
 from assay.inference.heads.value_head import ByValueHead, ValueHead
 from assay.inference.scoring.scorers import as_scorer

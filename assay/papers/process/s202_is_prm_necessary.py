@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.asking import filled
 from assay.engines.base import Engine, Request, Sampling
 from assay.engines.trie import Trie

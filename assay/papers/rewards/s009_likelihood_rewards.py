@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.log_mean_exp import LogMeanExp
 from assay.credit.reasoning import ReasoningOnly
 from assay.credit.rloo import RLOO

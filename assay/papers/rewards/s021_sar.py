@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.rewards.likelihood.self_aligned import SelfAligned
 from assay.rewards.shaping.weighted import WeightedSum

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate

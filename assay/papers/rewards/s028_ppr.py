@@ -11,7 +11,7 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.gae import GAE
 from assay.engines.base import Engine
 from assay.method import Method

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.method import Method
 from assay.rewards.process.step_gains import StepGains

@@ -9,7 +9,7 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.base import Credit
 from assay.credit.reinforce import Reinforce
 from assay.credit.reinforce_pp import ReinforcePlusPlus

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
 from assay.method import Method
 from assay.registry import part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.outcome.by_label import ByLabel

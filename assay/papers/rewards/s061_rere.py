@@ -14,7 +14,7 @@ from torch import Tensor
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError

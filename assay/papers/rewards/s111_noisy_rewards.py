@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.rewards.outcome.flipped import Flipped
 from assay.rewards.text.patterns import Calibrated, ReasoningPatterns

@@ -9,7 +9,7 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import Method

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.picked_pairs import PickedPairs
 from assay.objectives.preference import DPO

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.errors import RunError, UsageError
 from assay.method import Method
 from assay.rewards.wrapped import Around, terms_of, valid_in

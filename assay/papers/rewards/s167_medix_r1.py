@@ -12,7 +12,7 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
 from assay.method import Method

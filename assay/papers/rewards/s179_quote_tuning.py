@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from assay.catalogue import paper
-from assay.catalogue.claims import Claim, claims
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.picked_pairs import PickedPairs
 from assay.objectives.preference import DPO

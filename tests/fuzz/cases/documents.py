@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from test_verify_instructions import CASES as INSTRUCTIONS
+from instruction_cases import CASES as INSTRUCTIONS
 
 from assay.verify.text.continuation import CLOSE, OPEN
 from fuzz.entry import Case, entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from test_verify_planning import ERRANDS, PLAN, REFERENCE
+from planning_cases import ERRANDS, PLAN, REFERENCE
 
 from fuzz.entry import Case, entry
 

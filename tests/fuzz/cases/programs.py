@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_verify_sql import DATABASE
+from sql_cases import DATABASE
 
 from fuzz.entry import Case, entry
 

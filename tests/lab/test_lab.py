@@ -1,0 +1,216 @@
+"""The lab: paired seeds, effects, records; and the stack programs it trains on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.catalogue.claim import claim_of
+from assay.errors import UsageError
+from assay.lab import Claim, run_claim
+from assay.lab.settings import load
+from assay.registry import build
+from assay.statistics.paired_effect import paired_effect
+from assay.types import Task
+from assay.verify.puzzles.stack import ProgramError, run
+
+TINY = {
+    "cases": 1,
+    "depth": 1,
+    "tests": 3,
+    "warmup": 12,
+    "steps": 2,
+    "prompts": 2,
+    "group": 2,
+    "hidden": 16,
+    "layers": 1,
+}
+
+
+def test_an_effect_has_students_interval() -> None:
+    effect = paired_effect([0.5, 0.7, 0.6], [0.4, 0.4, 0.4])
+    # Differences .1, .3, .2: mean .2, s .1, t(.975, 2) = 4.302653, half width 4.302653 * .1 / sqrt(3).
+    assert (effect.value, effect.low, effect.high) == pytest.approx((0.2, -0.048414, 0.448414), abs=1e-6)
+    assert not effect.shown and effect.seeds == 3
+    assert paired_effect([1.0, 1.1], [0.0, 0.1]).shown
+    with pytest.raises(UsageError, match="two or more"):
+        paired_effect([1.0], [0.0])
+
+
+CLAIM = Claim(
+    "S001",
+    "one is better",
+    "stack_programs",
+    {"a": {"name": "grpo"}, "b": {"name": "S001"}},
+    better="b",
+    baseline="a",
+    measure="after",
+)
+
+
+class Fake:
+    """A setting that measures without training."""
+
+    ran: list[tuple[str, int]]
+
+    def __init__(self) -> None:
+        self.ran = []
+
+    def describe(self) -> dict[str, Any]:
+        return {"knob": 1}
+
+    def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
+        self.ran.append((arm["name"], seed))
+        return {"after": seed / 10 + (arm["name"] == "S001")}
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    made = Fake()
+    monkeypatch.setattr("assay.lab.paired.load", lambda name, options: made)
+    return made
+
+
+def test_arms_run_on_the_same_seeds_and_finished_runs_are_kept(fake: Fake, tmp_path: Path) -> None:
+    record = run_claim(CLAIM, tmp_path, [3, 5])
+    assert fake.ran == [("grpo", 3), ("S001", 3), ("grpo", 5), ("S001", 5)]
+    assert record["effect"] == pytest.approx({"value": 1.0, "low": 1.0, "high": 1.0, "seeds": 2})
+    assert record["verdict"] == "shown" and record["means"] == pytest.approx({"a": 0.4, "b": 1.4})
+    assert json.loads((tmp_path / "settings.json").read_text())["setting"]["knob"] == 1
+    again = run_claim(CLAIM, tmp_path, [3, 5])
+    assert len(fake.ran) == 4 and again == record
+    json.dumps(record)
+
+
+def test_a_folder_of_other_settings_is_refused(fake: Fake, tmp_path: Path) -> None:
+    run_claim(CLAIM, tmp_path, [0, 1])
+    with pytest.raises(UsageError, match="other settings"):
+        run_claim(CLAIM, tmp_path, [0, 1, 2])
+    with pytest.raises(UsageError, match="two or more"):
+        run_claim(CLAIM, tmp_path / "x", [0, 0])
+
+
+def test_what_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match="no setting"):
+        load("stack_program", {})
+    with pytest.raises(UsageError, match="no option"):
+        load("stack_programs", {"stepz": 1})
+    with pytest.raises(UsageError, match="no claim"):
+        claim_of("S226")
+    with pytest.raises(UsageError, match="its claims are tree, unseen, mechanism"):
+        claim_of("S014", "unsen")
+    assert [claim_of("S014", name).measure for name in (None, "unseen", "mechanism")] == ["area", "area", "hard/area"]
+    assert claim_of("verpo").better == "verpo"
+
+
+def test_a_small_claim_from_end_to_end(tmp_path: Path, one_thread: None) -> None:
+    claim = claim_of("S001")
+    record = run_claim(claim, tmp_path, [0, 1], TINY)
+    assert [(r["seed"], r["arm"]) for r in record["runs"]] == [(s, a) for s in (0, 1) for a in ("outcome", "verpo")]
+    for seed in (0, 1):
+        pair = [r for r in record["runs"] if r["seed"] == seed]
+        # Both start from the same weights and are asked the same questions.
+        assert pair[0]["before"] == pair[1]["before"] and pair[0]["rollouts"] == pair[1]["rollouts"] == 8
+
+
+# Stack programs
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        *(("xy+", 8), ("xy-", -2), ("xy*", 15), ("xym", 3), ("xyM", 5), ("xy<", 1), ("yx<", 0), ("0xy?", 5)),
+        *(("9xy?", 3), ("xd*", 9), ("xys-", 2), ("7", 7)),
+    ],
+)
+def test_instructions(program: str, value: int) -> None:
+    assert run(program, {"x": 3, "y": 5}) == value
+
+
+@pytest.mark.parametrize(
+    "program", ["", "x y", "+", "xy", "xy%", "x+", "9" + "d*" * 60, "x" * 20_000, "\ud800", "?", "²"]
+)
+def test_programs_without_a_result(program: str) -> None:
+    with pytest.raises(ProgramError):
+        run(program, {"x": 3, "y": 5})
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), st.integers(0, 50))
+def test_solutions_pass_their_tests(cases: int, depth: int, seed: int, index: int) -> None:
+    source = build("tasks", {"name": "stack", "seed": seed, "cases": cases, "depth": depth, "tests": 12})
+    task = source[index]
+    assert task == source[index] and set(task.prompt + task.solution) <= set(source.alphabet)
+    tests = task.reference["tests"]
+    assert len({(t["x"], t["y"]) for t, _ in tests}) == 12
+    verdict = build("verify", "stack")(task, task.solution)
+    assert verdict.passed is True and len(verdict.parts) == 12
+    # The prompt, read by Python, says what the tests say.
+    for inputs, value in tests:
+        for case in task.prompt[:-1].split(";"):
+            condition, _, formula = case.rpartition(":")
+            if not condition or eval(condition, dict(inputs)):
+                assert evaluate(formula, inputs) == value
+                break
+
+
+def evaluate(formula: str, inputs: Mapping[str, int]) -> int:
+    """Read a formula with Python's own operators: @ and % stand for the smaller and the larger of two numbers."""
+
+    class Number(int):
+        def __add__(self, other: int) -> Number:
+            return Number(int(self) + int(other))
+
+        def __sub__(self, other: int) -> Number:
+            return Number(int(self) - int(other))
+
+        def __mul__(self, other: int) -> Number:
+            return Number(int(self) * int(other))
+
+        def __matmul__(self, other: int) -> Number:
+            return Number(min(int(self), int(other)))
+
+        def __mod__(self, other: int) -> Number:
+            return Number(max(int(self), int(other)))
+
+    text = "".join({"m": "@", "M": "%"}.get(c, f"N({c})" if c.isdigit() else c) for c in formula)
+    return int(eval(text, {"N": Number, **{k: Number(v) for k, v in inputs.items()}}))
+
+
+def test_partial_success_is_in_the_parts() -> None:
+    task = build("tasks", {"name": "stack", "cases": 2, "depth": 1, "tests": 10})[0]
+    last = task.solution.rstrip("?")[-3:]
+    verdict = build("verify", {"name": "stack", "score": "share"})(task, last)
+    assert verdict.passed is False and 0 < verdict.score == sum(verdict.parts.values()) / 10 < 1
+    assert build("verify", "stack")(task, last).score == 0
+    assert set(build("verify", "stack")(task, "??").parts.values()) == {0.0}
+
+
+@given(st.text(max_size=50))
+def test_any_response_is_judged(text: str) -> None:
+    assert build("verify", "stack")(Task("t", "?", {"tests": [[{"x": 1}, 1]]}), text).passed is (run_or_none(text) == 1)
+
+
+def run_or_none(text: str) -> int | None:
+    from assay.verify.answer.extract import extract
+
+    try:
+        return run("".join((extract(text, ("answer_tag",), "line") or "").split()), {"x": 1})
+    except ProgramError:
+        return None
+
+
+def test_bad_references_abstain() -> None:
+    for reference in (None, {}, {"tests": []}, {"tests": [1]}, {"tests": [[{"x": "a"}, 1]]}):
+        assert build("verify", "stack")(Task("t", "?", reference), "x").passed is None
+
+
+@pytest.mark.parametrize("options", [{"cases": 0}, {"cases": 10}, {"depth": 0}, {"tests": 2}, {"seed": -1}])
+def test_options_out_of_range(options: dict[str, int]) -> None:
+    with pytest.raises(UsageError):
+        build("tasks", {"name": "stack", **options})

@@ -1,0 +1,208 @@
+"""S091: semantic entropy, branching from prefixes, advantages by segment and the trimming of long right answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from assay import catalogue
+from assay.batch import Batch
+from assay.credit.branch_values import BranchValues, advantages
+from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import UsageError
+from assay.inference.base import Budget
+from assay.inference.voting.branching import BranchingVote
+from assay.method import Method
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.rollout.semantic_branching import SemanticBranching, semantic_entropies, semantic_entropy
+from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.verify.episodes import judge_groups
+
+
+def test_opposites_are_more_open_than_synonyms() -> None:
+    p = torch.tensor([0.5, 0.5], dtype=torch.float64)
+
+    def of(cos: float) -> float:
+        unit = torch.tensor([[1.0, 0.0], [cos, math.sqrt(1 - cos**2)]], dtype=torch.float64)
+        return float(semantic_entropy(p, unit))
+
+    assert of(1.0) == pytest.approx(-0.693147 / 2, abs=1e-6)
+    assert of(-1.0) == pytest.approx(0.346574, abs=1e-6)
+    assert of(0.0) == pytest.approx(0.0, abs=1e-12)
+    # The two sums of the definition, one by one.
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet(np.ones(5))
+    e = rng.standard_normal((5, 3))
+    e /= np.linalg.norm(e, axis=1, keepdims=True)
+    spread = -sum(q[i] * q[j] * e[i] @ e[j] for i in range(5) for j in range(5) if i != j)
+    exact = -(q * np.log(q)).sum() * spread
+    assert float(semantic_entropy(torch.from_numpy(q), torch.from_numpy(e))) == pytest.approx(exact)
+
+
+LENGTHS, REWARDS = [10, 8, 12, 6], [1.0, 0.0, 1.0, 0.0]
+NODES = [(0, 4), (0, 4, 6), (0, 4, 6), (0,)]
+
+
+def paths() -> list[np.ndarray]:
+    """Response 1 branches from 0 after 4 tokens, response 2 from 1 after 6, response 3 is fresh."""
+    first = np.arange(10)
+    second = np.concatenate([first[:4], np.arange(20, 24)])
+    third = np.concatenate([second[:6], np.arange(30, 36)])
+    return [first, second, third, np.arange(40, 46)]
+
+
+def test_advantages_of_a_tree_of_four() -> None:
+    found = advantages(paths(), NODES, REWARDS, [False] * 4, 1.0)
+    v4, v0, v6 = 2 / 3, 1 / 2, 1 / 2
+    assert found[0] == pytest.approx([v4 - v0] * 4 + [1 - v4] * 6)
+    assert found[1] == pytest.approx([v4 - v0] * 4 + [v6 - v4] * 2 + [-0.5] * 2)
+    assert found[2] == pytest.approx([v4 - v0] * 4 + [v6 - v4] * 2 + [0.5] * 6)
+    assert found[3] == pytest.approx([-0.5] * 6)
+    # One of each segment adds up to R - V(0).
+    for row, nodes, reward in zip(found, NODES, REWARDS, strict=True):
+        assert sum(row[k] for k in nodes) == pytest.approx(reward - v0)
+
+
+def test_long_right_answers_lose_after_the_branch_they_share_with_the_shortest() -> None:
+    plain = advantages(paths(), NODES, REWARDS, [False] * 4, 1.0)
+    found = advantages(paths(), NODES, REWARDS, [r == 1 for r in REWARDS], 1.0)
+    assert found[2] == pytest.approx([1 / 6] * 4 + [-0.208333] * 2 + [0.375] * 6, abs=1e-6)
+    for i in (0, 1, 3):
+        assert found[i] == pytest.approx(plain[i])
+    assert advantages(paths(), NODES, REWARDS, [r == 1 for r in REWARDS], 0.0)[2] == pytest.approx(plain[2])
+    half = advantages(paths(), NODES, REWARDS, [r == 1 for r in REWARDS], 0.5)[2]
+    assert half[6] == pytest.approx(0.5 * (6 / 8) ** 0.5)
+
+
+def test_branches_at_one_depth_of_different_responses_are_not_one_node() -> None:
+    """Known by depth alone, the values at 2 of the two pairs would be mixed."""
+    tokens = [np.array(t) for t in ([1, 2, 3], [1, 2, 4], [5, 6, 7], [5, 6, 8])]
+    found = advantages(tokens, [(0, 2)] * 4, [1.0, 1.0, 0.0, 0.0], [False] * 4, 1.0)
+    assert found[0] == pytest.approx([0.5, 0.5, 0.0])
+    assert found[2] == pytest.approx([-0.5, -0.5, 0.0])
+
+
+TREE = Tree.uniform(3, 4, rewards=[float(i % 5 == 0) for i in range(81)])
+POLICY = TabularPolicy.random(TREE, seed=0)
+ENGINE = TabularEngine(POLICY)
+
+
+def collected(eps: float, n: int = 6, seed: int = 0) -> list[Group]:
+    asks = [Ask(Task(str(i), ""), n) for i in range(5)]
+    return SemanticBranching(Sampling(4), eps).collect(asks, ENGINE, np.random.default_rng(seed))
+
+
+def test_responses_branch_at_the_most_open_position_not_yet_used() -> None:
+    for group in collected(0.0):
+        seen: list[Episode] = []
+        used: set[tuple[int, ...]] = set()
+        for episode in group.episodes:
+            tokens = tuple(episode.tokens.tolist())
+            assert len(tokens) == 4 and episode.text == "/".join(map(str, tokens))
+            # Log-probabilities of the kept part are those it was sampled with.
+            [whole] = ENGINE.policy.episodes(torch.from_numpy(episode.tokens)[None], torch.tensor([4]))
+            assert episode.logprobs == pytest.approx(whole.logprobs, abs=1e-6)
+            if seen:
+                table = semantic_entropies(POLICY, seen)
+                options = [
+                    (float(v), -r, -t)
+                    for r, row in enumerate(table)
+                    for t, v in enumerate(row)
+                    if t > 0 and tuple(seen[r].tokens[:t].tolist()) not in used
+                ]
+                if options:  # else it starts from the prompt
+                    _, r, t = max(options)
+                    prefix = tuple(seen[-r].tokens[:-t].tolist())
+                    assert tokens[: len(prefix)] == prefix
+                    used.add(prefix)
+            seen.append(episode)
+        for episode in group.episodes:
+            mine = sorted(len(p) for p in used if tuple(episode.tokens[: len(p)].tolist()) == p)
+            assert episode.meta["nodes"] == (0, *mine)
+
+
+def test_without_branching_it_is_dr_grpo() -> None:
+    groups = judge_groups(TabularVerifier(TREE), collected(1.0))
+    assert all(e.meta["nodes"] == (0,) for g in groups for e in g.episodes)
+    batch = Batch.from_groups(groups, torch.float64)
+    batch.rewards = torch.tensor([v.score for v in batch.verdicts], dtype=torch.float64)
+    found = BranchValues(alpha=0.0)(batch)
+    for g in range(5):
+        mine = batch.group == g
+        expected = batch.rewards[mine] - batch.rewards[mine].mean()
+        assert torch.allclose(found[mine], expected[:, None].expand(-1, 4))
+
+
+def test_a_response_is_drawn_from_the_policy_wherever_it_branches() -> None:
+    """Given the kept prefix, what follows has the policy's probabilities: frequencies of the next token."""
+    counts = np.zeros((2, 3))
+    tree = Tree.uniform(3, 2)
+    policy = TabularPolicy.random(tree, seed=4)
+    asks = [Ask(Task(str(i), ""), 2) for i in range(800)]
+    groups = SemanticBranching(Sampling(2), 0.0).collect(asks, TabularEngine(policy), np.random.default_rng(0))
+    for group in groups:
+        first, second = (e.tokens for e in group.episodes)
+        assert first[0] == second[0]
+        if first[0] < 2:
+            counts[first[0], second[1]] += 1
+    for a in range(2):
+        p = policy.log_policy().exp().detach().numpy()[tree.node([a])]
+        n = counts[a].sum()
+        assert np.abs(counts[a] / n - p).max() < 4.5 * math.sqrt(0.25 / n)
+
+
+def test_a_language_model_branches_by_its_own_embeddings() -> None:
+    torch.manual_seed(0)
+    nano = {"hidden": 16, "layers": 2, "heads": 2, "context": 64}
+    policy = CausalLM.load(ModelConfig(source="nano", nano=nano), 0)
+    engine = HFEngine(policy)
+    [group] = SemanticBranching(Sampling(8), 0.3, top=5).collect(
+        [Ask(Task("t", "1+2="), 5)], engine, np.random.default_rng(0)
+    )
+    assert any(len(e.meta["nodes"]) > 1 for e in group.episodes)
+    for e in group.episodes:
+        assert len(e.tokens) <= 8 and engine.decode(e.tokens) == e.text
+        assert len(e.prompt) == len(engine.encode("1+2="))
+    [e] = group.episodes[:1]
+    [found] = semantic_entropies(policy, [e], top=5)
+    with torch.no_grad():
+        hidden = policy.forward(Batch.from_groups([Group(Ask(Task("t", ""), 1), (e,))]), {"hidden"}).live["hidden"][0]
+    unit = torch.nn.functional.normalize(policy.model.get_input_embeddings().weight.float(), dim=-1)
+    p, tokens = policy.head.logits(hidden, 1.0).softmax(-1).topk(5)
+    expected = semantic_entropy(p / p.sum(-1, keepdim=True), unit[tokens])
+    assert found == pytest.approx(expected.detach().numpy(), abs=1e-5)
+
+
+def test_the_vote_pays_for_what_follows_a_branch_alone() -> None:
+    strategy = BranchingVote(Sampling(4), eps=0.0)
+    tasks = [Task(str(i), "") for i in range(10)]
+    for answer in strategy(tasks, ENGINE, 6, np.random.default_rng(0)):
+        assert answer.text in {e.text for e in answer.episodes}
+        assert len(answer.episodes) == 6
+        assert answer.tokens == sum(answer.meta["fresh"]) < 24
+    for answer in strategy(tasks, ENGINE, Budget(tokens=9), np.random.default_rng(0)):
+        assert answer.tokens <= 9 and len(answer.episodes) == 2
+    for answer in strategy(tasks, ENGINE, Budget(tokens=3), np.random.default_rng(0)):
+        assert answer.tokens == 3
+
+
+def test_options_and_the_method() -> None:
+    made = catalogue.make("S091")
+    assert isinstance(made, Method) and isinstance(made.credit, BranchValues)
+    with pytest.raises(UsageError):
+        BranchValues(-1)
+    with pytest.raises(UsageError):
+        SemanticBranching(Sampling(4), 1.5)
+    # Abstentions are out of the values.
+    groups = [Group(g.ask, g.episodes, (Verdict.abstain("x"), *[Verdict.right()] * 5)) for g in collected(0.5)]
+    batch = Batch.from_groups(groups, torch.float64)
+    batch.rewards = torch.ones(len(batch), dtype=torch.float64)
+    batch.valid[::6] = False
+    assert not BranchValues(0.0)(batch).any()

@@ -1,0 +1,244 @@
+"""MRT: progress, the termination baseline and what it estimates, where thoughts are taken up again, and regret."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from scripted import Scripted, ask, judge
+from spelled import NANO
+
+from assay import catalogue
+from assay.batch import Batch
+from assay.catalogue.claim import claim_of
+from assay.credit.grpo import GRPO
+from assay.credit.reinforce_pp import ReinforcePlusPlus
+from assay.credit.termination import TerminationBaseline
+from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
+from assay.engines.tabular import TabularEngine, TabularVerifier
+from assay.errors import UsageError
+from assay.lab.settings.reasoning.overthinking import END, Setting
+from assay.method import make_method
+from assay.papers.rewards.s219_mrt import WORDS, regret
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
+from assay.rollout.branched import Branched
+from assay.rollout.probes import Probe, probes_of
+from assay.signals.pattern_steps import PatternSteps
+from assay.types import Ask, Group, Task, Verdict
+from assay.verify.episodes import judge_groups
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_progress_adds_up(make_batch) -> None:
+    """J = (.2, .4, .4, .9): progress (.2, 0, .5), and 1.14 with alpha .2 for a right response."""
+    batch = make_batch([6], [1.0])
+    probes = tuple(Probe(at, (), (j,)) for at, j in ((0, 0.2), (2, 0.4), (4, 0.4), (6, 0.9)))
+    batch.episodes[0] = replace(batch.episodes[0], meta={"probes": probes})
+    reward = catalogue.make("S219").reward(batch)
+    assert reward.tokens is not None
+    assert reward.tokens[0].tolist() == pytest.approx([0, 0.04, 0, 0, 0, 0.1])
+    assert float(reward.values[0] + reward.tokens.sum()) == pytest.approx(1.14)
+
+
+def credited(make_batch, going, ended, passed=None, **options):
+    """Advantages of those who go on and of those who were made to answer, with rewards as given."""
+    n = len(going) + len(ended)
+    batch = make_batch([2] * n, [*going, *ended], passed=passed)
+    roles = ["continued"] * len(going) + ["terminated"] * len(ended)
+    batch.episodes = [replace(e, meta={"role": r}) for e, r in zip(batch.episodes, roles, strict=True)]
+    return TerminationBaseline()(batch)[:, 0].tolist()
+
+
+def test_the_worked_example(make_batch) -> None:
+    assert credited(make_batch, [1, 0, 1, 1], [1, 0, 0, 0]) == [0.75, -0.25, 0.75, 0.75, 0, 0, 0, 0]
+    assert credited(make_batch, [1, 0], [1, 1]) == [0, -1, 0, 0], "where stopping is right, going on never gains"
+    assert credited(make_batch, [1, 0, 1, 1], []) == [0.25, -0.75, 0.25, 0.25], "nobody answered: the group's mean"
+
+
+def test_an_answer_that_was_not_judged_is_no_part_of_the_baseline(make_batch) -> None:
+    batch = make_batch([1] * 4, [1.0, 0.0, 1.0, 0.0], passed=[True, False, True, None])
+    roles = ["continued", "continued", "terminated", "terminated"]
+    batch.episodes = [replace(e, meta={"role": r}) for e, r in zip(batch.episodes, roles, strict=True)]
+    batch.valid = torch.tensor([True, True, True, False])
+    assert TerminationBaseline()(batch)[:, 0].tolist() == [0, -1, 0, 0]
+
+
+def test_the_baseline_leaves_the_gradient_what_it_is() -> None:
+    """By enumeration of all pairs of one who goes on and one who answers: E[A grad log pi] is the exact gradient."""
+    torch.manual_seed(0)
+    policy = TabularPolicy(Tree.uniform(2, 2, [0.0, 1.0, 1.0, 0.0]), torch.randn(3, 2, dtype=torch.float64))
+    leaves = policy.leaf_episodes(torch.arange(4))
+    chance = policy.leaf_logprobs().exp().detach()
+    made, weights = [], []
+    for i, episode in enumerate(leaves):
+        for answer, p in ((0.0, 0.3), (1.0, 0.7)):
+            ended = replace(leaves[0], mask=np.zeros(2, dtype=bool), meta={"role": "terminated"})
+            right = float(policy.tree.rewards[i])
+            verdicts = (Verdict(right, right == 1), Verdict(answer, answer == 1))
+            made.append(Group(Ask(Task("0", ""), 2), (episode, ended), verdicts))
+            weights += [float(chance[i]) * p] * 2
+    batch = Batch.from_groups(made, torch.float64)
+    method = catalogue.make("S219")
+    method.value(batch)
+    logprobs = policy.forward(batch).logprobs
+    total = (torch.tensor(weights, dtype=torch.float64)[:, None] * batch.advantages * logprobs * batch.mask).sum()
+    total.backward()
+    assert policy.logits.grad is not None
+    torch.testing.assert_close(policy.logits.grad, policy.exact_gradient())
+    # The ones made to answer are masked: they count in no denominator.
+    assert batch.totals is not None and batch.totals.sequences == len(leaves) * 2
+
+
+def collected(engine, n=4, seed=0, **options):
+    spec = {"name": "branched", "steps": {"by": "newline"}, "end": "#", "forced": "..#", "header": ">", "probes": 2}
+    made = build("rollout", {**spec, **options}, sampling=Sampling(30), judge=judge)
+    return made.collect([ask(n)], engine, np.random.default_rng(seed))[0], made
+
+
+def test_some_go_on_and_some_answer() -> None:
+    """From the same beginning, which is of the prompt; J there is of those who answered."""
+
+    def answer(prefix):
+        if prefix.endswith(">"):
+            return "1" if "cd" in prefix else "0"
+        return "cd\nef#>1"
+
+    for seed in range(20):
+        group, made = collected(Scripted([("ab\ncd\nef#1", "eos")] * 4, answer), n=5, seed=seed)
+        [start] = {tuple(e.prompt.tolist()) for e in group.episodes if e.meta["role"] == "continued"}
+        if "".join(map(chr, start)) == "Q:ab\n":
+            break
+    else:
+        pytest.fail("the cut never fell behind the first step")
+    roles = [e.meta["role"] for e in group.episodes]
+    assert roles == ["continued"] * 3 + ["terminated"] * 2
+    for episode, verdict in zip(group.episodes, group.verdicts, strict=True):
+        if episode.meta["role"] == "terminated":
+            assert "".join(map(chr, episode.prompt)) == "Q:ab\n..#>" and episode.text == ">0"
+            assert not episode.mask.any() and probes_of(episode) == () and verdict.score == 0
+        else:
+            assert episode.text == "ab\ncd\nef#>1" and episode.mask.all() and verdict.score == 1
+            assert [(p.at, p.scores) for p in probes_of(episode)] == [(0, (0, 0)), (3, (1, 1))]
+    batch = Batch.from_groups([group], torch.float64)
+    catalogue.make("S219").value(batch)
+    assert batch.advantages[:3, 0].tolist() == pytest.approx([1.2] * 3) and not batch.advantages[3:].any()
+    assert made.metrics()["branched/kept"] == pytest.approx(0.3)
+
+
+def test_every_beginning_is_equally_likely() -> None:
+    """None, and each but the whole; a thought of one step is taken up from nothing."""
+    cuts: Counter[int] = Counter()
+    for seed in range(120):
+        engine = Scripted([("a\nb\nc#1", "eos"), ("c#1", "eos")], lambda prefix: "x#1")
+        group, _ = collected(engine, n=2, seed=seed)
+        cuts[len(group.episodes[0].prompt) - 2] += 1
+    assert set(cuts) == {0, 2, 4} and min(cuts.values()) > 25
+    engine = Scripted([("abc#1", "eos"), ("d#1", "eos")], lambda prefix: "1")
+    assert len(collected(engine, n=2)[0].episodes[0].prompt) == 2
+
+
+def test_shares() -> None:
+    def counts(n, share):
+        engine = Scripted([("abc#1", "eos")] * (n + 1), lambda prefix: "1")
+        group, _ = collected(engine, n=n, share=share)
+        return sum(e.meta["role"] == "terminated" for e in group.episodes)
+
+    assert [counts(8, s) for s in (0.01, 0.25, 0.5, 0.99)] == [1, 2, 4, 7] and counts(2, 0.5) == 1
+    with pytest.raises(UsageError, match="group"):
+        counts(1, 0.5)
+    with pytest.raises(UsageError, match="share"):
+        Branched(Sampling(5), judge, share=1.0)
+    learned, _ = collected(Scripted([("abc#1", "eos")] * 3, lambda prefix: "1"), n=2, learned=True)
+    assert all(e.mask.all() for e in learned.episodes)
+
+
+def test_failures_are_not_wrong_answers() -> None:
+    """Answers that cannot be judged leave J unknown, and progress with it, but not the outcome."""
+    engine = Scripted([("a\nb#1", "eos"), ("a\nb#1", "eos")], lambda prefix: "?")
+    group, _ = collected(engine, n=2, seed=0)
+    batch = Batch.from_groups([group], torch.float64)
+    catalogue.make("S219").value(batch)
+    assert [p.scores for p in probes_of(group.episodes[0])] == [(), ()]
+    assert batch.valid.tolist() == [group.verdicts[0].passed is not None, False]
+    assert not batch.token_rewards.any() and bool(batch.advantages.isfinite().all())
+
+
+def test_on_a_language_model_what_goes_on_fits_what_it_goes_on_from() -> None:
+    """Log-probabilities at sampling are those of the trainer under prompt and beginning."""
+    torch.manual_seed(0)
+    policy = CausalLM.load(ModelConfig(source="nano", nano={**NANO, "context": 40}), 0)
+    spec = {
+        "name": "branched",
+        "steps": {"by": "fixed", "size": 6},
+        "end": "",
+        "forced": "=",
+        "header": "",
+        "probes": 2,
+    }
+    made = build("rollout", {**spec, "probe_tokens": 3}, sampling=Sampling(64), judge=judge)
+    groups = made.collect([ask(4, "40+2=") for _ in range(3)], HFEngine(policy), np.random.default_rng(1))
+    batch = Batch.from_groups(groups)
+    assert torch.allclose(policy.forward(batch).logprobs[batch.mask], batch.logprobs[batch.mask], atol=1e-4)
+    assert any(len(e.prompt) > 6 for e in batch.episodes if e.meta["role"] == "continued")
+
+
+def test_on_a_tree_j_is_exact_where_the_answer_is_sure() -> None:
+    setting = Setting(sure=1 - 1e-9)
+    policy, key = setting.policy(1)
+    method = make_method(**claim_of("S219").arms["mrt"])
+    verifier = TabularVerifier(policy.tree)
+    made = build("rollout", method.rollout, sampling=Sampling(7), judge=partial(judge_groups, verifier))
+    asks = [Ask(Task("0", "", str(key), kind="tabular"), 4)] * 30
+    starts = set()
+    for group in made.collect(asks, TabularEngine(policy), np.random.default_rng(0)):
+        for episode in group.episodes[:2]:
+            begun = tuple(episode.prompt.tolist())
+            starts.add(len(begun))
+            stands = setting.states(begun, 1)[-1] >= setting.need
+            first, *rest = probes_of(episode)
+            assert (first.accuracy == 1) == stands
+            if episode.tokens[0] != END:
+                stands = setting.states((*begun, int(episode.tokens[0])), 1)[-1] >= setting.need
+            assert [p.accuracy == 1 for p in rest] == [stands]
+    assert len(starts) > 3
+
+
+def test_online_every_step_earns_its_progress(make_batch) -> None:
+    method = catalogue.make(
+        "S219", online=True, end="#", forced="#", header="", steps=PatternSteps(pattern="\n"), probes=1
+    )
+    engine = Scripted([("a\nb\nc#1", "eos"), ("a\nb\nc#0", "eos")], lambda prefix: "1" if "b" in prefix else "0")
+    made = build("rollout", method.rollout, sampling=Sampling(20), judge=judge)
+    groups = made.collect([ask(2)], engine, np.random.default_rng(0))
+    batch = Batch.from_groups(groups, torch.float64)
+    method.value(batch)
+    assert isinstance(method.credit, ReinforcePlusPlus) and batch.token_rewards is not None
+    assert batch.token_rewards[0].tolist() == pytest.approx([0, 0, 0, 0.2, 0, 0, 0])
+    assert batch.token_rewards[1].tolist() == pytest.approx([0, 0, 0, 0.2, 0, 0, 0])
+
+
+def test_attempts_begin_with_their_words() -> None:
+    text = "It is 5.\n\nSo 6.\n\nWait, no.\n\nAlternatively 7.\n\nBut wait.\n\nBut hold on."
+    cuts = PatternSteps(pattern=WORDS).cuts(text)
+    assert [text[c:].split()[0] for c in cuts] == ["Wait,", "Alternatively", "But", "But"]
+
+
+def test_regret() -> None:
+    assert regret([0.2, 0.4, 0.4, 0.9]) == pytest.approx([0.8, 1.4, 2.0, 2.1])
+    assert regret([0.5], best=0.5) == [0] and regret([]) == []
+
+
+def test_variants() -> None:
+    group = catalogue.make("S219", baseline="group")
+    assert isinstance(group.credit, GRPO) and group.rollout["learned"]
+    assert make_method("grpo", credit="S219").rollout == "branched"
+    assert catalogue.make("S219", alpha=0.0).reward.weight == 0
