@@ -13,7 +13,7 @@ import inspect
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal, TypeVar
@@ -22,10 +22,12 @@ from assay.errors import UsageError, nearest
 from assay.registry import call
 
 F = TypeVar("F", bound=Callable[..., Any])
-State = Literal["absent", "exact"]
+State = Literal["absent", "partial", "exact"]
 
 PACKAGE = "assay.papers"
 INDEX = "assay.catalogue"
+UNLISTED = "what the paper cannot do without is not listed yet"
+"""Why a row without essentials is partial."""
 SEAMS = (
     "tasks",
     "curriculum",
@@ -53,9 +55,13 @@ class PaperRow:
         arxiv: arXiv number, where known.
         name: what the method is called.
         seams: what it changes against the default, in the order of the data flow.
-        state: ``absent`` not implemented; ``exact`` the mathematics is there and tested. Whether the lab recorded the
-            effect that the paper claims is told by :mod:`assay.lab.results`.
+        state: ``absent`` not implemented; ``exact`` all that the paper cannot do without is there, each tested;
+            ``partial`` something is missing or has a stand-in, see ``lacks``. Whether the lab recorded the effect that
+            the paper claims is told by :mod:`assay.lab.results`.
         factory: makes the method; ``None`` while absent.
+        essentials: what the paper cannot do without, each with the test that shows it, as pytest names it.
+        choices: constants and readings that the paper leaves open, and what they are here.
+        lacks: why the row is ``partial``, in a line; empty where it is not.
     """
 
     id: str
@@ -66,6 +72,9 @@ class PaperRow:
     seams: tuple[str, ...]
     state: State = "absent"
     factory: Callable[..., Any] | None = None
+    essentials: tuple[tuple[str, str], ...] = ()
+    choices: tuple[str, ...] = ()
+    lacks: str = ""
 
 
 _REGISTERED: dict[str, PaperRow] = {}
@@ -77,6 +86,9 @@ def paper(
     *,
     arxiv: str | None = None,
     seams: Sequence[str],
+    essentials: Mapping[str, str] | None = None,
+    choices: Sequence[str] = (),
+    lacks: str = "",
 ) -> Callable[[F], F]:
     """Register a factory, usually of an :class:`assay.method.Method`, as the implementation of paper ``id``.
 
@@ -85,6 +97,10 @@ def paper(
         name: what the paper calls its method.
         arxiv: must agree with the index where the index has a number.
         seams: what the method replaces.
+        essentials: what the paper cannot do without, in its own terms, and for each the test that shows it: the name of
+            a test of the paper's own test file, or ``folder/test_file.py::name`` below ``tests/``.
+        choices: constants and readings that the paper leaves open, each with what it is here.
+        lacks: what is missing or has a stand-in, in a line; empty if all essentials are there.
 
     Raises:
         ValueError: an id, seam or arXiv number that contradicts the index, or a second factory for the same paper.
@@ -102,8 +118,18 @@ def paper(
         if known is not None and known.factory is not None and _origin(known.factory) != _origin(factory):
             raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
         ordered = tuple(s for s in SEAMS if s in seams)
+        shown = tuple((what, _test(test, factory.__module__)) for what, test in (essentials or {}).items())
+        missing = lacks or ("" if shown else UNLISTED)
         _REGISTERED[id] = replace(
-            row, name=name, arxiv=arxiv or row.arxiv, seams=ordered, state="exact", factory=factory
+            row,
+            name=name,
+            arxiv=arxiv or row.arxiv,
+            seams=ordered,
+            state="partial" if missing else "exact",
+            factory=factory,
+            essentials=shown,
+            choices=tuple(choices),
+            lacks=missing,
         )
         return factory
 
@@ -167,6 +193,14 @@ def _load(row: PaperRow, modules: dict[str, str]) -> PaperRow:
         if row.id not in _REGISTERED:
             raise ValueError(f"{module} registers no paper {row.id}; decorate its factory with @paper({row.id!r}, ...)")
     return _REGISTERED.get(row.id, row)
+
+
+def _test(name: str, module: str) -> str:
+    """A test as pytest names it from the checkout's root; a bare name is of the paper's own test file."""
+    if "::" in name:
+        return f"tests/{name}"
+    *_, family, file = module.split(".")
+    return f"tests/papers/{family}/test_{file}.py::{name}"
 
 
 def _suggest(word: str, known: list[str]) -> str:

@@ -33,9 +33,10 @@ def papers_list(as_json: AsJson = False) -> int:
         ("id", "state", "lab", "seams", "title"),
         [(r.id, r.state, lab[r.id], " ".join(r.seams), r.title) for r in found],
     )
-    exact = sum(r.state == "exact" for r in found)
-    shown = sum(lab[r.id] == "shown" for r in found if r.state == "exact")
-    print(f"{len(found)} papers: {exact} exact, {shown} of them shown in the lab; {len(found) - exact} absent")
+    counts = {state: sum(r.state == state for r in found) for state in ("exact", "partial", "absent")}
+    shown = sum(said == "shown" for said in lab.values())
+    told = ", ".join(f"{n} {state}" for state, n in counts.items())
+    print(f"{len(found)} papers: {told}; the claims of {shown} shown in the lab")
     return 0
 
 
@@ -53,8 +54,14 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
     if as_json:
         print(json.dumps(row))
         return 0
-    text = row.pop("text")
+    text, essentials, choices = row.pop("text"), row.pop("essentials"), row.pop("choices")
     print("\n".join(f"{k:>8}  {' '.join(v) if isinstance(v, list | tuple) else v}" for k, v in row.items() if v))
+    if essentials:
+        print("\nessentials, and the tests that show them:")
+        print("\n".join(f"  {what}\n    {test}" for what, test in essentials))
+    if choices:
+        print("\nleft open by the paper, chosen here:")
+        print("\n".join(f"  {choice}" for choice in choices))
     if text:
         print(f"\n{text}")
     return 0

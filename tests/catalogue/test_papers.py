@@ -83,7 +83,7 @@ def test_a_file_is_found_and_its_registration_merged(folder: Path) -> None:
     (folder / "s014_dispo.py").write_text(DISPO)
     (folder / "helpers.py").write_text("raise AssertionError('not a paper, must not be imported')")
     row = catalogue.rows()[13]
-    assert (row.id, row.name, row.state) == ("S014", "DISPO", "exact")
+    assert (row.id, row.name, row.state) == ("S014", "DISPO", "partial")
     assert row.seams == ("credit", "objective") and row.title.startswith("DISPO:")
     assert sum(r.state == "absent" for r in catalogue.rows()) == 225
     assert catalogue.find("dispo") == catalogue.find("s014") == catalogue.find("S014") == row
@@ -93,7 +93,7 @@ def test_a_file_is_found_and_its_registration_merged(folder: Path) -> None:
 def test_looking_up_one_paper_imports_only_that_one(folder: Path) -> None:
     (folder / "s014_dispo.py").write_text(DISPO)
     (folder / "s015_rlpr.py").write_text("raise AssertionError('another paper was imported')")
-    assert catalogue.find("S014").state == "exact"
+    assert catalogue.find("S014").state == "partial"
     assert catalogue.find("S016").state == "absent"
 
 
@@ -147,4 +147,22 @@ def test_a_paper_is_registered_once(folder: Path) -> None:
 
 def test_a_registration_without_a_number_keeps_that_of_the_index(folder: Path) -> None:
     catalogue.paper("S014", "a name", seams=["objective"])(lambda: None)
-    assert (catalogue.find("S014").state, catalogue.find("S014").arxiv) == ("exact", "2602.00983")
+    assert (catalogue.find("S014").state, catalogue.find("S014").arxiv) == ("partial", "2602.00983")
+
+
+def test_a_row_is_exact_only_with_essentials_and_nothing_lacking(folder: Path) -> None:
+    def made() -> None: ...
+
+    made.__module__ = "assay.papers.objectives.s014_dispo"
+    tests = {"four bounds": "test_bounds", "no KL": "objectives/test_objectives.py::test_no_kl"}
+    catalogue.paper("S014", "DISPO", seams=["objective"], essentials=tests)(made)
+    row = catalogue.find("S014")
+    assert row.state == "exact" and row.lacks == ""
+    assert row.essentials == (
+        ("four bounds", "tests/papers/objectives/test_s014_dispo.py::test_bounds"),
+        ("no KL", "tests/objectives/test_objectives.py::test_no_kl"),
+    )
+    catalogue.paper("S014", "DISPO", seams=["objective"], essentials=tests, lacks="its schedule")(made)
+    assert (catalogue.find("S014").state, catalogue.find("S014").lacks) == ("partial", "its schedule")
+    catalogue.paper("S014", "DISPO", seams=["objective"])(made)
+    assert catalogue.find("S014").state == "partial" and "not listed" in catalogue.find("S014").lacks
