@@ -46,5 +46,7 @@ def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> No
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(printable, row))
-    # Piped output keeps its lines whole, whatever the width.
-    console.print(table, soft_wrap=not console.is_terminal, crop=console.is_terminal)
+    with console.capture() as shown:  # rich itself would end the process where a reader went away
+        # Piped output keeps its lines whole, whatever the width.
+        console.print(table, soft_wrap=not console.is_terminal, crop=console.is_terminal)
+    print(shown.get(), end="")

@@ -18,8 +18,8 @@ from scipy import optimize, stats
 from assay.engines.base import Request, Sampling
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation, Sample, difference, evaluate, mean_interval, paired_interval, wilson
-from assay.statistics import pass_at_k
 from assay.statistics.intervals import degrees_with, score_difference, score_interval
+from assay.statistics.pass_at_k import pass_at_k
 from assay.types import Episode, Stop, Task, Verdict
 
 

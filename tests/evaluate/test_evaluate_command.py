@@ -45,7 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SLOW = """
 import sys, time
-from assay.evaluate import folder
+from assay.records import evaluation_folder as folder
 from assay import api
 
 stored = folder.write_samples

@@ -20,7 +20,7 @@ import assay
 from assay.errors import RunError, UsageError
 from assay.records.checkpoints import checkpoints, last_checkpoint
 from assay.records.run_folder import RunFolder
-from assay.training import loop, shadow
+from assay.training import loop, shadow, state
 from assay.training.interrupt import Interrupt
 from assay.types import Task, Verdict
 
@@ -235,8 +235,8 @@ def test_a_failure_in_a_thread_is_that_error_and_leaves_a_checkpoint(
         if where == "engine":  # the evaluation before comes first
             patch.setattr(shadow.Shadow, "generate", failing(shadow.Shadow.generate, 5))
         elif where == "verifier":
-            responses = failing(loop.judge_groups, 28, lambda _, groups: sum(len(g.episodes) for g in groups))
-            patch.setattr(loop, "judge_groups", responses)  # twelve a step, one or a group at a time
+            responses = failing(state.judge_groups, 28, lambda _, groups: sum(len(g.episodes) for g in groups))
+            patch.setattr(state, "judge_groups", responses)  # twelve a step, one or a group at a time
         else:
             patch.setattr(loop, "value", failing(loop.value, 3))
         with pytest.raises(RunError, match=f"^the {where} is gone$"):

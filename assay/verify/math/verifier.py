@@ -50,9 +50,9 @@ class Math:
        (:func:`~assay.verify.answer.commit.commit`);
     4. *demand*: an echo of the question or reference is no answer, and a form that the question demands counts
        (:mod:`~assay.verify.math.question.demanded`, :mod:`~assay.verify.math.question.form`);
-    5. *read*: the text becomes values (:func:`~assay.verify.math.read.reading.reading.read`);
+    5. *read*: the text becomes values (:func:`~assay.verify.math.read.reading.read`);
     6. *equal*: they are compared exactly (:func:`~assay.verify.math.equal.matches.matches.matches`);
-       :func:`~assay.verify.math.equal.matches.numbers.rounds` states when a rounded decimal is accepted.
+       :func:`~assay.verify.math.equal.numbers.rounds` states when a rounded decimal is accepted.
 
     Prose around a mark is not judged: a policy that marks the right value has found it. What the reader does not know
     (integrals, sums, limits) goes to math-verify in a worker process; if that takes too long the verifier abstains.

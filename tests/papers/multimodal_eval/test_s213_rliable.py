@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay import catalogue
 from assay.errors import UsageError
+from assay.method import make_method
 from assay.papers.multimodal_eval.s213_rliable import Reliable, rliable
 from assay.statistics import aggregate
 from assay.statistics.efficiency import efficiency_curve, first_reached
@@ -16,7 +16,7 @@ X = [[0.1, 0.5], [0.2, 0.6], [0.3, 0.7], [1.5, 0.8]]
 
 def test_the_row_is_no_training_method() -> None:
     with pytest.raises(UsageError, match="no training method: it provides evaluate"):
-        catalogue.make("S213", scores={"x": X})
+        make_method("S213", {"scores": {"x": X}})
 
 
 def test_worked_numbers() -> None:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from tiny import TOKENIZER, plain_logits, tiny
 
-from assay import catalogue
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
@@ -20,6 +19,7 @@ from assay.inference.scoring.base import Score
 from assay.inference.scoring.scorers import BySteps
 from assay.inference.voting.majority import Majority
 from assay.lab.settings.reasoning._words import Words
+from assay.method import make_method
 from assay.papers.process.s202_is_prm_necessary import SelfPRM, TrueProbability, pick
 from assay.policies.causal_lm import CausalLM
 from assay.rewards.process.first_error import FirstError, marks
@@ -141,7 +141,7 @@ def test_by_name_the_model_judges_itself() -> None:
     [found] = strategy([Task("t", "q")], Replies(reply), 3, np.random.default_rng(0))
     assert isinstance(strategy, SelfPRM) and found.text == A and found.meta["scores"] == [1, 0, 0]
     with pytest.raises(UsageError, match="no training method"):
-        catalogue.make("S202")
+        make_method("S202")
 
 
 def test_probability_of_true_is_the_models() -> None:
