@@ -9,6 +9,7 @@ from typing import Any
 import jaxtyping
 import numpy as np
 import pytest
+from essentials_ran import EssentialsRan
 from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads of each would only take turns
@@ -88,3 +89,7 @@ def make_batch() -> Callable[..., Any]:
         return batch
 
     return make
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(EssentialsRan())

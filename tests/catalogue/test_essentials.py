@@ -7,6 +7,7 @@ import functools
 from pathlib import Path
 
 import pytest
+from essentials_ran import unrun
 
 from assay import catalogue
 
@@ -40,3 +41,10 @@ def test_rows_say_in_a_line_what_they_lack(row: catalogue.PaperRow) -> None:
     assert (row.state == "partial") == bool(row.lacks)
     said = [row.lacks, *row.choices, *(what for what, _ in row.essentials)]
     assert all(line == line.strip() and "\n" not in line and len(line) <= 200 for line in said)
+
+
+def test_an_essential_whose_test_did_not_run_is_noticed() -> None:
+    rows = {"S001": {"a": "tests/x.py::test_a", "b": "tests/x.py::test_b[1]", "c": "tests/x.py::test_c"}}
+    outcomes = {"tests/x.py::test_a[0]": "passed", "tests/x.py::test_b[1]": "skipped"}
+    assert unrun(rows, outcomes) == ["S001: the test of an essential did not run: c: tests/x.py::test_c"]
+    assert unrun(rows, outcomes | {"tests/x.py::test_c": "failed"}) == []
