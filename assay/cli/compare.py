@@ -31,8 +31,9 @@ def compare(
 ) -> int:
     """Run methods on the same seeds with an equal budget and an equal sweep, and say which is better, if any is.
 
-    No winner is called while intervals overlap. The same command goes on after Ctrl-C or a crash; finished runs are not
-    repeated. Whatever is not given here may stand in a table [compare] of the recipe.
+    A winner is called where a test that allows for all pairs tells it from every other method. The same command goes on
+    after Ctrl-C or a crash; finished runs are not repeated. Whatever is not given here may stand in a table [compare]
+    of the recipe.
 
     Args:
         recipe: a TOML file; its train.steps is only the default for the budget, its warm-up is made once per seed.

@@ -97,7 +97,7 @@ def _pair(p: Mapping[str, Any]) -> dict[str, str]:
         "p": show.number(p["adjusted"], 2),
         "improvement": f"{chance['value']:.2f}",
         "chance": f"[{chance['low']:.2f}, {chance['high']:.2f}]",
-        "overlap": "overlap" if p["overlap"] else "apart",
+        "flip": show.number(p["flip"], 2),
         "verdict": p["verdict"],
         "more": more,
     }

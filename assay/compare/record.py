@@ -91,7 +91,7 @@ def words(decision: Decision) -> list[str]:
         ahead, behind = (pair.a, pair.b) if pair.difference.value >= 0 else (pair.b, pair.a)
         seen = f"{ahead} and {behind} are not told apart ({100 * abs(pair.difference.value):.1f} points seen)"
         if pair.adjusted < LEVEL:
-            seen = f"{ahead} is ahead of {behind} seed by seed, but their intervals overlap"
+            seen = f"{ahead} is ahead of {behind} seed by seed, but not by the interquartile mean"
         if pair.more_seeds is None:
             out.append(f"{seen}: more than 1,000 seeds would be needed if there is a difference at all.")
         else:

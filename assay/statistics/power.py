@@ -34,28 +34,69 @@ class Spread:
         """
         return self.task / tasks + self.sample / (tasks * samples * seeds) + self.seed / seeds
 
+    def freedom(self, tasks: int, samples: int, seeds: int = 1) -> float:
+        """Degrees of freedom with which a test knows that variance (Satterthwaite 1946); infinite if it is known.
+
+        What is between tasks is estimated from tasks, with tasks - 1. What is between seeds, and with it what samples
+        add, from the seeds, with seeds - 1; with a single seed the samples' part is estimated from tasks too, and the
+        seed's own variance has to be known.
+        """
+        between, noise, runs = self.task / tasks, self.sample / (tasks * samples * seeds), self.seed / seeds
+        parts = [(between, tasks - 1), (noise + runs, seeds - 1)] if seeds > 1 else [(between + noise, tasks - 1)]
+        uncertain = sum(v**2 / df for v, df in parts if df > 0)
+        return self.variance(tasks, samples, seeds) ** 2 / uncertain if uncertain > 0 else math.inf
+
 
 def detectable(
     spread: Spread, tasks: int, samples: int, seeds: int = 1, power: float = 0.8, level: float = 0.05
 ) -> float:
-    """Smallest true difference that a two-sided test at ``level`` finds with probability ``power``.
+    """Smallest true difference that a two-sided t-test at ``level`` finds with probability ``power``.
 
-    (z_{1 - level / 2} + z_{power}) sqrt(variance), the normal approximation.
+    The difference whose noncentral t is above the test's threshold so often, times sqrt(variance); degrees of freedom
+    as of :meth:`Spread.freedom`. Of many tasks or seeds it is (z_{1 - level / 2} + z_{power}) sqrt(variance).
     """
-    z = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(power)
-    return z * math.sqrt(spread.variance(tasks, samples, seeds))
+    return _shift(spread.freedom(tasks, samples, seeds), power, level) * math.sqrt(
+        spread.variance(tasks, samples, seeds)
+    )
 
 
 def power_of(spread: Spread, difference: float, tasks: int, samples: int, seeds: int = 1, level: float = 0.05) -> float:
-    """Probability that a two-sided test at ``level`` finds a true ``difference``, the normal approximation.
+    """Probability that a two-sided t-test at ``level`` finds a true ``difference``.
 
-    Phi(d - z) + Phi(-d - z), with d = |difference| / sqrt(variance) and z = z_{1 - level / 2}.
+    P(|T| > t_{1 - level / 2}), T noncentral t about |difference| / sqrt(variance) with the degrees of freedom of
+    :meth:`Spread.freedom`.
     """
-    normal, variance = NormalDist(), spread.variance(tasks, samples, seeds)
+    variance = spread.variance(tasks, samples, seeds)
     if variance == 0:
         return level if difference == 0 else 1.0
-    d, z = abs(difference) / math.sqrt(variance), normal.inv_cdf(1 - level / 2)
-    return normal.cdf(d - z) + normal.cdf(-d - z)
+    df, d = spread.freedom(tasks, samples, seeds), abs(difference) / math.sqrt(variance)
+    return _beyond(d, df, level) + _beyond(-d, df, level)
+
+
+NORMAL = 1e5
+"""Degrees of freedom from which on Student's t is taken as the normal distribution."""
+
+
+def _beyond(shift: float, df: float, level: float) -> float:
+    """Probability that a statistic about ``shift`` lies above the threshold of a two-sided test at ``level``."""
+    if df >= NORMAL:
+        return NormalDist().cdf(shift - NormalDist().inv_cdf(1 - level / 2))
+    from scipy import stats
+
+    return float(stats.nct.sf(stats.t.ppf(1 - level / 2, df), df, shift))
+
+
+def _shift(df: float, power: float, level: float) -> float:
+    """The shift at which :func:`_beyond` is ``power``."""
+    start = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(power)
+    if df >= NORMAL:
+        return start
+    from scipy.optimize import brentq
+
+    high = max(start, 1.0)
+    while _beyond(high, df, level) < power:
+        high *= 2
+    return float(brentq(lambda shift: _beyond(shift, df, level) - power, 0.0, high, xtol=1e-9))
 
 
 def needed(
@@ -70,6 +111,8 @@ def needed(
     most: int = 1_000_000,
 ) -> int | None:
     """Smallest number of the one thing left ``None`` (tasks, samples or seeds) that makes ``difference`` detectable.
+
+    Where runs vary by their seed and seeds are asked for, two at least: one seed does not show how much they vary.
 
     Returns:
         The number; ``None`` if none up to ``most`` is enough, since what is fixed leaves too much variance.
@@ -88,7 +131,7 @@ def needed(
 
     if not enough(most):
         return None
-    low, high = 0, most  # low is not enough, high is
+    low, high = int(left == ["seeds"] and spread.seed > 0), most  # low is not enough, high is
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -44,14 +44,38 @@ def is_near(found: Spread, task: float, sample: float, seed: float = 0.0) -> boo
 
 @pytest.mark.parametrize(("difference", "tasks"), [(0.0, 400), (0.01, 400), (0.04, 1000), (-0.06, 600)])
 def test_the_power_is_that_of_the_t_test_of_many_tasks(difference: float, tasks: int) -> None:
-    """SciPy's noncentral t with n - 1 degrees: of hundreds of tasks within .003 of the normal approximation."""
+    """SciPy's noncentral t with n - 1 degrees."""
     spread = Spread(task=0.02, sample=0.4)
     shift, t = difference / math.sqrt(spread.variance(tasks, 2)), stats.t.ppf(0.975, tasks - 1)
     exact = stats.nct.sf(t, tasks - 1, shift) + stats.nct.cdf(-t, tasks - 1, shift)
-    assert power_of(spread, difference, tasks, 2) == pytest.approx(exact, abs=0.003)
+    assert power_of(spread, difference, tasks, 2) == pytest.approx(exact)
     found = detectable(spread, tasks, 2, power=0.9)
     # The other tail is what 90 % is exceeded by.
     assert power_of(spread, found, tasks, 2) == pytest.approx(0.9, abs=1e-6)
+
+
+@pytest.mark.parametrize(("seeds", "samples"), [(3, 4), (5, 4), (5, 1), (10, 4)])
+def test_few_seeds_find_the_difference_as_often_as_said(seeds: int, samples: int) -> None:
+    """The t-test over seeds of simulated runs on the same tasks, 20,000 times: three standard errors are .009."""
+    spread, tasks, rng = Spread(task=0.0, sample=0.3, seed=0.002), 100, np.random.default_rng(seeds)
+    gain = detectable(spread, tasks, samples, seeds)
+    assert power_of(spread, gain, tasks, samples, seeds) == pytest.approx(0.8, abs=1e-6)
+    noise = math.sqrt(spread.seed + spread.sample / (tasks * samples))
+    seen = stats.ttest_1samp(rng.normal(gain, noise, (20_000, seeds)), 0, axis=1).pvalue < 0.05
+    assert seen.mean() == pytest.approx(0.8, abs=0.009)
+    # What the normal approximation promises is less than is needed.
+    assert gain > 1.05 * (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * math.sqrt(
+        spread.variance(tasks, samples, seeds)
+    )
+    assert needed(spread, gain * 1.0001, tasks=tasks, samples=samples) == seeds
+
+
+def test_degrees_of_freedom() -> None:
+    assert Spread(0.5, 0.5).freedom(20, 4) == pytest.approx(19)
+    assert Spread(0.0, 0.5, 0.1).freedom(20, 4, seeds=5) == pytest.approx(4)
+    assert Spread(0.0, 0.0, 0.1).freedom(1, 1, seeds=1) == math.inf
+    # 1/10 from ten tasks and 1/5 from five seeds: (.3)^2 / (.01 / 9 + .04 / 4).
+    assert Spread(1.0, 0.0, 1.0).freedom(10, 1, seeds=5) == pytest.approx(0.09 / (0.01 / 9 + 0.04 / 4))
 
 
 def test_so_many_tasks_find_the_difference_as_often_as_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +88,7 @@ def test_so_many_tasks_find_the_difference_as_often_as_said(tmp_path: Path, caps
         return answers(rng, rate, 4), answers(rng, rate + shift, 4)
 
     names = [kept(tmp_path / f"{name}.parquet", x) for name, x in zip("ab", pair(4000), strict=True)]
-    found = rows_of(capsys, *names, "--difference", "0.04", "--samples", "4")
+    found = rows_of(capsys, *names, "--difference", "0.0389", "--samples", "4")
     [row] = found["rows"]
     assert row["chance"] == pytest.approx(0.8, abs=0.002) and row["responses"] == 4 * row["tasks"]
     assert found["spread"]["task"] == pytest.approx(0.01, abs=0.004)
@@ -72,7 +96,7 @@ def test_so_many_tasks_find_the_difference_as_often_as_said(tmp_path: Path, caps
     for _ in range(500):
         before, after = pair(row["tasks"])
         seen += stats.ttest_rel(after.mean(1), before.mean(1)).pvalue < 0.05
-    # What the clipping takes from .04 and the error of the spread are within three standard errors.
+    # Clipping leaves .0389 of the .04.
     assert seen / 500 == pytest.approx(0.8, abs=0.055)
 
 

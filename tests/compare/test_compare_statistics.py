@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from benchmarked import benchmark
 
 from assay.compare.record import words
 from assay.compare.statistics import Decision, decide, paired_test, seeds_needed
 from assay.errors import UsageError
-from assay.statistics.intervals import Interval
 from assay.statistics.paired_effect import Effect
 
-QUESTIONS, SAMPLES = 300, 4
-
-
-def simulated(
-    rng: np.random.Generator, methods: int, seeds: int, tasks: int, gain: float = 0.0, collapse: float = 0.0
-) -> Mapping[str, np.ndarray]:
-    """Final scores as runs have them: a start shared by the methods of a seed, an end of its own, finite questions.
-
-    On the scale of logits, a task's level, a seed's start and a run's end are normal; a run collapses now and then; the
-    score is the share right of 300 questions of unequal difficulty, the same for all methods of a seed, 4 responses
-    each. ``gain`` is what the last method is better by, in logits.
-    """
-    level = rng.normal(0.5, 1.0, tasks)
-    start = rng.normal(0, 0.4, (seeds, tasks))
-    difficulty = rng.normal(0, 1.5, (seeds, tasks, QUESTIONS))
-    out = {}
-    for m in range(methods):
-        end = level + start + rng.normal(0, 0.5, (seeds, tasks)) + (gain if m == methods - 1 else 0)
-        p = 1 / (1 + np.exp(difficulty - end[..., None]))
-        p = np.where(rng.random((seeds, tasks, 1)) < collapse, 0.02, p)
-        out[f"m{m}"] = rng.binomial(SAMPLES, p).mean(-1) / SAMPLES
-    return out
+BENCH = benchmark("compare_rule")
+QUESTIONS, SAMPLES, simulated = BENCH.QUESTIONS, BENCH.SAMPLES, BENCH.simulated
 
 
 @pytest.mark.parametrize(
@@ -68,34 +47,39 @@ def test_a_better_method_wins() -> None:
 def test_more_seeds_tell_in_about_80_percent_of_comparisons() -> None:
     """The number asked for, checked by the test on so many seeds, drawn with the difference and spread seen."""
     rng, spread, gain = np.random.default_rng(1), 0.05, 0.04
-    wide = Interval(0.5, 0.5, 0.5)  # intervals of no width: the t-test decides
     for n in (3, 5):
         t = {3: 4.302653, 5: 2.776445}[n]
         half = t * spread / math.sqrt(n)
-        more = seeds_needed(Effect(gain, gain - half, gain + half, n), Interval(0.54, 0.54, 0.54), wide, 1)
+        more = seeds_needed(Effect(gain, gain - half, gain + half, n), 1)
         assert more is not None
         d = rng.normal(gain, spread, (1500, n + more))
         told = [paired_test(row, np.zeros_like(row))[1] < 0.05 for row in d]
         assert 0.77 < np.mean(told) < 0.87
 
 
-def test_intervals_that_must_part_ask_for_more() -> None:
-    effect = Effect(0.1, 0.09, 0.11, 5)
-    # Widths towards each other .1 + .1 over a gap of .1: four times the seeds.
-    assert seeds_needed(effect, Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6), 1) == 15
-    assert seeds_needed(Effect(0.0, -0.1, 0.1, 5), Interval(0.5, 0.4, 0.6), Interval(0.5, 0.4, 0.6), 1) is None
-    assert seeds_needed(Effect(1e-4, -0.1, 0.1, 5), Interval(0.6, 0.5, 0.7), Interval(0.5, 0.4, 0.6), 1) is None
+def test_seeds_are_asked_for_only_where_they_could_tell() -> None:
+    assert seeds_needed(Effect(0.1, 0.09, 0.11, 5), 1) == 1
+    assert seeds_needed(Effect(0.0, -0.1, 0.1, 5), 1) is None
+    assert seeds_needed(Effect(1e-4, -0.1, 0.1, 5), 1) is None
 
 
-def test_no_winner_while_intervals_overlap() -> None:
+def test_a_difference_seed_by_seed_counts_though_the_methods_intervals_overlap() -> None:
     start = np.linspace(0.2, 0.8, 8)[:, None]
-    scores = {"a": start + 0.1, "b": start}
-    found = decide(scores)
+    found = decide({"a": start + 0.1, "b": start})
     [pair] = found.pairs
-    # The paired difference is beyond doubt, the intervals of the two methods are not apart.
-    assert pair.adjusted < 1e-6 and pair.difference.low > 0 and pair.overlap
-    assert pair.verdict == "not told apart" and found.winner is None and pair.more_seeds is not None
-    assert words(found)[0].startswith("No winner") and "intervals overlap" in words(found)[1]
+    assert found.iqm["a"].low < found.iqm["b"].high
+    # All eight differences have one sign: of 2^8 patterns two are as extreme.
+    assert pair.adjusted < 1e-6 and pair.flip == 2 / 256
+    assert (pair.verdict, found.winner) == ("better", "a")
+
+
+def test_nobody_is_ahead_where_mean_and_interquartile_mean_disagree() -> None:
+    a = np.array([0.51, 0.51, 0.51, 0.51, 0.51, 0.51, 0.0, 0.0])[:, None]
+    b = np.array([0.50, 0.50, 0.50, 0.50, 0.50, 0.50, 0.1, 0.1])[:, None]
+    found = decide({"a": a, "b": b})
+    [pair] = found.pairs
+    assert found.iqm["a"].value > found.iqm["b"].value and pair.difference.value < 0
+    assert (pair.verdict, pair.more_seeds, found.winner) == ("not told apart", None, None)
 
 
 def test_clear_differences_are_called_and_ordered() -> None:
