@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import math
 import pkgutil
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -99,7 +101,8 @@ def build(seam: str, spec: Any, **given: Any) -> Any:
 def call(
     factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] | None = None
 ) -> Any:
-    """Call ``factory(**given, **options)`` after checking names and types of the options; errors say ``where``."""
+    """Call ``factory(**given, **options)`` after checking names, types and numbers of the options; errors say
+    ``where``."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     lenient = ConfigDict(arbitrary_types_allowed=True)
@@ -121,6 +124,7 @@ def call(
                 raise UsageError(f"{where}: option {key} = {value!r}: {error.errors()[0]['msg']}") from None
         else:
             checked[key] = value
+        _check_numbers(key, checked[key], where)
     missing = [
         p.name
         for p in parameters.values()
@@ -129,3 +133,25 @@ def call(
     if missing:
         raise UsageError(f"{where} needs {', '.join(missing)}")
     return factory(**checked)
+
+
+_SIZE = re.compile(
+    r"(max|min)_(?!value).*|.*_(tokens|chars|length|steps|words|seconds)|seconds|epsilon|ddof|lr|width|depth|heads|every"
+    r"|prompts|group|tail|tolerance|relative|absolute|temperature|horizon|per_prompt|buffer|length|size|steps|rank|k|n"
+)
+"""Options that count or measure something, by their names."""
+
+
+def _check_numbers(key: str, value: Any, where: str) -> None:
+    """Raise UsageError for an option that is, or holds, no number, or a size below 0."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            _check_numbers(str(name), part, f"{where}: {key}")
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _check_numbers(key, part, where)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if math.isnan(value):
+            raise UsageError(f"{where}: option {key} = {value} is no number")
+        if value < 0 and _SIZE.fullmatch(key):
+            raise UsageError(f"{where}: option {key} = {value:g} must not be negative")

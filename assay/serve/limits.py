@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-CHARACTERS = 16
-"""Characters of a prompt for each token of the model's context. Prose has about four to a token, so what is longer
-cannot fit, and is refused before it is tokenised, which takes seconds a megabyte."""
+from assay.policies.base import CHARACTERS
 
 RESPONSES = 4096
 """Responses in one request: prompts times n."""

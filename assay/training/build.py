@@ -14,6 +14,7 @@ from assay.errors import UsageError
 from assay.learning.memory import keep_freed_memory
 from assay.learning.signals import check_signals
 from assay.method import Method, make_method
+from assay.policies.base import CHARACTERS
 from assay.policies.causal_lm import CausalLM
 from assay.randomness import Randomness
 from assay.records.run_folder import RunFolder, check_free
@@ -187,6 +188,11 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
             size = len(text.encode())
         except UnicodeEncodeError as error:
             raise UsageError(f"task {task.id!r}: its text is no Unicode, {error.reason} in {text[:60]!r}") from None
+        if len(text) > CHARACTERS * policy.context:
+            raise UsageError(
+                f"task {task.id}: its text of {len(text):,} characters does not fit the model's context of "
+                f"{policy.context} tokens; leave the task out or use a model with a longer context"
+            )
         # A token covers a byte or more, so a short text needs no closer look.
         if size + TEMPLATE >= policy.context:
             length = len(policy.encode(task.prompt))

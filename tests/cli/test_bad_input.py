@@ -13,6 +13,7 @@ from running import recipe
 import assay
 from assay import cli
 from assay.errors import RunError, UsageError
+from assay.policies.causal_lm import CausalLM
 from assay.types import Task
 
 
@@ -135,6 +136,30 @@ def test_one_line_and_nothing_made(capfd: pytest.CaptureFixture[str], overrides:
     assert said.startswith("assay: ")
     assert said.count("\n") == 1
     assert not Path("run").exists()
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("warmup", [0, 1])
+def test_a_prompt_of_megabytes_is_refused_before_it_is_tokenised(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, warmup: int
+) -> None:
+    rows = [{"prompt": f"say {i}", "answer": "1", "worked": "1"} for i in range(60)]
+    rows[30]["prompt"] = "a" * 5_000_000
+    Path("huge.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    seen: list[int] = []
+    encode = CausalLM.encode
+
+    def counted(self: CausalLM, prompt: Any) -> Any:
+        seen.append(len(prompt))
+        return encode(self, prompt)
+
+    monkeypatch.setattr(CausalLM, "encode", counted)
+    source = "tasks.source={name='file', path='huge.jsonl', solution='worked'}"
+    code, said = attempt(capfd, "train", "recipe.toml", source, f"warmup.steps={warmup}")
+    assert code == 2 and max(seen, default=0) < 100
+    assert (
+        f"huge.jsonl/30: its text of {5_000_000 + warmup:,} characters does not fit the model's context of 24" in said
+    )
 
 
 @pytest.mark.usefixtures("place")

@@ -1,0 +1,52 @@
+"""Parts by name: what no part may be given."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+from assay.errors import UsageError
+from assay.registry import PACKAGES, build, call, find, names
+
+FLOATS = [
+    (seam, name, key)
+    for seam in PACKAGES
+    for name in names(seam)
+    for key, p in inspect.signature(find(seam, name)).parameters.items()
+    if str(p.annotation) in ("float", "float | None")
+]
+
+
+@pytest.mark.parametrize(("seam", "name", "key"), FLOATS)
+def test_no_part_takes_what_is_no_number(seam: str, name: str, key: str) -> None:
+    with pytest.raises(UsageError, match=rf"{re.escape(name)}.*option {key}"):
+        call(find(seam, name), {key: float("nan")}, f"{seam} {name!r}")
+
+
+@pytest.mark.parametrize(
+    ("seam", "spec", "key"),
+    [
+        ("credit", {"name": "grpo", "ddof": -1}, "ddof"),
+        ("objective", {"name": "clip", "max_length": -8}, "max_length"),
+        ("verify", {"name": "json", "max_chars": -1}, "max_chars"),
+        ("verify", {"name": "asp", "seconds": -1.0}, "seconds"),
+        ("curriculum", {"name": "uniform", "prompts": -2, "group": 4}, "prompts"),
+        ("signal", {"name": "critic", "lr": -1e-3}, "lr"),
+        ("reward", {"name": "overlong", "max_length": 10, "buffer": -1}, "buffer"),
+        ("scorer", {"name": "judge", "tail": -5}, "tail"),
+    ],
+)
+def test_sizes_are_not_negative(seam: str, spec: dict[str, Any], key: str) -> None:
+    with pytest.raises(UsageError, match=f"option {key} = -.* must not be negative"):
+        build(seam, spec, stream=None)
+
+
+def test_numbers_within_tables_and_lists_are_looked_at() -> None:
+    with pytest.raises(UsageError, match="reward 'weighted': weights: option a = nan is no number"):
+        build("reward", {"name": "weighted", "terms": {"a": "verdict"}, "weights": {"a": float("nan")}})
+    with pytest.raises(UsageError, match="max_length = -1 must not be negative"):
+        build("reward", {"name": "weighted", "terms": [{"name": "overlong", "max_length": -1, "buffer": 1}]})
+    assert build("objective", {"name": "clip", "entropy_weight": -0.1}).entropy_weight == -0.1
