@@ -57,12 +57,12 @@ class Reporter:
                 self._bars.remove_task(task)
             return
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[words]}", markup=False),
         )
         with Progress(*columns, console=self.console) as bars:
             self._bars = bars
@@ -73,12 +73,12 @@ class Reporter:
 
     @staticmethod
     def _bar(bars: Progress, name: str, total: int, first: int) -> Tick:
-        task = bars.add_task(name, total=total, completed=first, words="", rate="")
+        task = bars.add_task(printable(name), total=total, completed=first, words="", rate="")
         start = time.monotonic()
 
         def tick(done: int, words: str = "") -> None:
             rate = f"{(done - first) / max(time.monotonic() - start, 1e-9):.2f}/s"
-            bars.update(task, completed=done, words=words, rate=rate)
+            bars.update(task, completed=done, words=printable(words), rate=rate)
 
         return tick
 

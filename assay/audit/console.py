@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assay.audit.outcome import UNDECIDED
+from assay.printable import printable
 from assay.report.format import MISSING, count, number, percent
 from assay.statistics.rate import Rate, rate_data
 
@@ -25,9 +26,9 @@ def print_audit(report: dict[str, Any], console: Console) -> None:
     verifier, data, clean = report["verifier"], report["data"], report["clean"]
     _title(console, f"Audit of {verifier_words(verifier)}")
     if report["partial"]:
-        console.print(Text(f"PARTIAL: {partial_words(report)}", "bold yellow"))
+        console.print(_text(f"PARTIAL: {partial_words(report)}", "bold yellow"))
     console.print(
-        Text(
+        _text(
             f"{data['name']}: {count(report['judged'])} of {count(data['rows'])} rows judged"
             f" ({count(clean['right'])} right, {count(clean['wrong'])} wrong)"
         )
@@ -36,8 +37,8 @@ def print_audit(report: dict[str, Any], console: Console) -> None:
     _rates(console, clean)
     _categories(console, report["categories"])
     for name, c in report["aside"].items():
-        console.print(Text(aside_words(name, c)))
-    console.print(Text(latency_words(report["latency"])))
+        console.print(_text(aside_words(name, c)))
+    console.print(_text(latency_words(report["latency"])))
     for key, words in (("false_positives", "Wrong, but accepted"), ("false_negatives", "Right, but rejected")):
         _examples(console, words, report[key])
     for status in UNDECIDED:
@@ -103,7 +104,7 @@ def test_words(test: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _title(console: Console, text: str) -> None:
-    console.print(Text(f"\n{text}", "bold"))
+    console.print(_text(f"\n{text}", "bold"))
 
 
 def _table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> None:
@@ -111,7 +112,7 @@ def _table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < left else "right", no_wrap=True, overflow="ellipsis")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_text, row))
     console.print(table)
 
 
@@ -140,7 +141,7 @@ def _rates(console: Console, clean: dict[str, Any]) -> None:
     rows += [(k, rate_words(clean[k]), *blank) for k in ("precision", "recall", "accuracy")]
     _table(console, columns, rows)
     scalars = (("F1", "f1"), ("balanced accuracy", "balanced_accuracy"), ("MCC", "mcc"), ("Cohen's kappa", "kappa"))
-    console.print(Text("; ".join(f"{name} {number(clean[key])}" for name, key in scalars)))
+    console.print(_text("; ".join(f"{name} {number(clean[key])}" for name, key in scalars)))
 
 
 def _categories(console: Console, categories: dict[str, Any]) -> None:
@@ -179,17 +180,17 @@ def _examples(
 
 def head(value: Any, width: int = 24) -> str:
     """The beginning of a value on one line, with what does not print escaped."""
-    text = printable(value[: 2 * width] if isinstance(value, str) else json.dumps(value, default=str))
+    text = one_line(value[: 2 * width] if isinstance(value, str) else json.dumps(value, default=str))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def tail(response: str, width: int = 40) -> str:
     """The end of a response on one line: where the answer usually is."""
-    text = printable(response[-2 * width :])
+    text = one_line(response[-2 * width :])
     return text if len(text) <= width else "…" + text[-(width - 1) :]
 
 
-def printable(text: str) -> str:
+def one_line(text: str) -> str:
     """``text`` with line breaks and other characters that do not print as escapes."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
@@ -199,11 +200,11 @@ def _against(console: Console, name: str, against: dict[str, Any]) -> None:
     _title(console, f"Against {verifier_words(against['verifier'])}")
     agree, kappa = against["agree"], against["kappa"]
     if agree["value"] is None:
-        console.print(Text("No row was decided by both."))
+        console.print(_text("No row was decided by both."))
         return
     ends = f" [{number(kappa['low'])}, {number(kappa['high'])}]" if kappa["value"] is not None else ""
     console.print(
-        Text(
+        _text(
             f"They agree on {percent(agree['value'])} of {count(against['decided'])} rows that both decided;"
             f" Cohen's kappa {number(kappa['value'])}{ends}"
         )
@@ -230,14 +231,14 @@ def _against(console: Console, name: str, against: dict[str, Any]) -> None:
 
 def _attack(console: Console, attack: dict[str, Any]) -> None:
     _title(console, "Attacks: responses without an answer")
-    console.print(Text(attack_words(attack), {True: "green", False: "bold red", None: "yellow"}[attack["passes"]]))
+    console.print(_text(attack_words(attack), {True: "green", False: "bold red", None: "yellow"}[attack["passes"]]))
     rows = [
         (r["attack"], rate_words(r["rate"]), count(r["abstained"]), count(r["crashed"]), count(r["timed_out"]))
         for r in attack["attacks"][:ATTACKS]
     ]
     _table(console, ("attack", "accepted", "abstained", "crashed", "timed out"), rows)
     if len(attack["attacks"]) > ATTACKS:
-        console.print(Text(f"... and {len(attack['attacks']) - ATTACKS} more, none more successful", "dim"))
+        console.print(_text(f"... and {len(attack['attacks']) - ATTACKS} more, none more successful", "dim"))
     _examples(console, "Attacks accepted", attack["accepted"], key="attack")
 
 
@@ -251,3 +252,8 @@ def attack_words(attack: dict[str, Any]) -> str:
     accepted = f"{count(attack['overall']['count'])} of {count(attack['attempts'])} attempts accepted"
     where = f"worst {worst['attack']} {rate_words(worst['rate'])}"
     return f"{word} at {percent(attack['tau'])}: {accepted} on {on}; {where}{survives}"
+
+
+def _text(words: str, style: str = "") -> Text:
+    """Words as rich shows them, as text and not as orders to the terminal."""
+    return Text(printable(words), style)

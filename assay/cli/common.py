@@ -31,6 +31,11 @@ def protect(unsafe_no_sandbox: bool) -> None:
         run_unprotected()
 
 
+def say(*lines: str) -> None:
+    """Print lines for people; what others wrote in them is text, and no orders to the terminal."""
+    print(*map(printable, lines), sep="\n")
+
+
 def plain(row: Any) -> dict[str, Any]:
     """A record as a dictionary that JSON can hold."""
     if is_dataclass(row) and not isinstance(row, type):

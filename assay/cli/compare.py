@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Overrides, Unprotected, protect
+from assay.cli.common import AsJson, Overrides, Unprotected, protect, say
+from assay.printable import printable
 
 
 def compare(
@@ -76,7 +77,11 @@ def compare(
     )
     folder = out or Path("runs") / "compare"
     record = run(
-        plan, folder, jobs, say=lambda line: print(line, file=sys.stderr, flush=True), unprotected=unsafe_no_sandbox
+        plan,
+        folder,
+        jobs,
+        say=lambda line: print(printable(line), file=sys.stderr, flush=True),
+        unprotected=unsafe_no_sandbox,
     )
     if record is None:
         print("assay: stopped; the same command goes on", file=sys.stderr)
@@ -85,7 +90,7 @@ def compare(
     if as_json:
         print(json.dumps(record, indent=1))
         return 0
-    print("\n".join([*words(record), "", *map(str, paths), str(folder / "compare.json")]))
+    say(*words(record), "", *map(str, paths), str(folder / "compare.json"))
     if not any(p.suffix == ".png" for p in paths):
         print("for PNG files: pip install 'assay[png]'")
     return 0

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Overrides, Unprotected, protect
+from assay.cli.common import AsJson, Overrides, Unprotected, protect, say
 from assay.errors import RunError, UsageError
 
 
@@ -63,5 +63,5 @@ def diagnose(
     if as_json:
         print(found.to_json())
         return 0
-    print("\n".join([*table(found), *map(str, paths)]))
+    say(*table(found), *map(str, paths))
     return 0

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Overrides, Unprotected, protect
+from assay.cli.common import AsJson, Overrides, Unprotected, protect, say
 from assay.errors import RunError, UsageError
 from assay.printable import printable
 
@@ -143,7 +143,7 @@ def evaluate(
                 + (f"; the first: {printable(reason)}" if reason else "")
             )
         for part, usage in document.get("usage", {}).items():
-            print(f"{part}: {Usage(**usage)}")
+            say(f"{part}: {Usage(**usage)}")
         print("".join(f"{path}\n" for path in written), end="")
     if found and all(s.passed is None for s in found):
         reason = " ".join(found[0].feedback.split())[:300] or "it gives no reason"
@@ -180,7 +180,7 @@ def _print(document: Mapping[str, Any], metrics: str) -> None:
     every = to_measures(document)
     shown = chosen(every, metrics)
     counts = (f"{document[what]} {what[: -1 if document[what] == 1 else None]}" for what in ("tasks", "samples"))
-    print(f"{document['model']}: {', '.join(counts)}")
+    say(f"{document['model']}: {', '.join(counts)}")
     rows: list[tuple[str, str, str, str]] = []
     group = ""
     for m in shown:
@@ -196,7 +196,7 @@ def _print(document: Mapping[str, Any], metrics: str) -> None:
     widths = [max(len(row[i]) for row in table) for i in range(4)]
     for name, value, between, tasks in table:
         line = f"{name:<{widths[0]}}  {value:>{widths[1]}}  {between:<{widths[2]}}  {tasks:>{widths[3]}}"
-        print(line.rstrip())
+        say(line.rstrip())
     if metrics == "main" and len(shown) < len(every):
         print(f"{len(every) - len(shown)} more: --metrics all, or --json")
 

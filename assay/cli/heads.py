@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Overrides, Unprotected, print_table, protect
+from assay.cli.common import AsJson, Overrides, Unprotected, print_table, protect, say
 from assay.errors import RunError, UsageError
 
 HEAD = "head.safetensors"
@@ -86,7 +86,7 @@ def train_head(
     same = shlex.join([str(out)] if tune else [target, *overrides])
     file = out / HEAD if tune else out
     name = str(file) if re.fullmatch(r"[\w./-]+", str(file)) else f"'{file}'"
-    print(f'{out}\nassay eval {same} --strategy "sample,{strategy}(head={name})"')
+    say(f'{out}\nassay eval {same} --strategy "sample,{strategy}(head={name})"')
     return 0
 
 
@@ -135,14 +135,14 @@ def _write(trained: Trained, out: Path, config: RunConfig) -> None:
 def _print(trained: Trained) -> None:
     fit = trained.fit
     left = f"; {trained.left_out} responses without a known outcome left out" if trained.left_out else ""
-    print(f"trained on {trained.responses} responses to {trained.tasks} tasks{left}")
-    print(f"on {fit.responses} responses to {fit.tasks} tasks kept back, mean reward {fit.right:.3f}:")
+    say(f"trained on {trained.responses} responses to {trained.tasks} tasks{left}")
+    say(f"on {fit.responses} responses to {fit.tasks} tasks kept back, mean reward {fit.right:.3f}:")
     rows = [("reward, squared error", *_cells(fit.reward))]
     if fit.length is not None:
         rows.append(("remaining length, nats", *_cells(fit.length)))
     print_table(("", "head", "a constant", "difference", "95% interval"), rows)
     apart = "" if fit.auroc is None else f", tells right from wrong with AUROC {fit.auroc:.3f}"
-    print(f"at the end of a response it predicts {fit.predicted:.3f}, calibration error {fit.ece:.3f}{apart}")
+    say(f"at the end of a response it predicts {fit.predicted:.3f}, calibration error {fit.ece:.3f}{apart}")
     if trained.divergence is not None:
         now, before = trained.divergence
         print(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Overrides, print_table
+from assay.cli.common import AsJson, Overrides, print_table, say
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,12 +113,12 @@ def plan(
 def _print(found: Answer, explain: bool) -> None:
     from assay.planning.show import head, tables
 
-    print("\n".join(head(found)))
+    say(*head(found))
     for title, columns, rows in tables(found, explain):
         print(f"\n{title}")
         print_table(columns, rows)
     print("\nassumed:")
-    print("\n".join(f"- {note}" for note in found.notes))
+    say(*(f"- {note}" for note in found.notes))
 
 
 def _calibrate(runs: tuple[Path, ...], gpu: str, out: Path | None, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.cli.common import say
 from assay.errors import RunError, UsageError
 from assay.evaluate.strategies import Comparison, compare_strategies
 
@@ -161,6 +162,6 @@ def _shown(found: Comparison, out: Path | None, as_json: bool) -> int:
     for row in rows:
         # Names are on the left, numbers on the right of their columns.
         cells = (c.ljust(w) if k in (0, 6) else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-        print("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
     print("".join(f"{path}\n" for path in paths), end="")
     return 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, Unprotected, print_table, protect
+from assay.cli.common import AsJson, Unprotected, print_table, protect, say
 from assay.errors import UsageError
 from assay.printable import printable
 
@@ -156,7 +156,7 @@ def _one(
         }
         print(json.dumps(shown))
     else:
-        print(printable(str(verdict)))
+        say(str(verdict))
     tally = Tally()
     tally.count(1, verdict.passed, verdict.feedback)
     return _code(strict, tally)
@@ -216,9 +216,9 @@ def _report(rows: BatchFile, tally: Tally, new: int, taken: float, as_json: bool
         print(json.dumps({"rows": tally.rows, **counts, "seconds": taken, "rows_per_second": rate}))
         return
     said = f"{tally.rows} rows: {tally.right} right, {tally.wrong} wrong, {tally.abstained} abstained"
-    print(f"{said}; {new} in {taken:.1f} s ({rate:.4g} rows/s) -> {rows.out}")
+    say(f"{said}; {new} in {taken:.1f} s ({rate:.4g} rows/s) -> {rows.out}")
     if tally.abstained:
-        print(f"first abstention, {printable(' '.join(tally.abstention.split())[:300])}")
+        say(f"first abstention, {' '.join(tally.abstention.split())[:300]}")
 
 
 def _code(strict: bool, tally: Tally) -> int:

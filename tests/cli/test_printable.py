@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from assay.cli import main
+from assay.cli.common import say
 from assay.console import Reporter
 from assay.printable import printable
 
@@ -53,3 +55,32 @@ def test_samples_of_tasks_give_no_orders(tmp_path: Path, capfd: Any) -> None:
         main(["tasks", "sample", "file", f"path={file}"])
     out = capfd.readouterr().out
     assert not ended.value.code and "renamed" in out and "\x1b" not in out
+
+
+def test_progress_gives_no_orders_and_reads_no_markup(capfd: Any) -> None:
+    for terminal in (False, True):
+        reporter = Reporter(interval=0.0)
+        reporter.console = Console(stderr=True, force_terminal=terminal, soft_wrap=True, color_system=None)
+        with reporter.progress(f"[bold]{CLEAR}", 2) as tick:
+            tick(1, f"words {CLEAR} [/x]")
+            tick(2)
+        said = capfd.readouterr().err
+        assert "renamed" in said and "[bold]" in said and "\x1b]0;" not in said and "\x07" not in said
+
+
+def test_the_table_of_an_audit_gives_no_orders(tmp_path: Path, capfd: Any) -> None:
+    rows = [
+        {"response": f"1{CLEAR}", "reference": "1", "label": right, "category": f"kind{CLEAR}"}
+        for right in (True, False)
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    with pytest.raises(SystemExit):
+        main(["audit", "exact", str(file), "--out", str(tmp_path / "out")])
+    written = capfd.readouterr()
+    assert "renamed" in written.out and "\x1b" not in written.out + written.err
+
+
+def test_what_commands_tell_people_gives_no_orders(capfd: Any) -> None:
+    say(f"task {CLEAR}", "next")
+    assert capfd.readouterr().out == f"task {printable(CLEAR)}\nnext\n"
