@@ -15,6 +15,7 @@ from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Unprotected, protect
 from assay.errors import RunError, UsageError
+from assay.verify.isolate.workers import MOST
 
 if TYPE_CHECKING:
     from assay.audit.labelled import Row
@@ -84,8 +85,8 @@ def audit(
         raise UsageError(
             "--tau must be in [0, 1), --threshold in (0, 1], --seconds (a finite number) and --attack-tasks above 0"
         )
-    if workers < 0:
-        raise UsageError(f"--workers {workers} is negative; 0 is one for each core")
+    if not 0 <= workers <= MOST:
+        raise UsageError(f"--workers {workers} must be 0, one for each core, or 1 to {MOST}")
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file; give a folder")
     spec, file, options = _parse(words, command)

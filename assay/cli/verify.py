@@ -105,7 +105,7 @@ def verify(
     if resume and overwrite:
         raise UsageError("--resume keeps what --overwrite replaces; give one of them")
     # A verifier of the same name is another one when its file has changed.
-    judging = {"verifier": spec, "files": files_mark(spec)}
+    judging = {"verifier": spec, "files": files_mark(spec), "limits": {"seconds": seconds, "wall": wall}}
     rows = BatchFile(Path(files[0]), out, _mapping(fields), prefix, judging)
     with VerifierPool(spec, workers, seconds, wall) as pool:
         return _file(rows, pool, resume, strict, as_json)

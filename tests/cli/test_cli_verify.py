@@ -264,6 +264,7 @@ def test_stopped_and_continued(capfd: pytest.CaptureFixture[str], mine: Path, nu
         (("exact", "numeric=false"), "another verifier"),
         (("exact", "--fields", "reference=response"), "another fields"),
         (("{own}:judge",), "another verifier"),
+        (("exact", "--seconds", "5"), 'another limits ({"seconds": 30.0, "wall": null}, now {"seconds": 5.0'),
     ],
 )
 def test_verdicts_of_two_verifiers_are_not_mixed(
@@ -357,3 +358,12 @@ def test_a_disk_that_is_full_is_said(capfd: pytest.CaptureFixture[str], tmp_path
         cli.main(["verify", "exact", str(file), "--out", "/dev/full", "--overwrite"])
     assert ended.value.code == 1
     assert "could not write /dev/full: No space left on device" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("workers", ["0", "-3", "1000000"])
+def test_absurd_numbers_of_processes_are_refused(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, workers: str
+) -> None:
+    file = many(tmp_path / "rows.jsonl", 2)
+    said = called(capfd, "exact", str(file), "--out", str(tmp_path / "out.jsonl"), "--workers", workers, code=2)
+    assert f"{workers} workers" in said and "1 to 4096" in said and len(said.splitlines()) == 1

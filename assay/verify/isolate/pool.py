@@ -17,7 +17,7 @@ from assay.types import Task, Verdict
 from assay.verify.answer.spans import Span
 from assay.verify.base import answer_place
 from assay.verify.isolate import workers as isolate
-from assay.verify.isolate.workers import WALL, Failure, Workers
+from assay.verify.isolate.workers import MOST, WALL, Failure, Workers
 from assay.verify.kind import KindVerifier, check_ready
 from assay.verify.make import make_verifier
 
@@ -53,8 +53,8 @@ class VerifierPool:
         wall: float | None = None,
         memory: int = 4 << 30,
     ):
-        if workers is not None and workers < 1:
-            raise UsageError(f"a pool of {workers} workers cannot judge; give 1 or more")
+        if workers is not None and not 1 <= workers <= MOST:
+            raise UsageError(f"a pool of {workers} workers cannot judge; give 1 to {MOST}")
         if not all(0 < limit < math.inf for limit in (seconds, wall or seconds)) or wall == 0:
             raise UsageError(f"seconds {seconds:g} and wall {wall} must be finite and above 0")
         self.verifier = make_verifier(verifier)

@@ -24,6 +24,9 @@ from assay.verify.isolate.handing import Queue
 from assay.verify.isolate.process import SPENT, Process, Request
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+MOST = 4096
+"""Processes of a pool, at most."""
+
 WALL = 10.0
 """The wall clock may run this many times the processor time allowed: a loaded machine does not cut a call short."""
 RECYCLE = 20_000
