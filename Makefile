@@ -4,14 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test floors fuzz peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
 
 # As many processes as cores; a file's tests stay in one of them.
+# Files go out in their order: sorted by their number of tests, those with a few long ones would end alone.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/test
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+# What is slow by nature; a release runs it beside `make test`.
+test-slow: $(VENV)/test
+	$(PYTEST) -m slow
 
 # Imports go down the floors of docs/architecture.md and never in circles.
 floors: $(VENV)/test

@@ -41,7 +41,7 @@ def ranked(size: int, target: Callable[..., Any], *arguments: Any) -> list[int]:
         for rank in ranks:
             rank.start()
         for rank in ranks:
-            rank.join(180)
+            rank.join(900)  # only where something hangs
         over = [rank.exitcode for rank in ranks]
         for rank in ranks:
             rank.kill()

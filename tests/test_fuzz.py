@@ -11,7 +11,7 @@ from fuzz.entry import Missing
 from assay.registry import names
 from assay.types import Task, Verdict
 
-EXAMPLES = 30
+EXAMPLES = 15
 
 
 def test_every_verifier_is_fuzzed() -> None:

@@ -127,7 +127,8 @@ def needed(
 
     def enough(n: int) -> bool:
         values = {name: n if value is None else value for name, value in fixed.items()}
-        return detectable(spread, **values, power=power, level=level) <= abs(difference)
+        variance = spread.variance(**values)
+        return variance == 0 or _beyond(abs(difference) / math.sqrt(variance), spread.freedom(**values), level) >= power
 
     if not enough(most):
         return None

@@ -126,8 +126,7 @@ def test_the_command_prints_the_verdict_and_writes_the_page(
     assert (folder / "out" / "compare.html").read_text().startswith("<!doctype html>")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_comparison_that_was_ended_goes_on(finished: tuple[Path, dict[str, Any]], tmp_path: Path, how: int) -> None:
     folder, record = finished
     out = tmp_path / "out"
@@ -159,7 +158,6 @@ def test_a_comparison_that_was_ended_goes_on(finished: tuple[Path, dict[str, Any
     assert {path: path.stat().st_mtime_ns for path in done} == done
 
 
-@pytest.mark.slow
 def test_a_run_that_fails_is_reported_and_a_setting_that_fails_is_not_taken(tmp_path: Path) -> None:
     never = {"name": "paired", "candidates": 1, "pools": ["none", "none"]}
     methods = {"grpo": varied(), "rloo": varied(credit="rloo"), "lost": varied(curriculum=never)}

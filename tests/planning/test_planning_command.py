@@ -158,6 +158,7 @@ def test_every_contender_of_the_gpu_benchmark_runs(part: str, tmp_path: Path) ->
         assert 0 < found["mfu"] < 1
 
 
+@pytest.mark.slow
 def test_the_gpu_benchmark_as_a_command(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

@@ -98,6 +98,7 @@ def test_another_job_has_the_trainers_gpu(joined: Join, monkeypatch: pytest.Monk
     assert len(joined(1, GPUs(own=names(*range(7))))[0]) == 1
 
 
+@pytest.mark.slow
 def test_gpus_that_ray_does_not_count(joined: Join) -> None:
     """Ray started with other GPUs than the trainers': all that it has are for engines."""
     assert len(set().union(*joined(8, GPUs(own=("GPU-1", "GPU-2"))))) == 8
