@@ -272,7 +272,7 @@ def test_what_the_page_on_statistics_shows() -> None:
     for function in ("holm", "benjamini_hochberg"):
         [said] = re.findall(rf"^{function}\(p\) +# (.*)$", page, re.M)
         assert names[function](names["p"]).tolist() == pytest.approx([float(v) for v in said.split(", ")], abs=5e-5)
-    # By hand: error^2 = task / 200 + sample / (200 8 3) + seed / 3, of which all but the first is known from three seeds.
+    # By hand: error^2 = task / 200 + sample / (200 8 3) + seed / 3; all but the first is known from three seeds.
     spread = names["spread"]
     between, within = spread.task / 200, spread.sample / 4800 + spread.seed / 3
     df = (between + within) ** 2 / (between**2 / 199 + within**2 / 2)
