@@ -6,7 +6,7 @@ tokens the policy made and may learn from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -76,6 +76,7 @@ class Batch:
         signals: detached quantities asked for with ``needs``; first dimension N.
         whole: names of signals whose second dimension is not that of tokens, even where it is as long.
         live: quantities with a gradient asked for with ``live``, set for the micro-batch being differentiated.
+        answer: where a response to a task has its answer, as the run's verifier says; ``None`` where there is no run.
         totals: counts over the mini-batch this batch is (a part of).
     """
 
@@ -96,6 +97,7 @@ class Batch:
     signals: dict[str, Tensor] = field(default_factory=dict)
     live: dict[str, Tensor] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
+    answer: Callable[[Task, str], Any] | None = None
     totals: Totals | None = None
 
     @classmethod

@@ -96,6 +96,7 @@ def value(
 def _rewarded(groups: Sequence[Group], method: Method, models: Models, clock: Clock, dtype: torch.dtype) -> Batch:
     """A batch of judged groups with signals and rewards."""
     batch = Batch.from_groups(groups, dtype)
+    batch.answer = models.answer
     if len(batch):
         with clock("signals"):
             compute_signals(batch, method.needs, models)

@@ -177,7 +177,7 @@ def test_terms_of_a_list_are_called_by_their_own_names(file: Path, make_batch: A
         ("verdct", "did you mean 'verdict'"),
         ("nowhere.py:f", "no file 'nowhere.py'"),
         ([{"name": "verdict", "weight": "heavy"}], "the weight of 'verdict' is 'heavy', not a finite number"),
-        ([{"name": "verdict", "weight": float("nan")}], "the weight of 'verdict' is nan"),
+        ([{"name": "verdict", "weight": float("nan")}], "option weight = nan is no number"),
         ([{"name": "verdict", "as": "mean"}], "a term of a reward cannot be called 'mean'"),
         ({"name": "weighted", "terms": {"std": "verdict"}}, "cannot be called 'std'"),
         ({"name": "weighted", "terms": "verdict"}, "terms = 'verdict'"),

@@ -17,7 +17,7 @@ from assay.rewards.likelihood.self_verdict import SelfVerdict
 from assay.rewards.outcome.majority import MajorityVote
 from assay.rewards.outcome.vote import Equal
 from assay.signals.answer_tokens import AnswerTokens
-from assay.verify.answer.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import Fallback, Rule
 
 Intrinsic = Literal[
     "majority",
@@ -66,11 +66,11 @@ def urlvr(
     """
     part: RewardPart
     if reward == "frequency":
-        part = Frequency(rules or RULES, fallback, equal)
+        part = Frequency(rules, fallback, equal)
     elif reward == "self_verification":
         part = SelfVerdict()
     elif reward == "majority" or reward == "other_wordings":
-        part = MajorityVote("own" if reward == "majority" else "others", rules or RULES, fallback, equal)
+        part = MajorityVote("own" if reward == "majority" else "others", rules, fallback, equal)
     else:
         part = Certainty(reward, AnswerTokens(rules))
     rollout = "paraphrased" if reward == "other_wordings" else "single_turn"

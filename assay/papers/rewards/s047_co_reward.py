@@ -8,14 +8,14 @@ from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.outcome.majority import MajorityVote
 from assay.rewards.outcome.vote import Equal
-from assay.verify.answer.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import Fallback, Rule
 
 
 @paper("S047", "Co-Reward", arxiv="2508.00410", seams=["tasks", "verify", "reward"])
 def co_reward(
     key: str = "paraphrases",
     equal: Equal = "same",
-    rules: tuple[Rule, ...] = RULES,
+    rules: tuple[Rule, ...] | None = None,
     fallback: Fallback = "line",
     kl_weight: float = 0.005,
 ) -> Method:

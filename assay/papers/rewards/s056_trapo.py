@@ -12,7 +12,7 @@ from assay.rewards.outcome.by_label import ByLabel
 from assay.rewards.outcome.majority import MajorityVote
 from assay.rewards.outcome.vote import Equal
 from assay.select.trajectory import Trajectory
-from assay.verify.answer.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import Fallback, Rule
 
 
 @paper("S056", "TraPO", arxiv="2512.13106", seams=["curriculum", "verify", "reward", "select"])
@@ -23,7 +23,7 @@ def trapo(
     over: Literal["mean", "max"] = "mean",
     update: bool = True,
     equal: Equal = "same",
-    rules: tuple[Rule, ...] = RULES,
+    rules: tuple[Rule, ...] | None = None,
     fallback: Fallback = "line",
     kl_weight: float = 0.0,
 ) -> Method:

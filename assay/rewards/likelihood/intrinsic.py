@@ -12,7 +12,7 @@ from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.outcome.vote import Ballot, Equal
 from assay.signals.answer_tokens import AnswerTokens
-from assay.verify.answer.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import Fallback, Rule
 
 Kind = Literal["self_certainty", "token_entropy", "trajectory_entropy", "probability", "disparity"]
 
@@ -72,7 +72,7 @@ class Frequency:
         rules, fallback, equal: see :class:`~assay.rewards.outcome.vote.Ballot`.
     """
 
-    def __init__(self, rules: tuple[Rule, ...] = RULES, fallback: Fallback = "line", equal: Equal = "same"):
+    def __init__(self, rules: tuple[Rule, ...] | None = None, fallback: Fallback = "line", equal: Equal = "same"):
         self.ballot = Ballot(rules, fallback, equal)
 
     def __call__(self, batch: Batch) -> Reward:

@@ -11,8 +11,9 @@ import torch
 from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.registry import part
+from assay.rewards.outcome.vote import Ballot
 from assay.rewards.wrapped import Around, terms_of, valid_in
-from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.extract import Fallback, Rule
 
 
 @part("reward", "flipped")
@@ -28,7 +29,7 @@ class Flipped(Around):
         inner: the reward r in [0, 1] (name, table or part already made).
         chance: in [0, 1].
         per: what shares a draw: the responses of a ``prompt``, or nothing (``sample``).
-        rules, fallback: where an answer stands, see :func:`~assay.verify.answer.extract.extract`.
+        rules, fallback: where an answer stands, see :class:`~assay.rewards.outcome.vote.Ballot`.
         seed: of the draws.
 
     Raises:
@@ -40,14 +41,14 @@ class Flipped(Around):
         inner: Any = "verdict",
         chance: float = 0.4,
         per: Literal["prompt", "sample"] = "prompt",
-        rules: tuple[Rule, ...] = RULES,
+        rules: tuple[Rule, ...] | None = None,
         fallback: Fallback = "line",
         seed: int = 0,
     ):
         if not 0 <= chance <= 1 or seed < 0:
             raise UsageError(f"reward 'flipped': needs chance in [0, 1] and seed >= 0, not {chance:g} and {seed}")
         super().__init__({"raw": inner})
-        self.chance, self.per, self.rules, self.fallback, self.seed = chance, per, rules, fallback, seed
+        self.chance, self.per, self.ballot, self.seed = chance, per, Ballot(rules, fallback), seed
         self._drawn = 0
 
     def __call__(self, batch: Batch) -> Reward:
@@ -58,9 +59,7 @@ class Flipped(Around):
         drawn = np.random.default_rng([self.seed, self._drawn]).random(size) < self.chance
         self._drawn += 1
         flip = torch.from_numpy(drawn)[index]
-        answered = torch.tensor(
-            [bool(extract(e.text, self.rules, self.fallback)) for e in batch.episodes], dtype=torch.bool
-        )
+        answered = torch.tensor([bool(answer) for answer in self.ballot.answers(batch)], dtype=torch.bool)
         values = torch.where(answered, torch.where(flip, 1 - raw, raw), 0)
         terms = {**terms_of(found), "flipped": (flip & answered).to(raw.dtype)}
         return Reward(values, found["raw"].tokens, valid_in(found, batch), terms)

@@ -11,7 +11,7 @@ from assay.registry import part
 from assay.rewards.judged import UNJUDGED, judged
 from assay.rewards.outcome.vote import Ballot, Equal, Ties
 from assay.rollout.paraphrased import VIEW
-from assay.verify.answer.extract import RULES, Fallback, Rule
+from assay.verify.answer.extract import Fallback, Rule
 
 
 @part("reward", "majority")
@@ -33,7 +33,7 @@ class MajorityVote:
     def __init__(
         self,
         voters: Literal["own", "others"] = "own",
-        rules: tuple[Rule, ...] = RULES,
+        rules: tuple[Rule, ...] | None = None,
         fallback: Fallback = "line",
         equal: Equal = "same",
         ties: Ties = "first",

@@ -8,7 +8,10 @@ from functools import lru_cache
 from typing import Literal
 
 from assay.batch import Batch
+from assay.types import Task
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
+from assay.verify.answer.spans import Span
+from assay.verify.base import Locates
 from assay.verify.kind import KindVerifier
 from assay.verify.text.compare import normalise, parse_number
 
@@ -75,13 +78,15 @@ class Ballot:
     """How the responses of a batch vote.
 
     Args:
-        rules, fallback: where an answer stands, see :func:`~assay.verify.answer.extract.extract`.
+        rules: where an answer stands, see :func:`~assay.verify.answer.extract.extract`; where the task's verifier reads
+            it unless given.
+        fallback: see there; unless rules are given, of tasks whose verifier does not say where it reads.
         equal: when two answers are one: the ``exact`` text, the ``same`` text or number
             (:func:`~assay.verify.text.compare.same`), or by the task's own ``verifier``, given one as the reference.
         ties: see :func:`vote`.
     """
 
-    rules: tuple[Rule, ...] = RULES
+    rules: tuple[Rule, ...] | None = None
     fallback: Fallback = "line"
     equal: Equal = "same"
     ties: Ties = "first"
@@ -89,7 +94,17 @@ class Ballot:
 
     def answers(self, batch: Batch) -> list[str | None]:
         """Return the final answer of each response, ``None`` or empty where it has none."""
-        return [extract(e.text, self.rules, self.fallback) for e in batch.episodes]
+        if self.rules is not None:
+            return [extract(e.text, self.rules, self.fallback) for e in batch.episodes]
+        place = batch.answer or self._verify.answer
+        return [self._read(task, e.text, place) for task, e in zip(batch.tasks, batch.episodes, strict=True)]
+
+    def _read(self, task: Task, text: str, place: Callable[[Task, str], Span | None]) -> str | None:
+        span = place(task, text)
+        if span is not None:
+            return text[span.start : span.end]
+        says = isinstance(self._verify.verifier(task), Locates)
+        return None if says else extract(text, RULES, self.fallback)
 
     def of(self, batch: Batch, rows: Sequence[int], answers: Sequence[str | None]) -> Vote:
         """Return the vote of the responses at ``rows``; its ``winner`` is a row of the batch."""
