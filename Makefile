@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test test-slow floors fuzz peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -26,6 +26,10 @@ floors: $(VENV)/test
 # Every verifier on 10,000 hostile responses, beside `make test`; see tests/fuzz/__main__.py for its settings.
 fuzz: $(VENV)/test
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m fuzz
+
+# Small faults put into what papers bring: how many do the tests of their rows notice? ROWS="S001 S017" for some.
+mutants: $(VENV)/test
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m mutants $(ROWS)
 
 # Our losses and advantages against TRL's and verl's own functions, in an environment of their own: verl pins an older
 # transformers, hence --no-deps, and its hydra an older antlr4 than math-verify.

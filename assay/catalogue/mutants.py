@@ -1,0 +1,43 @@
+"""How many small faults in a paper's code its tests notice, as ``make mutants`` recorded it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FILE = Path(__file__).with_name("mutants.json")
+ENOUGH = 0.9
+"""The share of faults that the tests of an exact row notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Faults put into a row's modules, those that its tests noticed, and the modules' text, see :func:`fingerprint`."""
+
+    made: int
+    caught: int
+    text: str
+
+    @property
+    def share(self) -> float:
+        return self.caught / self.made if self.made else 1.0
+
+
+def scores() -> Mapping[str, Score]:
+    """Return the recorded scores by the paper's id."""
+    return {key: Score(**row) for key, row in json.loads(FILE.read_text(encoding="utf-8")).items()}
+
+
+def record(key: str, score: Score) -> None:
+    """Put a row's score into the record, one line a row."""
+    rows = {**scores(), key: score}
+    lines = [f"{json.dumps(key)}: {json.dumps(asdict(rows[key]))}" for key in sorted(rows)]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def fingerprint(files: Iterable[Path]) -> str:
+    """Return a short hash of the text of files."""
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
