@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from assay.catalogue.papers import find, rows
 from assay.errors import UsageError
+
+Evidence = Literal["claim", "mechanism", "construction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class Claim:
         tuning: those seeds; none of the runs that count uses them.
         name: what it is called among the claims of its paper; its setting unless given. ``mechanism`` says how the
             method works, where the first claim says what comes of it.
+        evidence: of what it is: ``claim``, what the paper says comes of its method; ``mechanism``, that the method
+            works by what it is said to work by, in a setting that isolates it; ``construction``, what the setting was
+            given decides it, such as how good a judge is. Follows from the name unless given.
+        unequal: why the arms do not sample as many responses; empty where they must.
     """
 
     paper: str
@@ -41,6 +47,12 @@ class Claim:
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     tuning: Sequence[int] = (1000, 1001, 1002)
     name: str = ""
+    evidence: Evidence | Literal[""] = ""
+    unequal: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.evidence:
+            object.__setattr__(self, "evidence", "mechanism" if self.name == "mechanism" else "claim")
 
     @property
     def label(self) -> str:

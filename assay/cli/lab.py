@@ -24,6 +24,7 @@ def lab(
     dir: Path | None = None,
     out: Path | None = None,
     publish: bool = False,
+    because: str = "",
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
     """Run what a paper claims, with and without its method, on the same seeds with equal rollouts; record the effect.
@@ -42,6 +43,8 @@ def lab(
         out: file of the record, JSON; record.json in the folder of the runs unless given.
         publish: in a checkout of assay: put the record into lab/ and make its row in docs/lab.md, and the summary that
             the package ships, again. For the claim as it stands (no options) and at least 5 seeds.
+        because: why the claim is run again: runs in its folder, and the record that is replaced, are thrown away, which
+            the new record says with this reason.
         unsafe_no_sandbox: run programs from responses without protection.
     """
     import tomllib
@@ -63,7 +66,8 @@ def lab(
             raise UsageError(
                 f"--publish is for a claim as it stands: without options, without --out and with at least {LEAST} seeds"
             )
-        place_of(chosen)  # what cannot be published is said before it is run
+        if place_of(chosen).is_file() and not because:  # what cannot be published is said before it is run
+            raise UsageError(f"{place_of(chosen)} has a record of this claim; say with --because why it is run again")
     knobs = {}
     for option in options:
         name, _equals, value = option.partition("=")
@@ -73,20 +77,28 @@ def lab(
             raise UsageError(f"option {option!r} is not of the form name=number") from None
     folder = dir or Path("runs") / "lab" / (f"{chosen.paper}.{label}" if label else chosen.paper)
     record = run_claim(
-        chosen, folder, range(first_seed, first_seed + seeds), knobs, say=lambda line: print(line, flush=True)
+        chosen,
+        folder,
+        range(first_seed, first_seed + seeds),
+        knobs,
+        say=lambda line: print(line, flush=True),
+        because=because,
     )
     here = {k: v for k, v in environment().items() if k != "command"}
     path, whole = out or folder / "record.json", {**record, "environment": here}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(whole, indent=1) + "\n")
     if publish:
-        path = published(whole, chosen)
+        path = published(whole, chosen, because)
     effect = record["effect"]
     means = ", ".join(f"{arm} {value:.4f}" for arm, value in record["means"].items())
     print(f"{chosen.paper}: {chosen.text}")
     print(f"{chosen.measure}: {means}")
     print(
-        f"effect {effect['value']:+.4f} [{effect['low']:+.4f}, {effect['high']:+.4f}], {effect['seeds']} paired seeds"
+        f"effect {effect['value']:+.4f} [{effect['low']:+.4f}, {effect['high']:+.4f}], {effect['seeds']} paired seeds, "
+        f"sign-flip p {record['sign_flip']:.3g}"
     )
+    for reason in record["unsettled"]:
+        print(reason)
     print(f"{record['verdict']}; record: {path}")
     return 0

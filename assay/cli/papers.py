@@ -18,25 +18,29 @@ if TYPE_CHECKING:
 def papers_list(as_json: AsJson = False) -> int:
     """List the 226 papers: the state of each implementation, what the lab found, the seams it changes.
 
+    ``faults`` is the share of small faults put into its code that its tests noticed, where that was tried.
+
     Args:
         as_json: print JSON.
     """
     from assay.catalogue import rows
-    from assay.lab.results import results, verdict
+    from assay.catalogue.mutants import scores
+    from assay.lab.judged import count, verdict
+    from assay.lab.results import results
 
     found = rows()
     lab = {r.id: verdict(results()[r.id]) if r.id in results() else "" for r in found}
+    noticed = {key: f"{score.share:.0%}" for key, score in scores().items()}
     if as_json:
-        print(json.dumps([plain(r) | {"lab": lab[r.id]} for r in found]))
+        print(json.dumps([plain(r) | {"lab": lab[r.id], "faults": noticed.get(r.id, "")} for r in found]))
         return 0
     print_table(
-        ("id", "state", "lab", "seams", "title"),
-        [(r.id, r.state, lab[r.id], " ".join(r.seams), r.title) for r in found],
+        ("id", "state", "faults", "lab", "seams", "title"),
+        [(r.id, r.state, noticed.get(r.id, ""), lab[r.id], " ".join(r.seams), r.title) for r in found],
     )
     counts = {state: sum(r.state == state for r in found) for state in ("exact", "partial", "absent")}
-    shown = sum(said == "shown" for said in lab.values())
     told = ", ".join(f"{n} {state}" for state, n in counts.items())
-    print(f"{len(found)} papers: {told}; the claims of {shown} shown in the lab")
+    print(f"{len(found)} papers: {told}; in the lab: {count([said for said in lab.values() if said])}")
     return 0
 
 
@@ -48,12 +52,15 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
         as_json: print JSON.
     """
     from assay.catalogue import find
+    from assay.catalogue.mutants import scores
 
     found = find(key)
     row = plain(found) | about(found)
     if as_json:
         print(json.dumps(row))
         return 0
+    if score := scores().get(found.id):
+        row["faults"] = f"{score.caught} of {score.made} put into its code noticed by its tests"
     text, essentials, choices = row.pop("text"), row.pop("essentials"), row.pop("choices")
     print("\n".join(f"{k:>8}  {' '.join(v) if isinstance(v, list | tuple) else v}" for k, v in row.items() if v))
     if essentials:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +14,15 @@ import numpy as np
 
 from assay.catalogue.claim import Claim
 from assay.errors import UsageError
+from assay.lab.judged import differences, unsettled
 from assay.lab.settings import load
+from assay.lab.sweep import Tried, around, best, tune
 from assay.records.files import write_text
 from assay.statistics.paired_effect import paired_effect
+from assay.statistics.sign_flip import sign_flip
+
+EQUAL = 0.01
+"""The share by which numbers of responses may differ that count as equal."""
 
 
 def run_claim(
@@ -26,13 +31,14 @@ def run_claim(
     seeds: Sequence[int] = range(5),
     options: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda line: None,
+    because: str = "",
 ) -> dict[str, Any]:
     """Run every arm on every seed and return the record of it, which JSON can hold.
 
-    If the claim has a sweep, every arm first runs each of its combinations on the tuning seeds and takes the one with
-    the largest mean, the first of equals. What is going to be run is written to ``folder/settings.json`` before the
-    first run; a folder that holds other settings is refused, and runs it holds already are not repeated, so that an
-    interrupted claim goes on.
+    Every arm first runs each combination of the claim's sweep on the tuning seeds and takes the one with the largest
+    mean, see :func:`~assay.lab.sweep.tune`; without a sweep a learning rate is tried around the setting's. What is
+    going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other settings is
+    refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
 
     Args:
         claim: what to run.
@@ -40,20 +46,19 @@ def run_claim(
         seeds: one pair of runs each, two or more.
         options: further knobs of the setting, over the claim's own.
         say: told of each finished run in a line.
+        because: why runs that the folder holds already are thrown away. They are kept beside it, and the record has
+            their numbers and the reason.
 
     Raises:
-        UsageError: too few seeds, an unknown knob, or a folder of other settings.
+        UsageError: too few seeds, an unknown knob, a folder of other settings, or arms that sampled different numbers
+            of responses where the claim does not say why.
     """
     if len(set(seeds)) < 2:
         raise UsageError("a claim is run on two or more different seeds, or its effect has no interval")
-    if clash := set(seeds) & set(claim.tuning if claim.sweep else ()):
+    if clash := set(seeds) & set(claim.tuning):
         raise UsageError(f"seed {min(clash)} is one that the sweep of {claim.paper} tunes on; take others")
     base = {**claim.options, **(options or {})}
-    choices = [
-        {k: v for k, v in zip(claim.sweep, values, strict=True) if k not in (options or {})}
-        for values in itertools.product(*claim.sweep.values())
-    ]
-    choices = list({json.dumps(c): c for c in choices}.values())
+    setting = load(claim.setting, {**base, **{k: v[0] for k, v in claim.sweep.items() if k not in (options or {})}})
     plan: dict[str, Any] = {
         "paper": claim.paper,
         "claim": claim.text,
@@ -61,13 +66,14 @@ def run_claim(
         "better": claim.better,
         "baseline": claim.baseline,
         "arms": {name: dict(arm) for name, arm in claim.arms.items()},
-        "setting": {"name": claim.setting, **load(claim.setting, {**base, **choices[0]}).describe()},
-        "sweep": {k: list(v) for k, v in claim.sweep.items() if k not in (options or {})},
-        "tuning": list(claim.tuning) if len(choices) > 1 else [],
+        "setting": {"name": claim.setting, **setting.describe()},
+        "sweep": {k: list(v) for k, v in _knobs(claim, setting.describe(), options or {}).items()},
+        "tuning": list(claim.tuning),
         "seeds": list(dict.fromkeys(seeds)),
     }
     if claim.name:
         plan["name"] = claim.name
+    thrown = _thrown(folder, because, claim.measure)
     folder.mkdir(parents=True, exist_ok=True)
     _settle(folder / "settings.json", plan)
 
@@ -79,33 +85,71 @@ def run_claim(
         say(f"{claim.paper} seed {seed} {name}: {claim.measure} {found[claim.measure]:.4f}")
         return found
 
-    chosen: dict[str, dict[str, Any]] = {}
-    tried: dict[str, list[dict[str, Any]]] = {}
-    for arm in claim.arms:
-        if len(choices) == 1:
-            chosen[arm] = choices[0]
-            continue
-        tried[arm] = [
-            {**c, "mean": float(np.mean([run(arm, seed, c)[claim.measure] for seed in claim.tuning]))} for c in choices
-        ]
-        means = [t["mean"] for t in tried[arm]]
-        chosen[arm] = choices[means.index(max(means))]
+    def mean(arm: str, choice: Mapping[str, Any]) -> float:
+        return float(np.mean([run(arm, seed, choice)[claim.measure] for seed in claim.tuning]))
+
+    tried: dict[str, Tried] = {}
+    chosen: dict[str, dict[str, Any]] = {arm: {} for arm in claim.arms}
+    if plan["sweep"]:
+        tried = tune(list(claim.arms), claim.better, claim.baseline, plan["sweep"], mean)
+        chosen = {arm: {k: v for k, v in best(rows).items() if k != "mean"} for arm, rows in tried.items()}
     runs: list[dict[str, Any]] = []
-    for seed in dict.fromkeys(seeds):
-        for arm in claim.arms:
-            runs.append({"seed": seed, "arm": arm, **run(arm, seed, chosen[arm])})
+    for seed in plan["seeds"]:
+        made = {arm: run(arm, seed, chosen[arm]) for arm in claim.arms}
+        if not claim.unequal:
+            _check_equal(claim, seed, made)
+        runs += [{"seed": seed, "arm": arm, **found} for arm, found in made.items()]
     values = {arm: [r[claim.measure] for r in runs if r["arm"] == arm] for arm in claim.arms}
     effect = paired_effect(values[claim.better], values[claim.baseline])
-    average = {arm: float(np.mean(v)) for arm, v in values.items()}
-    return {
+    record = {
         **plan,
+        "unequal": claim.unequal,
         "tried": tried,
         "chosen": chosen,
         "runs": runs,
-        "means": average,
+        "means": {arm: float(np.mean(v)) for arm, v in values.items()},
         "effect": asdict(effect),
         "verdict": effect.verdict,
+        "thrown": thrown,
     }
+    if reasons := unsettled(record):
+        record["verdict"] = "inconclusive"
+    return {**record, "sign_flip": sign_flip(differences(record)), "unsettled": reasons}
+
+
+def _knobs(claim: Claim, setting: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """What is swept: what the claim says, but for what was given; if that is nothing, the learning rate."""
+    found = {k: v for k, v in claim.sweep.items() if k not in options}
+    rate = setting.get("lr")
+    return found or ({"lr": around(rate)} if rate and not {"lr", *claim.sweep} & set(options) else {})
+
+
+def _check_equal(claim: Claim, seed: int, made: Mapping[str, Mapping[str, float]]) -> None:
+    """Raise UsageError unless the two arms that are compared sampled as many responses, but for one in a hundred."""
+    ours, theirs = (made[arm].get("rollouts", 0.0) for arm in (claim.better, claim.baseline))
+    if abs(ours - theirs) > EQUAL * max(ours, theirs):
+        raise UsageError(
+            f"{claim.paper} seed {seed}: arm {claim.better!r} sampled {ours:g} responses and {claim.baseline!r} "
+            f"{theirs:g}; make them equal, or let the claim say why they are not: unequal=..."
+        )
+
+
+def _thrown(folder: Path, because: str, measure: str) -> list[dict[str, Any]]:
+    """Put the runs of a folder aside if the reason is new, and return what was put aside so far, with the reasons."""
+    log = folder.with_name(f"{folder.name}.thrown.json")
+    found: list[dict[str, Any]] = json.loads(log.read_text(encoding="utf-8")) if log.is_file() else []
+    if not because or (found and found[-1]["because"] == because):
+        return found
+    runs = []
+    for path in sorted(folder.glob("seed-*/*/result.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        runs.append({"seed": path.parts[-3].removeprefix("seed-"), "arm": path.parts[-2], measure: run.get(measure)})
+    found.append({"because": because, "runs": runs})
+    if folder.is_dir():
+        folder.rename(folder.with_name(f"{folder.name}.thrown-{len(found)}"))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    write_text(log, json.dumps(found, indent=1))
+    return found
 
 
 def _settle(path: Path, plan: Mapping[str, Any]) -> None:
@@ -114,7 +158,9 @@ def _settle(path: Path, plan: Mapping[str, Any]) -> None:
     if not path.is_file():
         write_text(path, text)
     elif path.read_text(encoding="utf-8") != text:
-        raise UsageError(f"{path} holds other settings; keep those, or run in another folder")
+        raise UsageError(
+            f"{path} holds other settings; run in another folder, or say with --because why its runs are thrown away"
+        )
 
 
 def _once(path: Path, measure: Callable[[Path], Mapping[str, float]]) -> dict[str, float]:

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -277,7 +278,7 @@ class RunFolder:
 
 
 def environment() -> dict[str, Any]:
-    """What the run ran on: versions, machine, command."""
+    """What the run ran on: versions, machine, command; of a checkout, the commit."""
     packages = ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets")
     versions = {}
     for package in packages:
@@ -288,8 +289,24 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "processors": os.cpu_count(),
         "packages": versions,
+        "commit": commit(),
         "command": sys.argv,
     }
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that assay runs from, ``+`` after it where its code was changed since."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    said = []
+    for command in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--", "assay"]):
+        try:
+            done = subprocess.run(["git", "-C", str(root), *command], check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        said.append(done.stdout.strip())
+    return said[0] + "+" * bool(said[1])
 
 
 def check_free(path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ TINY = {
     "group": 2,
     "hidden": 16,
     "layers": 1,
+    "lr": 1e-4,
 }
 
 
@@ -58,22 +61,33 @@ class Fake:
     """A setting that measures without training."""
 
     ran: list[tuple[str, int]]
+    rollouts: Mapping[str, int]
+    peaks: Mapping[str, float]
+    """The learning rate at which an arm does best; none, and there is no learning rate."""
 
     def __init__(self) -> None:
-        self.ran = []
+        self.ran, self.rollouts, self.peaks, self.lr = [], {}, {}, 1.0
 
     def describe(self) -> dict[str, Any]:
-        return {"knob": 1}
+        return {"knob": 1} | ({"lr": self.lr} if self.peaks else {})
 
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
-        self.ran.append((arm["name"], seed))
-        return {"after": seed / 10 + (arm["name"] == "S001")}
+        name = arm["name"]
+        self.ran.append((name, seed))
+        lost = abs(math.log(self.lr / self.peaks[name])) if self.peaks else 0.0
+        found = {"after": seed / 10 + (name == "S001") - lost}
+        return found | ({"rollouts": self.rollouts[name]} if self.rollouts else {})
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
-    monkeypatch.setattr("assay.lab.paired.load", lambda name, options: made)
+
+    def load(name: str, options: Mapping[str, Any]) -> Fake:
+        made.lr = options.get("lr", 1.0)
+        return made
+
+    monkeypatch.setattr("assay.lab.paired.load", load)
     return made
 
 
@@ -94,6 +108,51 @@ def test_a_folder_of_other_settings_is_refused(fake: Fake, tmp_path: Path) -> No
         run_claim(CLAIM, tmp_path, [0, 1, 2])
     with pytest.raises(UsageError, match="two or more"):
         run_claim(CLAIM, tmp_path / "x", [0, 0])
+
+
+def test_runs_are_thrown_away_for_a_reason_that_the_record_keeps(fake: Fake, tmp_path: Path) -> None:
+    folder = tmp_path / "claim"
+    run_claim(CLAIM, folder, [0, 1])
+    record = run_claim(CLAIM, folder, [0, 1, 2], because="more seeds")
+    [thrown] = record["thrown"]
+    assert thrown["because"] == "more seeds" and [run["after"] for run in thrown["runs"]] == [0.0, 1.0, 0.1, 1.1]
+    assert (tmp_path / "claim.thrown-1" / "seed-1" / "a" / "result.json").is_file()
+    # The same command again goes on; it does not throw its own runs away.
+    ran = len(fake.ran)
+    assert run_claim(CLAIM, folder, [0, 1, 2], because="more seeds") == record and len(fake.ran) == ran
+
+
+def test_arms_sample_as_many_responses_or_the_claim_says_why_not(fake: Fake, tmp_path: Path) -> None:
+    fake.rollouts = {"grpo": 1000, "S001": 1011}
+    with pytest.raises(UsageError, match="S001 seed 0: arm 'b' sampled 1011 responses and 'a' 1000; make them equal"):
+        run_claim(CLAIM, tmp_path, [0, 1])
+    why = replace(CLAIM, unequal="one of them is shown")
+    assert run_claim(why, tmp_path, [0, 1])["unequal"] == "one of them is shown"
+    fake.rollouts = {"grpo": 1000, "S001": 1010}
+    run_claim(CLAIM, tmp_path / "near", [0, 1])
+
+
+def test_a_sweep_goes_on_until_the_optimum_is_within(fake: Fake, tmp_path: Path) -> None:
+    """Both arms try what either wants: a peaks at 1, b at 90, five values beyond what was given."""
+    fake.peaks = {"grpo": 1.0, "S001": 90.0}
+    record = run_claim(replace(CLAIM, sweep={"lr": (0.3, 1.0, 3.0)}), tmp_path, [0, 1])
+    for arm in "ab":
+        assert [row["lr"] for row in record["tried"][arm]] == [0.3, 1.0, 3.0, 9.0, 27.0, 81.0, 243.0]
+    assert record["chosen"] == {"a": {"lr": 1.0}, "b": {"lr": 81.0}}
+    assert not record["unsettled"] and record["verdict"] == "shown"
+    fake.peaks = {"grpo": 1.0, "S001": 1e4}
+    record = run_claim(replace(CLAIM, sweep={"lr": (0.3, 1.0, 3.0)}), tmp_path / "edge", [0, 1])
+    assert record["chosen"]["b"] == {"lr": 243.0}, "further than a hundred times beyond 3"
+    assert record["unsettled"] == ["b did best at the highest lr that was tried"]
+    assert record["verdict"] == "inconclusive"
+
+
+def test_a_learning_rate_that_no_claim_sweeps_is_swept(fake: Fake, tmp_path: Path) -> None:
+    fake.peaks = {"grpo": 1.0, "S001": 1.0}
+    record = run_claim(CLAIM, tmp_path, [0, 1])
+    assert [row["lr"] for row in record["tried"]["a"]] == [0.333, 1.0, 3.0] and not record["unsettled"]
+    given = run_claim(CLAIM, tmp_path / "given", [0, 1], {"lr": 1.0})
+    assert given["tried"] == {} and given["unsettled"] == ["its learning rate was not swept"]
 
 
 def test_what_does_not_exist_is_refused() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,8 @@ from assay.catalogue.claim import Claim, claims_made
 from assay.cli.lab import lab
 from assay.errors import UsageError
 from assay.lab import results as results_module
-from assay.lab.results import NOT_RUN, collected, counts, page, published, results, stale, verdict
-from assay.statistics.paired_effect import paired_effect
+from assay.lab.page import NOT_RUN, page, stale
+from assay.lab.results import collected, published, results
 
 ROOT = Path(__file__).parents[2]
 RECORDS = sorted((ROOT / "lab").glob("S*.json"))
@@ -59,11 +58,18 @@ def test_publishing_writes_record_row_and_summary(tmp_path: Path, monkeypatch: p
     for claim, file in ((first, "S065.json"), (second, "S065.mechanism.json")):
         record = json.loads((ROOT / "lab" / file).read_text())
         assert published(record, claim) == tmp_path / "lab" / file
-        assert json.loads((tmp_path / "lab" / file).read_text()) == record
+        assert json.loads((tmp_path / "lab" / file).read_text()) == {**record, "earlier": []}
     text = (tmp_path / "docs" / "lab.md").read_text()
     assert text.count("| S065 PURE |") == 2
     shipped = json.loads((tmp_path / "assay" / "lab" / "results.json").read_text())
     assert [one["name"] for one in shipped["S065"]] == ["steps", "mechanism"]
+    record["effect"]["value"] *= 2
+    published(record, second, "twice as much")
+    again = json.loads((tmp_path / "lab" / "S065.mechanism.json").read_text())
+    assert [old["because"] for old in again["earlier"]] == ["twice as much"]
+    assert again["earlier"][0]["effect"]["value"] * 2 == pytest.approx(again["effect"]["value"])
+    assert "; run 2 |" in (tmp_path / "docs" / "lab.md").read_text()
+    assert "## S065 PURE: mechanism" in (tmp_path / "docs" / "lab-arms.md").read_text()
     with pytest.raises(UsageError, match="register it first"):
         results_module.place_of(replace(second, name="other"))
     (tmp_path / "docs" / "lab.md").unlink()
@@ -75,6 +81,8 @@ def test_what_differs_from_the_claim_is_not_published(tmp_path: Path) -> None:
     for options, seeds in (("steps=1",), 5), ((), 2):
         with pytest.raises(UsageError, match="without options, without --out and with at least 5 seeds"):
             lab("S065", options, seeds=seeds, publish=True, dir=tmp_path)
+    with pytest.raises(UsageError, match="has a record of this claim; say with --because why"):
+        lab("S065", publish=True, dir=tmp_path)
     assert not list(tmp_path.iterdir()), "it was run before it was refused"
 
 
@@ -93,33 +101,8 @@ def test_a_record_is_of_the_claim_that_the_paper_makes(path: Path) -> None:
     assert json.loads(json.dumps({k: dict(v) for k, v in claim.arms.items()})) == record["arms"]
 
 
-def test_a_claim_counts_by_students_interval_at_the_paper_s_confidence() -> None:
-    """The interval at 1 - 0.05/m from the one at 95%, against one computed from the seeds themselves."""
-    ours, theirs = [0.9, 0.4, 0.8, 0.65, 0.7, 0.5, 0.4, 0.72], [0.3, 0.5, 0.2, 0.6, 0.55, 0.58, 0.1, 0.3]
-    usual = asdict(paired_effect(ours, theirs))
-    assert usual["low"] > 0
-    seen = set()
-    for m in range(1, 40):
-        strict = paired_effect(ours, theirs, 1 - 0.05 / m)
-        assert counts(usual, m) == strict.shown
-        seen.add(strict.shown)
-    assert seen == {True, False}
-
-
-def told(value: float, half: float, claims: int, seeds: int = 20) -> dict[str, Any]:
-    low, high = value - half, value + half
-    one = {"value": value, "low": low, "high": high, "seeds": seeds}
-    return {
-        **one,
-        "verdict": "shown" if low > 0 else "opposite" if high < 0 else "not shown",
-        "counts": counts(one, claims),
-    }
-
-
-def test_a_paper_is_shown_by_any_claim_that_counts_and_opposite_only_by_all() -> None:
-    assert verdict([told(1.0, 0.9, 1)]) == "shown"
-    assert verdict([told(-1.0, 0.5, 2), told(1.0, 0.5, 2)]) == "shown"
-    # With two claims the interval is 2.433 / 2.093 times as wide: 0.9 becomes 1.046.
-    assert verdict([told(1.0, 0.9, 2), told(0.0, 0.5, 2)]) == "not shown"
-    assert verdict([told(-1.0, 0.5, 2), told(0.0, 0.5, 2)]) == "not shown"
-    assert verdict([told(-1.0, 0.5, 2), told(-1.0, 0.9, 2)]) == "opposite"
+def test_evidence_is_what_the_claim_says_today() -> None:
+    found = collected(ROOT / "lab")
+    kinds = {(key, one["name"]): one["evidence"] for key, many in found.items() for one in many}
+    assert kinds["S108", "choices"] == "construction" and kinds["S017", "tree"] == "claim"
+    assert kinds["S055", "mechanism"] == "mechanism"

@@ -41,7 +41,7 @@ def test_parts_by_hand(make_batch: Callable[..., Any]) -> None:
 
 def test_choices_are_measured_exactly(tmp_path: Path) -> None:
     choices: Any = (((0.25, True, {"a": 1.0}), (0.75, False, {})), ((1.0, False, {"a": 0.5}),))
-    still = Setting(choices, steps=1, lr=0.0).run({"name": "grpo"}, 0, tmp_path)
+    still = Setting(choices, spread=0.0, steps=1, lr=0.0).run({"name": "grpo"}, 0, tmp_path)
     assert still["right"] == pytest.approx(0.125) == still["area"]
     assert still["part a"] == pytest.approx((0.25 + 0.5) / 2) and still["choice 1"] == pytest.approx(0.5)
     learned = Setting(choices, steps=60).run({"name": "grpo"}, 0, tmp_path)
@@ -61,3 +61,11 @@ def test_claims_can_be_run(key: str, tmp_path: Path) -> None:
     for arm in claim.arms.values():
         found = Setting(**{**claim.options, "steps": 2}).run(arm, 0, tmp_path)
         assert claim.measure in found
+
+
+def test_arms_of_a_seed_start_alike_and_choices_do_not(tmp_path: Path) -> None:
+    """Choices that are alike do not start exactly so, or a method could seem to keep them together."""
+    alike: Any = (((1.0, True, {}),), ((1.0, True, {}),))
+    first, again, other = (Setting(alike, steps=1, lr=0.0).run({"name": "grpo"}, seed, tmp_path) for seed in (0, 0, 1))
+    assert first["choice 0"] == again["choice 0"] != other["choice 0"]
+    assert first["choice 0"] != pytest.approx(0.5, abs=1e-3)

@@ -122,6 +122,14 @@ def train(
         watch(now, batch, metrics)
 
 
+def jitter(spread: float, seed: int, *shape: int) -> np.ndarray:
+    """Return normal logits of a standard deviation to begin with, the same for every arm of a seed.
+
+    From a start where some choices are exactly alike a method can seem to keep them so.
+    """
+    return spread * np.random.default_rng([seed, 29]).standard_normal(shape)
+
+
 def pass_at(p: np.ndarray, k: int) -> float:
     """Mean over tasks of 1 - (1 - p)^k: the exact chance that one of k samples is right."""
     return float(np.mean(1 - (1 - p) ** k))

@@ -72,6 +72,7 @@ claims(
         text="A solution that is stopped when complete, verified and made anew once if found wrong is right more often "
         "than the majority of three solutions, which cost more tokens.",
         setting="reviewers",
+        evidence="construction",
         arms={
             "solve detect verify": PIPELINE,
             "without detection": {**PIPELINE, "detector": None},

@@ -57,6 +57,7 @@ claims(
         text="Votes weighted by critiques that err at known rates, with no answer where the winner does not convince, "
         "are more honest (right minus wrong) than the majority vote of the same solutions.",
         setting="reviewers",
+        evidence="construction",
         arms={
             "critiques": {**VOTE, "scorer": {"name": "judge", "n": 16}, "least": 0.3},
             "never abstains": {**VOTE, "scorer": {"name": "judge", "n": 16}},

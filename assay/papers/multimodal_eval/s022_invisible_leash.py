@@ -93,6 +93,7 @@ claims(
         paper="S022",
         text="Of the right answers to questions never asked, fewer are within reach after RL than before.",
         setting="unseen",
+        unequal="one arm is the model before training",
         arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
         better="base",
         baseline="trained",

@@ -197,6 +197,7 @@ claims(
         text="Rewarded for answers alone, right chains of thought take over where they lead to right answers more "
         "often than wrong chains do, and only there.",
         setting="chains",
+        evidence="construction",
         arms={
             "logic": {"name": "grpo", "setting": {"alpha": 0.9, "beta": 0.2}},
             "no difference": {"name": "grpo", "setting": {"alpha": 0.5, "beta": 0.5}},

@@ -70,6 +70,7 @@ claims(
         paper="S085",
         text="With 64 samples, the model before RL solves more questions that were never asked than the one after.",
         setting="unseen",
+        unequal="one arm is the model before training",
         arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
         better="base",
         baseline="trained",
@@ -81,6 +82,7 @@ claims(
         text="With 64 samples, the model before RL solves more problems than the one after, which has narrowed to what "
         "works most often.",
         setting="approaches",
+        unequal="one arm is the model before training",
         arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
         better="base",
         baseline="trained",
@@ -90,6 +92,7 @@ claims(
         paper="S085",
         text="With 64 samples, a language model before RL solves more held-out tasks than the one after.",
         setting="boundary",
+        unequal="one arm is the model before training",
         arms={"base": {"name": "grpo", "setting": {"steps": 0}}, "trained": {"name": "grpo"}},
         better="base",
         baseline="trained",

@@ -71,6 +71,7 @@ claims(
         text="Where the verifier misses half of the right answers of the better arm, corrected verdicts lead to a "
         "better policy than those it gives.",
         setting="noisy_bandit",
+        evidence="construction",
         arms={
             "backward": {"name": "S016", "reward": {"correction": "backward", "by": RATES}, "credit": "rloo"},
             "forward": {"name": "S016", "reward": {"by": RATES}},

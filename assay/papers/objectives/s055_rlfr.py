@@ -171,6 +171,7 @@ claims(
         text="The deviation of hidden states from a flow field that was fitted to right responses tells "
         "wrong responses to other tasks from right ones.",
         setting="latents",
+        unequal="the baseline is chance, which samples nothing to learn from",
         arms={"flow": {"score": {"lr": 1e-3}}, "chance": {"score": None}},
         better="flow",
         baseline="chance",

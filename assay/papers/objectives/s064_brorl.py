@@ -234,6 +234,7 @@ claims(
         text="An update from 512 responses to each prompt less often lowers the mass of its right answers "
         "than one from 16 (not at equal rollouts: the claim is about one update).",
         setting="tree",
+        unequal="the claim is about one update with more or fewer responses",
         arms={
             "16": {
                 "name": "S064",

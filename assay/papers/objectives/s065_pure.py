@@ -69,6 +69,7 @@ claims(
         text="Trained on process rewards alone, a policy learns to add useless steps that score well if scores are "
         "summed, and not if the worst one counts.",
         setting="steps",
+        evidence="construction",
         arms={
             form: {"reward": {"name": "process", "steps": ONE, "form": form, "outcome": 0.0}, "credit": CREDIT}
             for form in ("sum", "softmin")
@@ -85,6 +86,7 @@ claims(
         "sees a wrong end, a policy learns to be right if the worst step counts, and not if scores "
         "are summed.",
         setting="steps",
+        evidence="construction",
         arms={
             form: {"reward": {"name": "process", "steps": ONE, "form": form, "outcome": 0.0}, "credit": CREDIT}
             for form in ("sum", "softmin")

@@ -161,6 +161,7 @@ claims(
         text="Where problems interfere, learning only from those that greedy decoding gets wrong raises the hard ones, "
         "which learning from all of them leaves behind.",
         setting="problems",
+        unequal="the method samples for the problems alone that greedy decoding fails",
         arms={"grpo": {"name": "grpo"}, "self": {"name": "S067"}},
         better="self",
         baseline="grpo",

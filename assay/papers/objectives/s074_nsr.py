@@ -90,7 +90,7 @@ claims(
             "branching": 10,
             "depth": 1,
             "right": 5,
-            "spread": 0.0,
+            "spread": 0.3,
             "hard": -1.3862943611198906,
             "steps": 1500,
             "prompts": 1,

@@ -154,6 +154,7 @@ claims(
         text="Where a judge takes the reward from flawed derivations of right answers, sound ones win in the end; "
         "where the outcome alone counts, flawed ones do.",
         setting="derivations",
+        evidence="construction",
         arms={
             "fapo": {"name": "S075", "reward": {"judge": "here"}},
             "dapo": {"name": "S075", "reward": {"judge": "here", "penalty": 0.0}},

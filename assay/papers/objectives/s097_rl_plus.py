@@ -134,6 +134,7 @@ claims(
         text="Where right responses are rare, one worked solution per group, weighted by the mixture, solves more "
         "tasks in many attempts than learning from the policy's own responses alone.",
         setting="tree",
+        unequal="one response in eight of the method is the worked solution, not sampled",
         arms={
             "rl-plus": {"name": "S097", "objective": {"max_length": 4}},
             "own": {
@@ -159,6 +160,7 @@ claims(
         text="Where right responses are rare, one worked solution per group, weighted by the mixture, solves more "
         "tasks in many attempts than learning from the policy's own responses alone.",
         setting="unseen",
+        unequal="one response in eight of the method is the worked solution, not sampled",
         arms={
             "rl-plus": {"name": "S097", "objective": {"max_length": 3}},
             "own": {

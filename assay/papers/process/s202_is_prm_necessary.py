@@ -162,6 +162,7 @@ claims(
         text="Choosing among one's samples by verdicts on each, ties by vote, is right more often than the majority "
         "vote of the same samples.",
         setting="reviewers",
+        evidence="construction",
         arms={
             "self-prm": {"name": "S202", "scorer": {"name": "judge"}},
             "first accepted": {"name": "best_of_n", "scorer": {"name": "judge"}},
@@ -177,6 +178,7 @@ claims(
         text="Verdicts on one's own samples are worth more the more samples there are: from 8 to 64, choosing by them "
         "gains where the majority vote hardly does. An external judge of steps is shown beside both.",
         setting="reviewers",
+        evidence="construction",
         name="samples",
         arms={
             f"{name}, {k}": {**arm, "budget": k} for name, arm in SELECTIONS.items() for k in ("8", "16", "32", "64")

@@ -154,6 +154,7 @@ claims(
         text="Where even good evidence seldom leads to the answer, a policy rewarded for evidence finds it sooner than "
         "one rewarded for the answer alone.",
         setting="choices",
+        evidence="construction",
         arms={"answer": {"name": "grpo"}, "evidence": {"name": "grpo", "reward": {"name": "S003", **BY_PART}}},
         better="evidence",
         baseline="answer",

@@ -199,6 +199,7 @@ claims(
         text="Where only one of many texts is wholly like the reference, a chain of content and style finds it sooner "
         "than a reward for the whole.",
         setting="choices",
+        evidence="construction",
         arms={"whole": {"name": "grpo"}, "chain": {"name": "grpo", "reward": SUM}},
         better="chain",
         baseline="whole",

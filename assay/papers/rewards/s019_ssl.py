@@ -153,6 +153,7 @@ claims(
         text="Where right responses are rare and near ones less so, a bonus in tiers for proximity finds the right "
         "ones sooner than the verdict alone.",
         setting="choices",
+        evidence="construction",
         arms={"verdict": {"name": "grpo"}, "tiers": {"name": "S019"}},
         better="tiers",
         baseline="verdict",

@@ -158,6 +158,7 @@ claims(
         text="Where a judge of turns prefers those that lead nowhere, its scores renormalised by the outcome lead to "
         "right answers more often than its scores as they are beside the outcome.",
         setting="steps",
+        evidence="construction",
         arms={
             "renorm": {"name": "S028", "reward": _reward(True), "credit": CREDIT},
             "sum": {"name": "S028", "reward": _reward(False), "credit": CREDIT},

@@ -79,6 +79,7 @@ claims(
         text="With a reward for what each step changes in the accuracy of a forced answer, right answers come sooner "
         "without checks after the solution than with the outcome alone.",
         setting="overthinking",
+        unequal="both are probed after every step of a response, and choose how many steps they take",
         arms={
             "outcome": {"name": "S033", "rollout": ONE, "reward": {"weight": 0.0}},
             "vsrm": {"name": "S033", "rollout": ONE},

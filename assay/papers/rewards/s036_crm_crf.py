@@ -217,6 +217,7 @@ claims(
         text="A large additive bonus for conciseness makes a policy answer shortly and wrongly; as a factor of the "
         "outcome it does not.",
         setting="choices",
+        evidence="construction",
         arms={
             "sum": {
                 "name": "grpo",

@@ -74,6 +74,7 @@ claims(
         text="Credit that fades once the solution stands, and goes to the step that reaches it, makes right answers "
         "without checks come sooner than the same credit for every step.",
         setting="overthinking",
+        unequal="both are probed after every step of a response, and choose how many steps they take",
         arms={
             "outcome": {"name": "S052", "rollout": ONE, "credit": {"alpha": 0.0, "xi": 0.0}},
             "spae": {"name": "S052", "rollout": ONE},

@@ -118,6 +118,7 @@ claims(
         text="Where ten well-formed turns that submit nothing are paid more than three that submit, the sum of rewards "
         "teaches not to submit; behind a gate it teaches to submit.",
         setting="choices",
+        evidence="construction",
         arms={
             "sum": {"name": "grpo", "reward": {"name": "weighted", "terms": LEVELS}},
             "gated": {"name": "S108", "reward": {"name": "S108", "levels": LEVELS}},

@@ -54,6 +54,7 @@ claims(
         text="With scores of steps beside the verdict, a policy learns to add useless steps that score well if the "
         "scores are summed, and not if they are clipped and differences.",
         setting="steps",
+        evidence="construction",
         arms={
             bound: {
                 "name": "grpo",

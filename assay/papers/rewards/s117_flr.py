@@ -64,6 +64,7 @@ claims(
         text="Where after some responses any reaction is likelier than after others, pairs made by how much likelier "
         "the positive ones are than the negative teach more than pairs made by the positive ones alone.",
         setting="reactions",
+        evidence="construction",
         arms={"positive": in_lab(0), "contrast": in_lab(10)},
         better="contrast",
         baseline="positive",

@@ -227,6 +227,7 @@ claims(
         text="With a large penalty for selecting the wrong applicant a policy learns to reject all, with mild ones it "
         "learns to decide.",
         setting="choices",
+        evidence="construction",
         arms={kind: {"name": "grpo", "reward": {"name": "part", "part": kind}} for kind in ("harsh", "mild")},
         better="mild",
         baseline="harsh",

@@ -153,6 +153,7 @@ claims(
         text="Where one response is very good in one property and bad in another, and one is good enough in both, the "
         "sum of rewards chooses the first and the sum of centred log-sigmoids the second.",
         setting="choices",
+        evidence="construction",
         arms={
             "raw": {"name": "grpo", "reward": {"name": "weighted", "terms": TERMS}},
             "centred": {

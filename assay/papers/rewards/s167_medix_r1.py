@@ -185,6 +185,7 @@ claims(
         text="Where a judge is fooled by some wrong answers that do not resemble the reference, its sum with a reward "
         "for resemblance leads to right answers more often than the judge alone.",
         setting="choices",
+        evidence="construction",
         arms={
             "judge": {"name": "grpo", "reward": JUDGE},
             "both": {"name": "grpo", "reward": BOTH},

@@ -151,6 +151,7 @@ claims(
         text="Where similarities of right and wrong answers lie in one narrow band, stretching the band, beside a "
         "reward for the reference's words, leads to right answers more often than the plain similarity does.",
         setting="choices",
+        evidence="construction",
         arms={"plain": _sum(MEANING), "adaptive": _sum({"name": "running_range", "inner": MEANING})},
         better="adaptive",
         baseline="plain",

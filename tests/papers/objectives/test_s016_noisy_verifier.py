@@ -283,7 +283,7 @@ def test_the_verifier_of_the_bandit_errs_at_its_rates() -> None:
 
 
 def test_a_run_of_the_bandit_measures_what_is_true(tmp_path: Path) -> None:
-    found = load("noisy_bandit", {"steps": 3, "lr": 0.0}).run({"name": "grpo"}, 0, tmp_path)
+    found = load("noisy_bandit", {"steps": 3, "lr": 0.0, "spread": 0.0}).run({"name": "grpo"}, 0, tmp_path)
     assert found["start"] == found["final"] == found["area"] == pytest.approx(0.5)
     assert found["best"] == pytest.approx(0.5) and found["rollouts"] == 3 * 4 * 8
     with pytest.raises(UsageError, match="each arm"):

@@ -84,7 +84,7 @@ def test_a_step_in_which_all_are_solved_changes_no_weight(tmp_path: Path) -> Non
 def test_the_worked_example_of_interference() -> None:
     """Six easy problems that push a shared weight up, two hard ones that need it down, as the setting has them."""
     kinds = ((6, 0.3, 1.0, 4.0), (1, 1.0, -1.2, -0.6), (1, 1.0, -1.2, -0.9))
-    policy = Setting(kinds=kinds, hard=2, shared=0.3).policy()
+    policy = Setting(kinds=kinds, hard=2, shared=0.3, spread=0.0).policy(0)
     assert policy.chances()[[0, 6, 7]] == pytest.approx([0.818, 0.277, 0.221], abs=5e-4)
     engine = TabularEngine(policy)
     verifier = TabularVerifier(policy.tree)

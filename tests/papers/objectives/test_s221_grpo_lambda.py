@@ -144,7 +144,7 @@ def test_all_lengths_are_equally_likely_at_first() -> None:
 
 
 def test_a_run_of_lengths_measures_the_policy(tmp_path: Path) -> None:
-    found = load("lengths", {"steps": 2, "lr": 0.0}).run({"name": "S221"}, 0, tmp_path)
+    found = load("lengths", {"steps": 2, "lr": 0.0, "spread": 0.0}).run({"name": "S221"}, 0, tmp_path)
     assert found["hard"] == pytest.approx(1.32 / 6) and found["easy"] == pytest.approx(5 / 6)
     assert found["length"] == -found["shorter"] == pytest.approx(3.5) and found["rollouts"] == 160
     with pytest.raises(UsageError, match="one chance each"):

@@ -37,7 +37,7 @@ class Setting:
 
     problems: int = 200
     chances: tuple[float, ...] = (0.27, 0.18, 0.12, 0.09)
-    spread: float = 0.0
+    spread: float = 0.3
     steps: int = 600
     prompts: int = 1
     group: int = 16

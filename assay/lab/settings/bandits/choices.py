@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from assay.errors import UsageError
-from assay.lab.settings._tabular import Training, train
+from assay.lab.settings._tabular import Training, jitter, train
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Task, Verdict
 
@@ -25,6 +25,7 @@ class Setting:
     Args:
         choices: per choice its outcomes, whose chances add up to 1.
         logits: of the choices at the start; all equal where left out.
+        spread: standard deviation of what is added to the logits at the start.
         steps, prompts, group, lr, optimizer: of training.
 
     Raises:
@@ -36,6 +37,7 @@ class Setting:
         ((0.2, True, {}), (0.8, False, {})),
     )
     logits: Sequence[float] = ()
+    spread: float = 0.3
     steps: int = 200
     prompts: int = 4
     group: int = 8
@@ -54,8 +56,9 @@ class Setting:
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return exact measures of the trained policy: ``right``, its chance to be right; ``area``, the mean of that
         over training; ``choice K``, the chance of each choice; ``part NAME``, the mean of each part; ``rollouts``."""
-        start = torch.tensor([list(self.logits) or [0.0] * len(self.choices)], dtype=torch.float64)
-        policy = TabularPolicy(Tree.bandit(len(self.choices)), start)
+        start = np.array([list(self.logits) or [0.0] * len(self.choices)])
+        logits = torch.from_numpy(start + jitter(self.spread, seed, *start.shape))
+        policy = TabularPolicy(Tree.bandit(len(self.choices)), logits)
         rng = np.random.default_rng([seed, 19])
         right = np.array([sum(p * ok for p, ok, _ in outcomes) for outcomes in self.choices])
         curve: list[float] = []

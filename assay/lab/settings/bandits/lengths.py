@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from assay.errors import UsageError
-from assay.lab.settings._tabular import Training, train
+from assay.lab.settings._tabular import Training, jitter, train
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Task, Verdict
 
@@ -21,15 +21,17 @@ class Setting:
     """The policy decides after each token whether to stop, the same for every prompt: it cannot tell them apart.
 
     A response of L tokens is right with probability ``easy[L - 1]`` or ``hard[L - 1]``, drawn anew each time; half of
-    the prompts of a step are easy. All lengths are equally likely at first.
+    the prompts of a step are easy. All lengths are about equally likely at first.
 
     Args:
         easy, hard: chances of being right by length.
+        spread: standard deviation of what is added to the logits at the start.
         steps, prompts, group, lr, optimizer: of training.
     """
 
     easy: tuple[float, ...] = (0.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     hard: tuple[float, ...] = (0.0, 0.02, 0.05, 0.15, 0.5, 0.6)
+    spread: float = 0.3
     steps: int = 600
     prompts: int = 10
     group: int = 8
@@ -48,6 +50,8 @@ class Setting:
         ``accuracy``, their mean; ``area``, the mean of that over training; ``length``, the mean in tokens; ``shorter``,
         its negative; ``per_token``, accuracy by length; ``rollouts``."""
         policy = chain(len(self.easy))
+        with torch.no_grad():
+            policy.logits.add_(torch.from_numpy(jitter(self.spread, seed, *policy.logits.shape)))
         chances = {"easy": self.easy, "hard": self.hard}
         tasks = [Task(name, name, kind=name) for name in chances]
         rng = np.random.default_rng([seed, 17])

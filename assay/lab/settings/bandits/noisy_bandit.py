@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from assay.errors import UsageError
-from assay.lab.settings._tabular import Training, train
+from assay.lab.settings._tabular import Training, jitter, train
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Task, Verdict
 
@@ -20,17 +21,19 @@ class Setting:
     """Arm i is right with probability ``success[i]``, drawn anew each time; how often the verifier errs depends on it.
 
     Its verdict names the arm as the check that decided, ``arm 0``, ``arm 1`` and so on, by which a method may know its
-    rates. The policy starts undecided.
+    rates.
 
     Args:
         success: of each arm.
         false_negative, false_positive: of the verifier on each arm.
+        spread: standard deviation of what is added to the logits at the start.
         steps, prompts, group, lr, optimizer: of training.
     """
 
     success: tuple[float, ...] = (0.6, 0.4)
     false_negative: tuple[float, ...] = (0.5, 0.0)
     false_positive: tuple[float, ...] = (0.0, 0.0)
+    spread: float = 0.3
     steps: int = 200
     prompts: int = 4
     group: int = 8
@@ -48,7 +51,7 @@ class Setting:
         """Return ``final``: the trained policy's chance to be truly right; ``best``: to take the best arm; ``area``:
         mean over training of the chance to be right; ``start``; ``rollouts``: episodes sampled."""
         arms = len(self.success)
-        policy = TabularPolicy(Tree.bandit(arms))
+        policy = TabularPolicy(Tree.bandit(arms), torch.from_numpy(jitter(self.spread, seed, 1, arms)))
         success, curve = np.array(self.success), list[float]()
 
         def right() -> float:

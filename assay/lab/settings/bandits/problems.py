@@ -15,7 +15,7 @@ from torch import Tensor
 
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
-from assay.lab.settings._tabular import Training, train
+from assay.lab.settings._tabular import Training, jitter, train
 from assay.lab.settings.tree import Counting
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Task
@@ -33,6 +33,7 @@ class Setting:
         kinds: easiest first.
         hard: how many of them, from the last, are called hard in what is measured.
         shared: start of w.
+        spread: standard deviation of what is added to the starts of w_i.
         rollouts: training ends after the step in which so many responses have been sampled, if that is not after
             ``steps``; for arms that sample more in a step than others.
         steps, group, lr, optimizer: of training; every problem is asked in every step.
@@ -41,6 +42,7 @@ class Setting:
     kinds: tuple[tuple[int, float, float, float], ...] = ((8, 1.0, 0.0, 1.0), (8, 1.0, 0.0, -3.0))
     hard: int = 1
     shared: float = 0.0
+    spread: float = 0.3
     rollouts: int | None = None
     steps: int = 60
     group: int = 8
@@ -60,7 +62,7 @@ class Setting:
         if set(knobs) - {"group", "steps"}:
             raise UsageError("an arm may change group and steps of its setting alone")
         here = replace(self, **knobs)
-        policy = here.policy()
+        policy = here.policy(seed)
         count = len(policy.own)
         tasks = [Task(str(i), str(i), kind="tabular") for i in range(count)]
         before = policy.chances()
@@ -89,11 +91,11 @@ class Setting:
             "rollouts": engine.sampled,
         }
 
-    def policy(self) -> Coupled:
+    def policy(self, seed: int) -> Coupled:
         """Return the policy at the start."""
         rows = [row[1:] for row in self.kinds for _ in range(row[0])]
         own, shared, start = (torch.tensor(column, dtype=torch.float64) for column in zip(*rows, strict=True))
-        return Coupled(own, shared, start, self.shared)
+        return Coupled(own, shared, start + torch.from_numpy(jitter(self.spread, seed, len(start))), self.shared)
 
 
 class _Spent(Exception):
