@@ -8,6 +8,7 @@ from typing import Any
 from assay.errors import UsageError, nearest
 from assay.registry import build, names
 from assay.types import Task, Verdict
+from assay.verify.answer.place import marked
 from assay.verify.answer.spans import Span
 from assay.verify.base import Verifier, answer_place
 from assay.verify.guard import judge, raised
@@ -47,7 +48,9 @@ class KindVerifier:
             return Verdict.abstain(raised(name, error))
 
     def answer(self, task: Task, response: str) -> Span | None:
-        """See :class:`assay.verify.base.Locates`."""
+        """See :class:`assay.verify.base.Locates`; of a kind that is not registered, what is marked."""
+        if task.kind not in self._made and task.kind not in names("verify"):
+            return marked(response, fallback="none")
         return answer_place(self.verifier(task), task, response)
 
     def verifier(self, task: Task) -> Verifier:

@@ -72,7 +72,7 @@ def attempt(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
         (["tasks.source.digits=100000"], "digits 100000 times terms 2 must be at most 4,000"),
         (["tasks.source.seed=18446744073709551616"], "tasks 'arithmetic': a seed of 65 bits is too large"),
         (["tasks.source={name='chain', length=1000000000}"], "tasks 'chain': length 1000000000 must be at most"),
-        (["tasks.source={name='chain', length=-3}"], "tasks 'chain': min_length -3 and length -3 must satisfy"),
+        (["tasks.source={name='chain', length=-3}"], "tasks 'chain': option length = -3 must not be negative"),
         # Models
         (["model=./missing"], "model.source: no folder ./missing"),
         (["model=missing.gguf"], "model.source: no file missing.gguf"),
@@ -172,7 +172,7 @@ def test_a_prompt_of_megabytes_is_refused_before_it_is_tokenised(
         (["train", "--resume", "none"], "none is no run folder: it holds no config.toml"),
         (["train", "recipe.toml", "--resume", "none"], "--resume takes the recipe from none; leave out recipe.toml"),
         (["train", "recipe.toml", "--retries", "-1"], "--retries -1 is negative"),
-        (["audit", "exact", "--workers", "-1"], "--workers -1 is negative"),
+        (["audit", "exact", "--workers", "-1"], "--workers -1 must be 0, one for each core, or 1 to "),
         (["eval", "plain.jsonl", "--workers", "-1"], "--workers -1 is negative"),
         (["train", "--resume", "a" * 300], "File name too long"),
         (["report", "none"], "none is no run folder"),

@@ -401,7 +401,7 @@ def test_mixture_seeds_labels_and_fractions():
     [
         ([], "at least one"),
         ([{"source": "arithmetic", "weight": 0}], "source 1: weight 0 is not a positive"),
-        ([{"source": "arithmetic", "weight": float("nan")}], "not a positive"),
+        ([{"source": "arithmetic", "weight": float("nan")}], "weight = nan is no number"),
         ([{"source": "chain"}, {"sauce": "arithmetic"}], "source 2: expected"),
         ([{"source": "arithmetik"}], "did you mean 'arithmetic'"),
         ([{"source": Listed([])}], "source 1 is empty"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+
+from assay.registry import names
+from assay.types import Task, Verdict
 from fuzz.campaign import Campaign
 from fuzz.cases import ENTRIES
 from fuzz.contract import WATCH, Fault, call, faults
 from fuzz.entry import Missing
-
-from assay.registry import names
-from assay.types import Task, Verdict
 
 EXAMPLES = 15
 
