@@ -123,6 +123,24 @@ def both(policy) -> Batch:
     return valued(catalogue.make("S009", open="=", close="", closed=False), policy, batch)
 
 
+def test_what_it_is_unless_told_otherwise() -> None:
+    """The log-likelihood with its direct term; what follows the answer counts, and no answer is demanded."""
+    method = catalogue.make("S009")
+    assert method.reward.by == "logprob" == method.objective.by and method.objective.weight == 1
+    likelihood = method.reward.likelihood
+    assert (likelihood.open, likelihood.close, likelihood.closed, likelihood.required) == (
+        None,
+        "</answer>",
+        True,
+        False,
+    )
+    assert method.credit.sections == Sections(None) and isinstance(method.credit.inner, RLOO)
+    group = catalogue.make("S009", by="jepo")
+    assert group.reward.by == "logprob" and isinstance(group.credit.inner, LogMeanExp)
+    assert LogMeanExp().group_relative
+    assert LogMeanExp().summary == {"baseline": "log-mean-exp of the siblings", "normalisation": "none"}
+
+
 def test_live_is_what_was_told() -> None:
     """In a language model, the likelihood with a gradient equals the signal, and that a sequence by itself."""
     policy = nano()
