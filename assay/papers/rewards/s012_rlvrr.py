@@ -24,7 +24,28 @@ from assay.verify.text.overlap import common_subsequence
 LIMITS = Limits(cpu_seconds=5, wall_seconds=20)
 
 
-@paper("S012", "RLVRR", seams=["tasks", "verify", "reward"])
+@paper(
+    "S012",
+    "RLVRR",
+    seams=["tasks", "verify", "reward"],
+    essentials={
+        "keywords in the order of the reference: longest common subsequence over the longer of both": (
+            "test_keywords_count_in_their_order"
+        ),
+        "the best of a key point's alternatives, the mean over key points": "test_points_alternatives_and_references",
+        "style as the weight of small programs that the response passes": "test_checks_run_apart",
+        "content and style are added; tasks with a verifier keep their verdict beside": "test_the_reward",
+        "GRPO with a divergence of weight 0.01": "test_the_papers_numbers",
+        "the reference's order is learned": "test_it_acts_in_training",
+    },
+    choices=(
+        "of keywords that overlap the longest counts",
+        "of several references the best match counts",
+        "a check that takes more than five seconds is not passed",
+    ),
+    lacks="nothing extracts key points, keywords and checks from references, which the authors have a model do: tasks "
+    "must bring them",
+)
 def rlvrr(kl_weight: float = 0.01, length: float = 0.0) -> Method:
     """GRPO on open-ended tasks: a reward for saying what a reference says, in its order, and one for its style.
 

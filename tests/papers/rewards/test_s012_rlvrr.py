@@ -10,8 +10,20 @@ import pytest
 
 from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers.rewards.s012_rlvrr import chain_score, content, occurrences, run_check, styles
-from assay.types import Task
+from assay.lab.settings._tabular import Training, train
+from assay.papers.rewards.s012_rlvrr import (
+    LIMITS,
+    RewardChain,
+    chain_score,
+    content,
+    has_chain,
+    occurrences,
+    run_check,
+    styles,
+)
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Task, Verdict
+from assay.verify.none import NoVerifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = ["Paris", "Seine", "Louvre", "metro"]
@@ -51,6 +63,59 @@ def test_points_alternatives_and_references() -> None:
             content(task(broken), "x")
 
 
+def test_the_papers_numbers() -> None:
+    method = make("S012")
+    assert method.objective.kl_weight == 0.01 and method.reward == RewardChain() == RewardChain(0.0)
+    assert make("S012", kl_weight=0.5, length=2.0).objective.kl_weight == 0.5
+    assert make("S012", length=2.0).reward.length == 2.0
+    assert (LIMITS.cpu_seconds, LIMITS.wall_seconds) == (5, 20)
+
+
+@pytest.mark.parametrize(
+    ("words", "penalty"), [(8, 0.2), (9, 0.0), (10, 0.0), (12, 0.0), (13, 0.3), (20, 1.0), (1, 0.9)]
+)
+def test_the_length_penalty_by_hand(words: int, penalty: float) -> None:
+    """Of a reference of ten words; half of the penalty is taken from a content of 1."""
+    long = task([[["a"]]], reference="a" + " b" * 9)
+    assert content(long, "a" + " b" * (words - 1), length=0.5) == pytest.approx(1 - penalty / 2)
+    assert content(long, "a" + " b" * (words - 1)) == 1
+
+
+def test_which_tasks_bring_a_chain() -> None:
+    reward = RewardChain()
+    assert has_chain(task([[WORDS]])) and has_chain(task(checks=[SHORT])) and not has_chain(task())
+    assert not has_chain(Task("t", "?", "3")) and not has_chain(Task("t", "?"))
+    assert reward.plain(Task("t", "?", "3"), Verdict.right()) and not reward.plain(task([[WORDS]]), Verdict.right())
+    assert "key points" in reward.reads_more
+    # Checks alone have no content, and need no reference to be compared with.
+    assert content(task(checks=[SHORT], reference=()), "x") == 0
+    with pytest.raises(UsageError, match="task t"):
+        content(task([[WORDS]], reference=()), "x")
+    for broken in ([[["Paris"], "Rome"]], [[[1]]], ["Paris"]):
+        with pytest.raises(UsageError, match="task t"):
+            content(task(broken), "x")
+    assert content(task((((("Paris",),)),)), "Paris") == 1
+
+
+def test_weights_of_checks_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights 3, 1 and, where none is given, 1 make shares 0.6, 0.2 and 0.2; a weight of 0 is none."""
+    said = {"yes": True, "no": False, "lost": None}
+    monkeypatch.setattr("assay.papers.rewards.s012_rlvrr.run_check", lambda code, texts: [said[code]] * len(texts))
+
+    def told(*checks: tuple[str, float | None]) -> list[float | None]:
+        made = [{"code": code} if weight is None else {"code": code, "weight": weight} for code, weight in checks]
+        return styles(task(checks=made), ["a", "b"])
+
+    assert told(("yes", 3), ("no", 1), ("yes", None)) == pytest.approx([0.8, 0.8])
+    assert told(("no", 3), ("yes", 1), ("no", None)) == pytest.approx([0.2, 0.2])
+    assert told(("yes", 0), ("no", 2)) == [0, 0] == told(("yes", 0)) == told()
+    assert told(("yes", 1), ("lost", 1)) == [None, None] == told(("lost", 1), ("yes", 1))
+    assert styles(task(checks=[{"code": "yes"}]), []) == []
+    for broken in ({"code": "yes", "weight": -1}, {"code": 3}, "yes"):
+        with pytest.raises(UsageError, match="task t"):
+            styles(task(checks=[broken]), ["a"])
+
+
 def test_checks_run_apart() -> None:
     assert styles(task(checks=[SHORT, ASKS]), ["so", "why?", "x" * 70]) == pytest.approx([0.6, 1.0, 0.0])
     assert styles(task(checks=[SHORT, {"code": "def check(r):\n    return 1 / 0", "weight": 0.4}]), ["a"]) == [0.6]
@@ -80,3 +145,12 @@ def test_the_reward(make_batch: Callable[..., Any], monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError):
         make("S012", length=-1.0)
     assert make("S012", kl_weight=0.0) and make("S012")
+
+
+def test_it_acts_in_training() -> None:
+    """Of the nine texts of two words the reference's becomes the likeliest, and its reverse stays behind."""
+    policy = TabularPolicy(Tree.uniform(3, 2))
+    told = Task("t", "?", {"reference": "0 2", "key_points": [[["0", "1", "2"]]]}, "none")
+    train(policy, [told], NoVerifier(), {"name": "S012"}, Training(12, 1, 8, 2.0), 0)
+    chance = dict(zip(policy.tree.paths, policy.leaf_logprobs().detach().exp().tolist(), strict=True))
+    assert chance[0, 2] > 0.5 and chance[2, 0] < 1 / 9
