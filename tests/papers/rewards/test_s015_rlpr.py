@@ -44,6 +44,15 @@ def hand(batch: Batch, with_reasoning, without, **options):
     return ReferenceGain(**{"open": "<answer>"} | options)(batch)
 
 
+def test_the_papers_numbers() -> None:
+    method = catalogue.make("S015")
+    assert (method.select.beta, method.select.rounds) == (0.5, 10)
+    assert (method.reward.form, method.reward.debias, method.reward.by) == (0.1, True, "avg_prob")
+    assert (method.reward.ngram, method.reward.repeats) == (10, 10)
+    assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.27)
+    assert isinstance(catalogue.make("S015", beta=0).select, All)
+
+
 def test_the_worked_example(policy) -> None:
     probs = torch.tensor([0.9, 0.8, 0.05]).double().log()
     got = [value(probs, by).item() for by in ("avg_prob", "prob", "geo_prob")]
@@ -143,15 +152,6 @@ def test_the_filter_waits_and_then_starts_from_the_plain_mean(make_batch) -> Non
     assert select.state_dict()["mean"] == pytest.approx(0.99 * start + 0.01 * start)
     spread(select, make_batch, [0.0, 0.0])
     assert select.state_dict()["mean"] == pytest.approx(0.99 * start + 0.01)
-
-
-def test_the_papers_numbers() -> None:
-    method = catalogue.make("S015")
-    assert (method.select.beta, method.select.rounds) == (0.5, 10)
-    assert (method.reward.form, method.reward.debias, method.reward.by) == (0.1, True, "avg_prob")
-    assert (method.reward.ngram, method.reward.repeats) == (10, 10)
-    assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.27)
-    assert isinstance(catalogue.make("S015", beta=0).select, All)
 
 
 def test_the_filters_state_and_edges(make_batch) -> None:
