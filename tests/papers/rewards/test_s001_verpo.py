@@ -55,6 +55,7 @@ def test_weights_by_hand() -> None:
     assert difficulty_weights(rates, 0.0, None).tolist() == [1, 1, 1]
     assert difficulty_weights(np.array([0.5, 0.5]), delta=0.0) == pytest.approx([0.183940] * 2, abs=1e-6)
     assert difficulty_weights(np.array([0.5]), delta=1.0) == pytest.approx([0.183940], abs=1e-6)
+    assert difficulty_weights(np.array([0.0])) == pytest.approx([1 / 1.000001], abs=1e-12)
     # At a distance of sigma the other counts e^-1/2.
     assert difficulty_weights(np.array([0.0, 0.1]), 0.0, 0.1, 0.0) == pytest.approx([1 / 1.606531] * 2, abs=1e-6)
     assert difficulty_weights(np.array([]))[:].tolist() == []
@@ -129,6 +130,7 @@ def test_an_abstention_leaves_the_statistics_and_the_update() -> None:
 
 def test_a_test_that_could_not_be_told_neither_praises_nor_blames() -> None:
     local = WeightedTests().local([parts("1"), parts("0"), parts("?")])
+    assert WeightedTests().local([parts("1")]) == pytest.approx([math.exp(-2) / (1 + 1e-6)], abs=1e-12)
     assert local[2] == pytest.approx((local[0] + local[1]) / 2)
     assert WeightedTests().local([parts("?"), parts("?")]).tolist() == [0, 0]
 
