@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from assay.catalogue import make
+from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
 from assay.lab.settings._tabular import Training, train
 from assay.papers.rewards.s012_rlvrr import (
@@ -16,13 +19,15 @@ from assay.papers.rewards.s012_rlvrr import (
     RewardChain,
     chain_score,
     content,
+    extraction,
     has_chain,
     occurrences,
+    read_chain,
     run_check,
     styles,
 )
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.types import Task, Verdict
+from assay.types import Episode, Task, Verdict
 from assay.verify.none import NoVerifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -114,6 +119,75 @@ def test_weights_of_checks_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     for broken in ({"code": "yes", "weight": -1}, {"code": 3}, "yes"):
         with pytest.raises(UsageError, match="task t"):
             styles(task(checks=[broken]), ["a"])
+
+
+class Extractor:
+    """An engine that replies to each reference what it was told to."""
+
+    def __init__(self, said: dict[str, str], stop: str = "eos"):
+        self.said, self.stop, self.asked = said, stop, list[Request]()
+
+    def encode(self, prompt: object) -> np.ndarray:
+        raise NotImplementedError
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        raise NotImplementedError
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        raise NotImplementedError
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        none, self.asked = np.zeros(0, dtype=np.int64), list(requests)
+        replies = (next(r for t, r in self.said.items() if t in str(request.prompt)) for request in requests)
+        return [[Episode(none, none, none > 0, None, reply, self.stop)] for reply in replies]  # type: ignore[arg-type]
+
+
+def test_a_model_extracts_what_references_say_and_how() -> None:
+    """What the reference does not have is left out of keywords and checks, and it earns all that is left: 2."""
+    long = {"code": "def check(response):\n    return len(response) > 500", "weight": 0.4}
+    chain = {"key_points": [[["Paris", "Rome", "Louvre"], ["Oslo"]], [["Oslo"]]], "checks": [SHORT, long]}
+    engine = Extractor({REFERENCE: f"Here it is.\n```json\n{json.dumps(chain)}\n```", "other": "none"})
+    tasks = [Task("a", "Why?", REFERENCE, "text"), Task("b", "?", "other"), Task("c", "?", 3), Task("d", "?")]
+    [made] = extraction(tasks, engine)
+    assert made.id == "a" and made.kind == "none" and made.question == "Why?"
+    assert made.reference == {"reference": [REFERENCE], "key_points": [[["Paris", "Louvre"]]], "checks": [SHORT]}
+    assert content(made, REFERENCE) == 1 and styles(made, [REFERENCE]) == [1]
+    assert content(made, "The Louvre in Paris") == 0.5 and styles(made, ["x" * 99]) == [0]
+    [request, other] = engine.asked
+    assert f"Question: Why?\n\nAnswer:\n{REFERENCE}\n" in str(request.prompt) and "other" in str(other.prompt)
+    assert request.sampling == Sampling(4096, 0.0)
+    assert extraction(tasks, Extractor(engine.said, stop="error")) == []
+    [both] = extraction([Task("e", "?", [REFERENCE, "Oslo"])], engine)
+    # A keyword of either counts; a check must hold of both.
+    assert both.reference["key_points"] == [[["Paris", "Louvre"], ["Oslo"]], [["Oslo"]]]
+    assert extraction([], engine) == []
+    with pytest.raises(UsageError, match="extraction"):
+        extraction(tasks, engine, template="{question}")
+    with pytest.raises(UsageError, match="extraction"):
+        extraction(tasks, object())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "nothing",
+        "[1, 2]",
+        "{}",
+        '{"key_points": 3, "checks": "x"}',
+        '{"key_points": [3, [3], [[3]], [[]], []], "checks": [3, {"weight": 1}]}',
+        '{"checks": [{"code": "def check(r):\\n    return True", "weight": -1}, {"code": "broken"}]}',
+        '{"checks": [{"code": "def check(r):\\n    return True", "weight": "much"}]}',
+    ],
+)
+def test_a_reply_that_says_nothing_is_left_out(reply: str) -> None:
+    assert read_chain(reply, [REFERENCE]) is None
+
+
+def test_a_reply_of_points_or_checks_alone() -> None:
+    points, checks = read_chain('{"key_points": [[["metro"]]]}', [REFERENCE]), json.dumps({"checks": [SHORT]})
+    assert points == {"key_points": [[["metro"]]], "checks": []}
+    assert read_chain(checks, [REFERENCE]) == {"key_points": [], "checks": [SHORT]}
+    assert read_chain(checks, [REFERENCE, "x" * 60]) is None
 
 
 def test_checks_run_apart() -> None:
