@@ -10,7 +10,7 @@ from assay.registry import build, names
 from assay.types import Task, Verdict
 from assay.verify.answer.place import marked
 from assay.verify.answer.spans import Span
-from assay.verify.base import Verifier, answer_place
+from assay.verify.base import Locates, Verifier, answer_place
 from assay.verify.guard import judge, raised
 
 
@@ -49,9 +49,16 @@ class KindVerifier:
 
     def answer(self, task: Task, response: str) -> Span | None:
         """See :class:`assay.verify.base.Locates`; of a kind that is not registered, what is marked."""
-        if task.kind not in self._made and task.kind not in names("verify"):
+        if not self._registered(task):
             return marked(response, fallback="none")
         return answer_place(self.verifier(task), task, response)
+
+    def locates(self, task: Task) -> bool:
+        """Say whether the verifier of the task's kind tells where it reads; of a kind that is not registered none does."""
+        return self._registered(task) and isinstance(self.verifier(task), Locates)
+
+    def _registered(self, task: Task) -> bool:
+        return task.kind in self._made or task.kind in names("verify")
 
     def verifier(self, task: Task) -> Verifier:
         """Return the verifier of the task's kind, made on first use."""

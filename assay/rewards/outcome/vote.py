@@ -11,7 +11,6 @@ from assay.batch import Batch
 from assay.types import Task
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
 from assay.verify.answer.spans import Span
-from assay.verify.base import Locates
 from assay.verify.kind import KindVerifier
 from assay.verify.text.compare import normalise, parse_number
 
@@ -103,8 +102,7 @@ class Ballot:
         span = place(task, text)
         if span is not None:
             return text[span.start : span.end]
-        says = isinstance(self._verify.verifier(task), Locates)
-        return None if says else extract(text, RULES, self.fallback)
+        return None if self._verify.locates(task) else extract(text, RULES, self.fallback)
 
     def of(self, batch: Batch, rows: Sequence[int], answers: Sequence[str | None]) -> Vote:
         """Return the vote of the responses at ``rows``; its ``winner`` is a row of the batch."""
