@@ -23,7 +23,7 @@ from assay.rewards.text.patterns import Calibrated, ReasoningPatterns
         "a flipped group has its advantages negated": "test_a_flipped_group_has_its_advantages_negated",
         "a response without an answer earns 0, and is not flipped": "test_without_an_answer_nothing_is_flipped",
         "evaluation is not flipped": "test_verdicts_are_not_flipped",
-        "the pattern reward counts phrases of reasoning, less repetition and questions of its own": "test_scores_by_hand",
+        "the pattern reward counts phrases, less repetition and questions of its own": "test_scores_by_hand",
         "the pattern reward stands in where a noisy reward says wrong": "test_calibration_replaces_what_is_wrong_only",
         "with 40% of the prompts flipped a policy still learns to be right, with 50% it does not": (
             "test_a_policy_learns_in_spite_of_many_flips"
