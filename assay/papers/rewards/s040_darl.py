@@ -110,10 +110,11 @@ class BoundedDiversity:
     def __call__(self, batch: Batch) -> Reward:
         reward = self.gain(batch)
         answer = (batch.signals["sections"] == ANSWER) & batch.mask
-        own = torch.where(answer, batch.signals["policy_logprobs"], 0).exp()
-        mean = torch.where(answer, own, 0).sum(-1) / answer.sum(-1).clamp(min=1)
-        there = answer.any(-1) & (reward.terms["reference"] > 0)
-        extra = torch.where(there, self.bonus * self.kept(reward.terms["reference"], mean.to(batch.rewards.dtype)), 0)
+        own = torch.where(answer, batch.signals["policy_logprobs"].exp(), 0)
+        mean = own.sum(1) / answer.sum(1).clamp(min=1)
+        extra = torch.where(
+            answer.any(1), self.bonus * self.kept(reward.terms["reference"], mean.to(batch.rewards.dtype)), 0
+        )
         terms = reward.terms | {"diversity": extra}
         assert reward.valid is not None
         values = torch.where(reward.valid, self.scale * reward.values + extra, 0)
