@@ -64,3 +64,10 @@ def test_a_response_without_an_answer_is_not_flipped(make_batch: Make) -> None:
     task = Task("t", "q", "1", "math")
     batch = make_batch([1, 1], [0.0, 0.0], texts=["#### 2", ""], tasks=[task] * 2, groups=[0, 0])
     assert Flipped(chance=1.0)(batch).values.tolist() == [1.0, 0.0]
+
+
+def test_where_no_verifier_is_of_the_tasks_kind_the_last_line_votes(make_batch: Make) -> None:
+    """Such tasks are judged by a verifier of the run's own, which need not say where it reads."""
+    task = Task("t", "q", "1", "of my own")
+    batch = make_batch([1, 1, 1], texts=["so\nblue", "blue", r"\boxed{red}"], tasks=[task] * 3, groups=[0] * 3)
+    assert Ballot().answers(batch) == ["blue", "blue", "red"]

@@ -33,7 +33,31 @@ Solution:
 {solution}"""
 
 
-@paper("S036", "CRM-CRF", arxiv="2511.09158", seams=["reward"])
+@paper(
+    "S036",
+    "CRM-CRF",
+    arxiv="2511.09158",
+    seams=["reward"],
+    essentials={
+        "conciseness is a factor of the outcome: a wrong answer is worth 0 however short, every right one more": (
+            "test_wrong_is_worth_nothing_and_less_than_right"
+        ),
+        "the bonus is alpha c (s + d), bounded, d the question's difficulty": "test_by_hand",
+        "s is annealed over training": "test_the_schedule_lasts_as_long_as_the_run",
+        "a model scores how concise a solution is, from 0.1 to 1": (
+            "test_an_engine_is_asked_about_right_responses_once"
+        ),
+        "a group that is all right still says something": "test_a_group_that_is_all_right_still_says_something",
+        "a policy does not collapse to short, wrong answers, as with a bonus that is added": (
+            "test_a_policy_stays_right_where_an_added_bonus_makes_it_short"
+        ),
+    },
+    choices=(
+        "alpha = 0.5; s falls in a straight line from 1 to 0 over the run; d is the share of responses that are right",
+        "without a scorer c compares lengths among the prompt's right responses",
+    ),
+    lacks="the conciseness reward model: nothing makes its pairs or fine-tunes it; any model is asked with a prompt instead",
+)
 def conciseness(
     scorer: Any = None,
     alpha: float = 0.5,
@@ -82,12 +106,12 @@ class ConciseOutcome(Around):
 
     def __init__(
         self,
-        scorer: Any = None,
-        alpha: float = 0.5,
-        start: float = 1.0,
-        end: float = 0.0,
-        steps: int | None = None,
-        difficulty: Literal["accuracy", "none"] = "accuracy",
+        scorer: Any,
+        alpha: float,
+        start: float,
+        end: float,
+        steps: int | None,
+        difficulty: Literal["accuracy", "none"],
     ):
         if alpha < 0 or (steps is not None and steps < 1) or not (0 <= start <= 1 and 0 <= end <= 1):
             raise UsageError(

@@ -17,7 +17,32 @@ from assay.signals.reasoning import Sections
 Coefficient = Literal["gradient", "advantage", "one"]
 
 
-@paper("S037", "VeriFree", arxiv="2505.21493", seams=["reward", "credit", "objective"])
+@paper(
+    "S037",
+    "VeriFree",
+    arxiv="2505.21493",
+    seams=["reward", "credit", "objective"],
+    essentials={
+        "R_i is the probability of y* after the response's own reasoning, its closing tokens included": (
+            "test_the_reward_is_the_probability_of_the_reference_after_the_reasoning"
+        ),
+        "each response is held against the mean of its siblings (leave-one-out)": "test_the_second_terms_coefficient",
+        "the gradient is that of E_z[pi(y* | x, z)], by a second term R_i grad log pi(y* | x, z_i)": (
+            "test_the_gradient_is_that_of_the_probability_of_the_reference"
+        ),
+        "the gradient varies less than that of a verifier of sampled answers": (
+            "test_it_varies_less_than_a_verifier_of_sampled_answers"
+        ),
+        "what is learned of a response is its reasoning, not the answer that it gives": (
+            "test_nothing_is_learned_from_the_answer_a_response_gives"
+        ),
+        "training makes the reference answer likelier, no verdict read": "test_a_run_makes_the_reference_likelier",
+    },
+    choices=(
+        "without open the answer is where the task's verifier reads it; the paper opens it with a tag and boxes y*",
+        "closed = true: the tokens of the closing tag count for the probability of y*, as in the authors' code",
+    ),
+)
 def verifree(
     open: str | None = None,
     close: str = "</answer>",

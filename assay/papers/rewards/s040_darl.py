@@ -21,7 +21,31 @@ from assay.select.reward_std import RewardSpread
 from assay.signals.reasoning import ANSWER, Sections
 
 
-@paper("S040", "DARL", arxiv="2601.14700", seams=["reward", "select"])
+@paper(
+    "S040",
+    "DARL",
+    arxiv="2601.14700",
+    seams=["reward", "select"],
+    essentials={
+        "D = max(m* - m, 0): an answer likelier than the reference earns nothing more": "test_the_worked_example",
+        "the bonus is paid only where D <= m* / gamma, a bound that moves with the reference's own likelihood": (
+            "test_the_bound_moves_with_the_reference_and_holds_its_edge"
+        ),
+        "a fixed bound D <= tau is the alternative": "test_limits",
+        "m is the mean probability of the tokens of the response's own answer": (
+            "test_the_answers_own_tokens_count_and_no_others"
+        ),
+        "it stands on RLPR's reward and its filter by spread, and is RLPR without the bonus": (
+            "test_without_the_bonus_it_is_rlpr"
+        ),
+        "the bonus is part of what a run learns from": "test_in_a_run_the_bonus_is_paid_on_top_of_the_gain",
+    },
+    choices=(
+        "gamma = 8, of the paper's 8 to 10; bonus = 0.01",
+        "m* in D and in the bound is not debiased; the first term is RLPR's, debiased and clipped",
+        "a response that opens no answer has no bonus",
+    ),
+)
 def darl(
     bonus: float = 0.01,
     gamma: float = 8.0,
@@ -32,6 +56,7 @@ def darl(
     open: str | None = None,
     close: str = "</answer>",
     tags: tuple[str, ...] = ("think", "answer"),
+    rounds: int = 10,
 ) -> Method:
     """RLPR (S015) with a bonus for answers that the policy finds a little less likely than the reference.
 
@@ -45,12 +70,13 @@ def darl(
         bonus: weight of D.
         gamma: above 0; the bound falls with it. The paper takes 8 to 10.
         tau: a bound of its own, D <= tau, in place of the one that moves with m*.
-        beta, form, debias, open, close, tags: of RLPR.
+        beta, form, debias, open, close, tags, rounds: of RLPR.
 
     Source: DARL (arXiv 2601.14700), formula and defaults as quoted by others.
     """
     gain = ReferenceGain(open, close, tags, form, debias=debias)
-    return Method(reward=BoundedDiversity(gain, bonus, gamma, tau), select=RewardSpread(beta) if beta else All())
+    select = RewardSpread(beta, rounds=rounds) if beta else All()
+    return Method(reward=BoundedDiversity(gain, bonus, gamma, tau), select=select)
 
 
 @part("reward", "bounded_diversity")
@@ -84,10 +110,11 @@ class BoundedDiversity:
     def __call__(self, batch: Batch) -> Reward:
         reward = self.gain(batch)
         answer = (batch.signals["sections"] == ANSWER) & batch.mask
-        own = torch.where(answer, batch.signals["policy_logprobs"], 0).exp()
-        mean = torch.where(answer, own, 0).sum(-1) / answer.sum(-1).clamp(min=1)
-        there = answer.any(-1) & (reward.terms["reference"] > 0)
-        extra = torch.where(there, self.bonus * self.kept(reward.terms["reference"], mean.to(batch.rewards.dtype)), 0)
+        own = torch.where(answer, batch.signals["policy_logprobs"].exp(), 0)
+        mean = own.sum(1) / answer.sum(1).clamp(min=1)
+        extra = torch.where(
+            answer.any(1), self.bonus * self.kept(reward.terms["reference"], mean.to(batch.rewards.dtype)), 0
+        )
         terms = reward.terms | {"diversity": extra}
         assert reward.valid is not None
         values = torch.where(reward.valid, self.scale * reward.values + extra, 0)

@@ -11,7 +11,30 @@ from assay.rewards.outcome.vote import Equal
 from assay.verify.answer.extract import Fallback, Rule
 
 
-@paper("S047", "Co-Reward", arxiv="2508.00410", seams=["tasks", "verify", "reward"])
+@paper(
+    "S047",
+    "Co-Reward",
+    arxiv="2508.00410",
+    seams=["tasks", "verify", "reward"],
+    essentials={
+        "the majority answer to one wording is the label of the responses to the other, and the other way round": (
+            "test_the_worked_pair"
+        ),
+        "advantages are standardised within each wording": "test_the_worked_pair",
+        "responses to a question and to its paraphrase are in one update": "test_the_rollout_asks_every_wording",
+        "empty answers do not vote; where there is no answer there is no label": "test_no_label_no_reward",
+        "references are not read": "test_references_are_not_read",
+        "a divergence (k3) of weight 0.005 holds it to the policy that RL began with": "test_options",
+        "labels by the other wording lead to more right answers than labels by its own": (
+            "test_a_policy_learns_from_the_other_wordings_labels"
+        ),
+    },
+    choices=(
+        "paraphrases are read from the task; the authors publish theirs, which another model wrote beforehand",
+        "equal = same: answers are one if equal as texts or as numbers; the authors compare texts",
+        "of tied answers the first wins; a task without paraphrase is labelled by its own majority",
+    ),
+)
 def co_reward(
     key: str = "paraphrases",
     equal: Equal = "same",

@@ -11,7 +11,34 @@ from assay.signals.pattern_steps import PatternSteps
 from assay.signals.steps import Steps
 
 
-@paper("S052", "SPAE", arxiv="2601.03823", seams=["rollout", "credit", "objective"])
+@paper(
+    "S052",
+    "SPAE",
+    arxiv="2601.03823",
+    seams=["rollout", "credit", "objective"],
+    essentials={
+        "after each step of thinking a few short answers are drawn": "test_how_responses_are_probed",
+        "confidence is exp(-entropy) of these, correctness the mean probability of the reference put there": (
+            "test_confidence_and_correctness_on_a_tree"
+        ),
+        "the reference's tokens follow what opens the answer": (
+            "test_correctness_is_the_mean_probability_after_what_was_put"
+        ),
+        "both make the step's potential": "test_the_potential",
+        "credit fades with the steps that come after the potential saturates": "test_the_worked_example",
+        "a step gains by its change of potential, scaled over the batch, and all tokens are standardised": (
+            "test_advantages_of_the_worked_example"
+        ),
+        "a policy learns faster to be right than from the outcome's credit alone": (
+            "test_a_policy_is_right_sooner_for_the_steps_credit"
+        ),
+    },
+    choices=(
+        "saturation above 0.9, from the authors' code; what follows the last step has the outcome's credit alone",
+        "means over the reference's tokens, as in the paper, where the authors' script divides by their number",
+        "alpha = xi = 0.5, 5 probes of at most 10 tokens at temperature 0.6; entropy over the whole vocabulary",
+    ),
+)
 def spae(
     alpha: float = 0.5,
     xi: float = 0.5,

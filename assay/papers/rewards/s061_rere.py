@@ -26,7 +26,30 @@ from assay.verify.base import Verifier
 from assay.verify.episodes import judge_groups
 
 
-@paper("S061", "ReRe", seams=["rollout", "reward", "evaluate"])
+@paper(
+    "S061",
+    "ReRe",
+    seams=["rollout", "reward", "evaluate"],
+    essentials={
+        "a group is the items of a beam search that only continues items, all different, best first": (
+            "test_a_group_is_the_catalogue_in_order_as_far_as_it_goes"
+        ),
+        "a language model's beams stay within the catalogue": "test_a_language_model_learns_within_a_catalogue",
+        "beside the rule, wrong items cost by rank, the highest most": "test_the_worked_example",
+        "a group without the right item teaches nothing": "test_a_group_without_a_right_item_teaches_nothing",
+        "sampling, and samples of which different items are kept, are the alternatives": (
+            "test_distinct_keeps_right_ones_then_each_item_once"
+        ),
+        "hit ratio and NDCG of lists are measured": "test_lists_are_measured_by_their_first_right_item",
+        "a recommender comes to rank what users take higher than from plain samples": (
+            "test_beams_and_ranks_teach_more_than_samples"
+        ),
+    },
+    choices=(
+        "the reference policy of the divergence stays where it began; the authors' code moves it along",
+        "log-probabilities are those of the whole vocabulary; advantages divide by the deviation plus 1e-4",
+    ),
+)
 def rere(
     items: Sequence[str] | Path | None = None,
     decode: Decode = "beam",

@@ -11,7 +11,32 @@ from assay.rewards.shaping.weighted import WeightedSum
 from assay.rewards.text.paraphrase_similarity import GroupSimilarity, Measure
 
 
-@paper("S070", "PS-GRPO", arxiv="2510.04392", seams=["tasks", "rollout", "reward", "evaluate"])
+@paper(
+    "S070",
+    "PS-GRPO",
+    arxiv="2510.04392",
+    seams=["tasks", "rollout", "reward", "evaluate"],
+    essentials={
+        "a response earns its mean similarity to the responses to the question's other wordings": (
+            "test_the_worked_example"
+        ),
+        "similarity is BLEU": "test_bleu_by_hand",
+        "a few wordings and responses drawn for each stand for all, without bias": (
+            "test_draws_average_to_the_exact_value"
+        ),
+        "where there are references accuracy is added": "test_the_verdict_is_added",
+        "every wording is asked with its own documents, its responses one advantage group": (
+            "test_wordings_bring_their_documents"
+        ),
+        "consistency of retrieval, and of answers with documents fixed or retrieved, is measured": "test_consistency",
+        "a policy comes to agree with itself across wordings": "test_a_policy_comes_to_agree_across_wordings",
+    },
+    choices=(
+        "3 other wordings and 2 responses of each are drawn; accuracy weighs 1, the divergence 0.001",
+        "advantages are standardised within a wording; together = true standardises over all",
+        "the retriever, which is not trained, has run before: each wording holds what it found",
+    ),
+)
 def con_rag(
     measure: Measure = "bleu",
     wordings: int | None = 3,

@@ -29,7 +29,36 @@ BARE = "reference_likelihood_without"
 Form = Literal["weights", "keys", "sum"]
 
 
-@paper("S104", "DRO with R3", arxiv="2506.13351", seams=["reward", "select"])
+@paper(
+    "S104",
+    "DRO with R3",
+    arxiv="2506.13351",
+    seams=["reward", "select"],
+    essentials={
+        "tokens of the reference weigh by how much their likelihood differs between the group's reasonings": (
+            "test_the_worked_example"
+        ),
+        "the likelihood without the reasoning is subtracted": "test_in_a_language_model",
+        "what follows an unlikely key token counts as unlikely, so that it cannot make up for it": (
+            "test_what_follows_an_unlikely_key_token_counts_as_unlikely"
+        ),
+        "the length of the final answer is held to the reference's": "test_lengths",
+        "prompts are left out whose reference no reasoning brings within reach": (
+            "test_prompts_whose_reference_no_reasoning_brings_within_reach"
+        ),
+        "prompts are left out whose reference no reasoning makes a difference to": (
+            "test_the_filter_drops_prompts_that_reasoning_makes_no_difference_to"
+        ),
+        "where one token of many depends on the reasoning, the weights teach it better than the plain sum": (
+            "test_a_policy_reasons_better_for_the_weights"
+        ),
+    },
+    choices=(
+        "w = sigma / sum sigma over the top share of tokens; the mean over keys with their gamma is the other form",
+        "length weight 0.1 and slope 1; ranks within 100 of the worst tenth; a quarter of the prompts dropped",
+    ),
+    lacks="the filters over the whole data set before and within training, which act on each step's prompts here",
+)
 def dro(
     form: Form = "weights",
     top: float = 1.0,

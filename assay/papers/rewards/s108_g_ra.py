@@ -18,7 +18,26 @@ from assay.rewards.shaping.gates import Cascade
 from assay.types import Episode
 
 
-@paper("S108", "G-RA", arxiv="2508.10548", seams=["rollout", "verify", "reward"])
+@paper(
+    "S108",
+    "G-RA",
+    arxiv="2508.10548",
+    seams=["rollout", "verify", "reward"],
+    essentials={
+        "rewards of lower priority count only where those above them pass their gates": "test_the_cascade_by_hand",
+        "immediate rewards add up over the turns of an episode": "test_turns",
+        "direct accumulation prefers to go on without submitting, gated accumulation to submit": (
+            "test_the_sum_prefers_to_spin_and_the_gate_to_submit"
+        ),
+        "completion, modification and resolution are measured": "test_completion",
+        "behind a gate a policy learns to submit, from the sum it learns not to": "test_a_policy_learns_to_submit",
+    },
+    choices=(
+        "gates are in a cascade, each level behind all above it; every gate is at 0 unless given",
+        "turn rewards are summed without a discount; their values are the environment's",
+    ),
+    lacks="the software-engineering environment: no rollout here has turns, so turn rewards come from one of your own",
+)
 def gated(
     levels: Mapping[str, Any] | None = None,
     gates: Mapping[str, float] | None = None,

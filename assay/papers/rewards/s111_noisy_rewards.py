@@ -11,7 +11,30 @@ from assay.rewards.outcome.flipped import Flipped
 from assay.rewards.text.patterns import Calibrated, ReasoningPatterns
 
 
-@paper("S111", "noisy rewards and RPR", arxiv="2505.22653", seams=["verify", "reward", "evaluate"])
+@paper(
+    "S111",
+    "noisy rewards and RPR",
+    arxiv="2505.22653",
+    seams=["verify", "reward", "evaluate"],
+    essentials={
+        "rewards are flipped with a given probability, by one draw for all responses of a prompt": (
+            "test_responses_of_a_prompt_share_a_draw_and_prompts_do_not"
+        ),
+        "a flipped group has its advantages negated": "test_a_flipped_group_has_its_advantages_negated",
+        "a response without an answer earns 0, and is not flipped": "test_without_an_answer_nothing_is_flipped",
+        "evaluation is not flipped": "test_verdicts_are_not_flipped",
+        "the pattern reward counts phrases, less repetition and questions of its own": "test_scores_by_hand",
+        "the pattern reward stands in where a noisy reward says wrong": "test_calibration_replaces_what_is_wrong_only",
+        "with 40% of the prompts flipped a policy still learns to be right, with 50% it does not": (
+            "test_a_policy_learns_in_spite_of_many_flips"
+        ),
+    },
+    choices=(
+        "GRPO in place of the paper's PPO with a critic, which credit = 'gae' brings",
+        "threshold 0.5 for what counts as wrong; for a reward model's scores the paper's is not known",
+        "one phrase of the authors' list, misspelled there, is spelled here as it is written",
+    ),
+)
 def noisy_rewards(
     patterns: Literal["calibrate", "alone", "none"] = "calibrate",
     flip: float = 0.0,

@@ -12,7 +12,28 @@ from assay.rewards.process.bounded_steps import Bound, BoundedSteps
 from assay.signals.steps import Steps
 
 
-@paper("S115", "Clip and Delta", arxiv="2410.15115", seams=["reward", "credit", "policies"])
+@paper(
+    "S115",
+    "Clip and Delta",
+    arxiv="2410.15115",
+    seams=["reward", "credit", "policies"],
+    essentials={
+        "Clip: min(p_k - eta, 0), so that a step that is good enough earns nothing": "test_the_worked_scores",
+        "Delta: p_k - p_{k+1}, so that the return from a step on is that step's own score": "test_returns_are_bounded",
+        "both together: Delta of the clipped scores": "test_the_worked_scores",
+        "repeating steps that score well does not pay": "test_filler_steps",
+        "a step's reward stands on its last token, success on the response's last": "test_where_rewards_stand",
+        "a process reward model scores the steps of a run": "test_a_run_is_paid_for_its_steps",
+        "a policy does not learn to add useless steps, as it does from the sum of scores": (
+            "test_a_policy_learns_fewer_useless_steps_than_from_the_sum"
+        ),
+    },
+    choices=(
+        "returns by token (REINFORCE++) in place of the paper's PPO with a critic, which credit = 'gae' brings",
+        "eta is a number, 0.5; the paper's is the mean score of a training set's solutions, to be measured and given",
+        "alpha = 0.02; a single step earns 0 under Delta, as the last one does",
+    ),
+)
 def clip_delta(
     prm: Any = "verdict",
     steps: Steps = Steps(),  # noqa: B008  # frozen

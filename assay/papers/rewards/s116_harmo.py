@@ -21,7 +21,29 @@ from assay.types import Task
 from assay.verify.text.format import Format
 
 
-@paper("S116", "HARMO", arxiv="2510.05283", seams=["verify", "reward", "credit"])
+@paper(
+    "S116",
+    "HARMO",
+    arxiv="2510.05283",
+    seams=["verify", "reward", "credit"],
+    essentials={
+        "a rule judges what can be verified, a model what cannot": "test_open_ended_tasks_have_another_judge",
+        "the similarity of embeddings can take the reward model's place": "test_similarity_to_a_reference",
+        "a bounded length penalty measures against the right responses of the group, either way": (
+            "test_lengths_by_hand"
+        ),
+        "accuracy, length and format are summed with equal weights": "test_three_terms_weigh_the_same",
+        "advantages are centred and not divided by the deviation": ("test_a_constant_in_a_term_changes_no_advantage"),
+        "a policy keeps the length that being right takes, and is right more often": (
+            "test_a_policy_stays_right_on_what_takes_longer"
+        ),
+    },
+    choices=(
+        "penalty 0.5 and tolerance 0.25; an open-ended response of accuracy 0.5 or more is right for the length",
+        "negative similarities count 0; the format is that of the tags think and answer",
+    ),
+    lacks="the paper's formula of the length penalty, which is ours here, and policies that see images",
+)
 def harmo(
     open_ended: Any = None,
     good: float = 0.5,
@@ -72,12 +94,12 @@ class HybridReward(Around):
 
     def __init__(
         self,
-        open_ended: Any = None,
-        good: float = 0.5,
-        penalty: float = 0.5,
-        tolerance: float = 0.25,
-        tags: tuple[str, ...] = ("think", "answer"),
-        weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        open_ended: Any,
+        good: float,
+        penalty: float,
+        tolerance: float,
+        tags: tuple[str, ...],
+        weights: tuple[float, float, float],
     ):
         if penalty < 0 or tolerance < 0 or len(weights) != 3:
             raise UsageError(

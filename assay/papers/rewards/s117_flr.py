@@ -13,7 +13,33 @@ from assay.rewards.judges.follow_up import FollowUpReward
 from assay.select.pairs import Pairs
 
 
-@paper("S117", "FLR", arxiv="2409.13948", seams=["reward", "select", "objective"])
+@paper(
+    "S117",
+    "FLR",
+    arxiv="2409.13948",
+    seams=["reward", "select", "objective"],
+    essentials={
+        "a response is scored by the mean log-likelihood of follow-ups as the user's next turn": (
+            "test_follow_ups_are_the_users_next_turn"
+        ),
+        "the reward is positive follow-ups' likelihood less negative ones'": "test_the_worked_example",
+        "ten follow-ups of either kind for each of six aspects, which weigh the same": (
+            "test_aspects_weigh_the_same_whatever_they_list"
+        ),
+        "of a prompt's responses the best and the worst are a pair for DPO": "test_the_best_is_preferred_to_the_worst",
+        "other losses of preferences, such as KTO, can learn from the pairs": "test_options_reach_their_parts",
+        "a scorer that was fine-tuned on feedback plays the user, roles swapped": (
+            "test_roles_are_swapped_for_a_scorer_that_plays_the_user"
+        ),
+        "a policy learns responses that please, without labels": "test_the_setting",
+    },
+    choices=(
+        "the follow-ups are worded here; that all aspects weigh the same is not said",
+        "pairs are of every step's responses; the paper's are made once, from the initial policy (train.steps = 1)",
+        "log-likelihoods, as in the paper; the authors' script averages logits read at one position",
+    ),
+    lacks="fine-tuning the scorer on users' feedback: one that was fine-tuned elsewhere can be named",
+)
 def flr(
     aspects: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     scorer: Any = "reference",

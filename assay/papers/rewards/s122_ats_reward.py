@@ -23,7 +23,26 @@ CRITERIA = ("decision", "skills", "experience", "format")
 WEIGHTS = (0.5, 0.2, 0.2, 0.1)
 
 
-@paper("S122", "ATS-Reward", arxiv="2511.16073", seams=["tasks", "reward", "evaluate"])
+@paper(
+    "S122",
+    "ATS-Reward",
+    arxiv="2511.16073",
+    seams=["tasks", "reward", "evaluate"],
+    essentials={
+        "the reward is a weighted sum of four criteria of a screening": "test_criteria_by_hand",
+        "penalties are mild: with harsh ones for false positives, rejecting everybody is best": (
+            "test_when_rejecting_everybody_pays"
+        ),
+        "a divergence holds RL to the policy that fine-tuning left": "test_rl_is_held_to_the_fine_tuned_policy",
+        "accuracy, and precision, recall and F1 of either class, are measured": "test_measures_by_class",
+        "with mild penalties a policy learns to decide, with harsh ones to reject": "test_a_policy_learns_to_decide",
+    },
+    choices=(
+        "weights 0.5, 0.2, 0.2 and 0.1; -0.5 for a false positive and -0.25 for a false negative; KL weight 0.04",
+        "decision and scores are read from lines of their own",
+    ),
+    lacks="the paper's own four criteria and numbers: what is scored here (decision, skills, experience, form) is ours",
+)
 def ats_reward(
     weights: tuple[float, float, float, float] = WEIGHTS,
     false_positive: float = -0.5,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
 from running import metrics, run
@@ -37,6 +38,7 @@ class Scorer:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.how: list[Any] = []
 
     def encode(self, prompt: Any) -> Any:
         raise NotImplementedError
@@ -49,6 +51,7 @@ class Scorer:
 
     def generate(self, requests: Any) -> Any:
         self.asked.extend(r.prompt for r in requests)
+        self.how.extend((r.n, r.sampling.max_tokens, r.sampling.temperature) for r in requests)
         said = {"a": ("0.8", "eos"), "b": ("no idea", "eos"), "c": ("", "error")}
         return [[SimpleNamespace(text=said[r.prompt][0], stop=said[r.prompt][1])] for r in requests]
 
@@ -64,10 +67,24 @@ def test_by_hand(make_batch: Callable[..., Any]) -> None:
     reward = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), start=0.5, end=0.5).reward(batch)
     assert reward.values.tolist() == pytest.approx([1.525, 1.175, 0])
     assert reward.terms["difficulty"].tolist() == pytest.approx([2 / 3] * 3)
+    # Unless told otherwise alpha is 1/2, and s goes from 1 to 0.
+    part = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), steps=1).reward
+    assert part(batch).values.tolist() == pytest.approx([1.75, 1.25, 0])
+    assert part(batch).values.tolist() == pytest.approx([1.3, 1.1, 0])
     plain = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), alpha=0.0).reward(batch)
     assert plain.values.tolist() == [1, 1, 0]
     without = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), difficulty="none", start=1.0).reward(batch)
     assert without.values.tolist() == pytest.approx([1.45, 1.15, 0])
+
+
+def test_who_has_a_reward(make_batch: Callable[..., Any]) -> None:
+    """Not who abstained, nor a right response that could not be scored; a wrong one needs no score."""
+    scorer = Fixed([0.5, 0.5, 9.0, 1.0, 0.0], [False, True, False, True, True])
+    found = make("S036", scorer=scorer).reward(one_prompt(make_batch, [True, None, False, True, True]))
+    assert found.valid.tolist() == [False, False, True, True, True]
+    # Three of the four that were judged are right.
+    assert found.terms["difficulty"].tolist() == [0.75] * 5 and found.terms["outcome"].tolist() == [1, 0, 0, 1, 1]
+    assert found.values.tolist() == pytest.approx([0, 0, 0, 1 + 0.5 * 1.75, 1])
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 1), st.booleans()), min_size=1, max_size=8), st.floats(0, 100))
@@ -99,6 +116,9 @@ def test_relative_lengths(make_batch: Callable[..., Any]) -> None:
     batch = one_prompt(make_batch, [True, True, True, False, None], [10, 20, 30, 1, 99])
     reward = RelativeConciseness()(batch)
     assert reward.values[:3].tolist() == pytest.approx([1, 0.55, 0.1])
+    two = make_batch([10, 20, 5, 7, 6], passed=[True] * 5)
+    two.prompt_group = torch.tensor([0, 0, 1, 1, 1])
+    assert RelativeConciseness()(two).values.tolist() == pytest.approx([1, 0.1, 1, 0.1, 0.55])
     assert RelativeConciseness()(one_prompt(make_batch, [True], [7])).values.tolist() == [1]
     assert RelativeConciseness()(one_prompt(make_batch, [True, True], [0, 0])).values.tolist() == [1, 1]
 
@@ -109,7 +129,7 @@ def test_an_engine_is_asked_about_right_responses_once(make_batch: Callable[...,
     batch.prompt_group = torch.zeros(5, dtype=torch.int64)
     scorer = {"engine": engine, "template": "{solution}"}
     reward = make("S036", scorer=scorer, difficulty="none").reward(batch)
-    assert engine.asked == ["a", "b", "c"]
+    assert engine.asked == ["a", "b", "c"] and set(engine.how) == {(1, 16, 0.0)}
     assert reward.valid is not None and reward.valid.tolist() == [True, True, False, False, True]
     assert reward.values.tolist() == pytest.approx([1.4, 1.4, 0, 0, 0])
     assert isinstance(make("S036", scorer=engine).reward.members[0], EngineConciseness)
@@ -129,13 +149,31 @@ def test_the_schedule_lasts_as_long_as_the_run(tmp_path: Path) -> None:
     fixed.planned(4)
     fixed.done = 5
     assert fixed.schedule == pytest.approx(0.5)
+    unknown = make("S036").reward
+    unknown.load_state_dict({"done": 125})
+    assert unknown.schedule == pytest.approx(0.75), "of 500 batches where nobody says how many there are"
+    unknown.planned(0)
+    unknown.load_state_dict({"done": 0})
+    assert unknown.schedule == 1
+    unknown.load_state_dict({"done": 1})
+    assert unknown.schedule == 0
 
 
 def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
-    bad: list[dict[str, Any]] = [{"alpha": -1.0}, {"steps": 0}, {"start": 2.0}]
+    bad: list[dict[str, Any]] = [{"alpha": -1.0}, {"steps": 0}]
+    bad += [{"start": 1.1}, {"start": -0.1}, {"end": 1.1}, {"end": -0.1}]
     bad.append({"scorer": {"engine": "x", "template": "no"}})
     for options in bad:
         with pytest.raises(UsageError):
             make("S036", **options)
-    with pytest.raises(RunError, match=r"row 1.*task-1"):
-        make("S036", scorer=Fixed([0.5, float("nan")])).reward(one_prompt(make_batch, [True, True]))
+    assert make("S036", start=0.0, end=1.0, steps=1).reward.schedule == 0
+    for c in (float("nan"), -0.01, 1.01):
+        with pytest.raises(RunError, match=r"row 1.*task-1"):
+            make("S036", scorer=Fixed([0.5, c])).reward(one_prompt(make_batch, [True, True]))
+
+
+def test_a_policy_stays_right_where_an_added_bonus_makes_it_short() -> None:
+    """Short answers are hardly ever right and long ones mostly; after 20 steps."""
+    factor, added = (learned("S036", arm, steps=20) for arm in ("product", "sum"))
+    assert factor["right"] > added["right"] and factor["area"] > added["area"] + 0.05
+    assert factor["choice 1"] > 0.95

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 import torch
-from spelled import all_groups, loss_gradient, nano, responses, tree, valued
+from running import metrics, run
+from spelled import all_groups, alone, loss_gradient, nano, responses, tree, valued
 
 from assay import catalogue
 from assay.credit.rloo import RLOO
@@ -73,6 +77,22 @@ def test_the_second_terms_coefficient() -> None:
     assert not plain.live and loss_gradient(plain, policy, batch).any()
 
 
+def test_the_reward_is_the_probability_of_the_reference_after_the_reasoning() -> None:
+    """Each response's thought, the reference and the closing tag, read as one text by themselves."""
+    policy = nano()
+    method = catalogue.make("S037", open="<answer>")
+    batch = responses(policy, ["1<answer>2</answer>", "9", "12<answer>5"])
+    compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
+    got = method.reward(batch).values.tolist()
+    want = [math.exp(sum(alone(policy, z + "<answer>", "42</answer>"))) for z in ("1", "12")]
+    assert got == pytest.approx([want[0], 0.0, want[1]], rel=1e-5)
+    bare = catalogue.make("S037", open="<answer>", closed=False)
+    batch.signals.clear()
+    compute_signals(batch, bare.needs, Models(policy, encode=policy.encode))
+    want = [math.exp(sum(alone(policy, z + "<answer>", "42"))) for z in ("1", "12")]
+    assert bare.reward(batch).values.tolist() == pytest.approx([want[0], 0.0, want[1]], rel=1e-5)
+
+
 def test_nothing_is_learned_from_the_answer_a_response_gives() -> None:
     policy = nano()
     method = catalogue.make("S037", open="<answer>")
@@ -95,3 +115,17 @@ def test_samples_without_a_likelihood_add_no_second_term() -> None:
     batch.live = policy.forward(batch, method.live).live
     assert not batch.signals["reference_slopes"].any() and not batch.rewards.any()
     assert method.objective(policy.forward(batch).logprobs, batch).value.item() == 0
+
+
+def test_a_run_makes_the_reference_likelier(tmp_path: Path) -> None:
+    """From scratch hardly any response is right; the mean probability of the reference grows all the same."""
+    folder = run(
+        tmp_path / "run",
+        method={"name": "S037", "reward": None},
+        warmup={"steps": 0},
+        rollout={"prompts": 8, "group": 6, "max_tokens": 4},
+        train={"steps": 12, "lr": 3e-2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    chance = [row["reward/prob"] for row in metrics(folder) if row["stage"] == "rl"]
+    assert sum(chance[-4:]) > 2 * sum(chance[:4])

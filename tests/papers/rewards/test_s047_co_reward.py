@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,7 +127,9 @@ def test_the_rollout_asks_every_wording():
 
 
 def test_options():
-    assert make_method("S047").rollout["name"] == "paraphrased"
+    method = make_method("S047")
+    assert method.rollout["name"] == "paraphrased"
+    assert (method.objective.kl_weight, method.objective.kl_estimator) == (0.005, "k3")
     engine = TabularEngine(TabularPolicy(Tree.bandit(2)))
     with pytest.raises(UsageError, match="most"):
         Paraphrased(Sampling(4), most=0)
@@ -136,3 +139,10 @@ def test_options():
     ):
         with pytest.raises(UsageError):
             Paraphrased(Sampling(4)).collect([Ask(task, n)], engine, np.random.default_rng(0))
+
+
+def test_a_policy_learns_from_the_other_wordings_labels():
+    """Two wordings that mislead in different ways, 20 steps: right more often, and of one mind more often."""
+    cross, own = (learned("S047", arm, steps=20) for arm in ("others", "own"))
+    assert cross["right"] > cross["start/right"] + 0.01
+    assert cross["right"] > own["right"] and cross["agree"] > own["agree"]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
 from running import metrics, run
@@ -249,3 +250,9 @@ def test_a_language_model_learns_within_a_catalogue(tmp_path: Path) -> None:
         assert all(len(set(said[i : i + 6])) == 6 for i in range(0, len(said), 6))
     steps = [row for row in metrics(folder) if row["stage"] == "rl"]
     assert all(0 <= row["catalogue/ndcg"] <= row["catalogue/found"] <= 1 for row in steps)
+
+
+def test_beams_and_ranks_teach_more_than_samples() -> None:
+    """Users' lists after 20 steps, by NDCG."""
+    beams, samples = (learned("S061", arm, steps=20) for arm in ("beams", "samples"))
+    assert beams["ndcg"] > max(beams["start"], samples["ndcg"]) and beams["hit"] > samples["hit"]

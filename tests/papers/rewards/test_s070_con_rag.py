@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 import torch
+from claimed import learned
 
 from assay.batch import Batch
+from assay.engines.base import Sampling
+from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.rewards.text.paraphrase_similarity import GroupSimilarity, bleu, consistency, jaccard, retrieval_consistency
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
+from assay.rewards.text.paraphrase_similarity import (
+    GroupSimilarity,
+    bleu,
+    consistency,
+    drawn,
+    jaccard,
+    retrieval_consistency,
+)
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 WORKED = ["a b", "a c"], ["a b", "d e"], ["a b", "a b"]
@@ -53,6 +66,43 @@ def test_the_verdict_is_added():
     assert part(batch).values.tolist() == pytest.approx([1.25, 0.75, 1.333333, 0.5, 1.083333, 1.083333], abs=1e-6)
 
 
+def test_each_response_is_compared_with_two_of_three_other_wordings() -> None:
+    """Unless told otherwise; and its verdict counts as much as being like all of them."""
+    method = make_method("S070")
+    batch = of_views(*[[f"{view}{k}" for k in range(4)] for view in range(6)])
+    similar, asked = method.reward.members[0], Counter()
+
+    def sim(reference: str, answer: str) -> float:
+        asked[answer, reference[0]] += 1
+        return 0.5
+
+    similar.similarity = sim
+    assert method.reward(batch).values.tolist() == pytest.approx([1.5] * 24)
+    assert set(asked.values()) == {2} and len(asked) == 24 * 3, "two responses each of three other wordings"
+    assert not any(answer[0] == view for answer, view in asked)
+    assert method.objective.kl_weight == 0.001
+
+
+def test_draws_do_not_repeat() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        assert len({*drawn("abcd", 3, rng)}) == 3
+    assert drawn("ab", 2, rng) == drawn("ab", 5, rng) == drawn("ab", None, rng) == ["a", "b"]
+
+
+def test_wordings_bring_their_documents() -> None:
+    """A wording is a prompt of its own, what was retrieved for it included, and has its own mean and deviation."""
+    engine = TabularEngine(TabularPolicy(Tree.of([[0, 1], [1, 0], [0, 0]])))
+    rollout = make_method("S070").rollout
+    part = build("rollout", rollout, sampling=Sampling(4))
+    [group] = part.collect([Ask(Task("t", "0", meta={"paraphrases": ["1", "2"]}), 6)], engine, np.random.default_rng(0))
+    assert [e.prompt.tolist() for e in group.episodes] == [[0]] * 2 + [[1]] * 2 + [[2]] * 2
+    assert Batch.from_groups([group]).group.tolist() == [0, 0, 1, 1, 2, 2]
+    joined = build("rollout", make_method("S070", options={"together": True}).rollout, sampling=Sampling(4))
+    [group] = joined.collect([Ask(Task("t", "0", meta={"paraphrases": ["1"]}), 4)], engine, np.random.default_rng(0))
+    assert Batch.from_groups([group]).group.tolist() == [0] * 4
+
+
 def test_one_wording_is_compared_with_itself_and_one_response_with_nothing():
     found = GroupSimilarity("exact")(of_views(["4", "4", "5"]))
     assert found.values.tolist() == [0.5, 0.5, 0.0] and found.valid.all()
@@ -71,6 +121,9 @@ def test_bleu_by_hand():
     assert bleu("a b c d", "a b") == pytest.approx(math.exp(-1))
     # 2 of 3 words, (1 + 1) of (2 + 1) pairs, (0 + 1) of (1 + 1) triples.
     assert bleu("a b c", "a b d") == pytest.approx((2 / 3 * 2 / 3 * 1 / 2) ** (1 / 3))
+    # Up to four words in a row, though the answer has five: 4 of 5, (3 + 1) of 5, (2 + 1) of 4, (1 + 1) of 3.
+    assert bleu("a b c d e", "A b c d f") == pytest.approx((4 / 5 * 4 / 5 * 3 / 4 * 2 / 3) ** (1 / 4))
+    assert bleu("a b c d", "x") == 0.0 and bleu("a a", "a a a") == pytest.approx((2 / 3 * 2 / 3 * 1 / 2) ** (1 / 3))
 
 
 def test_bleu_against_a_peer():
@@ -92,10 +145,17 @@ def test_consistency():
 def test_draws_survive_a_checkpoint_and_options_are_checked():
     one, other = (GroupSimilarity("jaccard", 1, 1) for _ in range(2))
     batch = of_views(*WORKED)
-    one(batch)
+    assert torch.equal(one(batch).values, GroupSimilarity("jaccard", 1, 1, seed=0)(batch).values)
+    assert one.state_dict() == {"drawn": 1}
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(batch).values, other(batch).values)
-    for bad in ({"wordings": 0}, {"responses": -1}):
+    for bad in ({"wordings": 0}, {"responses": 0}, {"responses": -1}, {"wordings": -1}):
         with pytest.raises(UsageError, match="group_similarity"):
             GroupSimilarity(**bad)
     assert make_method("S070", rollout="single_turn").rollout == "single_turn"
+
+
+def test_a_policy_comes_to_agree_across_wordings() -> None:
+    """Three wordings of each question, 40 steps: it agrees more than at the start, and than from verdicts alone."""
+    similar, alone = (learned("S070", arm, steps=40) for arm in ("similarity", "verdict"))
+    assert similar["agree"] > similar["start/agree"] + 0.03 and similar["agree"] > alone["agree"]

@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from claimed import learned
 from spelled import alone, nano, responses
 
 from assay import catalogue
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.learning.signals import compute_signals
-from assay.papers.rewards.s104_dro import KeySpread, ReflectionReward, repaired
+from assay.papers.rewards.s104_dro import FULL, KeySpread, ReflectionReward, repaired
 from assay.select.reference_rank import ReferenceRank
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
@@ -103,12 +104,38 @@ def test_lengths() -> None:
     batch.mask = torch.ones(1, 130, dtype=torch.bool)
     batch.signals["sections"] = torch.full((1, 130), 2)
     assert reward(batch).values.item() == pytest.approx(0.7)
+    # Of weight 0.1 and slope 1 unless told otherwise; what is masked, or no answer, does not count.
+    batch.mask[0, 110:] = False
+    batch.signals["sections"][0, :20] = 1
+    for part in (ReflectionReward(open="<answer>"), catalogue.make("S104", open="<answer>").reward):
+        assert part(batch).values.item() == pytest.approx(0.1 * 0.9)
 
 
 @pytest.mark.parametrize("reference", ["", None, "1" * 120])
 def test_without_a_reference_that_fits_there_is_no_reward(reference) -> None:
     found = rewarded(nano(), responses(nano(), ["1<answer>", "2"], reference))
     assert not found.valid.any() and not found.values.any()
+
+
+def test_prompts_have_weights_of_their_own() -> None:
+    """Two prompts whose references have two and one tokens: each is worth its own token of the larger spread."""
+    policy = nano()
+    batch = responses(policy, [*["1<answer>2</answer>"] * 4, "7"])
+    batch.prompt_group = torch.tensor([0, 0, 1, 1, 1])
+    nan = math.nan
+    logs = [[-1, -1], [-1, -3], [-2, nan], [-4, nan], [nan, nan]]
+    bare = [[-2, -2], [-2, -2], [-1, nan], [-1, nan], [-1, nan]]
+    batch.signals |= {
+        "reference_likelihood": torch.tensor(logs)[:, None].double(),
+        "reference_likelihood_without": torch.tensor(bare)[:, None].double(),
+        "sections": torch.zeros_like(batch.tokens),
+    }
+    found = ReflectionReward(open="<answer>", length_weight=0.0)(batch)
+    # The last opens no answer, and is worth as little as the worst beside it.
+    assert found.values.tolist() == pytest.approx([1, -1, -1, -3, -3]) and found.valid.all()
+    assert found.terms["opened"].tolist() == [1, 1, 1, 1, 0] and "length" not in found.terms
+    batch.signals["reference_likelihood_without"][4] = nan
+    assert ReflectionReward(open="<answer>", length_weight=0.0)(batch).valid.tolist() == [True] * 4 + [False]
 
 
 def test_equal_or_missing_reasoning() -> None:
@@ -188,11 +215,27 @@ def test_options() -> None:
             ReferenceRank(**bad)
     names = {n.name for n in catalogue.make("S104", within=math.inf).needs}
     assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in catalogue.make("S104").needs}
-    for bad in ({"top": 0.0}, {"gamma": 0.0}):
+    for bad in ({"top": 0.0}, {"top": 1.1}, {"gamma": 0.0}, {"gamma": -1.0}):
         with pytest.raises(UsageError, match="reflection"):
             ReflectionReward(**bad)
-    with pytest.raises(UsageError, match="drop"):
-        KeySpread(1.0)
+    assert ReflectionReward(top=1.0, gamma=0.1).top == 1
+    for drop in (1.0, -0.1):
+        with pytest.raises(UsageError, match="drop"):
+            KeySpread(drop)
+    spread = KeySpread()
+    assert spread.drop == 0.25 and spread.needs == {spread.likelihood} and spread.likelihood.name == FULL
+    parts = catalogue.make("S104").select.parts
+    assert parts[0] is not None and [(p.within, p.worst) for p in parts[1:2]] == [(100, 0.1)] and parts[2].drop == 0.25
+    assert len(catalogue.make("S104", drop=0.0).select.parts) == 2
+    assert (ReferenceRank().within, ReferenceRank().worst) == (100, 0.1)
+    assert ReferenceRank(within=1, worst=1.0).within == 1
     method = catalogue.make("S104", model="reference")
     models = {n.name: n.model for n in method.needs if isinstance(n, ReferenceLikelihood)}
     assert set(models.values()) == {"reference"}
+
+
+def test_a_policy_reasons_better_for_the_weights() -> None:
+    """One of 60 tokens depends on the thought, 20 steps."""
+    weighted, plain = (learned("S104", form, steps=20) for form in ("weights", "sum"))
+    assert weighted["quality"] > weighted["quality/start"] + 0.04
+    assert weighted["quality"] > plain["quality"] + 0.03

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from claimed import learned
 
 from assay.catalogue import make
 from assay.errors import UsageError
@@ -58,10 +59,16 @@ def test_turns(make_batch: Callable[..., Any]) -> None:
     placed = TurnSum("a", placed=True)(batch)
     assert placed.values.tolist() == [0, 0, 0]
     assert placed.tokens is not None and placed.tokens[0].tolist() == [1, 0, 4]
+    # Only turns count, and of them those that have a token.
+    other = Span("tool", 0, 2, {"rewards": {"a": 9.0}}), Span("turn", 2, 2, {"rewards": {"a": 9.0}})
+    beside = replace(batch.episodes[0], spans=batch.episodes[0].spans + other)
+    assert turn_rewards(beside, "a") == [(1, 1.0), (3, 4.0)]
     disordered = replace(batch.episodes[0], spans=batch.episodes[0].spans[::-1])
     assert turn_rewards(disordered, "a") == [(1, 1.0), (3, 4.0)]
     with pytest.raises(UsageError, match="row 0"):
         TurnSum("a")(episodes(make_batch([1]), [[{"a": float("nan")}]]))
+    with pytest.raises(UsageError, match="row 1"):
+        TurnSum("a")(episodes(make_batch([1, 1]), [[{"a": 1.0}], [{"a": float("inf")}]]))
 
 
 def test_an_abstention_has_no_reward(make_batch: Callable[..., Any]) -> None:
@@ -82,6 +89,13 @@ def test_what_cannot_be() -> None:
         lambda: make("S108", levels={}),
         lambda: make("S108", discount=0.0),
         lambda: TurnSum(""),
+        lambda: TurnSum("a", 1.5),
     ):
         with pytest.raises(UsageError):
             make_it()
+
+
+def test_a_policy_learns_to_submit() -> None:
+    """Ten well-formed turns without a submission against three that submit, after 20 steps."""
+    gated, summed = (learned("S108", arm, steps=20) for arm in ("gated", "sum"))
+    assert gated["right"] > 0.95 and summed["right"] < 0.05

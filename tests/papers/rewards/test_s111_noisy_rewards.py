@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.credit.gae import GAE
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.method import make_method
@@ -38,7 +40,7 @@ def test_a_flipped_group_has_its_advantages_negated(make_batch, scores):
 
 
 def test_responses_of_a_prompt_share_a_draw_and_prompts_do_not(make_batch):
-    part = Flipped(chance=0.4)
+    part = Flipped()
     share, rounds = 0.0, 400
     for _ in range(rounds):
         values = part(two_prompts(make_batch, [[1.0, 1.0, 0.0], [1.0, 0.0]]))
@@ -54,6 +56,8 @@ def test_draws_are_repeatable_and_survive_a_checkpoint(make_batch):
     one, other = Flipped(chance=0.5), Flipped(chance=0.5)
     first, second = one(batch).values, one(batch).values
     assert not torch.equal(first, second)
+    assert torch.equal(Flipped(chance=0.5, seed=0)(batch).values, first)
+    assert Flipped()(make_batch([])).values.tolist() == []
     other.load_state_dict({"drawn": 1})
     assert torch.equal(other(batch).values, second)
     assert make_method("grpo", reward={"name": "S111", "flip": 0.3}).state_dict()["reward.0"] == {"drawn": 0}
@@ -69,7 +73,18 @@ def test_without_an_answer_nothing_is_flipped(make_batch):
     texts = [r"it is \boxed{4}", "I do not know", ""]
     batch = two_prompts(make_batch, [[0.0, 0.0, 0.0]], texts=texts)
     part = Flipped(chance=1.0, rules=("boxed",), fallback="none")
-    assert part(batch).values.tolist() == [1.0, 0.0, 0.0]
+    found = part(batch)
+    assert found.values.tolist() == [1.0, 0.0, 0.0]
+    assert found.terms["flipped"].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_verdicts_are_not_flipped(make_batch):
+    """What evaluation reads; and by itself the method flips nothing."""
+    batch = two_prompts(make_batch, [[1.0, 0.0], [1.0, 1.0]])
+    before = list(batch.verdicts)
+    assert Flipped(chance=1.0)(batch).values.tolist() == [0, 1, 0, 0]
+    assert batch.verdicts == before and [v.score for v in batch.verdicts] == [1, 0, 1, 1]
+    assert make_method("S111", options={"patterns": "none"}).reward(batch).values.tolist() == [1, 0, 1, 1]
 
 
 def test_abstentions_have_no_reward_even_flipped(make_batch):
@@ -107,7 +122,9 @@ def test_repetition_counts_distinct_sequences():
     words = [str(i) for i in range(20)]
     # 41 words have 22 places for 20; the first 20-gram and the one behind it occur twice.
     text = " ".join([*words, *words, "0"]) + " wait alternatively"
-    assert ReasoningPatterns(full=2, ngram=20).score(text) == pytest.approx(1 - 2 / 24)
+    assert ReasoningPatterns(full=2).score(text) == pytest.approx(1 - 2 / 24)
+    # Of single words, "wait" occurs twice: one of three.
+    assert ReasoningPatterns(full=1, ngram=1).score("wait and wait") == pytest.approx(1 - 1 / 3)
 
 
 def test_calibration_replaces_what_is_wrong_only(make_batch):
@@ -117,12 +134,23 @@ def test_calibration_replaces_what_is_wrong_only(make_batch):
     assert make_method("grpo", reward={"name": "S111", "patterns": "alone"}).reward(batch).values.tolist() == [1, 1, 0]
     turned = make_method("grpo", reward={"name": "S111", "flip": 1.0}).reward(batch)
     assert turned.values.tolist() == pytest.approx([0.1, 1.0, 1.0])
+    # Scores of a model: from one half on they count as right and stay.
+    graded = two_prompts(make_batch, [[0.5, 0.49, 0.7]], texts=[phrases] * 3)
+    for part in (make_method("S111").reward, Calibrated()):
+        assert part(graded).values.tolist() == pytest.approx([0.5, 0.1, 0.7])
+
+
+def test_a_policy_learns_in_spite_of_many_flips():
+    """Of four answers one is right; after 60 steps."""
+    assert learned("S111", "40%", steps=60)["right"] > 0.9
+    assert learned("S111", "50%", steps=60)["right"] < 0.3
 
 
 def test_options():
-    for bad in ({"chance": 1.5}, {"seed": -1}):
+    assert isinstance(make_method("S111", credit="gae").credit, GAE)
+    for bad in ({"chance": 1.5}, {"chance": -0.1}, {"seed": -1}):
         with pytest.raises(UsageError, match="flipped"):
             Flipped(**bad)
-    for bad in ({"phrases": ()}, {"phrases": "wait"}, {"full": 0}, {"ngram": 0}):
+    for bad in ({"phrases": ()}, {"phrases": "wait"}, {"phrases": ("wait", "")}, {"full": 0}, {"ngram": 0}):
         with pytest.raises(UsageError, match="reasoning_patterns"):
             ReasoningPatterns(**bad)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
+from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
+from running import metrics, run
 
 from assay.errors import UsageError
 from assay.method import make_method
@@ -85,6 +88,14 @@ def test_where_rewards_stand(make_batch, size):
     assert returns[0, ::size].tolist() == pytest.approx([1.09, 1.07, 1.095, 1.0], abs=1e-6)
 
 
+def test_weights_unless_told_otherwise(make_batch):
+    """eta 1/2: clipped to (0, -0.3, -0.1), of which Delta is (0.3, -0.3, 0), of weight 0.02."""
+    for part in (make_method("S115").reward, BoundedSteps()):
+        _, reward = solved(make_batch, [(0.9, 0.2, 0.4)], part)
+        assert reward.tokens[0].tolist() == pytest.approx([0.006, -0.006, 0])
+        assert reward.values.tolist() == [1.0]
+
+
 def test_a_step_without_learnable_tokens_is_stepped_over(make_batch):
     part = BoundedSteps(bound="delta", alpha=1.0)
     _, reward = solved(make_batch, [WORKED], part, mask=[[True, False, True, True]])
@@ -108,6 +119,34 @@ def test_without_weight_it_is_the_verdict(make_batch):
 def test_options():
     method = make_method("S115", reward={"bound": "clip", "eta": 0.3, "steps": Steps("fixed", 2)})
     assert method.reward.bound == "clip" and method.reward.eta == 0.3
-    for bad in ({"eta": 1.5}, {"alpha": -1.0}):
+    assert BoundedSteps(eta=0.0).eta == 0 and BoundedSteps(eta=1.0).eta == 1
+    for bad in ({"eta": 1.5}, {"eta": -0.1}, {"alpha": -1.0}):
         with pytest.raises(UsageError, match="bounded_steps"):
             BoundedSteps(**bad)
+
+
+def halves(task: Task, steps: list[str]) -> list[float]:
+    """A scorer that thinks well of the first step and badly of the others."""
+    return [0.8 if k == 0 else -0.8 for k in range(len(steps))]
+
+
+@pytest.mark.parametrize("credit", ["reinforce++", "gae"])
+def test_a_run_is_paid_for_its_steps(tmp_path: Path, credit: str) -> None:
+    """Hardly a response is right, but each is paid for steps of one token: 0.9, 0.1, ... bring 0.1 - eta = -0.4."""
+    options = {"prm": f"{__file__}:halves", "steps": {"by": "fixed", "size": 1}, "alpha": 1.0, "bound": "clip"}
+    folder = run(
+        tmp_path / "run",
+        method={"name": "S115", "reward": None, "credit": credit, "options": options},
+        warmup={"steps": 0},
+        train={"steps": 2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    for row in (row for row in metrics(folder) if row["stage"] == "rl"):
+        assert row["reward/steps"] == pytest.approx(-0.4 * (row["length/mean"] - 1), abs=1e-5)
+        assert row["grad_norm"] > 0
+
+
+def test_a_policy_learns_fewer_useless_steps_than_from_the_sum() -> None:
+    bounded, summed = (learned("S115", arm, steps=20) for arm in ("clip_delta", "none"))
+    assert bounded["useless"] < bounded["start/useless"] < summed["useless"]
+    assert bounded["solved"] > bounded["start/solved"] + 0.2

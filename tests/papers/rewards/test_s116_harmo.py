@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,25 @@ def test_lengths_by_hand(make_batch: Callable[..., Any]) -> None:
     assert reward.values.tolist() == pytest.approx([1, 1, -0.5])
     short = one_prompt(make_batch([100, 100, 40], passed=[True, True, False]))
     assert make("S116").reward(short).terms["length"].tolist() == pytest.approx([0, 0, -0.5 * 0.35])
+    # A quarter off is free; with neither penalty nor tolerance nothing is, and nothing costs.
+    near = one_prompt(make_batch([100, 100, 130, 125], passed=[True, True, False, False]))
+    assert make("S116").reward(near).terms["length"].tolist() == pytest.approx([0, 0, -0.5 * 0.05, 0])
+    strict = make("S116", penalty=1.0, tolerance=0.0).reward(near)
+    assert strict.terms["length"].tolist() == pytest.approx([0, 0, -0.3, -0.25])
+    assert not make("S116", penalty=0.0, tolerance=0.0).reward(near).terms["length"].any()
+    # One right response in two: each prompt has a length of its own. Of length 0 nothing departs.
+    two = make_batch([10, 20, 40, 40, 0, 7], passed=[True, False, True, True, True, False])
+    two.prompt_group = torch.tensor([0, 0, 1, 1, 2, 2])
+    assert make("S116").reward(two).terms["length"].tolist() == pytest.approx([0, -0.375, 0, 0, 0, 0])
+
+
+def test_three_terms_weigh_the_same(make_batch: Callable[..., Any]) -> None:
+    """A right, formed response is worth 2; a wrong, formed one of thrice the length 0.5."""
+    batch = one_prompt(make_batch([10, 30, 10], passed=[True, False, False], texts=[FORMED, FORMED, "b"]))
+    assert make("S116").reward(batch).values.tolist() == pytest.approx([2, 0.5, 0])
+    other = make("S116", weights=(3.0, 2.0, 0.25)).reward(batch)
+    assert other.values.tolist() == pytest.approx([3.25, 0.25 - 1, 0])
+    assert make("S116", tags=()).reward(batch).values.tolist() == pytest.approx([1, -0.5, 0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.booleans()), min_size=1, max_size=8), st.floats(0, 2))
@@ -69,6 +89,12 @@ def test_open_ended_tasks_have_another_judge(make_batch: Callable[..., Any]) -> 
     assert reward.terms["accuracy"].tolist() == pytest.approx([1, 0.8, 0.4, 1])
     assert reward.terms["length"].tolist() == pytest.approx([0, 0, -0.5, 0]), "0.8 is good, 0.4 is not"
     assert reward.valid is not None and reward.valid.tolist() == [True, True, True, False]
+    half = make("S116", open_ended=Fixed([0.0, 0.5, 0.4, 0.4])).reward(batch)
+    assert half.terms["length"].tolist() == pytest.approx([0, 0, -0.5, 0]) and half.valid.all()
+    named = make("S116", open_ended={"name": "verdict"}).reward(batch)
+    assert (
+        named.terms["accuracy"].tolist() == make("S116", open_ended="verdict").reward(batch).terms["accuracy"].tolist()
+    )
     batch.verdicts = [v if i else type(v)(0.0, None) for i, v in enumerate(batch.verdicts)]
     assert not make("S116").reward(batch).valid[0]
 
@@ -97,7 +123,19 @@ def test_similarity_to_a_reference(make_batch: Callable[..., Any]) -> None:
 
 
 def test_what_cannot_be() -> None:
-    bad: list[dict[str, Any]] = [{"penalty": -1.0}, {"tolerance": -1.0}]
+    bad: list[dict[str, Any]] = [
+        {"penalty": -1.0},
+        {"tolerance": -1.0},
+        {"weights": (1.0, 1.0)},
+        {"weights": (1.0,) * 4},
+    ]
     for options in bad:
         with pytest.raises(UsageError):
             make("S116", **options)
+
+
+def test_a_policy_stays_right_on_what_takes_longer() -> None:
+    """Against a bonus for being short, after 20 steps."""
+    usual, short = (learned("S116", arm, steps=20) for arm in ("usual", "short"))
+    assert usual["hard"] > short["hard"] and usual["accuracy"] > short["accuracy"]
+    assert usual["length"] > short["length"]

@@ -13,6 +13,7 @@ from spelled import NANO, alone, responses
 
 from assay.batch import Batch
 from assay.catalogue import make
+from assay.catalogue.claim import claim_of
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.learning.signals import compute_signals, wants_reference
@@ -201,6 +202,14 @@ def test_the_lists_that_come_with_it() -> None:
         assert [len(lists[k]) for k in ("positive", "negative")] == [10, 10]
     texts = [t for lists in ASPECTS.values() for many in lists.values() for t in many]
     assert len(set(texts)) == 120
+    own = make("S117").reward
+    assert {*own.aspects} == {*ASPECTS} and {*own.signal.texts} == {*texts}
+    assert own.signal.max_tokens == 2048 and own.signal.scorer == "reference"
+    # In the lab, too, there are ten of either kind, and none is of both.
+    for arm, negative in (("positive", 0), ("contrast", 10)):
+        lists = claim_of("S117").arms[arm]["reward"]["aspects"]["all"]
+        assert [len({*lists[kind]}) for kind in ("positive", "negative")] == [10, negative]
+        assert not {*lists["positive"]} & {*lists["negative"]}
 
 
 def test_who_has_no_reward(make_batch) -> None:
