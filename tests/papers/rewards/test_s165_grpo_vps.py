@@ -139,7 +139,8 @@ def test_the_credit_by_itself_is_the_papers() -> None:
     assert (made.alpha, made.by, made.inner) == (1.2, "prob", GRPO(normalise=False)) and made.group_relative
     assert made.likelihood.steps == EntropySteps(0.2, 4) and not made.likelihood.required
     assert not SegmentGain(inner=Silent()).group_relative
-    assert catalogue.make("S165").credit.alpha == 1.2
+    paper = catalogue.make("S165").credit
+    assert (paper.alpha, paper.by, paper.likelihood.required) == (1.2, "prob", False)
 
 
 class Silent:
