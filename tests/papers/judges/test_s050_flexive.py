@@ -173,40 +173,6 @@ def engine() -> HFEngine:
     return HFEngine(CausalLM.load(ModelConfig(source="nano", nano=nano), 0))
 
 
-def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:
-    """Against a forward pass over the same text with each of the replies at its end."""
-    tasks = [Task("a", "1+2="), Task("b", "33+4=")]
-    detector = Detector(("W",), "\n?", "Y", "N")
-    begun = [many[0] for many in engine.generate([Request(t.prompt, 1, Sampling(8), i) for i, t in enumerate(tasks)])]
-    meter = Meter(tasks, engine, 4, RNG, Sampling(8))
-    found = detector.complete(meter, [0, 1], [t.prompt for t in tasks], begun)
-    for i, (task, e) in enumerate(zip(tasks, begun, strict=True)):
-        totals = []
-        for reply in ("Y", "N"):
-            tail = np.concatenate([engine.encode_response("\n?", False), engine.encode_response(reply, False)])
-            tokens = np.concatenate([e.tokens, tail])
-            row = Episode(engine.encode(task.prompt), tokens, np.ones(len(tokens), dtype=bool), None, "", "eos")
-            with torch.no_grad():
-                out = engine.policy.forward(Batch.from_groups([Group(Ask(task, 1), (row,))]))
-            totals.append(float(out.logprobs[0, -1]))
-        assert found[i] == (totals[0] > totals[1])
-        assert meter.scoring[i] == 4
-
-
-def test_it_runs_on_a_language_model_and_keeps_to_its_budget(engine: HFEngine) -> None:
-    detector = Detector(("W", "1"), "\n?", "Y", "N")
-    strategy = SolveDetectVerify(lambda t, r: 0.0, Sampling(12), detector, rounds=3, template="{draft}=")
-    tasks = [Task(str(i), f"{i}+2=") for i in range(6)]
-    for budget in (Budget(tokens=5), Budget(tokens=40), Budget(samples=3)):
-        answers = strategy(tasks, engine, budget, np.random.default_rng(1))
-        for a in answers:
-            assert a.text is not None
-            assert budget.tokens is None or a.tokens <= budget.tokens
-            assert budget.samples is None or len(a.episodes) <= budget.samples
-            for e in a.episodes:
-                assert engine.decode(e.tokens) == e.text and len(e.tokens) <= 12
-
-
 def test_a_response_is_cut_in_whole_tokens() -> None:
     words = Scripted()
     e = solution(words, "one two three")
@@ -338,3 +304,37 @@ def test_as_many_new_solutions_as_rounds_and_samples_allow() -> None:
     assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
     answer, _ = run(5, rounds=0)
     assert answer.text == "#### 5" and answer.meta["scores"] == []
+
+
+def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:
+    """Against a forward pass over the same text with each of the replies at its end."""
+    tasks = [Task("a", "1+2="), Task("b", "33+4=")]
+    detector = Detector(("W",), "\n?", "Y", "N")
+    begun = [many[0] for many in engine.generate([Request(t.prompt, 1, Sampling(8), i) for i, t in enumerate(tasks)])]
+    meter = Meter(tasks, engine, 4, RNG, Sampling(8))
+    found = detector.complete(meter, [0, 1], [t.prompt for t in tasks], begun)
+    for i, (task, e) in enumerate(zip(tasks, begun, strict=True)):
+        totals = []
+        for reply in ("Y", "N"):
+            tail = np.concatenate([engine.encode_response("\n?", False), engine.encode_response(reply, False)])
+            tokens = np.concatenate([e.tokens, tail])
+            row = Episode(engine.encode(task.prompt), tokens, np.ones(len(tokens), dtype=bool), None, "", "eos")
+            with torch.no_grad():
+                out = engine.policy.forward(Batch.from_groups([Group(Ask(task, 1), (row,))]))
+            totals.append(float(out.logprobs[0, -1]))
+        assert found[i] == (totals[0] > totals[1])
+        assert meter.scoring[i] == 4
+
+
+def test_it_runs_on_a_language_model_and_keeps_to_its_budget(engine: HFEngine) -> None:
+    detector = Detector(("W", "1"), "\n?", "Y", "N")
+    strategy = SolveDetectVerify(lambda t, r: 0.0, Sampling(12), detector, rounds=3, template="{draft}=")
+    tasks = [Task(str(i), f"{i}+2=") for i in range(6)]
+    for budget in (Budget(tokens=5), Budget(tokens=40), Budget(samples=3)):
+        answers = strategy(tasks, engine, budget, np.random.default_rng(1))
+        for a in answers:
+            assert a.text is not None
+            assert budget.tokens is None or a.tokens <= budget.tokens
+            assert budget.samples is None or len(a.episodes) <= budget.samples
+            for e in a.episodes:
+                assert engine.decode(e.tokens) == e.text and len(e.tokens) <= 12

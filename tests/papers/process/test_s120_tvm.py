@@ -59,47 +59,9 @@ def test_labels_are_those_of_the_definition_and_means_of_their_continuations(
             assert labels[t - 1] == pytest.approx(np.mean([*ends, *later]))
 
 
-def test_labels_converge_to_the_values_of_the_tree() -> None:
-    """The mean error at depth one shrinks about as one over the square root of the number of solutions."""
-    tree = Tree.uniform(3, 3, rewards=[float(i % 4 == 0) for i in range(27)])
-    policy = TabularPolicy.random(tree, seed=1)
-    p = policy.leaf_logprobs().exp().detach().numpy().reshape(3, 9)
-    exact = (p * tree.rewards.numpy().reshape(3, 9)).sum(-1) / p.sum(-1)
-    engine, verifier = TabularEngine(policy), TabularVerifier(tree)
-    errors = []
-    for n in (25, 400):
-        gaps = []
-        for seed in range(30):
-            [episodes] = engine.generate([Request("", n, Sampling(3), seed)])
-            right = [verifier(Task("t", ""), e.text).passed is True for e in episodes]
-            for e, labels in zip(episodes, prefix_values([e.tokens for e in episodes], right), strict=True):
-                gaps.append(abs(labels[0] - exact[e.tokens[0]]))
-        errors.append(float(np.mean(gaps)))
-    assert 2.5 < errors[0] / errors[1] < 6.5
-
-
 def judged(policy: TabularPolicy, n: int, seed: int = 0) -> list[Group]:
     [episodes] = TabularEngine(policy).generate([Request("", n, Sampling(9), seed)])
     return judge_groups(TabularVerifier(policy.tree), [Group(Ask(Task("t", ""), n), tuple(episodes))])
-
-
-def test_a_head_on_a_tree_learns_the_labels_and_outcome_labels_have_the_same_gradient() -> None:
-    tree = Tree.uniform(2, 3, rewards=[1, 0, 0, 1, 1, 1, 0, 0])
-    policy = TabularPolicy.random(tree, seed=0)
-    groups = judged(policy, 60)
-    heads = [
-        ValueTraining(labels, epochs=400, lr=0.1).fit(policy, groups, np.random.default_rng(0))  # type: ignore[arg-type]
-        for labels in ("tokens", "outcome")
-    ]
-    episodes = groups[0].episodes
-    labels = prefix_values([e.tokens for e in episodes], [v.passed is True for v in groups[0].verdicts])
-    for h, expected in zip(states(policy, episodes), labels, strict=True):
-        assert heads[0](h).detach().numpy() == pytest.approx(expected, abs=0.05)
-    for a, b in zip(heads[0].parameters(), heads[1].parameters(), strict=True):
-        assert torch.allclose(a, b, atol=1e-3)
-    bce = ValueTraining(loss="bce", epochs=200, lr=0.1).fit(policy, groups, np.random.default_rng(0))
-    first = states(policy, episodes[:1])[0]
-    assert bce(first).detach().numpy() == pytest.approx(labels[0], abs=0.05)
 
 
 def test_abstentions_are_left_out_and_nothing_to_learn_from_is_said() -> None:
@@ -110,59 +72,6 @@ def test_abstentions_are_left_out_and_nothing_to_learn_from_is_said() -> None:
         ValueTraining().fit(policy, [none], np.random.default_rng(0))
     with pytest.raises(UsageError):
         ValueTraining(lr=0)
-
-
-def test_a_value_model_of_its_own_learns_below_the_head_and_is_paid_for() -> None:
-    torch.manual_seed(0)
-    config = ModelConfig(source="nano", nano={"hidden": 16, "layers": 2, "heads": 2, "context": 64})
-    policy = CausalLM.load(config, 0)
-    engine, value = HFEngine(policy), policy.twin()
-    tasks = [Task(str(i), f"{i}+1=") for i in range(4)]
-    groups = []
-    for task, episodes in zip(
-        tasks, engine.generate([Request(t.prompt, 6, Sampling(5), 1) for t in tasks]), strict=True
-    ):
-        verdicts = tuple(Verdict.right() if len(e.text) % 2 else Verdict.wrong() for e in episodes)
-        groups.append(Group(Ask(task, 6), tuple(episodes), verdicts))
-    before = [p.clone() for p in value.module.parameters()]
-    head = ValueTraining(epochs=4, backbone_lr=1e-3).fit(value, groups, np.random.default_rng(0))
-    assert any(not torch.equal(a, b) for a, b in zip(before, value.module.parameters(), strict=True))
-    fixed = [p.clone() for p in policy.module.parameters()]
-    alone = ValueTraining(epochs=4).fit(policy, groups, np.random.default_rng(0))
-    assert all(torch.equal(a, b) for a, b in zip(fixed, policy.module.parameters(), strict=True))
-    e = groups[0].episodes[0]
-    pairs = [(tasks[0], e)]
-    own, other = ByValueHead(alone), ByValueHead(head, value)
-    assert own.score(pairs, engine, np.random.default_rng(0))[0].tokens == 0
-    assert other.score(pairs, engine, np.random.default_rng(0))[0].tokens == len(e.prompt) + len(e.tokens)
-    assert other.most(tasks[0], 5, engine) == len(e.prompt) + 5
-
-
-def test_value_and_language_are_learned_together() -> None:
-    """Beside the values of 12 solutions a tree's policy learns how often each token was taken; without a weight, not.
-
-    -log pi is log 3 a token of a uniform tree, and at its least the entropy of the counts.
-    """
-    tree = Tree.uniform(3, 2, rewards=[float(i in (1, 4)) for i in range(9)])
-    groups = judged(TabularPolicy(tree), 12)
-    taken = groups[0].episodes
-    paths = [tuple(e.tokens.tolist()) for e in taken]
-    counts = Counter(path[:n] for path in paths for n in range(3))
-    least = -np.mean([np.log(counts[path[: n + 1]] / counts[path[:n]]) for path in paths for n in range(2)])
-    right = prefix_values([e.tokens for e in taken], [v.passed is True for v in groups[0].verdicts])
-    for weight, surprised in ((0.0, np.log(3)), (0.5, least)):
-        policy = TabularPolicy(tree)
-        training = ValueTraining(epochs=150, lr=0.1, backbone_lr=0.1, language=weight)
-        head = training.fit(policy, groups, np.random.default_rng(0))
-        with torch.no_grad():
-            assert surprise(policy, taken).item() == pytest.approx(surprised, abs=0.02)
-            assert surprise(policy, taken, budget=1).item() == pytest.approx(surprised, abs=0.02), "in many passes"
-            for h, expected in zip(states(policy, taken), right, strict=True):
-                assert head(h).numpy() == pytest.approx(expected, abs=0.1)
-    assert least < np.log(3) - 0.05
-    for bad in ({"language": 0.5}, {"language": -1.0, "backbone_lr": 1e-3}):
-        with pytest.raises(UsageError, match="language"):
-            ValueTraining(**bad)
 
 
 class Digits:
@@ -274,6 +183,71 @@ def test_search_by_exact_values_does_what_it_should(tmp_path: Path) -> None:
     assert {a.scoring for a in answers} == {0}
 
 
+def test_a_head_on_a_tree_learns_the_labels_and_outcome_labels_have_the_same_gradient() -> None:
+    tree = Tree.uniform(2, 3, rewards=[1, 0, 0, 1, 1, 1, 0, 0])
+    policy = TabularPolicy.random(tree, seed=0)
+    groups = judged(policy, 60)
+    heads = [
+        ValueTraining(labels, epochs=400, lr=0.1).fit(policy, groups, np.random.default_rng(0))  # type: ignore[arg-type]
+        for labels in ("tokens", "outcome")
+    ]
+    episodes = groups[0].episodes
+    labels = prefix_values([e.tokens for e in episodes], [v.passed is True for v in groups[0].verdicts])
+    for h, expected in zip(states(policy, episodes), labels, strict=True):
+        assert heads[0](h).detach().numpy() == pytest.approx(expected, abs=0.05)
+    for a, b in zip(heads[0].parameters(), heads[1].parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-3)
+    bce = ValueTraining(loss="bce", epochs=200, lr=0.1).fit(policy, groups, np.random.default_rng(0))
+    first = states(policy, episodes[:1])[0]
+    assert bce(first).detach().numpy() == pytest.approx(labels[0], abs=0.05)
+
+
+def test_value_and_language_are_learned_together() -> None:
+    """Beside the values of 12 solutions a tree's policy learns how often each token was taken; without a weight, not.
+
+    -log pi is log 3 a token of a uniform tree, and at its least the entropy of the counts.
+    """
+    tree = Tree.uniform(3, 2, rewards=[float(i in (1, 4)) for i in range(9)])
+    groups = judged(TabularPolicy(tree), 12)
+    taken = groups[0].episodes
+    paths = [tuple(e.tokens.tolist()) for e in taken]
+    counts = Counter(path[:n] for path in paths for n in range(3))
+    least = -np.mean([np.log(counts[path[: n + 1]] / counts[path[:n]]) for path in paths for n in range(2)])
+    right = prefix_values([e.tokens for e in taken], [v.passed is True for v in groups[0].verdicts])
+    for weight, surprised in ((0.0, np.log(3)), (0.5, least)):
+        policy = TabularPolicy(tree)
+        training = ValueTraining(epochs=150, lr=0.1, backbone_lr=0.1, language=weight)
+        head = training.fit(policy, groups, np.random.default_rng(0))
+        with torch.no_grad():
+            assert surprise(policy, taken).item() == pytest.approx(surprised, abs=0.02)
+            assert surprise(policy, taken, budget=1).item() == pytest.approx(surprised, abs=0.02), "in many passes"
+            for h, expected in zip(states(policy, taken), right, strict=True):
+                assert head(h).numpy() == pytest.approx(expected, abs=0.1)
+    assert least < np.log(3) - 0.05
+    for bad in ({"language": 0.5}, {"language": -1.0, "backbone_lr": 1e-3}):
+        with pytest.raises(UsageError, match="language"):
+            ValueTraining(**bad)
+
+
+def test_labels_converge_to_the_values_of_the_tree() -> None:
+    """The mean error at depth one shrinks about as one over the square root of the number of solutions."""
+    tree = Tree.uniform(3, 3, rewards=[float(i % 4 == 0) for i in range(27)])
+    policy = TabularPolicy.random(tree, seed=1)
+    p = policy.leaf_logprobs().exp().detach().numpy().reshape(3, 9)
+    exact = (p * tree.rewards.numpy().reshape(3, 9)).sum(-1) / p.sum(-1)
+    engine, verifier = TabularEngine(policy), TabularVerifier(tree)
+    errors = []
+    for n in (25, 400):
+        gaps = []
+        for seed in range(30):
+            [episodes] = engine.generate([Request("", n, Sampling(3), seed)])
+            right = [verifier(Task("t", ""), e.text).passed is True for e in episodes]
+            for e, labels in zip(episodes, prefix_values([e.tokens for e in episodes], right), strict=True):
+                gaps.append(abs(labels[0] - exact[e.tokens[0]]))
+        errors.append(float(np.mean(gaps)))
+    assert 2.5 < errors[0] / errors[1] < 6.5
+
+
 def test_the_setting_runs(tmp_path: Path) -> None:
     setting = load("guided", {"repeats": 10, "problems": 2, "solutions": 30})
     values = {"labels": "tokens", "epochs": 30, "lr": 0.1}
@@ -281,3 +255,29 @@ def test_the_setting_runs(tmp_path: Path) -> None:
     plain = setting.run({"name": "majority", "ballot": {"equal": "exact"}}, 0, tmp_path)
     assert found["tokens"] == plain["tokens"] == 16
     assert found["single"] == plain["single"]
+
+
+def test_a_value_model_of_its_own_learns_below_the_head_and_is_paid_for() -> None:
+    torch.manual_seed(0)
+    config = ModelConfig(source="nano", nano={"hidden": 16, "layers": 2, "heads": 2, "context": 64})
+    policy = CausalLM.load(config, 0)
+    engine, value = HFEngine(policy), policy.twin()
+    tasks = [Task(str(i), f"{i}+1=") for i in range(4)]
+    groups = []
+    for task, episodes in zip(
+        tasks, engine.generate([Request(t.prompt, 6, Sampling(5), 1) for t in tasks]), strict=True
+    ):
+        verdicts = tuple(Verdict.right() if len(e.text) % 2 else Verdict.wrong() for e in episodes)
+        groups.append(Group(Ask(task, 6), tuple(episodes), verdicts))
+    before = [p.clone() for p in value.module.parameters()]
+    head = ValueTraining(epochs=4, backbone_lr=1e-3).fit(value, groups, np.random.default_rng(0))
+    assert any(not torch.equal(a, b) for a, b in zip(before, value.module.parameters(), strict=True))
+    fixed = [p.clone() for p in policy.module.parameters()]
+    alone = ValueTraining(epochs=4).fit(policy, groups, np.random.default_rng(0))
+    assert all(torch.equal(a, b) for a, b in zip(fixed, policy.module.parameters(), strict=True))
+    e = groups[0].episodes[0]
+    pairs = [(tasks[0], e)]
+    own, other = ByValueHead(alone), ByValueHead(head, value)
+    assert own.score(pairs, engine, np.random.default_rng(0))[0].tokens == 0
+    assert other.score(pairs, engine, np.random.default_rng(0))[0].tokens == len(e.prompt) + len(e.tokens)
+    assert other.most(tasks[0], 5, engine) == len(e.prompt) + 5

@@ -71,22 +71,6 @@ def answers(texts: Sequence[str], scorer: Any) -> Any:
     return found
 
 
-def test_solving_and_judging_go_together() -> None:
-    table = ((70, 10), (8, 12))
-    solved = [True] * 80 + [False] * 20
-    judged = [True] * 70 + [False] * 10 + [True] * 8 + [False] * 12
-    found = independence(solved, judged)
-    assert found.table == table and found.chi2 == pytest.approx(21.0373, abs=1e-4)
-    assert np.array(found.expected) == pytest.approx(np.array([[62.4, 17.6], [15.6, 4.4]]))
-    assert found.odds == pytest.approx(70 * 12 / 80) and found.p < 1e-5 and found.exact < 1e-4
-    with pytest.raises(ValueError, match="cannot be tested"):
-        independence([True, True], [True, False])
-    # Independent by construction: the statistic exceeds its 95 % point in about 5 % of 400 draws (error 1.1 %).
-    rng = np.random.default_rng(0)
-    high = sum(independence(rng.random(200) < 0.6, rng.random(200) < 0.7).p < 0.05 for _ in range(400))  # type: ignore[arg-type]
-    assert 0.02 <= high / 400 <= 0.085
-
-
 def test_how_far_acceptance_can_be_believed() -> None:
     """Twenty accepted of which one is right: .05; of the easy ones all three."""
     scores: list[float | None] = [1.0] * 20 + [0.0] * 5 + [1.0] * 3 + [None]
@@ -127,15 +111,6 @@ def test_ties_are_voted_on() -> None:
     assert pick([0.3 + 1e-9, 0.3, 0.3], [0, 1, 1], RNG) == 0
 
 
-def test_with_constant_scores_it_is_the_majority_on_any_samples() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(30):
-        texts = [f"so\n#### {a}" for a in rng.integers(4, size=9)]
-        engine = Replies(lambda prompt, j, texts=texts: texts[j])
-        [vote] = Majority(Sampling(9))([Task("t", "q")], engine, 9, np.random.default_rng(0))
-        assert answers(texts, Fixed([0.5] * 9)).text == vote.text
-
-
 def test_by_name_the_model_judges_itself() -> None:
     def reply(prompt: str, j: int) -> str:
         if "Proposed solution" not in prompt:
@@ -147,26 +122,6 @@ def test_by_name_the_model_judges_itself() -> None:
     assert isinstance(strategy, SelfPRM) and found.text == A and found.meta["scores"] == [1, 0, 0]
     with pytest.raises(UsageError, match="no training method"):
         make_method("S202")
-
-
-def test_probability_of_true_is_the_models() -> None:
-    """Against the plain model's softmax: P(1) / (P(1) + P(0)), each with the end of the reply."""
-    plain = tiny("grouped queries")
-    engine = HFEngine(CausalLM(deepcopy(plain), TOKENIZER))
-    scorer = TrueProbability("{question}{response}=", ("1", "0"))
-    task = Task("t", "12+3")
-    response = engine.encode_response("-4", end=False)
-    episode = Episode(engine.encode("12+3"), response, response >= 0, None, "-4", "eos")
-    [found] = scorer.score([(task, episode)], engine, RNG)
-    chances = []
-    for word in ("1", "0"):
-        prompt, code = engine.encode("12+3-4="), engine.encode_response(word)
-        with torch.no_grad():
-            logp = plain_logits(plain, prompt, code).double().log_softmax(-1)
-        chances.append(float(logp.gather(-1, torch.from_numpy(code)[:, None]).sum()))
-    expected = 1 / (1 + np.exp(chances[1] - chances[0]))
-    assert found.value == pytest.approx(expected, abs=1e-5)
-    assert found.tokens > len(prompt)
 
 
 def test_probability_and_its_cost_by_hand() -> None:
@@ -273,3 +228,48 @@ def test_self_ref_solves_each_problem_once_and_shows_its_solution() -> None:
         FirstError(engine, own=True, template="{problem} {steps}")
     with pytest.raises(UsageError, match="judge must be an engine"):
         FirstError(None)
+
+
+def test_solving_and_judging_go_together() -> None:
+    table = ((70, 10), (8, 12))
+    solved = [True] * 80 + [False] * 20
+    judged = [True] * 70 + [False] * 10 + [True] * 8 + [False] * 12
+    found = independence(solved, judged)
+    assert found.table == table and found.chi2 == pytest.approx(21.0373, abs=1e-4)
+    assert np.array(found.expected) == pytest.approx(np.array([[62.4, 17.6], [15.6, 4.4]]))
+    assert found.odds == pytest.approx(70 * 12 / 80) and found.p < 1e-5 and found.exact < 1e-4
+    with pytest.raises(ValueError, match="cannot be tested"):
+        independence([True, True], [True, False])
+    # Independent by construction: the statistic exceeds its 95 % point in about 5 % of 400 draws (error 1.1 %).
+    rng = np.random.default_rng(0)
+    high = sum(independence(rng.random(200) < 0.6, rng.random(200) < 0.7).p < 0.05 for _ in range(400))  # type: ignore[arg-type]
+    assert 0.02 <= high / 400 <= 0.085
+
+
+def test_with_constant_scores_it_is_the_majority_on_any_samples() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        texts = [f"so\n#### {a}" for a in rng.integers(4, size=9)]
+        engine = Replies(lambda prompt, j, texts=texts: texts[j])
+        [vote] = Majority(Sampling(9))([Task("t", "q")], engine, 9, np.random.default_rng(0))
+        assert answers(texts, Fixed([0.5] * 9)).text == vote.text
+
+
+def test_probability_of_true_is_the_models() -> None:
+    """Against the plain model's softmax: P(1) / (P(1) + P(0)), each with the end of the reply."""
+    plain = tiny("grouped queries")
+    engine = HFEngine(CausalLM(deepcopy(plain), TOKENIZER))
+    scorer = TrueProbability("{question}{response}=", ("1", "0"))
+    task = Task("t", "12+3")
+    response = engine.encode_response("-4", end=False)
+    episode = Episode(engine.encode("12+3"), response, response >= 0, None, "-4", "eos")
+    [found] = scorer.score([(task, episode)], engine, RNG)
+    chances = []
+    for word in ("1", "0"):
+        prompt, code = engine.encode("12+3-4="), engine.encode_response(word)
+        with torch.no_grad():
+            logp = plain_logits(plain, prompt, code).double().log_softmax(-1)
+        chances.append(float(logp.gather(-1, torch.from_numpy(code)[:, None]).sum()))
+    expected = 1 / (1 + np.exp(chances[1] - chances[0]))
+    assert found.value == pytest.approx(expected, abs=1e-5)
+    assert found.tokens > len(prompt)

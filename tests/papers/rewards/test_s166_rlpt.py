@@ -315,7 +315,17 @@ def test_what_is_no_judge() -> None:
         ContinuationReward(template="{reference}")
 
 
-# The loop
+# The lab's setting
+
+
+def test_the_setting_starts_as_it_says() -> None:
+    found = Setting(steps=1, lr=0.0).run({"name": "S166"}, 3, Path())
+    assert found["area"] == pytest.approx(found["start"]) and 0 < found["beginning"] < found["first"] < 1
+    assert found["sentences"] > 2, "responses run on"
+    short = Setting(steps=1, lr=0.0, long=-50.0).run({"name": "S166"}, 3, Path())
+    assert short["sentences"] == pytest.approx(1) and short["first"] == pytest.approx(short["beginning"])
+    learned = Setting(texts=1, steps=15, long=0.0, lr=3.0).run({"name": "S166"}, 3, Path())
+    assert learned["first"] > learned["start"] and np.isfinite(learned["area"])
 
 
 def test_a_language_model_learns_from_a_folder(tmp_path: Path) -> None:
@@ -334,16 +344,3 @@ def test_a_language_model_learns_from_a_folder(tmp_path: Path) -> None:
     )
     steps = [row for row in metrics(folder) if row["stage"] == "rl"]
     assert len(steps) == 2 and all(row["reward/mean"] == 0 for row in steps), "four tokens hold no prediction"
-
-
-# The lab's setting
-
-
-def test_the_setting_starts_as_it_says() -> None:
-    found = Setting(steps=1, lr=0.0).run({"name": "S166"}, 3, Path())
-    assert found["area"] == pytest.approx(found["start"]) and 0 < found["beginning"] < found["first"] < 1
-    assert found["sentences"] > 2, "responses run on"
-    short = Setting(steps=1, lr=0.0, long=-50.0).run({"name": "S166"}, 3, Path())
-    assert short["sentences"] == pytest.approx(1) and short["first"] == pytest.approx(short["beginning"])
-    learned = Setting(texts=1, steps=15, long=0.0, lr=3.0).run({"name": "S166"}, 3, Path())
-    assert learned["first"] > learned["start"] and np.isfinite(learned["area"])

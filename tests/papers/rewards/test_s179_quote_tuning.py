@@ -61,34 +61,6 @@ def test_quip_by_hand_is_that_of_the_exact_index() -> None:
     assert BloomIndex([], 5).quip(FOX) == 0 and len(BloomIndex([], 5)) == 0
 
 
-@pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
-def test_memory_and_false_positives_are_as_told(error) -> None:
-    """Measured on n-grams that are not in the corpus, against (1 - exp(-k d / m))^k within four standard errors."""
-    random = np.random.default_rng(0)
-    corpus, other = ("".join(random.choice(list("abcdefgh "), 120_000)) for _ in range(2))
-    exact, index = NGramIndex([corpus], 25), BloomIndex([corpus], 25, error)
-    distinct = len(exact)
-    assert index.nbytes == math.ceil(math.ceil(-(len(corpus) - 24) * math.log(error) / math.log(2) ** 2) / 8)
-    assert index.nbytes < exact.hashes.nbytes * 1.45 * math.log2(1 / error) / 64
-    assert len(index) == pytest.approx(distinct, rel=0.01)
-    theory = (1 - math.exp(-index.functions * distinct / index.size)) ** index.functions
-    assert theory == pytest.approx(error, rel=0.06)
-    assert index.error == pytest.approx(theory, rel=0.05)
-    absent = ~exact.found(other)
-    measured, trials = float(index.found(other)[absent].mean()), int(absent.sum())
-    assert trials > 100_000
-    assert abs(measured - theory) < 4 * math.sqrt(theory * (1 - theory) / trials)
-
-
-def test_the_error_asked_for_holds_at_any_size() -> None:
-    """Sizes of all parities, among them powers of two, whose remainders are low bits."""
-    random = np.random.default_rng(1)
-    corpus, other = ("".join(random.choice(list("abcdefgh"), 20_000)) for _ in range(2))
-    for capacity in (19_976, 20_480, 32_768, 65_536):
-        index = BloomIndex([corpus], 25, 0.01, capacity)
-        assert float(index.found(other).mean()) < 0.013
-
-
 def test_a_capacity_that_is_too_small_is_told_by_the_error() -> None:
     text = "".join(np.random.default_rng(2).choice(list("abcdefgh"), 5000))
     crowded = BloomIndex(iter([text]), 25, 0.01, capacity=500)
@@ -232,6 +204,45 @@ def test_defaults_are_the_papers() -> None:
     assert isinstance(make_method("grpo", reward={"name": "S179", "n": 7}).reward, Quip)
 
 
+def test_the_setting_reads_as_its_corpus(tmp_path) -> None:
+    setting = load("phrases", {"steps": 3, "depth": 3})
+    found = setting.run({"name": "S179"}, 0, tmp_path)
+    assert found["rollouts"] == 3 * 2 * 16
+    assert 0 < found["quoted/start"] < found["said/start"] < 3
+    assert found["share"] == pytest.approx(found["quoted"] / found["said"])
+    assert found["quoted"] > found["quoted/start"]
+    with pytest.raises(UsageError, match="phrases"):
+        load("phrases", {"wordings": 1})
+
+
+@pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
+def test_memory_and_false_positives_are_as_told(error) -> None:
+    """Measured on n-grams that are not in the corpus, against (1 - exp(-k d / m))^k within four standard errors."""
+    random = np.random.default_rng(0)
+    corpus, other = ("".join(random.choice(list("abcdefgh "), 120_000)) for _ in range(2))
+    exact, index = NGramIndex([corpus], 25), BloomIndex([corpus], 25, error)
+    distinct = len(exact)
+    assert index.nbytes == math.ceil(math.ceil(-(len(corpus) - 24) * math.log(error) / math.log(2) ** 2) / 8)
+    assert index.nbytes < exact.hashes.nbytes * 1.45 * math.log2(1 / error) / 64
+    assert len(index) == pytest.approx(distinct, rel=0.01)
+    theory = (1 - math.exp(-index.functions * distinct / index.size)) ** index.functions
+    assert theory == pytest.approx(error, rel=0.06)
+    assert index.error == pytest.approx(theory, rel=0.05)
+    absent = ~exact.found(other)
+    measured, trials = float(index.found(other)[absent].mean()), int(absent.sum())
+    assert trials > 100_000
+    assert abs(measured - theory) < 4 * math.sqrt(theory * (1 - theory) / trials)
+
+
+def test_the_error_asked_for_holds_at_any_size() -> None:
+    """Sizes of all parities, among them powers of two, whose remainders are low bits."""
+    random = np.random.default_rng(1)
+    corpus, other = ("".join(random.choice(list("abcdefgh"), 20_000)) for _ in range(2))
+    for capacity in (19_976, 20_480, 32_768, 65_536):
+        index = BloomIndex([corpus], 25, 0.01, capacity)
+        assert float(index.found(other).mean()) < 0.013
+
+
 def test_pairs_of_recorded_responses_stay_what_they_are() -> None:
     """With the initial policy's responses on record, updates of the policy change no pair; the loss is DPO's."""
     method = make_method("S179", rollout="recorded", options={"n": 3})
@@ -254,14 +265,3 @@ def test_pairs_of_recorded_responses_stay_what_they_are() -> None:
         now, then = (p.forward(batch).logprobs[:2].where(batch.mask[:2], 0).sum(1).tolist() for p in (policy, start))
         margin = (now[0] - then[0]) - (now[1] - then[1])
         assert loss == pytest.approx(math.log(1 + math.exp(-0.1 * margin)), abs=1e-5)
-
-
-def test_the_setting_reads_as_its_corpus(tmp_path) -> None:
-    setting = load("phrases", {"steps": 3, "depth": 3})
-    found = setting.run({"name": "S179"}, 0, tmp_path)
-    assert found["rollouts"] == 3 * 2 * 16
-    assert 0 < found["quoted/start"] < found["said/start"] < 3
-    assert found["share"] == pytest.approx(found["quoted"] / found["said"])
-    assert found["quoted"] > found["quoted/start"]
-    with pytest.raises(UsageError, match="phrases"):
-        load("phrases", {"wordings": 1})
