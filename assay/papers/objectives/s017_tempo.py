@@ -31,20 +31,19 @@ def tempo(td_weight: float = 1.0, normalise: bool = True) -> Method:
     return Method(credit=Tempo(td_weight=td_weight, normalise=normalise))
 
 
-CLAIM = Claim(
-    paper="S017",
-    text="Where one early token decides, values of shared prefixes let the policy learn from fewer rollouts than "
-    "one advantage for all tokens.",
-    setting="tree",
-    arms={"grpo": {"name": "grpo"}, "tempo": {"name": "S017"}},
-    better="tempo",
-    baseline="grpo",
-    measure="area",
-    options={"clustered": True, "branching": 4, "depth": 4, "right": 16, "tasks": 4, "prompts": 4, "steps": 100},
-    sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S017",
+        text="Where one early token decides, values of shared prefixes let the policy learn from fewer rollouts than "
+        "one advantage for all tokens.",
+        setting="tree",
+        arms={"grpo": {"name": "grpo"}, "tempo": {"name": "S017"}},
+        better="tempo",
+        baseline="grpo",
+        measure="area",
+        options={"clustered": True, "branching": 4, "depth": 4, "right": 16, "tasks": 4, "prompts": 4, "steps": 100},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
+    ),
     replace(
         CLAIM,
         text="Values of shared prefixes let the policy learn from fewer rollouts than one advantage for all tokens.",

@@ -119,20 +119,19 @@ class ImplicitActorCritic:
         return {"ratio": ratio, "clip": "none", "aggregation": "response mean", "KL": "none"}
 
 
-CLAIM = Claim(
-    paper="S053",
-    text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
-    "than GRPO.",
-    setting="tree",
-    arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
-    better="pacs",
-    baseline="grpo",
-    measure="pass@64",
-    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
-    sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S053",
+        text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
+        "than GRPO.",
+        setting="tree",
+        arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
+        better="pacs",
+        baseline="grpo",
+        measure="pass@64",
+        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -147,24 +147,23 @@ class HiddenReward:
         return bound, mixed
 
 
-CLAIM = Claim(
-    paper="S054",
-    text="At equal rollouts and with the same gate, weakening tokens of positive THR (p < 0) leaves a higher "
-    "pass@k than strengthening them (p > 0).",
-    setting="tree",
-    arms={
-        "grpo": {"name": "grpo"},
-        "exploit": {"name": "S054", "credit": {"p": 0.5}},
-        "explore": {"name": "S054", "credit": {"p": -0.5}},
-    },
-    better="explore",
-    baseline="exploit",
-    measure="pass@8",
-    options={"tasks": 8, "depth": 3, "right": 6, "hard": 1.0, "steps": 150, "prompts": 4},
-    sweep={"lr": (0.3, 1.0, 3.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S054",
+        text="At equal rollouts and with the same gate, weakening tokens of positive THR (p < 0) leaves a higher "
+        "pass@k than strengthening them (p > 0).",
+        setting="tree",
+        arms={
+            "grpo": {"name": "grpo"},
+            "exploit": {"name": "S054", "credit": {"p": 0.5}},
+            "explore": {"name": "S054", "credit": {"p": -0.5}},
+        },
+        better="explore",
+        baseline="exploit",
+        measure="pass@8",
+        options={"tasks": 8, "depth": 3, "right": 6, "hard": 1.0, "steps": 150, "prompts": 4},
+        sweep={"lr": (0.3, 1.0, 3.0)},
+    ),
     replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}),
     Claim(
         paper="S054",

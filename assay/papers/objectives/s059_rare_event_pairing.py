@@ -118,22 +118,21 @@ class PairWeighted:
         return broadcast(u * values, batch)
 
 
-CLAIM = Claim(
-    paper="S059",
-    text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
-    "seldom failed than if both are solved half of the time.",
-    setting="arithmetic",
-    arms={
-        "pair": {"name": "S059"},
-        "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
-    },
-    better="pair",
-    baseline="variance",
-    measure="after",
-    sweep={"lr": (1e-4, 3e-4)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S059",
+        text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
+        "seldom failed than if both are solved half of the time.",
+        setting="arithmetic",
+        arms={
+            "pair": {"name": "S059"},
+            "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
+        },
+        better="pair",
+        baseline="variance",
+        measure="after",
+        sweep={"lr": (1e-4, 3e-4)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -195,19 +195,18 @@ def _std(x: Float[Tensor, "G"]) -> Float[Tensor, ""]:
     return torch.where(found > FLAT, found, torch.ones_like(found))
 
 
-CLAIM = Claim(
-    paper="S069",
-    text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
-    setting="tree",
-    arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
-    better="riskpo",
-    baseline="grpo",
-    measure="final",
-    options={"tasks": 10, "right": 2, "prompts": 10, "group": 10, "steps": 60, "optimizer": "adam"},
-    sweep={"lr": (0.03, 0.1, 0.3, 1.0, 3.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S069",
+        text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
+        setting="tree",
+        arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
+        better="riskpo",
+        baseline="grpo",
+        measure="final",
+        options={"tasks": 10, "right": 2, "prompts": 10, "group": 10, "steps": 60, "optimizer": "adam"},
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0, 3.0)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -99,15 +99,17 @@ def unit_range(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tens
     return (x - least) / (most - least)
 
 
-CLAIM = Claim(
-    paper="S078",
-    text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
-    setting="tree",
-    arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
-    better="ucas",
-    baseline="grpo",
-    measure="final",
-    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
-    sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
+claims(
+    CLAIM := Claim(
+        paper="S078",
+        text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
+        setting="tree",
+        arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
+        better="ucas",
+        baseline="grpo",
+        measure="final",
+        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
+    ),
+    replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}),
 )
-claims(CLAIM, replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}))
