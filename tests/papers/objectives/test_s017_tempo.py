@@ -172,6 +172,7 @@ def test_rewards_that_hardly_differ_are_hardly_told_apart() -> None:
     plain = Tempo(td_weight=3.0, normalise=False)(batch_of([[1], [2]], [0.0, 1.0]))
     assert plain[:, 0].tolist() == [-2, 2]
     assert make_method("S017", credit={"td_weight": 3.0, "normalise": False}).credit == Tempo(3.0, False)
+    assert Tempo.group_relative
     assert [Tempo(normalise=n).summary["normalisation"] for n in (True, False)] == ["group std", "none"]
 
 

@@ -120,6 +120,7 @@ def test_rewards_above_one_half_are_right(make_batch):
     found = pull(make_method("S024").objective, make_batch([1, 1, 1], [0.7, 0.5, 0.4]), [0.0] * 3)[1]
     assert found == pytest.approx([-1.0, 2 / 3, 2 / 3])
     assert RewardsAsLabels() == make_method("S024").objective
+    assert RewardsAsLabels.whole_groups, "a group cut over two passes has two losses"
     assert RewardsAsLabels().summary["ratio"] == "sequence, mean log-ratio"
 
 

@@ -136,6 +136,7 @@ def test_rewards_above_one_half_are_the_label_and_verdicts_if_asked(make_batch):
     assert pull(ImplicitActorCritic(by="verdict"), batch, [0.0, 0.0])[1] == pytest.approx([0.5, -0.5])
     assert pull(ImplicitActorCritic(threshold=0.8), batch, [0.0, 0.0])[1] == pytest.approx([0, 0], abs=1e-12)
     assert ImplicitActorCritic() == make_method("S053").objective
+    assert ImplicitActorCritic.whole_groups, "siblings in another pass are none"
     assert ImplicitActorCritic().summary["ratio"] == "sequence, log-ratio"
     assert ImplicitActorCritic(score="mean_logprob").summary["ratio"] == "none"
 

@@ -153,7 +153,7 @@ def test_the_factor_is_of_the_sign_of_thr_not_of_the_advantage(make_batch):
     batch.signals["hidden_influence"] = torch.tensor([[0.2, -0.3], [0.3, -0.4]], dtype=torch.float64)
     found = HiddenReward(0.5, threshold=0.25)(batch)
     assert found.flatten().tolist() == pytest.approx([0, 0.5 * 0.707107, -0.5 * 0.707107, -1.5 * 0.707107], abs=1e-5)
-    assert HiddenReward() == make_method("S054").credit
+    assert HiddenReward() == make_method("S054").credit and HiddenReward.group_relative
     batch.signals["hidden_influence"] = torch.tensor([[0.5, -0.1], [0.3, -0.1]], dtype=torch.float64)
     # By default tau is (0.5 - 0.1) / 2 = 0.2 and p 0.1: of the wrong response a THR of -0.3 passes.
     assert HiddenReward()(batch).flatten().tolist() == pytest.approx([1.1 * 0.707107, 0, -0.9 * 0.707107, 0], abs=1e-5)

@@ -168,6 +168,7 @@ def test_self_certainty_by_hand_and_through_the_policy() -> None:
 
 
 def test_it_does_not_fit_an_objective_of_whole_responses() -> None:
+    assert make("S078").group_relative
     with pytest.raises(UsageError, match="gspo"):
         make_method("S078", objective="gspo")
     with pytest.raises(UsageError, match="negative"):
