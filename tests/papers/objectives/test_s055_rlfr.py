@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from running import metrics, run
 
-from assay.batch import Batch
+from assay.batch import Batch, Reward
 from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
@@ -186,7 +187,7 @@ class Known(torch.nn.Module):
 
     def forward(self, x, t, condition, layer):
         # x = t h + (1 - t) n; the noise is passed on by the patched generator below.
-        return condition - Known.noise
+        return condition - Known.noise + 0 * self.nothing
 
 
 @pytest.fixture(autouse=True)
@@ -271,3 +272,95 @@ def test_options():
     for options in ({"times": (1.0,)}, {"depths": ()}, {"blocks": 0}):
         with pytest.raises(UsageError, match="flow_score"):
             FlowScore(**options)
+
+
+def test_the_defaults_are_the_papers() -> None:
+    method = make("S055")
+    for reward in (method.reward, FlowReward()):
+        assert (reward.coef, reward.threshold, reward.top) == (0.01, 0.6, 15)
+        flow = reward.flow
+        assert (flow.depths, flow.times, flow.condition) == ((0.25, 0.5, 0.75), (0.8,), "previous")
+        assert (flow.blocks, flow.width, flow.lr, flow.right) == (4, None, 1e-4, 1.0)
+        assert (flow.wait, flow.experts, flow.epochs, flow.draws, flow.seen) == (0, None, 2, 4, 0)
+        assert reward.members == [reward.inner] and flow in reward.needs
+    assert method.credit == OutcomeAndFlow(1e-6) == OutcomeAndFlow() and method.group_relative
+    assert method.credit.summary["normalisation"] == "group std"
+    for edge in ({"coef": 0.0}, {"threshold": 0.0}, {"threshold": 1.0}, {"top": 1}, {"top": None}):
+        assert FlowReward(**edge).coef >= 0
+    for bad in ({"threshold": -0.1}, {"threshold": 1.1}, {"coef": -1e-3}):
+        with pytest.raises(UsageError, match="S055"):
+            FlowReward(**bad)
+    assert FlowScore(depths=(0.0, 1.0), blocks=1, epochs=1, draws=1).depths == (0.0, 1.0)
+    for options in (
+        {"times": (0.0,)},
+        {"times": ()},
+        {"times": (0.5, 1.0)},
+        {"depths": (1.5,)},
+        {"depths": (0.5, -0.1)},
+        {"epochs": 0},
+        {"draws": 0},
+        {"wait": -1},
+    ):
+        with pytest.raises(UsageError, match="flow_score"):
+            FlowScore(**options)
+
+
+def test_rewards_placed_on_tokens_add_up_and_deviations_that_are_small(make_batch):
+    class Placed:
+        needs = frozenset({"entropy"})
+
+        def __call__(self, batch: Batch) -> Reward:
+            return Reward(batch.rewards, torch.full(batch.mask.shape, 0.5, dtype=torch.float64), batch.valid, {})
+
+    reward = FlowReward(inner=Placed())
+    assert "entropy" in reward.needs
+    found = reward(scored(make_batch)).tokens
+    assert found[0].tolist() == pytest.approx([0.49, 0.5, 0.5 - 0.02 / 3, 0.5, 0.5 - 0.025 / 3])
+    # A deviation of 1e-6, as much as is added to it, halves -+0.707107.
+    batch = make_batch([1, 1], [2**0.5 * 1e-6, 0.0])
+    assert OutcomeAndFlow()(batch)[:, 0].tolist() == pytest.approx([0.353553, -0.353553], abs=1e-6)
+    empty = make_batch([0, 0], [1.0, 0.0])
+    empty.signals["flow_score"] = torch.zeros(2, 0, dtype=torch.float64)
+    assert FlowReward()(empty).values.tolist() == [1, 0]
+
+
+def test_scores_are_means_over_layers_and_times(nano) -> None:
+    """With a known field: times 0.5 and 0.8 weigh the error by 1 and 4, and layers count alike."""
+    batch, each = responses(nano, ["12345"], [1.0]), []
+    for depths, times in (((0.25,), (0.5,)), ((0.75,), (0.5,)), ((0.25, 0.75), (0.5, 0.8))):
+        flow, models = started(nano, depths=depths, times=times)
+        flow.velocity = Known()
+        each.append(flow(batch, models)[0, :-1])
+    assert torch.allclose(each[2], (each[0] + each[1]) / 2 * (1 + 4) / 2, rtol=1e-4)
+
+
+def test_the_loss_of_a_step_weighs_responses_alike(nano) -> None:
+    """With a known field it is the mean over right responses of the mean over their scored tokens, layers and times."""
+    flow, models = started(nano, depths=(0.25, 0.5), times=(0.5, 0.8))
+    flow.velocity = Known()
+    flow.optimizer = torch.optim.SGD(flow.velocity.parameters(), lr=0.0)
+    batch = responses(nano, ["12345", "67", "89"], [1.0, 1.0, 0.0])
+    batch.signals[flow.name] = flow(batch, models)
+    # Scores are the error times the mean of 1 and 4.
+    want = np.mean([float(batch.signals[flow.name][k].nanmean()) / 2.5 for k in (0, 1)])
+    found = flow.learn(batch, models)
+    assert found["flow/loss"] == pytest.approx(want, rel=1e-4) and flow.seen == 1
+    scores = batch.signals[flow.name]
+    assert found["flow/score"] == pytest.approx(float(scores[~scores.isnan()].mean()))
+    batch.valid[0] = False
+    assert flow.learn(batch, models)["flow/loss"] == pytest.approx(float(scores[1].nanmean()) / 2.5, rel=1e-4)
+    short = responses(nano, [""], [1.0])
+    short.signals[flow.name] = flow(short, models)
+    assert flow.learn(short, models) == {}
+
+
+def test_it_trains_in_the_real_loop(tmp_path) -> None:
+    """Two steps of a language model; in the first right responses teach the field, in all tokens are punished."""
+    options = {"depths": [0.5], "wait": 1, "lr": 1e-3}
+    flow = {"name": "flow_score", **options, "right": 0.0}
+    method = {"name": "S055", "reward": {"flow": flow, "threshold": 0.0}}
+    folder = run(
+        tmp_path / "run", method=method, train={"steps": 3, "mini_batches": 1, "epochs": 1}, evaluate={"every": 0}
+    )
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert rows[0]["reward/flow"] == 0 > rows[1]["reward/flow"] and all("flow/loss" in row for row in rows)
