@@ -71,6 +71,9 @@ def test_groups_of_one_class_add_nothing_but_count(make_batch):
     assert loss.value.item() == pytest.approx(alone.value.item() / 2)
     assert found == pytest.approx([x / 2 for x in slopes] + [0, 0])
     assert loss.metrics["real/mixed"] == 0.5
+    batch = make_batch([3, 1, 2, 5, 2, 2], [*RIGHT, 0.0, 0.0], groups=[0, 0, 0, 0, 1, 1])
+    loss, found = pull(RewardsAsLabels(), batch, [*SCORES, 0.7, -0.7])
+    assert loss.value.item() == pytest.approx(alone.value.item() / 2) and found[4:] == [0, 0]
     only, zero = pull(RewardsAsLabels(), make_batch([2, 2], [1.0, 1.0]), [0.5, -0.5])
     assert only.value.item() == 0 and zero == [0, 0]
 
