@@ -75,7 +75,9 @@ def test_groups_of_one_class_add_nothing_but_count(make_batch):
     loss, found = pull(RewardsAsLabels(), batch, [*SCORES, 0.7, -0.7])
     assert loss.value.item() == pytest.approx(alone.value.item() / 2) and found[4:] == [0, 0]
     only, zero = pull(RewardsAsLabels(), make_batch([2, 2], [1.0, 1.0]), [0.5, -0.5])
-    assert only.value.item() == 0 and zero == [0, 0]
+    assert only.value.item() == 0 and zero == [0, 0] and "real/margin" not in only.metrics
+    single, slope = pull(RewardsAsLabels(form="pointwise"), make_batch([2], [1.0]), [0.0])
+    assert single.value.item() == pytest.approx(math.log(2)) and slope == pytest.approx([-1.0])
 
 
 def test_the_mean_is_over_tokens_and_a_response_without_any_is_left_out(make_batch):
