@@ -93,8 +93,6 @@ def noisy_verifier(
     return Method(reward=reward, credit=RLOO() if correction == "backward" else Reinforce())
 
 
-RATES = {"arm 0": (0.0, 0.5), "arm 1": (0.0, 0.0)}
-
 claims(
     Claim(
         paper="S016",
@@ -102,7 +100,11 @@ claims(
         "better policy than those it gives.",
         setting="noisy_bandit",
         arms={
-            "backward": {"name": "S016", "reward": {"correction": "backward", "by": RATES}, "credit": "rloo"},
+            "backward": {
+                "name": "S016",
+                "reward": {"correction": "backward", "by": (RATES := {"arm 0": (0.0, 0.5), "arm 1": (0.0, 0.0)})},
+                "credit": "rloo",
+            },
             "forward": {"name": "S016", "reward": {"by": RATES}},
             "uncorrected": {"name": "grpo", "credit": "rloo"},
             "grpo": {"name": "grpo"},

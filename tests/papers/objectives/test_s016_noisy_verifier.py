@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from assay.method import Method, make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.audit import Record, save
 from assay.rewards.outcome.appeals import Appeals, reading
-from assay.rewards.outcome.noise import NoiseCorrected
+from assay.rewards.outcome.noise import NoiseCorrected, recorded_rates
 from assay.statistics.rate import Rate
 from assay.types import NOTE, Ask, Episode, Group, Prompt, Task, Verdict
 
@@ -246,7 +247,8 @@ def test_a_category_has_an_estimate_of_its_own() -> None:
 
 def test_readings() -> None:
     assert reading(episode("YES")) is True and reading(episode("yes? no")) is False
-    assert reading(episode("yesterday")) is None
+    assert reading(episode("yesterday")) is None and reading(episode("Yes, yes. Oh no, NO")) is False
+    assert reading(episode("no, yes")) is True
     failed = Episode(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool), None, "yes", "error")
     assert reading(failed) is None
 
@@ -338,6 +340,8 @@ def test_how_many_decided_rows_make_a_category_count(tmp_path: Path) -> None:
     assert of("right") == pytest.approx((0.1, 0.1)) and of("wrong") == pytest.approx((0.2, 0.2))
     few = NoiseCorrected(record=file, least=29)
     assert of("right", few) == pytest.approx((0.49, 0.1)) and of("wrong", few) == pytest.approx((0.2, 0.49))
+    overall, named = recorded_rates(Path(file))
+    assert overall == pytest.approx((0.1, 0.2)) and named == {name: of(name) for name in categories}
     none = record(tmp_path / "b.json", (20, 100), (10, 100), {"empty": (Rate.of(0, 0), Rate.of(1, 1))})
     assert of("empty", NoiseCorrected(record=none, least=0)) == pytest.approx((0.49, 0.2))
 
@@ -360,7 +364,7 @@ def test_what_an_appeal_shows_the_judge() -> None:
     assert all((r.n, r.sampling.max_tokens, r.sampling.temperature) == (1, 5, 0.0) for r in seen)
     assert seen[0].seed != seen[1].seed and all(0 <= r.seed < 2**63 for r in seen)
     appeals.hear(Batch.from_groups([group]))
-    assert seen[2].seed != seen[0].seed
+    assert seen[2].seed != seen[0].seed and min(r.seed for r in seen) > 2**40
     assert appeals.state_dict()["heard"] == 2
 
 
@@ -374,3 +378,25 @@ def test_a_share_hears_at_least_one_and_no_accepted_one() -> None:
     assert half.rate("exact") == pytest.approx(0.5)
     assert half.hear(batch_of([True, None]))["appealed"].tolist() == [0, 0] and half.rate("exact") == 0
     assert half.rate("nothing yet") is None
+
+
+def test_what_a_recipe_may_say_and_what_is_memory() -> None:
+    """What was heard is state: no option, not shown, and not compared."""
+    judge = Judge({"r0": "yes"})
+    used, fresh = Appeals(judge), Appeals(judge)
+    used.hear(batch_of([False, True]))
+    assert used == fresh and used.state_dict() != fresh.state_dict()
+    for part in (used, NoiseCorrected(by={"a": (0.0, 0.1)})):
+        assert "_" not in "".join(word.partition("=")[0][:1] for word in repr(part).replace("(", ", ").split(", "))
+        assert not [f.name for f in fields(part) if f.init and f.name.startswith("_")]
+
+
+def test_a_category_without_a_decision_is_passed_over_and_the_next_is_not() -> None:
+    tasks = [Task("a", "?", meta={"category": name}) for name in ("open", "told")]
+    groups = [
+        Group(Ask(task, 2), (episode(f"r{2 * i}"), episode(f"r{2 * i + 1}")), (Verdict.wrong(), Verdict.right()))
+        for i, task in enumerate(tasks)
+    ]
+    appeals = Appeals(Judge({"r0": "hm", "r2": "yes"}))
+    appeals.hear(Batch.from_groups(groups))
+    assert appeals.rate("open") is None and appeals.rate("told") == pytest.approx(0.5)

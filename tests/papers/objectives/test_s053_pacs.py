@@ -145,6 +145,11 @@ def test_what_is_told_of_a_step(make_batch):
     """Leave-one-out scores of (0.2, -0.1, 0, 0.3) are above 0 for the first and last; labelled right are 1 and 3."""
     loss, _ = pull(ImplicitActorCritic(beta=2.0), make_batch([1, 3, 2, 4], [1.0, 0, 1.0, 0]), [x / 2 for x in PSI])
     assert loss.metrics == {"pacs/accuracy": 0.5, "pacs/score": pytest.approx(0.1)}
+    # A score of 0 predicts neither and counts as a prediction of wrong.
+    loss, _ = pull(ImplicitActorCritic(), make_batch([1, 1, 1], [1.0, 1.0, 0.0]), [0.0] * 3)
+    assert loss.metrics["pacs/accuracy"] == pytest.approx(1 / 3)
+    alone, _ = pull(ImplicitActorCritic(baseline="none"), make_batch([1], [1.0]), [0.0])
+    assert alone.value.item() == pytest.approx(math.log(2))
     nothing = make_batch([1, 1], [1.0, 0.0])
     nothing.valid = torch.tensor([False, False])
     loss, found = pull(ImplicitActorCritic(), nothing, [0.4, 0.3])
