@@ -71,6 +71,13 @@ def test_the_first_update_with_class_weights(make_batch):
     assert pull(ImplicitActorCritic(), batch, [0.0] * 4)[1] == pytest.approx([-1 / 3] + [1 / 9] * 3)
 
 
+@pytest.mark.parametrize("right", [1.0, 0.0])
+def test_a_prompt_of_one_class_has_weights_of_one(make_batch, right):
+    """Scores 0.4 and 0: a = 0.4 and -0.4, pulls on a of 0.401312 / 2 and 0.598688 / 2 either way; by hand."""
+    _, found = pull(ImplicitActorCritic(), make_batch([1, 1], [right, right]), [0.4, 0.0])
+    assert found == pytest.approx([0.098688, -0.098688], abs=1e-6)
+
+
 def test_beta_scales_the_score(make_batch):
     batch = make_batch([1, 3, 2, 4], REWARDS)
     once = pull(ImplicitActorCritic(), batch, [2 * x for x in PSI])
@@ -120,6 +127,11 @@ def test_other_baselines_and_scores(make_batch):
     batch.logprobs += 5
     mean = ImplicitActorCritic(score="mean_logprob")(torch.full(batch.mask.shape, -1.0, dtype=torch.float64), batch)
     assert mean.value.item() == pytest.approx(torch.log(torch.tensor(2.0)).item())
+    # Tokens outside the mask are not in the mean: 0.5 of one token, less the sibling's 0.
+    masked, logprobs = make_batch([2, 2], [1.0, 0.0]), torch.tensor([[0.5, -9.0], [0.0, 0.0]], dtype=torch.float64)
+    masked.mask[0, 1] = False
+    found = ImplicitActorCritic(score="mean_logprob")(logprobs, masked).value.item()
+    assert found == pytest.approx(math.log(1 + math.exp(-0.5)))
 
 
 def test_options():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from assay.method import make_method
 from assay.papers.objectives.s055_rlfr import FlowReward, OutcomeAndFlow, kept_scores
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.signals.flow import Velocity, deviation
-from assay.signals.flow_score import FlowScore
+from assay.signals.flow_score import FlowScore, demonstrated
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -50,6 +52,9 @@ def test_the_scores_that_are_kept():
     assert kept_scores(s, valid, 0.6, 2)[0].tolist() == pytest.approx([1, 0, 0, 0, 2.5 / 3])
     assert not kept_scores(torch.full((1, 5), 7.0), valid, 0.0, None).any()
     assert not kept_scores(s, ~valid, 0.0, None).any()
+    assert not kept_scores(s, valid, 1.0, None).any(), "above the threshold, not at it"
+    assert kept_scores(s, valid, 0.0, 1)[0].tolist() == [1, 0, 0, 0, 0]
+    assert kept_scores(s, valid, 0.0, 4)[0].tolist() == pytest.approx([1, 0, 2 / 3, 1 / 3, 2.5 / 3])
     hole = valid.clone()
     hole[0, 0] = False
     assert kept_scores(s, hole, 0.6, None)[0].tolist() == pytest.approx([0, 0, 0.8, 0, 1])
@@ -92,6 +97,12 @@ def test_unscored_tokens_are_neither_punished_nor_compared(make_batch):
     assert FlowReward()(batch).tokens[0].tolist() == pytest.approx([-0.01, 0, -0.02 / 3, 0, 0])
     batch.mask[0, 0] = False
     assert FlowReward()(batch).tokens[0].tolist() == pytest.approx([0, 0, -0.01, 0, 0])
+    reward = FlowReward(threshold=0.0)(batch)
+    batch.rewards, batch.token_rewards = reward.values, reward.tokens
+    batch.weights = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    found = OutcomeAndFlow()(batch)
+    # Kept of S without its first token: 0, 2/3 to 1 and 1/3 to 1/2 between 1 and 3, each times 0.01.
+    assert found[0].tolist() == pytest.approx([0, -0.015, -0.015, -0.005, 0]) and not found[1].any()
     batch = scored(make_batch, [float("nan")] * 5)
     assert not FlowReward()(batch).tokens.any()
 
@@ -349,9 +360,52 @@ def test_the_loss_of_a_step_weighs_responses_alike(nano) -> None:
     assert found["flow/score"] == pytest.approx(float(scores[~scores.isnan()].mean()))
     batch.valid[0] = False
     assert flow.learn(batch, models)["flow/loss"] == pytest.approx(float(scores[1].nanmean()) / 2.5, rel=1e-4)
+    beside = responses(nano, ["12345", ""], [1.0, 1.0])
+    beside.signals[flow.name] = flow(beside, models)
+    one = float(beside.signals[flow.name][0].nanmean()) / 2.5
+    assert flow.learn(beside, models)["flow/loss"] == pytest.approx(one, rel=1e-4), "a response without a pair counts"
     short = responses(nano, [""], [1.0])
     short.signals[flow.name] = flow(short, models)
     assert flow.learn(short, models) == {}
+
+
+def test_the_times_at_which_the_field_is_fitted(nano, tmp_path, monkeypatch) -> None:
+    """Experts: logit-normal times, four draws in each of two epochs for each layer; later the times of scoring."""
+    from assay.signals import flow_score
+
+    seen, real = [], flow_score.deviation
+
+    def recorded(velocity, states, condition, layer, at, noise):
+        seen.append((layer, at.clone()))
+        return real(velocity, states, condition, layer, at, noise)
+
+    monkeypatch.setattr(flow_score, "deviation", recorded)
+    file = tmp_path / "experts.jsonl"
+    file.write_text("\n".join(json.dumps({"prompt": "1+2=", "response": "12345"}) for _ in range(40)) + "\n\n")
+    flow, models = started(nano, depths=(0.25, 0.5), times=(0.3, 0.8), experts=str(file), width=24)
+    assert [layer for layer, _ in seen] == ([0.25] * 4 + [0.5] * 4) * 2
+    drawn = torch.cat([at for _, at in seen]).logit()
+    assert abs(float(drawn.mean())) < 0.1 and abs(float(drawn.std()) - 1) < 0.1
+    [group] = flow.optimizer.param_groups
+    assert group["weight_decay"] == 0 and group["lr"] == 1e-4
+    assert {int(state["step"]) for state in flow.optimizer.state.values()} == {2}
+    assert any(24 in p.shape for p in flow.velocity.parameters())
+    batch = responses(nano, ["12345"], [1.0])
+    batch.signals[flow.name] = flow(batch, models)
+    seen.clear()
+    flow.learn(batch, models)
+    assert [(layer, round(float(at[0]), 6), len(at.unique())) for layer, at in seen] == [
+        (layer, t, 1) for layer in (0.25, 0.5) for t in (0.3, 0.8)
+    ]
+
+
+def test_a_response_without_a_pair_is_passed_over_in_a_pass_of_its_own(nano) -> None:
+    flow, models = started(nano)
+    flow.velocity = Known()
+    found = flow(responses(nano, ["", "12345"], [1.0, 1.0]), replace(models, token_budget=1))
+    assert bool(found[0].isnan().all()) and not bool(found[1, :4].isnan().any())
+    with pytest.raises(UsageError, match="cannot read"):
+        demonstrated(Path("experts"), replace(models, policy=TabularPolicy(Tree.bandit(2))))
 
 
 def test_it_trains_in_the_real_loop(tmp_path) -> None:
