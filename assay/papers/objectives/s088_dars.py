@@ -24,7 +24,36 @@ from assay.types import Ask, Group
 Schedule = Literal["equal", "hardness"]
 
 
-@paper("S088", "DARS", arxiv="2508.13755", seams=["rollout", "credit", "select", "objective"])
+@paper(
+    "S088",
+    "DARS",
+    arxiv="2508.13755",
+    seams=["rollout", "credit", "select", "objective"],
+    essentials={
+        "the bias: a group's cumulative advantage is N 2a(1 - a), least for hard problems": (
+            "test_a_group_of_accuracy_a_weighs_2_a_1_minus_a"
+        ),
+        "difficulty is estimated from a first round; hard problems are asked again by the same policy": (
+            "test_hard_problems_get_more_responses_of_the_same_policy_in_one_group"
+        ),
+        "two schedules, equal treatment and hardness weighted, up to a greatest number of responses": (
+            "test_the_schedules"
+        ),
+        "one advantage over both rounds, centred and not standardised; groups of equal rewards are left out": (
+            "test_advantages_are_over_the_merged_group"
+        ),
+        "breadth (DARS-B): the step's whole batch is one update, several times over": (
+            "test_breadth_is_one_mini_batch_of_the_whole_step"
+        ),
+        "in training hard problems gain what a single round leaves to easy ones": (
+            "test_in_training_a_second_round_turns_learning_to_what_is_hard"
+        ),
+    },
+    choices=(
+        "no right response in the first round counts as half a one",
+        "the loss is summed over a response's tokens, and divided by max_length only where that is given",
+    ),
+)
 def dars(
     schedule: Schedule = "hardness",
     most: int | None = None,
