@@ -24,7 +24,33 @@ Metric = Literal["entropy", "length", "random"]
 Mixing = Literal["fixed", "inter_first", "intra_first", "cosine_inter_first", "cosine_intra_first"]
 
 
-@paper("S096", "CANON", arxiv="2509.23962", seams=["credit", "objective"])
+@paper(
+    "S096",
+    "CANON",
+    arxiv="2509.23962",
+    seams=["credit", "objective"],
+    essentials={
+        "a group is cut in two halves by a metric of its responses, entropy or length": (
+            "test_the_metric_counts_not_the_order"
+        ),
+        "a response is compared with the mean of the other half and with that of its own, mixed by mu": (
+            "test_the_two_comparisons_by_hand"
+        ),
+        "without a presumed direction: equal halves mixed evenly are Dr. GRPO": (
+            "test_equal_halves_mixed_evenly_are_dr_grpo"
+        ),
+        "alpha below 1 favours one direction (shorter, or of higher entropy)": "test_a_presumed_direction_by_hand",
+        "mu may follow the batch's accuracy or a cosine with restarts": "test_schedules_by_the_mean_reward",
+        "in training the half of the metric that pays wins sooner than against the group's mean": (
+            "test_in_training_the_length_that_pays_is_found_sooner_than_by_dr_grpo"
+        ),
+    },
+    choices=(
+        "mu is 1, as in the authors' script; the paper tunes it to each task",
+        "the odd response of a group is in the upper half; equal metrics are told apart by order",
+        "sums of tokens are averaged over responses where max_length is not given",
+    ),
+)
 def canon(
     metric: Metric = "entropy",
     mu: float = 1.0,
