@@ -186,6 +186,8 @@ def test_a_judge_scores_drafts_by_the_share_of_its_critiques_that_call_them_righ
     assert [v.passed for v in judged.verdicts] == [True, False, False, None], "half of the critiques are not enough"
     assert judged.verdicts[0].feedback == yes and [r.n for r in critic.asked] == [2] * 4
     assert all(t in r.prompt for t, r in zip(texts, critic.asked, strict=True)) and len(set(critic.seeds)) == 4
+    [judged] = DraftJudge(Critic([*[yes, no, yes] * 4]), 3)([drafts])
+    assert [(round(v.score, 3), v.passed) for v in judged.verdicts] == [(0.667, True)] * 4, "two of three are"
     again = Critic([yes] * 8)
     DraftJudge(again, 2)([drafts])
     assert again.seeds == critic.seeds, "its critiques are the run's own, whatever came before"
@@ -200,6 +202,29 @@ def test_a_judge_in_place_of_the_verifier_chooses_what_is_shown():
     rollout = build("rollout", method.rollout, sampling=SAMPLING, judge=scores(first=1.0))
     rollout.collect([Ask(Task("t", "q"), 4)], engine, np.random.default_rng(0))
     assert engine.asked[1].prompt == "q|second|"
+
+
+def test_several_tasks_at_once():
+    """Drafts of a and b score 1 and 0, c's cannot be told: means are over what was judged, chosen, asked."""
+    engine = Scripted(["good", "bad", "mute", *"xyz"])
+    rollout = BestDraft(SAMPLING, scores(good=1.0, mute=None), template="{question}|{draft}|")
+    asks = [Ask(Task(q, q), 2) for q in "abc"]
+    groups = rollout.collect(asks, engine, np.random.default_rng(0))
+    assert [r.prompt for r in engine.asked[3:]] == ["a|good|", "b|bad|", "c"]
+    assert [(g.ask, g.episodes[0].text) for g in groups] == list(zip(asks, "xyz", strict=True))
+    assert rollout.metrics() == pytest.approx({"drafts/score": 0.5, "drafts/best": 0.5, "drafts/shown": 2 / 3})
+    # One task has a group of one: of half of it no draft is asked, or no response is left.
+    engine = Scripted(["good", "x", "y", "z"])
+    mixed = [Ask(Task("a", "a"), 2), Ask(Task("b", "b"), 1)]
+    rollout = BestDraft(SAMPLING, scores(good=1.0), drafts=0.4, template="{question}|{draft}|")
+    assert len(rollout.collect(mixed, engine, np.random.default_rng(0))) == 2
+    with pytest.raises(UsageError, match="leave no response"):
+        BestDraft(SAMPLING, scores(), template="{draft}").collect(mixed, Scripted([*"abcd"]), np.random.default_rng(0))
+
+
+def test_a_draft_without_a_word_is_not_shown():
+    assert collect(["", "", "x", "y"], scores(**{"": 1.0}))[1].asked[1].prompt == "q"
+    assert collect(["", "b", "x", "y"], scores(**{"": 1.0}))[1].asked[1].prompt == "q|b|"
 
 
 def test_in_training_answers_without_drafts_get_better(tmp_path):
