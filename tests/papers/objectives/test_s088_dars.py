@@ -35,24 +35,6 @@ def test_the_schedules() -> None:
     assert [extra(k / 8, 8, 64, "hardness") for k in range(9)] == [56, 24, 8, 3, 0, 0, 0, 0, 0]
 
 
-@given(st.integers(2, 64), st.data())
-def test_the_second_round_makes_up_for_the_missing_weight(n: int, data: st.DataObject) -> None:
-    """With n + dn responses of the same accuracy the advantages weigh at least what they should, with one less not."""
-    k = data.draw(st.integers(1, n - 1))
-    for schedule in ("equal", "hardness"):
-        for standardised in (False, True):
-            a = k / n
-            dn = extra(a, n, 10**9, schedule, standardised)
-            if 2 * k >= n:
-                assert dn == 0
-                continue
-            each = 2 * (a * (1 - a)) ** (0.5 if standardised else 1)
-            wanted = n * (1 if standardised else 0.5) * (2 * (1 - a) if schedule == "hardness" else 1)
-            assert (n + dn) * each >= wanted - 1e-6
-            assert dn == 0 or (n + dn - 1) * each < wanted + 1e-6
-            assert extra(a, n, n + 2, schedule, standardised) == min(dn, 2)
-
-
 def test_a_group_of_accuracy_a_weighs_2_a_1_minus_a(make_batch) -> None:
     """The sum over |A| that the schedule is made from: 0, 1.75, 3, 3.75, 4, ... for eight responses."""
     got = []
@@ -200,16 +182,6 @@ def test_breadth_is_one_mini_batch_of_the_whole_step() -> None:
     assert seen == [len(batch)] * 2
 
 
-def test_in_training_a_second_round_turns_learning_to_what_is_hard(tmp_path) -> None:
-    """Pass rates of 0.5 and 0.1, by a run's own loop: what hard problems gain, against what easy ones do."""
-    setting = load("problems", {"kinds": [[8, 1.0, 0.0, 0.0], [8, 1.0, 0.0, -2.197225]], "steps": 8, "lr": 10.0})
-    arms_ = ({"name": "S088"}, {"name": "S088", "rollout": "single_turn"})
-    both, once = (setting.run(arm, 0, tmp_path) for arm in arms_)
-    assert both["hard"] > once["hard"] > once["hard/start"] == pytest.approx(0.1)
-    gains = [(found["hard"] - 0.1) / (found["easy"] - 0.5) for found in (both, once)]
-    assert gains[0] > 0.7 > 2 * gains[1] > 0
-
-
 def learned(schedule: str | None, n: int, most: int, seed: int) -> tuple[float, float]:
     """Pass rate of 20 hard problems after 60 steps of z += 0.05 sum A dlog p, and responses per problem and step.
 
@@ -241,3 +213,31 @@ def test_hard_problems_are_learned_soonest_by_the_hardness_schedule() -> None:
     hard, cost = ({k: float(np.mean([r[i] for r in v])) for k, v in runs.items()} for i in (0, 1))
     assert [hard[k] for k in ("uniform", "equal", "hardness")] == pytest.approx([0.21, 0.65, 0.88], abs=0.08)
     assert [cost[k] for k in ("uniform", "equal", "hardness")] == pytest.approx([17, 14.8, 16.5], abs=1)
+
+
+@given(st.integers(2, 64), st.data())
+def test_the_second_round_makes_up_for_the_missing_weight(n: int, data: st.DataObject) -> None:
+    """With n + dn responses of the same accuracy the advantages weigh at least what they should, with one less not."""
+    k = data.draw(st.integers(1, n - 1))
+    for schedule in ("equal", "hardness"):
+        for standardised in (False, True):
+            a = k / n
+            dn = extra(a, n, 10**9, schedule, standardised)
+            if 2 * k >= n:
+                assert dn == 0
+                continue
+            each = 2 * (a * (1 - a)) ** (0.5 if standardised else 1)
+            wanted = n * (1 if standardised else 0.5) * (2 * (1 - a) if schedule == "hardness" else 1)
+            assert (n + dn) * each >= wanted - 1e-6
+            assert dn == 0 or (n + dn - 1) * each < wanted + 1e-6
+            assert extra(a, n, n + 2, schedule, standardised) == min(dn, 2)
+
+
+def test_in_training_a_second_round_turns_learning_to_what_is_hard(tmp_path) -> None:
+    """Pass rates of 0.5 and 0.1, by a run's own loop: what hard problems gain, against what easy ones do."""
+    setting = load("problems", {"kinds": [[8, 1.0, 0.0, 0.0], [8, 1.0, 0.0, -2.197225]], "steps": 8, "lr": 10.0})
+    arms_ = ({"name": "S088"}, {"name": "S088", "rollout": "single_turn"})
+    both, once = (setting.run(arm, 0, tmp_path) for arm in arms_)
+    assert both["hard"] > once["hard"] > once["hard/start"] == pytest.approx(0.1)
+    gains = [(found["hard"] - 0.1) / (found["easy"] - 0.5) for found in (both, once)]
+    assert gains[0] > 0.7 > 2 * gains[1] > 0

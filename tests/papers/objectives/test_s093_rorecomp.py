@@ -69,22 +69,6 @@ def test_advantages_are_those_of_the_whole_group():
 shapes = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([True, False, None])), min_size=1, max_size=9)
 
 
-@given(st.lists(shapes, min_size=1, max_size=3), st.floats(0.05, 1))
-def test_priority_and_rest_are_a_partition_with_short_right_and_long_wrong_first(groups, alpha):
-    batch = batch_of(*[([n for n, _ in g], [p for _, p in g]) for g in groups])
-    judged = torch.tensor([v.passed is not None for v in batch.verdicts])
-    valued(batch, alpha=alpha)
-    first, rest = (batch.weights == 1) & judged, batch.signals[SET_ASIDE] == 1
-    assert torch.equal(first | rest, judged) and not bool((first & rest).any())
-    for g in range(len(groups)):
-        for passed, sign in ((True, 1), (False, -1)):
-            mine = torch.tensor([v.passed is passed for v in batch.verdicts]) & (batch.group == g)
-            assert int((first & mine).sum()) == math.ceil(alpha * int(mine.sum()) - 1e-9)
-            ours, theirs = (sign * batch.lengths[x & mine] for x in (first, rest))
-            if len(ours) and len(theirs):
-                assert int(ours.max()) <= int(theirs.min())
-
-
 def test_ties_go_to_the_earlier_sample():
     batch = valued(batch_of(([3, 3, 3, 3, 5, 5], [True] * 4 + [False] * 2)))
     assert batch.weights.tolist() == [1, 1, 0, 0, 1, 0]
@@ -144,15 +128,6 @@ def test_nothing_returns_twice_and_the_rest_waits():
             object.__setattr__(e, "text", f"{step}/{i}")
         seen += [e.text for old in select.replay(valued(batch), rng) for e in old.episodes]
     assert len(seen) == len(set(seen)) == 24
-
-
-@pytest.mark.parametrize(("chance", "decay", "taken"), [(1.0, None, 40), (0.0, None, 0), (1.0, 20, 10)])
-def test_the_chance_of_compensation(chance, decay, taken):
-    select, rng = Compensation(chance, decay, size=3), np.random.default_rng(0)
-    count = sum(len(select.replay(valued(batch_of(CARD)), rng)) for _ in range(40))
-    assert count == taken if decay is None else abs(count - taken) <= 5
-    assert select.probability == (chance if decay is None else 0)
-    assert len(select.state_dict()["kept"]) == 0, "what is not replayed is lost"
 
 
 def test_old_samples_are_lost():
@@ -283,16 +258,41 @@ def recomposed(alpha: float, compensation: float) -> tuple[float, float]:
     return float((p @ np.arange(1, 9)).mean()), float((p @ right).mean())
 
 
-def test_in_training_priority_shortens_and_compensation_keeps_what_is_right():
-    plain, alone, both = recomposed(1.0, 0.0), recomposed(0.5, 0.0), recomposed(0.5, 1.0)
-    assert alone[0] + 0.3 < both[0] < plain[0] - 0.3
-    assert alone[1] < both[1] - 0.02
-
-
 def test_options():
     for make, options in ((Priority, {"alpha": 0}), (Compensation, {"chance": 2}), (Compensation, {"size": 0})):
         with pytest.raises(UsageError, match="S093"):
             make(**options)
+
+
+@given(st.lists(shapes, min_size=1, max_size=3), st.floats(0.05, 1))
+def test_priority_and_rest_are_a_partition_with_short_right_and_long_wrong_first(groups, alpha):
+    batch = batch_of(*[([n for n, _ in g], [p for _, p in g]) for g in groups])
+    judged = torch.tensor([v.passed is not None for v in batch.verdicts])
+    valued(batch, alpha=alpha)
+    first, rest = (batch.weights == 1) & judged, batch.signals[SET_ASIDE] == 1
+    assert torch.equal(first | rest, judged) and not bool((first & rest).any())
+    for g in range(len(groups)):
+        for passed, sign in ((True, 1), (False, -1)):
+            mine = torch.tensor([v.passed is passed for v in batch.verdicts]) & (batch.group == g)
+            assert int((first & mine).sum()) == math.ceil(alpha * int(mine.sum()) - 1e-9)
+            ours, theirs = (sign * batch.lengths[x & mine] for x in (first, rest))
+            if len(ours) and len(theirs):
+                assert int(ours.max()) <= int(theirs.min())
+
+
+@pytest.mark.parametrize(("chance", "decay", "taken"), [(1.0, None, 40), (0.0, None, 0), (1.0, 20, 10)])
+def test_the_chance_of_compensation(chance, decay, taken):
+    select, rng = Compensation(chance, decay, size=3), np.random.default_rng(0)
+    count = sum(len(select.replay(valued(batch_of(CARD)), rng)) for _ in range(40))
+    assert count == taken if decay is None else abs(count - taken) <= 5
+    assert select.probability == (chance if decay is None else 0)
+    assert len(select.state_dict()["kept"]) == 0, "what is not replayed is lost"
+
+
+def test_in_training_priority_shortens_and_compensation_keeps_what_is_right():
+    plain, alone, both = recomposed(1.0, 0.0), recomposed(0.5, 0.0), recomposed(0.5, 1.0)
+    assert alone[0] + 0.3 < both[0] < plain[0] - 0.3
+    assert alone[1] < both[1] - 0.02
 
 
 def test_a_resumed_run_replays_what_the_uninterrupted_one_replays(tmp_path: Path):

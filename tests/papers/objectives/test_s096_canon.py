@@ -60,27 +60,8 @@ def test_a_presumed_direction_by_hand() -> None:
     assert found(batch_of([*R]), alpha=0.8, favour="low") == pytest.approx(short, abs=1e-12)
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.floats(0, 3)), min_size=2, max_size=10).filter(
-        lambda s: len(s) % 2 == 0
-    )
-)
-def test_equal_halves_mixed_evenly_are_dr_grpo(samples: list[tuple[float, float]]) -> None:
-    batch = batch_of([s[0] for s in samples], [s[1] for s in samples])
-    plain = Method(credit=GRPO(normalise=False)).value(batch).advantages[:, 0].tolist()
-    assert found(batch, mu=0.5) == pytest.approx(plain, abs=1e-12)
-
-
 def test_the_odd_one_is_in_the_upper_half() -> None:
     assert found(batch_of([1.0, 0.0, 1.0])) == pytest.approx([0.5, -1.0, 0.0])
-
-
-@given(st.permutations(range(6)))
-def test_the_metric_counts_not_the_order(order: list[int]) -> None:
-    rewards, metric = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0], [0.3, 0.1, 0.9, 0.5, 0.2, 0.7]
-    plain = found(batch_of([*rewards], metric), mu=0.8)
-    mixed = found(batch_of([rewards[i] for i in order], [metric[i] for i in order]), mu=0.8)
-    assert mixed == pytest.approx([plain[i] for i in order], abs=1e-12)
 
 
 def test_the_mean_over_all_splits_is_proportional_to_dr_grpo() -> None:
@@ -197,17 +178,6 @@ def test_defaults() -> None:
         make("S096", mu=-0.1)
 
 
-def test_in_training_the_length_that_pays_is_found_sooner_than_by_dr_grpo(tmp_path: Path) -> None:
-    """Lengths 1 to 6, right more often the longer: 0.408 of answers are at first."""
-    chances = (0.05, 0.1, 0.2, 0.6, 0.7, 0.8)
-    setting = load("lengths", {"easy": chances, "hard": chances, "steps": 12, "prompts": 4, "lr": 0.5})
-    plain = {"name": "grpo", "credit": {"normalise": False}, "objective": {"aggregation": "sequence_sum"}}
-    canon, dr_grpo = (
-        setting.run(arm, 0, tmp_path) for arm in ({"name": "S096", "credit": {"metric": "length"}}, plain)
-    )
-    assert canon["hard"] > dr_grpo["hard"] + 0.02 > 0.45 and canon["length"] > dr_grpo["length"] > 3.5
-
-
 def test_aggregation_and_clip() -> None:
     plain, dr = make("S096").objective, make("S096", max_length=8192).objective
     assert (plain.aggregation, plain.clip_high) == ("sequence_sum", 0.28)
@@ -219,3 +189,33 @@ def test_options() -> None:
     for bad in ({"mu": 1.5}, {"alpha": 0.0}, {"alpha": 1.2}):
         with pytest.raises(UsageError, match="mu in"):
             make("S096", **bad)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.floats(0, 3)), min_size=2, max_size=10).filter(
+        lambda s: len(s) % 2 == 0
+    )
+)
+def test_equal_halves_mixed_evenly_are_dr_grpo(samples: list[tuple[float, float]]) -> None:
+    batch = batch_of([s[0] for s in samples], [s[1] for s in samples])
+    plain = Method(credit=GRPO(normalise=False)).value(batch).advantages[:, 0].tolist()
+    assert found(batch, mu=0.5) == pytest.approx(plain, abs=1e-12)
+
+
+@given(st.permutations(range(6)))
+def test_the_metric_counts_not_the_order(order: list[int]) -> None:
+    rewards, metric = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0], [0.3, 0.1, 0.9, 0.5, 0.2, 0.7]
+    plain = found(batch_of([*rewards], metric), mu=0.8)
+    mixed = found(batch_of([rewards[i] for i in order], [metric[i] for i in order]), mu=0.8)
+    assert mixed == pytest.approx([plain[i] for i in order], abs=1e-12)
+
+
+def test_in_training_the_length_that_pays_is_found_sooner_than_by_dr_grpo(tmp_path: Path) -> None:
+    """Lengths 1 to 6, right more often the longer: 0.408 of answers are at first."""
+    chances = (0.05, 0.1, 0.2, 0.6, 0.7, 0.8)
+    setting = load("lengths", {"easy": chances, "hard": chances, "steps": 12, "prompts": 4, "lr": 0.5})
+    plain = {"name": "grpo", "credit": {"normalise": False}, "objective": {"aggregation": "sequence_sum"}}
+    canon, dr_grpo = (
+        setting.run(arm, 0, tmp_path) for arm in ({"name": "S096", "credit": {"metric": "length"}}, plain)
+    )
+    assert canon["hard"] > dr_grpo["hard"] + 0.02 > 0.45 and canon["length"] > dr_grpo["length"] > 3.5

@@ -34,11 +34,6 @@ def test_the_worked_example(make_batch):
     assert EntropyGate().gate(batch)[0].nonzero()[:, 0].tolist() == [1, 3]
 
 
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.floats(0, 0.99))
-def test_the_quantile_is_numpys(values, q):
-    assert threshold(values, q) == pytest.approx(float(np.quantile(values, q)), abs=1e-7)
-
-
 @given(st.integers(1, 40), st.sampled_from([0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9]))
 def test_a_threshold_that_is_a_token_keeps_it(n, q):
     values = torch.arange(n, dtype=torch.float32)[None] / 7
@@ -224,6 +219,36 @@ def test_empty_rows():
     assert row_quantile(torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), 0.5).tolist() == [[np.inf]] * 2
 
 
+def test_defaults():
+    """The least of 0.8; stages of 0.2, 0.1 and 0.7; a divergence of 0.001."""
+    method = catalogue.make("S105")
+    for objective in (method.objective, EntropyGate(kl_weight=1e-3)):
+        assert (objective.quantile, objective.kl_weight, objective.denominator) == (0.8, 1e-3, "all")
+    for reward in (method.reward, StagedReward()):
+        assert (reward.syntax, reward.interface, reward.function, reward.functional) == (0.2, 0.1, 0.7, "share")
+    assert StagedReward(0.0, 0.0, 1.0).function == 1
+    for bad in ((-0.1, 0.4, 0.7), (0.3, 0.3, 0.3), (0.5, 0.4, 0.2)):
+        with pytest.raises(UsageError, match="sum 1"):
+            StagedReward(*bad)
+
+
+def test_options():
+    method = make_method("S105")
+    assert {"entropy", "reference_logprobs"} <= method.needs
+    assert not method.objective.zero_advantage_is_idle
+    assert "reference_logprobs" not in make_method("S105", objective={"kl_weight": 0.0}).needs
+    for bad in ({"quantile": 1.0}, {"quantile": -0.1}):
+        with pytest.raises(UsageError, match="quantile"):
+            make_method("S105", objective=bad)
+    with pytest.raises(UsageError, match="sum 1"):
+        make_method("S105", reward={"syntax": 0.5})
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.floats(0, 0.99))
+def test_the_quantile_is_numpys(values, q):
+    assert threshold(values, q) == pytest.approx(float(np.quantile(values, q)), abs=1e-7)
+
+
 def test_in_training_only_uncertain_decisions_are_learned():
     """A first token of chance 0.999, then a fair one of two; of two tokens the less sure one is kept, and is enough."""
     found = {}
@@ -248,28 +273,3 @@ def test_in_training_only_uncertain_decisions_are_learned():
         found[quantile] = torch.equal(policy.logits[0], start[0]), float(policy.log_policy()[1, 0].detach().exp())
     assert found[0.8][0] and not found[0.0][0]
     assert min(p for _, p in found.values()) > 0.8
-
-
-def test_defaults():
-    """The least of 0.8; stages of 0.2, 0.1 and 0.7; a divergence of 0.001."""
-    method = catalogue.make("S105")
-    for objective in (method.objective, EntropyGate(kl_weight=1e-3)):
-        assert (objective.quantile, objective.kl_weight, objective.denominator) == (0.8, 1e-3, "all")
-    for reward in (method.reward, StagedReward()):
-        assert (reward.syntax, reward.interface, reward.function, reward.functional) == (0.2, 0.1, 0.7, "share")
-    assert StagedReward(0.0, 0.0, 1.0).function == 1
-    for bad in ((-0.1, 0.4, 0.7), (0.3, 0.3, 0.3), (0.5, 0.4, 0.2)):
-        with pytest.raises(UsageError, match="sum 1"):
-            StagedReward(*bad)
-
-
-def test_options():
-    method = make_method("S105")
-    assert {"entropy", "reference_logprobs"} <= method.needs
-    assert not method.objective.zero_advantage_is_idle
-    assert "reference_logprobs" not in make_method("S105", objective={"kl_weight": 0.0}).needs
-    for bad in ({"quantile": 1.0}, {"quantile": -0.1}):
-        with pytest.raises(UsageError, match="quantile"):
-            make_method("S105", objective=bad)
-    with pytest.raises(UsageError, match="sum 1"):
-        make_method("S105", reward={"syntax": 0.5})

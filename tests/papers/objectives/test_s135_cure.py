@@ -101,22 +101,6 @@ def test_group_sizes_are_what_was_asked_for() -> None:
     assert not any("branch_of" in e.meta for e in collected(peaked(), n=6, branches=0).episodes)
 
 
-def test_the_prefix_of_a_language_model_is_taken_over_token_by_token() -> None:
-    engine = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
-    rollout = Critical(Sampling(6), min_chars=1, top=3)
-    [group] = rollout.collect([Ask(Task("t", "12+", "3"), 8)], engine, np.random.default_rng(1))
-    question = engine.encode("12+").tolist()
-    assert any(e.meta.get("at") for e in group.episodes)
-    for episode in group.episodes[2:]:
-        source, at = group.episodes[episode.meta["branch_of"]], episode.meta["at"]
-        assert episode.prompt.tolist() == [*question, *source.tokens[:at].tolist()]
-        assert episode.text == engine.decode([*source.tokens[:at].tolist(), *episode.tokens.tolist()])
-        assert at == 0 or engine.decode([int(source.tokens[at])]).strip()
-    # Log-probabilities are those of the continuation after its whole prompt.
-    batch = Batch.from_groups([group])
-    assert torch.allclose(engine.policy.forward(batch).logprobs[batch.mask], batch.logprobs[batch.mask], atol=1e-4)
-
-
 def test_advantages_are_over_new_responses_and_continuations_together() -> None:
     policy = peaked()
     groups = judge_groups(TabularVerifier(policy.tree), [collected(policy)])
@@ -173,23 +157,6 @@ def test_continuations_are_draws_of_their_own() -> None:
     assert set(seen) == set(range(1, tokens))
 
 
-def test_in_training_stage_two_goes_on_where_stage_one_ended() -> None:
-    """One of 27 leaves in three is right at first; stage 1, then stage 2 on the same weights, by the run's own loop."""
-    tree = Tree.uniform(3, 3, [float(i % 3 == 0) for i in range(27)])
-    policy, task, right = TabularPolicy(tree), Task("t", "", kind="tabular"), []
-    for stage, min_chars in ((1, {"min_chars": 1}), (2, {})):
-        method = {"name": "S135", "options": {"stage": stage, **min_chars}}
-        contexts: list[int] = []
-
-        def watch(step: int, batch: Batch, metrics: object, contexts: list[int] = contexts) -> None:
-            contexts.extend(len(e.prompt) for e in batch.episodes)
-
-        train(policy, [task], TabularVerifier(tree), method, Training(12, 1, 16, 2.0), 0, watch)
-        right.append(float(policy.leaf_logprobs().detach().exp() @ tree.rewards))
-        assert (max(contexts) > 0) == (stage == 1)
-    assert 1 / 3 + 0.1 < right[0] < right[1] - 0.1
-
-
 def test_overlong_responses_are_punished_as_in_dapo() -> None:
     """Right and wrong are 2 apart where the whole punishment is 1."""
     policy = peaked()
@@ -210,3 +177,36 @@ def test_errors() -> None:
     for bad in ({"branches": -1}, {"top": 0}, {"min_chars": -1}):
         with pytest.raises(UsageError, match="rollout 'cure'"):
             Critical(Sampling(8), **bad)
+
+
+def test_the_prefix_of_a_language_model_is_taken_over_token_by_token() -> None:
+    engine = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
+    rollout = Critical(Sampling(6), min_chars=1, top=3)
+    [group] = rollout.collect([Ask(Task("t", "12+", "3"), 8)], engine, np.random.default_rng(1))
+    question = engine.encode("12+").tolist()
+    assert any(e.meta.get("at") for e in group.episodes)
+    for episode in group.episodes[2:]:
+        source, at = group.episodes[episode.meta["branch_of"]], episode.meta["at"]
+        assert episode.prompt.tolist() == [*question, *source.tokens[:at].tolist()]
+        assert episode.text == engine.decode([*source.tokens[:at].tolist(), *episode.tokens.tolist()])
+        assert at == 0 or engine.decode([int(source.tokens[at])]).strip()
+    # Log-probabilities are those of the continuation after its whole prompt.
+    batch = Batch.from_groups([group])
+    assert torch.allclose(engine.policy.forward(batch).logprobs[batch.mask], batch.logprobs[batch.mask], atol=1e-4)
+
+
+def test_in_training_stage_two_goes_on_where_stage_one_ended() -> None:
+    """One of 27 leaves in three is right at first; stage 1, then stage 2 on the same weights, by the run's own loop."""
+    tree = Tree.uniform(3, 3, [float(i % 3 == 0) for i in range(27)])
+    policy, task, right = TabularPolicy(tree), Task("t", "", kind="tabular"), []
+    for stage, min_chars in ((1, {"min_chars": 1}), (2, {})):
+        method = {"name": "S135", "options": {"stage": stage, **min_chars}}
+        contexts: list[int] = []
+
+        def watch(step: int, batch: Batch, metrics: object, contexts: list[int] = contexts) -> None:
+            contexts.extend(len(e.prompt) for e in batch.episodes)
+
+        train(policy, [task], TabularVerifier(tree), method, Training(12, 1, 16, 2.0), 0, watch)
+        right.append(float(policy.leaf_logprobs().detach().exp() @ tree.rewards))
+        assert (max(contexts) > 0) == (stage == 1)
+    assert 1 / 3 + 0.1 < right[0] < right[1] - 0.1

@@ -227,14 +227,6 @@ def test_a_draft_without_a_word_is_not_shown():
     assert collect(["", "b", "x", "y"], scores(**{"": 1.0}))[1].asked[1].prompt == "q|b|"
 
 
-def test_in_training_answers_without_drafts_get_better(tmp_path):
-    """Rarely right at first, 0.03; only prompts with a draft are learned from, only plain ones measured."""
-    setting = load("drafts", {"steps": 60, "tasks": 2, "prompts": 2, "lr": 3.0})
-    found = setting.run({"name": "S151", "rollout": {"template": "{question}/0/{draft}"}}, 0, tmp_path)
-    assert found["start"] < 0.05 and found["final"] > 0.6
-    assert found["rollouts"] == 60 * 2 * 16
-
-
 def test_defaults():
     assert catalogue.make("S151").rollout == {
         "name": "best_draft",
@@ -293,3 +285,11 @@ def test_options():
             build("rollout", {"name": "best_draft", **bad}, sampling=SAMPLING, judge=list)
     with pytest.raises(UsageError, match=r"rollout\.group"):
         collect(["a"], scores(), n=1)
+
+
+def test_in_training_answers_without_drafts_get_better(tmp_path):
+    """Rarely right at first, 0.03; only prompts with a draft are learned from, only plain ones measured."""
+    setting = load("drafts", {"steps": 60, "tasks": 2, "prompts": 2, "lr": 3.0})
+    found = setting.run({"name": "S151", "rollout": {"template": "{question}/0/{draft}"}}, 0, tmp_path)
+    assert found["start"] < 0.05 and found["final"] > 0.6
+    assert found["rollouts"] == 60 * 2 * 16

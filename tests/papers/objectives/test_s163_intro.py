@@ -154,21 +154,6 @@ def test_the_posterior_may_be_the_reference_policy():
         assert which in AnswerWeights(posterior=which).models
 
 
-def test_it_finds_the_posterior():
-    """From [0.8, 0.15, 0.05] by sampled steps to within 0.05 of q."""
-    policy, objective = two_views([0.8, 0.15, 0.05], Q), AnswerView(n=5, template="{answer}")
-    (signal,) = objective.needs
-    view, rng = models(policy), np.random.default_rng(1)
-    for step in range(60):
-        p = policy.log_policy()[1].exp().detach().numpy()
-        batch = asked(policy, rng.choice(3, 32, p=p / p.sum()).tolist())
-        batch.signals[signal.name] = signal(batch, view)
-        found = slope(policy, batch, objective)
-        with torch.no_grad():
-            policy.logits -= (1.0 if step < 40 else 0.3) * found
-    assert policy.log_policy()[1].exp().tolist() == pytest.approx(Q, abs=0.05)
-
-
 def test_candidates_are_weighed_at_every_position_of_the_rationale_and_nowhere_else():
     """Rationales of two decisions and of one; with the answer, the second decision is 3 to 1 instead of 1 to 1."""
     tree = Tree.of([[[0, 0], 0], [[0, 0], 0]])
@@ -231,6 +216,30 @@ def test_the_answer_is_written_into_the_prompt():
     assert seen[0].startswith("2+2=\n") and "answer is 4" in seen[0]
 
 
+def test_options():
+    for bad in ({"n": 0}, {"clip": 0.0}, {"template": "{question}"}, {"template": "{answer} {other}"}):
+        with pytest.raises(UsageError, match="S163"):
+            make_method("S163", objective=bad)
+    method = make_method("S163")
+    with pytest.raises(UsageError, match="do nothing"):
+        make_method(method, credit="rloo")
+
+
+def test_it_finds_the_posterior():
+    """From [0.8, 0.15, 0.05] by sampled steps to within 0.05 of q."""
+    policy, objective = two_views([0.8, 0.15, 0.05], Q), AnswerView(n=5, template="{answer}")
+    (signal,) = objective.needs
+    view, rng = models(policy), np.random.default_rng(1)
+    for step in range(60):
+        p = policy.log_policy()[1].exp().detach().numpy()
+        batch = asked(policy, rng.choice(3, 32, p=p / p.sum()).tolist())
+        batch.signals[signal.name] = signal(batch, view)
+        found = slope(policy, batch, objective)
+        with torch.no_grad():
+            policy.logits -= (1.0 if step < 40 else 0.3) * found
+    assert policy.log_policy()[1].exp().tolist() == pytest.approx(Q, abs=0.05)
+
+
 def test_the_lab_shows_the_posterior_of_the_start(tmp_path):
     """P(right | answer) = p / (p + doubt (1 - p)), from the trees' own leaves."""
     setting = load("answers", {"steps": 1, "tasks": 1, "doubt": 0.1})
@@ -241,12 +250,3 @@ def test_the_lab_shows_the_posterior_of_the_start(tmp_path):
     assert said_nothing["shown"] == pytest.approx(p)
     with pytest.raises(UsageError, match="doubt"):
         load("answers", {"doubt": 2.0})
-
-
-def test_options():
-    for bad in ({"n": 0}, {"clip": 0.0}, {"template": "{question}"}, {"template": "{answer} {other}"}):
-        with pytest.raises(UsageError, match="S163"):
-            make_method("S163", objective=bad)
-    method = make_method("S163")
-    with pytest.raises(UsageError, match="do nothing"):
-        make_method(method, credit="rloo")

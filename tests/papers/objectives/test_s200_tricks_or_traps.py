@@ -96,12 +96,6 @@ def test_truncated_responses_are_left_out_where_that_is_switched_on(make_batch):
         assert method.credit(batch)[1, 0].item() == pytest.approx(0.5 / np.sqrt(0.5))
 
 
-def test_in_training_lite_ppo_learns(tmp_path):
-    setting = load("tree", {"tasks": 4, "depth": 2, "right": 4, "prompts": 4, "steps": 15, "epochs": 2, "lr": 30.0})
-    found = setting.run({"name": "S200"}, 0, tmp_path)
-    assert found["start"] < 0.4 and found["final"] > 0.85
-
-
 def kind(part):
     """A part's type and options."""
     return type(part), asdict(part) if is_dataclass(part) else {}
@@ -145,3 +139,9 @@ def test_the_credit_is_the_shared_one_with_a_bound(make_batch):
     assert isinstance(credit, Standardised) and credit.group_relative
     batch = make_batch([2, 1], [1.0, 0.0])
     assert torch.equal(credit(batch), Standardised()(batch))
+
+
+def test_in_training_lite_ppo_learns(tmp_path):
+    setting = load("tree", {"tasks": 4, "depth": 2, "right": 4, "prompts": 4, "steps": 15, "epochs": 2, "lr": 30.0})
+    found = setting.run({"name": "S200"}, 0, tmp_path)
+    assert found["start"] < 0.4 and found["final"] > 0.85
