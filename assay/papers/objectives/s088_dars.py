@@ -97,7 +97,8 @@ def extra(accuracy: float, n: int, most: int, schedule: Schedule = "hardness", s
         return 0
 
     def weight(p: float) -> float:
-        return 2 * math.sqrt(p * (1 - p)) if standardised else 2 * p * (1 - p)
+        # Half of S: only its proportions matter.
+        return math.sqrt(p * (1 - p)) if standardised else p * (1 - p)
 
     target = n * weight(0.5) * (2 * (1 - a) if schedule == "hardness" else 1)
     # A whole number must not be rounded up for the error of a division.
