@@ -164,30 +164,31 @@ class SecondRound:
         return extra(sum(passed) / len(passed), n, most, self.schedule, self.standardised)
 
 
-CLAIM = Claim(
-    paper="S088",
-    text="At equal rollouts, a second round of responses to hard problems raises their pass rate sooner than as "
-    "many responses to every problem.",
-    setting="problems",
-    arms={
-        "uniform": {"name": "S088", "rollout": "single_turn", "setting": {"group": 17}},
-        "equal": {"name": "S088", "rollout": {"schedule": "equal", "most": 32}},
-        "dars": {"name": "S088", "rollout": {"schedule": "hardness", "most": 64}},
-    },
-    better="dars",
-    baseline="uniform",
-    measure="hard/area",
-    options={
-        # Pass rates of 0.5, 0.8 and 0.02.
-        "kinds": [[10, 1.0, 0.0, 0.0], [10, 1.0, 0.0, 1.386294], [20, 1.0, 0.0, -3.89182]],
-        "hard": 1,
-        "group": 8,
-        "steps": 400,
-        "rollouts": 40000,
-    },
-    sweep={"lr": (30.0, 100.0, 300.0, 1000.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S088",
+            text="At equal rollouts, a second round of responses to hard problems raises their pass rate sooner than "
+            "as many responses to every problem.",
+            setting="problems",
+            arms={
+                "uniform": {"name": "S088", "rollout": "single_turn", "setting": {"group": 17}},
+                "equal": {"name": "S088", "rollout": {"schedule": "equal", "most": 32}},
+                "dars": {"name": "S088", "rollout": {"schedule": "hardness", "most": 64}},
+            },
+            better="dars",
+            baseline="uniform",
+            measure="hard/area",
+            options={
+                # Pass rates of 0.5, 0.8 and 0.02.
+                "kinds": [[10, 1.0, 0.0, 0.0], [10, 1.0, 0.0, 1.386294], [20, 1.0, 0.0, -3.89182]],
+                "hard": 1,
+                "group": 8,
+                "steps": 400,
+                "rollouts": 40000,
+            },
+            sweep={"lr": (30.0, 100.0, 300.0, 1000.0)},
+        )
+    ),
     replace(CLAIM, setting="unseen", options={"rollouts": 8000, "steps": 200}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
 )

@@ -123,27 +123,28 @@ def following(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tenso
     return torch.zeros_like(x).scatter(1, order, torch.where(packed, shifted, 0))
 
 
-CLAIM = Claim(
-    paper="S095",
-    text="At the same learning rate, the policy of the random policy's values keeps more of the right answers "
-    "within reach than GRPO.",
-    setting="tree",
-    arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
-    better="rover",
-    baseline="grpo",
-    measure="covered",
-    options={
-        "tasks": 4,
-        "right": 16,
-        "prompts": 8,
-        "steps": 150,
-        "mini_batches": 4,
-        "optimizer": "adam",
-        "lr": 0.03,
-    },
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S095",
+            text="At the same learning rate, the policy of the random policy's values keeps more of the right answers "
+            "within reach than GRPO.",
+            setting="tree",
+            arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
+            better="rover",
+            baseline="grpo",
+            measure="covered",
+            options={
+                "tasks": 4,
+                "right": 16,
+                "prompts": 8,
+                "steps": 150,
+                "mini_batches": 4,
+                "optimizer": "adam",
+                "lr": 0.03,
+            },
+        )
+    ),
     replace(
         CLAIM,
         text="The policy of the random policy's values solves more problems in many attempts than GRPO.",

@@ -162,30 +162,31 @@ class Critical:
         return allowed[int(rng.choice(order[: self.top]))]
 
 
-CLAIM = Claim(
-    paper="S135",
-    text="At equal rollouts, taking responses up again at uncertain tokens finds more of rare right answers than "
-    "sampling all of them anew.",
-    setting="tree",
-    arms={
-        "dapo": {"name": "S135", "rollout": {"name": "dynamic", "rounds": 1}},
-        "cure": {
-            "name": "S135",
-            "rollout": {
-                "name": "dynamic",
-                "inner": {"name": "cure", "branches": 3, "top": 2, "min_chars": 1},
-                "rounds": 1,
-            },
-        },
-    },
-    better="cure",
-    baseline="dapo",
-    measure="final",
-    options={"tasks": 4, "prompts": 4, "group": 16, "depth": 5, "branching": 4, "right": 16, "steps": 100},
-    sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S135",
+            text="At equal rollouts, taking responses up again at uncertain tokens finds more of rare right answers "
+            "than sampling all of them anew.",
+            setting="tree",
+            arms={
+                "dapo": {"name": "S135", "rollout": {"name": "dynamic", "rounds": 1}},
+                "cure": {
+                    "name": "S135",
+                    "rollout": {
+                        "name": "dynamic",
+                        "inner": {"name": "cure", "branches": 3, "top": 2, "min_chars": 1},
+                        "rounds": 1,
+                    },
+                },
+            },
+            better="cure",
+            baseline="dapo",
+            measure="final",
+            options={"tasks": 4, "prompts": 4, "group": 16, "depth": 5, "branching": 4, "right": 16, "steps": 100},
+            sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
+        )
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -138,16 +138,20 @@ def ablations(switches: Mapping[str, Sequence[Any]] | None = None) -> dict[str, 
     return methods
 
 
-CLAIM = Claim(
-    paper="S200",
-    text="On easy tasks, where rewards are concentrated, dividing by the batch's deviation learns faster than "
-    "dividing by the group's.",
-    setting="tree",
-    arms={"batch": {"name": "S200"}, "group": {"name": "S200", "credit": {"scale": "group"}}},
-    better="batch",
-    baseline="group",
-    measure="area",
-    options={"tasks": 8, "depth": 3, "right": 44, "prompts": 8, "steps": 60},
-    sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+claims(
+    (
+        CLAIM := Claim(
+            paper="S200",
+            text="On easy tasks, where rewards are concentrated, dividing by the batch's deviation learns faster than "
+            "dividing by the group's.",
+            setting="tree",
+            arms={"batch": {"name": "S200"}, "group": {"name": "S200", "credit": {"scale": "group"}}},
+            better="batch",
+            baseline="group",
+            measure="area",
+            options={"tasks": 8, "depth": 3, "right": 44, "prompts": 8, "steps": 60},
+            sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+        )
+    ),
+    replace(CLAIM, setting="unseen", options={"right": 32}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
 )
-claims(CLAIM, replace(CLAIM, setting="unseen", options={"right": 32}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}))

@@ -268,27 +268,28 @@ def seed_of(text: str, attempt: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{attempt}:{text}".encode(), digest_size=7).digest())
 
 
-CLAIM = Claim(
-    paper="S205",
-    text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
-    "outliers learn faster than REINFORCE++.",
-    setting="tree",
-    arms={
-        "stable": {"name": "S205", "reward": "verdict"},
-        "reinforce++": {
-            "name": "grpo",
-            "credit": "reinforce++",
-            "objective": {"name": "clip", "aggregation": "sequence_mean"},
-        },
-    },
-    better="stable",
-    baseline="reinforce++",
-    measure="area",
-    options={"tasks": 8, "depth": 3, "right": 32, "prompts": 64, "group": 1, "steps": 60, "epochs": 4},
-    sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S205",
+            text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
+            "outliers learn faster than REINFORCE++.",
+            setting="tree",
+            arms={
+                "stable": {"name": "S205", "reward": "verdict"},
+                "reinforce++": {
+                    "name": "grpo",
+                    "credit": "reinforce++",
+                    "objective": {"name": "clip", "aggregation": "sequence_mean"},
+                },
+            },
+            better="stable",
+            baseline="reinforce++",
+            measure="area",
+            options={"tasks": 8, "depth": 3, "right": 32, "prompts": 64, "group": 1, "steps": 60, "epochs": 4},
+            sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+        )
+    ),
     replace(
         CLAIM,
         setting="unseen",
