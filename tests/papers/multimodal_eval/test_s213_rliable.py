@@ -218,9 +218,9 @@ def test_whoever_beats_is_ahead_by_both_measures() -> None:
 
 
 def test_every_pair_is_compared_once() -> None:
-    found = rliable({n: X for n in "abc"}, resamples=20)
+    found = rliable(dict.fromkeys("abc", X), resamples=20)
     assert set(found.improvements()) == {("b", "a"), ("c", "a"), ("c", "b")}
-    assert found == rliable({n: X for n in "abc"}, resamples=20) and "_curves" not in repr(found)
+    assert found == rliable(dict.fromkeys("abc", X), resamples=20) and "_curves" not in repr(found)
 
 
 def test_the_row_is_no_training_method() -> None:
