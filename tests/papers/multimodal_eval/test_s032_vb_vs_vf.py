@@ -54,8 +54,6 @@ def test_a_response_beyond_the_budget_is_worth_nothing() -> None:
     assert vb_vs_vf().objective.kl_weight == 0 and vb_vs_vf(kl_weight=0.5).objective.kl_weight == 0.5
     # Without a budget the reward is the run's own.
     assert type(vb_vs_vf().reward) is type(Method().reward) and vb_vs_vf(horizon=3).reward == Bilevel(3)
-    with pytest.raises(UsageError, match="not 'rl'"):
-        vb_vs_vf("rl")  # type: ignore[arg-type]
 
 
 def test_the_start_in_exact_numbers() -> None:
