@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.logic.knights_knaves import holds, solutions
-from assay.verify.logic.maze import distances
-from assay.verify.logic.puzzle import denies, unfence
-from assay.verify.logic.reading import assignment
 from assay.verify.logic.sat import dimacs
 from assay.verify.logic.sexpr import SyntaxFault, parse, show
+from assay.verify.puzzles.knights_knaves import holds, solutions
+from assay.verify.puzzles.maze import distances
+from assay.verify.puzzles.puzzle import denies, unfence
+from assay.verify.puzzles.reading import assignment
 
 
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:

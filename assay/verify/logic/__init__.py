@@ -1,1 +1,1 @@
-"""Checkers of logic and search puzzles: an answer is judged by the constraints, so every valid one is right."""
+"""Answers that are judged by a solver: SAT, SMT, answer sets, Prolog."""

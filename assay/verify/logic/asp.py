@@ -12,7 +12,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Verdict
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.logic.puzzle import BadAnswer, Puzzle, overspent
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle, overspent
 from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.logic.asp_worker")

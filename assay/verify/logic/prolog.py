@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.sandbox import Limits, Outcome, Program, SandboxUnavailable, sandbox
 from assay.types import Verdict
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
 from assay.verify.text.exact import shorten
 
 _MEMORY = 1 << 30

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from assay.registry import part
 from assay.types import Verdict
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import assignment, integers, shown
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.reading import assignment, integers, shown
 from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.logic.smt_worker")

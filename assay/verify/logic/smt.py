@@ -12,9 +12,9 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.types import Verdict
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.logic.puzzle import BadAnswer, Puzzle, denies
-from assay.verify.logic.reading import assignment
 from assay.verify.logic.sexpr import Node, SyntaxFault, parse, show
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle, denies
+from assay.verify.puzzles.reading import assignment
 from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.logic.smt_worker")

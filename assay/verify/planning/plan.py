@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from assay.registry import part
 from assay.types import Verdict
 from assay.verify.answer.extract import Rule
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
 from assay.verify.planning.model import Domain, Problem
 from assay.verify.planning.parse import read_domain, read_problem
 from assay.verify.planning.validate import State, Step, TooMuch, World
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
 from assay.verify.text.exact import shorten
 
 _PREFIX = re.compile(

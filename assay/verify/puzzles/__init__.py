@@ -1,1 +1,1 @@
-"""Games and puzzles with checkers of their own."""
+"""Games and puzzles, each judged by its constraints, so that every valid answer is right."""

@@ -16,7 +16,7 @@ from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import extract
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.logic.puzzle import overspent, unfence
+from assay.verify.puzzles.puzzle import overspent, unfence
 from assay.verify.text.exact import shorten
 
 WORKERS = Workers("assay.verify.sql.worker", memory=3 << 30)

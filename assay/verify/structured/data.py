@@ -13,7 +13,7 @@ from assay.registry import part
 from assay.types import Task, Verdict
 from assay.verify.answer.extract import Rule, extract
 from assay.verify.isolate.workers import Failure, Workers
-from assay.verify.logic.puzzle import overspent
+from assay.verify.puzzles.puzzle import overspent
 from assay.verify.structured.find import NoValue, last_document, last_json, load_json
 from assay.verify.structured.tree import Tolerance, compare_trees
 from assay.verify.text.exact import shorten

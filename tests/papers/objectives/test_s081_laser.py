@@ -18,7 +18,7 @@ from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
-from assay.inference.voting.weighted_vote import LastTokenVote, last_token_scores, weighted_vote
+from assay.inference.voting.last_token_vote import LastTokenVote, last_token_scores, weighted_vote
 from assay.learning.signals import check_signals, compute_signals
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate

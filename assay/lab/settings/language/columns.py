@@ -77,7 +77,7 @@ class Setting:
         from assay.config import load_config
         from assay.engines.base import Request, Sampling
         from assay.engines.hf import HFEngine
-        from assay.inference.voting.weighted_vote import last_token_scores, weighted_vote
+        from assay.inference.voting.last_token_vote import last_token_scores, weighted_vote
         from assay.policies.causal_lm import CausalLM
         from assay.records.checkpoints import last_checkpoint
         from assay.statistics.calibration import auroc

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from assay.verify.logic.puzzle import BadAnswer
+from assay.verify.puzzles.puzzle import BadAnswer
 from assay.verify.text.exact import shorten
 
 _INTEGER = re.compile(r"(?<![0-9A-Za-z_.])[-+]?[0-9]+(?![0-9A-Za-z_]|\.[0-9])")

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import find_label, integers, labels, shown
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.reading import find_label, integers, labels, shown
 from assay.verify.text.compare import parse_number
 from assay.verify.text.exact import shorten
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
 from assay.verify.text.exact import shorten
 
 _TOKEN = re.compile(r"[0-9]+|[._?]")

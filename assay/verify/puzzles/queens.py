@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import integers, shown
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.reading import integers, shown
 
 _BOARD_LINE = re.compile(r"[Q.\-_#*x\s|]+")
 _PAIR = re.compile(r"[(\[]\s{0,4}[0-9]{1,6}\s{0,4},\s{0,4}[0-9]{1,6}\s{0,4}[)\]]")

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
-from assay.verify.logic.reading import assignment, find_label, labels
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.reading import assignment, find_label, labels
 from assay.verify.text.exact import shorten
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from assay.registry import part
 from assay.types import Verdict
-from assay.verify.logic.puzzle import BadAnswer, Puzzle
+from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
 
 MAX_PEOPLE = 16
 MAX_DEPTH = 50
