@@ -67,7 +67,18 @@ def test_who_has_no_reward() -> None:
     part = SelfVerdict(question="ok?", yes="y", no="n")
     compute_signals(batch, part.needs, Models(policy))
     made = part(batch)
-    assert made.valid.tolist() == [True, False, False] and bool(made.values.isfinite().all())
+    assert made.valid.tolist() == [True, False, False] and made.values[1] == 0
+
+
+def test_yes_must_be_likelier_than_no() -> None:
+    """Log-probabilities of yes and no: equal, one likelier by e^1, and not told."""
+    batch = responses(lm(False), ["1", "2", "3"])
+    for form, want in (("verdict", [0, 1, 0]), ("probability", [0.5, 0.731059, 0])):
+        part = SelfVerdict(form)  # type: ignore[arg-type]
+        nan = math.nan
+        batch.signals[part.replies.name] = torch.tensor([[-1, -1], [-1, -2], [-1, nan]], dtype=torch.float64)
+        found = part(batch)
+        assert found.values.tolist() == pytest.approx(want, abs=1e-6) and found.valid.tolist() == [True, True, False]
 
 
 def test_it_is_one_of_the_unsupervised_rewards() -> None:

@@ -38,7 +38,9 @@ SENTENCES = Steps("sentence")
         "parts of a response are scored by what scores the whole, a judge or a verifier": (
             "test_a_judge_scores_the_parts_in_one_call"
         ),
-        "PPO with a critic on rewards by piece": "test_the_papers_numbers",
+        "returns from each piece on, whose policy gradient is the reward's where it is a sum over pieces": (
+            "test_returns_of_shares_estimate_the_gradient_where_the_score_is_a_sum_or_its_differences"
+        ),
         "it is learned from": "test_it_acts_in_training",
     },
     choices=(

@@ -35,5 +35,5 @@ class StandardisedReward(Around):
         group = batch.prompt_group if self.over == "prompt" else torch.zeros_like(batch.prompt_group)
         deviation = group_std(raw.values, group, valid, self.ddof)
         centred = raw.values - group_mean(raw.values, group, valid)
-        values = torch.where(valid & (deviation > 0), centred / torch.where(deviation > 0, deviation, 1), 0)
+        values = torch.where(valid & (deviation > 0), centred / deviation, 0)
         return Reward(values, raw.tokens, valid, {**terms_of(found), "standardised": values})

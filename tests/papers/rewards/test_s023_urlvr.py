@@ -138,11 +138,13 @@ def test_certainties_against_the_policy_itself(make_batch):
 
 
 def test_the_probability_prefers_short_responses_and_the_mean_does_not(make_batch):
-    batch = make_batch([1, 3])
-    batch.signals = {"policy_logprobs": torch.full((2, 3), -0.2, dtype=torch.float64)}
-    short, long = Certainty("probability")(batch).values.tolist()
-    assert (short, long) == pytest.approx((math.exp(-0.2), math.exp(-0.6)))
-    assert Certainty("trajectory_entropy")(batch).values.tolist() == pytest.approx([-0.2, -0.2])
+    batch = make_batch([1, 3, 0])
+    batch.signals = {"policy_logprobs": torch.full((3, 3), -0.2, dtype=torch.float64)}
+    found = Certainty("probability")(batch)
+    # A response without a token is sure of nothing, and has no reward.
+    assert found.values.tolist() == pytest.approx((math.exp(-0.2), math.exp(-0.6), 0))
+    assert found.valid.tolist() == [True, True, False]
+    assert Certainty("trajectory_entropy")(batch).values.tolist() == pytest.approx([-0.2, -0.2, 0])
 
 
 def test_the_disparity_is_of_the_answers_tokens_alone():

@@ -385,7 +385,14 @@ def test_options_of_a_recipe() -> None:
 
 
 def test_it_acts_in_training(tmp_path) -> None:
-    """From 0.34 right answers and two checks in each response to four in five right and few checks."""
+    """From 0.34 right answers and two checks in each response to four in five right and few checks.
+
+    The arms of the claim differ in the weight alone; both ask two answers of one token after each token.
+    """
+    vsrm, outcome = (claim_of("S033").arms[name] for name in ("vsrm", "outcome"))
+    assert vsrm["rollout"] == outcome["rollout"] and outcome["reward"] == {"weight": 0.0}
+    asked = vsrm["rollout"]
+    assert asked["steps"] == {"by": "fixed", "size": 1} and (asked["probes"], asked["probe_tokens"]) == (2, 1)
     setting = Setting(steps=10, lr=30.0)
     found = setting.run(claim_of("S033").arms["vsrm"], 0, tmp_path)
     assert found["start"] < 0.4 and found["right"] > 0.8 and found["checks"] < 0.4
