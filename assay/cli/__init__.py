@@ -15,6 +15,7 @@ from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
 from assay.cli.heads import train_head
 from assay.cli.lab import lab
+from assay.cli.league import league
 from assay.cli.papers import papers_list, papers_show
 from assay.cli.plan import plan
 from assay.cli.power import power
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
-    app = _app({**top, **judging, "train-head": train_head, "lab": lab, "serve": serve})
+    app = _app({**top, **judging, "train-head": train_head, "lab": lab, "league": league, "serve": serve})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     app.command(_app(tasks), name="tasks", help="Browse tasks.")

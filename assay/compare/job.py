@@ -25,6 +25,8 @@ from assay.records.files import missing_files, write_text
 from assay.sandbox import run_unprotected
 
 OUTPUT = {"report": False, "tensorboard": False, "rollouts_every": 10**9, "checkpoint_every": 25}
+PARTS = ("step", "generate", "update")
+"""Of what the seconds of all steps are kept."""
 INTERRUPTED = 3
 """Exit code of a run that was asked to stop; it goes on when its job is started again."""
 
@@ -154,6 +156,7 @@ def _measured(trainer: Any) -> dict[str, Any]:
         "curve": curve,
         "training": float(np.mean([row["pass_rate"] for row in rows if "pass_rate" in row] or [0.0])),
         "steps": trainer.step,
+        "time": {part: round(sum(row.get(f"time/{part}", 0.0) for row in rows), 3) for part in PARTS},
         **trainer.meter.count,
     }
 

@@ -35,7 +35,7 @@ class Plan:
 
     Attributes:
         recipe: a recipe's sections, as far as they are set; its ``[method]`` counts only for the method ``recipe``.
-        methods: per label the ``[method]`` table; two or more.
+        methods: per label the ``[method]`` table.
         tasks: per label a task source; ``None`` for the recipe's own.
         seeds: every method runs on every one, on every task; two or more.
         budget: what each run may sample.
@@ -61,8 +61,6 @@ class Plan:
     measure: Measure = "final"
 
     def __post_init__(self) -> None:
-        if len(self.methods) < 2:
-            raise UsageError("a comparison needs two or more methods: --methods grpo,S014")
         if len(set(self.seeds)) < 2:
             raise UsageError("a comparison needs two or more seeds, or its intervals cannot be told")
         if len(self.choices) > 1 and not self.tuning:

@@ -104,13 +104,13 @@ def advantages(
         if i == shortest:
             continue
         shared = max(k for k, key in zip(nodes[i], keys[i], strict=True) if key in keys[shortest])
-        rest, least = len(tokens[i]) - shared, len(tokens[shortest]) - shared
-        if rest > 0:
-            factor = 1 - (max(least, 0) / rest) ** alpha
+        rest = len(tokens[i]) - shared
+        if rest > 0:  # responses of no tokens may be right too
+            factor = 1 - ((len(tokens[shortest]) - shared) / rest) ** alpha
             out[i][shared:] -= np.abs(out[i][shared:]) * factor
     return out
 
 
 def _nodes(found: Sequence[int], length: int) -> tuple[int, ...]:
     """The branch points within a response."""
-    return tuple(sorted({0, *(k for k in found if 0 <= k < length)}))
+    return tuple(sorted({0, *(k for k in found if k < length)}))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from assay.lab.sweep import open_ends
 from assay.statistics.sign_flip import sign_flip
+from assay.statistics.spread import fallen
+from assay.statistics.sweep import open_ends
 
-FAR = 3.0
-"""A run is far below the others of its arm beyond this many interquartile ranges below the first quartile (Tukey)."""
 VERDICTS = ("shown", "mechanism", "by construction", "inconclusive", "not shown", "opposite")
 """What can be said of a paper, see :func:`verdict`."""
 
@@ -20,12 +17,6 @@ def differences(record: Mapping[str, Any]) -> list[float]:
     """Return better minus baseline for each seed."""
     of = {(run["seed"], run["arm"]): run[record["measure"]] for run in record["runs"]}
     return [of[seed, record["better"]] - of[seed, record["baseline"]] for seed in record["seeds"]]
-
-
-def collapsed(values: Sequence[float]) -> int:
-    """Return how many runs of an arm are far below the others, see :data:`FAR`."""
-    low, high = np.quantile(values, [0.25, 0.75])
-    return int((np.asarray(values) < low - FAR * (high - low) - 1e-9 * max(1.0, abs(low))).sum())
 
 
 def unsettled(record: Mapping[str, Any]) -> list[str]:
@@ -47,7 +38,7 @@ def summary(record: Mapping[str, Any], evidence: str) -> dict[str, Any]:
         evidence: what the claim is evidence of, see :class:`assay.catalogue.claim.Claim`.
     """
     reasons, arms = unsettled(record), list(record["arms"])
-    fallen = {arm: collapsed([r[record["measure"]] for r in record["runs"] if r["arm"] == arm]) for arm in arms}
+    fell = {arm: fallen([r[record["measure"]] for r in record["runs"] if r["arm"] == arm]) for arm in arms}
     return {
         "name": record.get("name", record["setting"]["name"]),
         "claim": record["claim"],
@@ -59,7 +50,7 @@ def summary(record: Mapping[str, Any], evidence: str) -> dict[str, Any]:
         "means": record["means"],
         **{key: record["effect"][key] for key in ("value", "low", "high", "seeds")},
         "sign_flip": round(sign_flip(differences(record)), 6),
-        "collapsed": {arm: n for arm, n in fallen.items() if n},
+        "collapsed": {arm: n for arm, n in fell.items() if n},
         "unsettled": reasons,
         "verdict": "inconclusive" if reasons else record["verdict"],
         "runs": len(record.get("earlier", ())) + 1,

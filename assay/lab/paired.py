@@ -16,10 +16,10 @@ from assay.catalogue.claim import Claim
 from assay.errors import UsageError
 from assay.lab.judged import differences, unsettled
 from assay.lab.settings import load
-from assay.lab.sweep import Tried, around, best, tune
 from assay.records.files import write_text
 from assay.statistics.paired_effect import paired_effect
 from assay.statistics.sign_flip import sign_flip
+from assay.statistics.sweep import Tried, around, best, tune
 
 EQUAL = 0.01
 """The share by which numbers of responses may differ that count as equal."""
@@ -36,9 +36,9 @@ def run_claim(
     """Run every arm on every seed and return the record of it, which JSON can hold.
 
     Every arm first runs each combination of the claim's sweep on the tuning seeds and takes the one with the largest
-    mean, see :func:`~assay.lab.sweep.tune`; without a sweep a learning rate is tried around the setting's. What is
-    going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other settings is
-    refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
+    mean, see :func:`~assay.statistics.sweep.tune`; without a sweep a learning rate is tried around the setting's. What
+    is going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other settings
+    is refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
 
     Args:
         claim: what to run.

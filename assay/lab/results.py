@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError
 from assay.lab.judged import count, summary, verdict
 from assay.lab.page import arms, page
-from assay.lab.record_text import record_text
+from assay.records.record_text import record_text
 
 if TYPE_CHECKING:
     from assay.catalogue.claim import Claim

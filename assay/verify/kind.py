@@ -49,15 +49,15 @@ class KindVerifier:
 
     def answer(self, task: Task, response: str) -> Span | None:
         """See :class:`assay.verify.base.Locates`; of a kind that is not registered, what is marked."""
-        if not self._registered(task):
+        if not self._knows(task):
             return marked(response, fallback="none")
         return answer_place(self.verifier(task), task, response)
 
     def locates(self, task: Task) -> bool:
-        """Say whether the verifier of the task's kind tells where it reads; of a kind that is not registered none does."""
-        return self._registered(task) and isinstance(self.verifier(task), Locates)
+        """Whether the verifier of the task's kind says where it reads the answer, and not only what is marked."""
+        return self._knows(task) and isinstance(self.verifier(task), Locates)
 
-    def _registered(self, task: Task) -> bool:
+    def _knows(self, task: Task) -> bool:
         return task.kind in self._made or task.kind in names("verify")
 
     def verifier(self, task: Task) -> Verifier:

@@ -23,7 +23,7 @@ from assay.compare.figures import figures
 from assay.compare.page import render, words, write
 from assay.compare.plan import settle
 from assay.compare.record import judged
-from assay.compare.run import _Runs
+from assay.compare.runs import Runs
 from assay.config import load_config
 from assay.console import Reporter
 from assay.errors import RunError, UsageError
@@ -63,7 +63,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 def scores(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The runs without what the clock says."""
-    return [{k: v for k, v in run.items() if k != "seconds"} for run in record["runs"]]
+    return [{k: v for k, v in run.items() if k not in ("seconds", "time")} for run in record["runs"]]
 
 
 def test_a_small_comparison_from_end_to_end(finished: tuple[Path, dict[str, Any]]) -> None:
@@ -176,7 +176,7 @@ def test_a_run_that_fails_is_reported_and_a_setting_that_fails_is_not_taken(tmp_
 def test_runs_of_a_setting_that_is_no_longer_chosen_are_made_again(tmp_path: Path) -> None:
     plan = read_plan(plan_file(tmp_path, sweep={"train.lr": [1e-3, 1e-2]}, tuning=1))
     found: dict[str, Any] = {}
-    runs = _Runs(plan, tmp_path, unprotected=False)
+    runs = Runs(plan, tmp_path, unprotected=False)
     jobs = runs.jobs(found)
 
     def tuned(method: str, lr: float, final: float) -> dict[str, Any]:
@@ -287,7 +287,6 @@ def test_a_plan_is_read_from_flags_over_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ({"methods": "grpo"}, "two or more methods"),
         ({"methods": "grpo,grpo"}, "different names"),
         ({"methods": "grpo,S999"}, "S999"),
         ({"seeds": 1}, "two or more seeds"),
@@ -305,6 +304,12 @@ def test_plans_that_do_not_fit_are_refused_in_a_line(tmp_path: Path, flags: dict
     with pytest.raises(UsageError, match=words) as refused:
         read_plan(plan_file(tmp_path), **flags)
     assert "\n" not in str(refused.value)
+
+
+def test_one_method_is_nothing_to_compare(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="two or more methods"):
+        compare(read_plan(plan_file(tmp_path), methods="grpo"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:

@@ -89,6 +89,51 @@ def test_each_source_has_its_own_scale() -> None:
     assert PerSource(Fixed([4.0, 4.0]))(batch(2)).values.tolist() == [0, 0]
 
 
+def test_what_each_is_unless_told_otherwise() -> None:
+    """Clipped to [-1, 1], tiers at quarters, around 0 in units of 1, from 1 to 0 in 100 steps, less the mean."""
+    raw = Fixed([-3.0, -0.5, 3.0])
+    assert Clipped(raw)(batch(3)).values.tolist() == [-1, -0.5, 1]
+    assert Clipped(raw, low=0.5, high=0.5)(batch(3)).values.tolist() == [0.5] * 3
+    assert Tiers(raw).edges == [0.25, 0.5, 0.75] and Tiers(raw, edges=[]).worth == [0]
+    assert Tiers(raw, edges=[0.0], worth=[5, 7])(batch(3)).values.tolist() == [5, 5, 7]
+    assert LogSigmoid(Fixed([0.0]))(batch(1)).values.item() == pytest.approx(-math.log(2))
+    assert LogSigmoid(Fixed([1.0]))(batch(1)).values.item() == pytest.approx(-math.log(1 + math.exp(-1)))
+    fades = Annealed(Fixed([1.0]))
+    assert (fades.start, fades.end, fades.steps, fades.shape, fades.done) == (1, 0, 100, "linear", 0)
+    assert Annealed(steps=1).steps == 1
+    for made in (Clipped(), Tiers(), LogSigmoid(), Annealed(), PerSource()):
+        assert type(made.members[0]).__name__ == "VerdictReward"
+    assert (PerSource().key, PerSource().centre, PerSource().epsilon) == ("source", True, 1e-6)
+
+
+def test_annealing_weighs_tokens_and_tells_its_weight() -> None:
+    part = Annealed(Fixed([4.0], tokens=[[1.0, 2.0]]), start=1.0, end=0.5, steps=2)
+    first, second = part(batch(1)), part(batch(1))
+    assert first.tokens is not None and second.tokens is not None
+    assert first.tokens.tolist() == [[1, 2]] and second.tokens.tolist() == [[0.75, 1.5]]
+    assert second.values.tolist() == [3] and second.terms["weight"].tolist() == [0.75]
+    assert part.state_dict() == {"done": 2}
+    # Half a cosine: (1 - cos(pi / 4)) / 2 of the way after a quarter of the steps.
+    slow = Annealed(Fixed([1.0]), 0, 1, 4, "cosine")
+    assert [slow(batch(1)).values.item() for _ in range(2)] == pytest.approx([0, 0.146447], abs=1e-6)
+
+
+def test_sources_without_a_name_a_mean_or_a_spread() -> None:
+    """1 and 3 have a mean of 2 and a deviation of 1; without the mean they stay, with epsilon 1 they halve."""
+    assert PerSource(Fixed([1.0, 3.0]), centre=False)(batch(2)).values.tolist() == pytest.approx([1, 3], abs=1e-5)
+    assert PerSource(Fixed([1.0, 3.0]), epsilon=1.0)(batch(2)).values.tolist() == pytest.approx([-0.5, 0.5])
+    assert PerSource(Fixed([1.0, 3.0]))(batch(2)).values.tolist() == pytest.approx([-0.999999, 0.999999], abs=1e-9)
+    part = PerSource(Fixed([1.0, 3.0, 7.0], [False, True, True], [[1.0, 0], [0, 0], [0, 0]]), key="of")
+    found = part(batch(3, sources=["a", "b", "c"]))
+    # Nobody has a key "of", so they are one source: of 3 and 7, what has no reward not among them.
+    assert part.state_dict() == {"seen": {"": [2, 5, 8]}}
+    assert found.values.tolist() == pytest.approx([-2, -1, 1], abs=1e-5)
+    assert found.tokens is not None and found.tokens.tolist()[0] == [1, 0]
+    assert found.valid.tolist() == [False, True, True] and set(found.terms) == {"raw", "bent"}
+    never = PerSource(Fixed([1.0], [False]))
+    assert never(batch(1)).values.tolist() == [0] and never.state_dict() == {"seen": {}}
+
+
 @pytest.mark.parametrize(
     ("levels", "expected"), [((0, 0.3, 0.5), 0), ((1, 0.3, 0.5), 1.8), ((1, -0.1, 0.5), 0.9), ((-1, 1, 1), -1)]
 )

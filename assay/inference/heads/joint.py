@@ -101,6 +101,8 @@ def choose(
     most: int,
     copies: int = 1,
     least: int = 0,
+    begun: int | None = None,
+    new: int | None = None,
 ) -> list[int]:
     """Return which of ``live`` to continue, one entry for each copy, by adding the best while U grows.
 
@@ -114,7 +116,15 @@ def choose(
         most: entries at most.
         copies: of one beginning at most.
         least: entries that are added whether they pay or not.
+        begun: how many of ``live``, from the first on, are beginnings, which go on once without being new samples; all
+            of them unless given.
+        new: new samples at most: further copies of beginnings, and copies of what comes after them; any number unless
+            given.
     """
+    begun = len(live) if begun is None else begun
+
+    def affordable(chosen: Sequence[int]) -> bool:
+        return new is None or len(chosen) - len({i for i in chosen if i < begun}) <= new
 
     def worth(chosen: Sequence[int]) -> float:
         cost = utility([live[i] for i in chosen], bins.values, bins.tokens, beta, a) - expected_max(
@@ -125,7 +135,8 @@ def choose(
     chosen: list[int] = []
     here = worth(chosen)
     while len(chosen) < most:
-        options = [(worth([*chosen, i]), -i) for i in range(len(live)) if chosen.count(i) < copies]
+        more = [i for i in range(len(live)) if chosen.count(i) < copies and affordable([*chosen, i])]
+        options = [(worth([*chosen, i]), -i) for i in more]
         if not options or (max(options)[0] <= here + 1e-12 and len(chosen) >= least):
             break
         here, last = max(options)

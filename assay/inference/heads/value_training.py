@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 import torch
 
+from assay.batch import Batch
 from assay.errors import UsageError
 from assay.inference.heads.value_head import ValueHead, states, width
 from assay.policies.base import Policy
-from assay.types import Episode, Group
+from assay.types import Ask, Episode, Group, Task
 
 
 def prefix_values(tokens: Sequence[np.ndarray], correct: Sequence[bool]) -> list[np.ndarray]:
@@ -42,18 +43,34 @@ def prefix_values(tokens: Sequence[np.ndarray], correct: Sequence[bool]) -> list
     return [np.array([counts[n][0] / counts[n][1] for n in walk], dtype=np.float64) for walk in walks]
 
 
+def surprise(policy: Policy, episodes: Sequence[Episode], budget: int = 8192) -> torch.Tensor:
+    """Return the mean of -log pi(y_t | x, y_<t) over the tokens of all responses, with its gradient.
+
+    Args:
+        policy: whose language it is.
+        episodes: prompts and responses.
+        budget: tokens of a pass.
+    """
+    batch = Batch.from_groups([Group(Ask(Task("", ""), 1), (e,)) for e in episodes])
+    parts = [batch.rows(rows) for rows in policy.micro_batches(batch, budget)]
+    total = torch.stack([torch.where(p.mask, policy.forward(p).logprobs, 0).sum() for p in parts]).sum()
+    return -total / batch.mask.sum()
+
+
 @dataclass(frozen=True, slots=True)
 class ValueTraining:
-    """How a value model is trained: L = mean over response tokens of (f(x, y_<=t) - V_t)^2.
+    """How a value model is trained: L = mean over response tokens of (f(x, y_<=t) - V_t)^2 - language log pi(y_t).
 
     Args:
         labels: ``tokens``: V_t of :func:`prefix_values`; ``outcome``: the solution's outcome on all of its tokens.
         loss: ``mse``, or ``bce``: cross entropy with V_t as a soft label.
         epochs, batch: passes over the solutions, and problems of an optimiser step.
         lr, backbone_lr: of AdamW, for the head and, above 0, for the policy under it, which is then changed in place.
+        language: weight of the language model's own loss on the same tokens, which keeps a policy that is changed a
+            model of language.
 
     Raises:
-        UsageError: an option out of range.
+        UsageError: an option out of range, or ``language`` for a policy that does not learn.
     """
 
     labels: Literal["tokens", "outcome"] = "tokens"
@@ -62,10 +79,13 @@ class ValueTraining:
     batch: int = 16
     lr: float = 0.03
     backbone_lr: float = 0.0
+    language: float = 0.0
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch) < 1 or self.lr <= 0 or self.backbone_lr < 0:
             raise UsageError("a value model needs epochs and batch of at least 1, lr above 0, backbone_lr not below it")
+        if self.language < 0 or (self.language and not self.backbone_lr):
+            raise UsageError("a value model's language is a weight of 0 or more, and above 0 needs a backbone_lr")
 
     def fit(self, policy: Policy, groups: Sequence[Group], rng: np.random.Generator) -> ValueHead:
         """Return a head trained on the judged solutions of ``groups``, one problem each; abstentions are left out.
@@ -106,6 +126,8 @@ class ValueTraining:
                     loss = (found - labels).square().mean()
                 else:
                     loss = torch.nn.functional.binary_cross_entropy(found, labels)
+                if self.language:
+                    loss = loss + self.language * surprise(policy, [e for i in chosen for e in problems[i][0]])
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 optimizer.step()

@@ -136,15 +136,8 @@ class Adaptive:
                 longest = min((len(e.tokens) for e, _ in state.live), default=0)
                 most = max(most, int(left >= self.sampling.max_tokens - longest and bool(state.live)))
         least = 0 if state.done else 1
-        chosen = choose(tables, [t for _, t in state.done], self.head.bins, self.beta, self.a, most, self.copies, least)
-        out: list[tuple[Episode | None, int]] = []
-        for k in dict.fromkeys(chosen):
-            n = chosen.count(k)
-            new = n if options[k] is None else n - 1
-            new = min(new, max(0, more))
-            more -= new
-            meter.begun[i] += new
-            n = new if options[k] is None else new + 1
-            if n:
-                out.append((options[k], n))
-        return out
+        done = [t for _, t in state.done]
+        bounds = {"most": most, "copies": self.copies, "least": least, "begun": len(state.live), "new": more}
+        chosen = choose(tables, done, self.head.bins, self.beta, self.a, **bounds)
+        meter.begun[i] += len(chosen) - len({k for k in chosen if options[k] is not None})
+        return [(options[k], chosen.count(k)) for k in dict.fromkeys(chosen)]

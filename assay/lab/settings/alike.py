@@ -22,8 +22,9 @@ class Setting:
 
     Every second comparison is over one task, the others are over three. Scores are normal about their task's level,
     with standard deviation 1 over runs. An arm gives ``rule``: ``beats``
-    (:meth:`assay.papers.multimodal_eval.s213_rliable.Reliable`), ``improvement`` (its second condition alone) or
-    ``standard errors`` (mean and standard error of the runs' means over tasks do not overlap, as bars are often read).
+    (:meth:`assay.papers.multimodal_eval.s213_rliable.Reliable`), ``improvement`` (its second condition alone), both
+    with the intervals of method ``t``, or ``standard errors`` (mean and standard error of the runs' means over tasks do
+    not overlap, as bars are often read).
 
     Args:
         comparisons: of each kind.
@@ -58,13 +59,15 @@ class Setting:
 def beats(resamples: int) -> Rule:
     from assay.papers.multimodal_eval.s213_rliable import rliable
 
-    return lambda a, b, seed: rliable({"a": a, "b": b}, resamples=resamples, seed=seed).beats("a", "b")
+    return lambda a, b, seed: rliable({"a": a, "b": b}, resamples=resamples, seed=seed, method="t").beats("a", "b")
 
 
 def improvement(resamples: int) -> Rule:
     from assay.papers.multimodal_eval.s213_rliable import rliable
 
-    return lambda a, b, seed: rliable({"a": a, "b": b}, resamples=resamples, seed=seed).improvement("a", "b").low > 0.5
+    return lambda a, b, seed: (
+        rliable({"a": a, "b": b}, resamples=resamples, seed=seed, method="t").improvement("a", "b").low > 0.5
+    )
 
 
 def standard_errors(resamples: int) -> Rule:

@@ -63,7 +63,32 @@ class Saga:
         return reference(self.problem, self.tests)
 
 
-@paper("S063", "SAGA", arxiv="2507.06920", seams=["tasks", "verify", "evaluate"])
+@paper(
+    "S063",
+    "SAGA",
+    arxiv="2507.06920",
+    seams=["tasks", "verify", "evaluate"],
+    essentials={
+        "tests from an analysis of right programs, and from wrong ones beside their mended form": (
+            "test_the_suite_is_the_union_of_both_analyses"
+        ),
+        "a test is a generator, a validator and a reason; the right program gives the output": (
+            "test_what_fails_is_sent_back_once_and_then_dropped"
+        ),
+        "detection rate, verifier accuracy, distinct error patterns and diversity ratio": (
+            "test_worked_example_of_detection"
+        ),
+        "AUC@N: verifier accuracy over the number of tests": (
+            "audit/test_suite_quality.py::test_area_under_verifier_accuracy"
+        ),
+        "the ceiling that correlated tests have": "test_worked_example_of_the_ceiling",
+        "the suite judges programs: it is the verifier of a task": "test_the_suite_is_the_union_of_both_analyses",
+    },
+    choices=(
+        "AUC@N is divided by N - 1, which makes 1 the best",
+        "what fails is sent back once; the words of prompts; 4,000 characters of a program are shown",
+    ),
+)
 def saga(
     problem: Problem,
     right: Sequence[str],

@@ -80,7 +80,38 @@ class Refined:
         return reference(self.problem, self.kept.tests)
 
 
-@paper("S150", "CodeContests-O", arxiv="2601.13682", seams=["tasks", "verify", "evaluate"])
+@paper(
+    "S150",
+    "CodeContests-O",
+    arxiv="2601.13682",
+    seams=["tasks", "verify", "evaluate"],
+    essentials={
+        "a model writes a generator of inputs and the commands to run it with; a right program gives outputs": (
+            "test_generators_that_fail_and_inputs_that_are_invalid_are_reported"
+        ),
+        "suites are run on known programs: false negatives and false positives": (
+            "test_a_test_that_refuses_a_right_program_is_removed_by_replacement"
+        ),
+        "what went wrong is fed back: faults, failing right programs, surviving wrong ones": (
+            "test_a_killing_test_a_round_raises_the_detection_rate_until_nothing_is_left"
+        ),
+        "the model adds and replaces commands and patches its generator": (
+            "test_patches_apply_where_their_text_stands_exactly_once"
+        ),
+        "a checker where several outputs are right": "test_a_checker_judges_where_several_outputs_are_right",
+        "true-positive and true-negative rates of a suite": (
+            "audit/test_suite_quality.py::test_worked_example_of_the_rates"
+        ),
+        "the suite judges programs: it is the verifier of a task": (
+            "test_the_suite_is_a_task_for_the_verifier_of_programs"
+        ),
+    },
+    choices=(
+        "the round with the best (TPR + TNR) / 2 is kept; keep = 'last' takes the last one, as the paper does",
+        "10 programs of each kind are drawn once; option programs = None takes all",
+        "at most 200 commands; the words of prompts",
+    ),
+)
 def codecontests_o(
     problem: Problem,
     right: Sequence[str],

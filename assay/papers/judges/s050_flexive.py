@@ -11,7 +11,36 @@ from assay.inference.scoring.flex import Flex
 from assay.inference.solve_detect_verify import Detector, SolveDetectVerify
 
 
-@paper("S050", "Solve-Detect-Verify", arxiv="2505.11966", seams=["verify", "inference", "evaluate"])
+@paper(
+    "S050",
+    "Solve-Detect-Verify",
+    arxiv="2505.11966",
+    seams=["verify", "inference", "evaluate"],
+    essentials={
+        "FlexiVe names the first wrong step, or -1": "test_an_index_is_read_from_the_last_box_and_must_be_one",
+        "fast opinions skip the thought; where they disagree a slow one decides": (
+            "test_cost_is_that_of_the_quick_opinions_unless_they_disagree"
+        ),
+        "the verifier is trained by GRPO in its fast mode": "inference/test_step_index.py::test_the_quick_mode_learns",
+        "the reward: format, the right index, brevity on right solutions": (
+            "test_processbench_and_the_reward_of_an_index"
+        ),
+        "detect: at a hesitation, log p(Yes) > log p(No) that the solution is complete stops the solver": (
+            "test_the_question_is_decided_by_log_probabilities_of_the_policy"
+        ),
+        "the question leaves no trace, whatever the reply": (
+            "test_the_second_probe_stops_it_there_and_leaves_no_trace"
+        ),
+        "refine: one new solution with the critique in sight": (
+            "test_a_wrong_solution_is_made_anew_with_the_critique_in_sight"
+        ),
+    },
+    choices=(
+        "tau: 0.75, with 8 fast opinions and one slow",
+        "the phrases of hesitation, the question and the prompts",
+        "the reward's weights: 1 for the index, 0.1 for the format",
+    ),
+)
 def flexive(
     sampling: Sampling | None = None,
     verifier: Any = None,

@@ -12,7 +12,39 @@ from assay.inference.voting.majority import WeightedMajority
 from assay.rewards.outcome.vote import Ballot
 
 
-@paper("S178", "Mirror-Critique", arxiv="2509.23152", seams=["tasks", "inference", "evaluate"])
+@paper(
+    "S178",
+    "Mirror-Critique",
+    arxiv="2509.23152",
+    seams=["tasks", "inference", "evaluate"],
+    essentials={
+        "training data: of open questions one right solution and wrong ones that differ pairwise": (
+            "test_the_verifier_learns_from_one_right_and_the_different_wrong_solutions_of_open_questions"
+        ),
+        "critiques by a model that is told the answer, kept where their verdict is the label": (
+            "test_a_critique_is_kept_if_its_verdict_is_the_label_and_it_does_not_speak_of_the_hint"
+        ),
+        "the verifier's RL: 1 if the boxed verdict is the label, without a standard deviation": (
+            "test_the_verifier_earns_the_label_and_nothing_is_divided"
+        ),
+        "v_i: the mean of the readable verdicts of N critiques; score = count (mean v + 0.15)": (
+            "test_a_small_cluster_of_convincing_solutions_wins"
+        ),
+        "abstention below a threshold": (
+            "test_the_strategy_weighs_abstains_and_leaves_out_what_has_no_answer_or_no_critique"
+        ),
+        "honesty: (right - wrong) / tasks": "test_honesty_is_right_minus_wrong",
+        "critiques that err at known rates choose better than the majority, and more honestly": (
+            "test_critiques_that_err_at_known_rates_beat_the_majority"
+        ),
+    },
+    choices=(
+        "ties by lot, which in expectation is the averaged credit of the code",
+        "the threshold of abstention: 0.3; the paper shows a range",
+        "the words of the critic's and the verifier's prompts",
+    ),
+    lacks="the verifier's recipe needs the hinted critic behind a server of one's own; no run trains it end to end",
+)
 def mirror_critique(
     sampling: Sampling | None = None,
     verifier: Any = None,

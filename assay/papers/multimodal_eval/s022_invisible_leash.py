@@ -43,7 +43,35 @@ class EmpiricalSupport:
         return support_intervals([r[1] for r in reach], [r[2] for r in reach], [r[0] for r in reach])
 
 
-@paper("S022", "The Invisible Leash", arxiv="2507.14843", seams=["evaluate"])
+@paper(
+    "S022",
+    "The Invisible Leash",
+    arxiv="2507.14843",
+    seams=["evaluate"],
+    essentials={
+        "within reach: a right one among k samples, before and after; preserved, shrunk, expanded, out of reach": (
+            "test_the_metric_counts_tasks_and_right_answers"
+        ),
+        "retention SRR, discovery NDR, their harmonic mean SDS, and net change NSCR": "test_a_row_of_the_papers_table",
+        "what k samples show with confidence 1 - zeta has a probability of 1 - zeta^(1/k)": (
+            "test_what_8192_samples_reach"
+        ),
+        "the optimum under a KL term tilts what the base model can say, and adds nothing": (
+            "test_tilting_reweights_and_adds_nothing"
+        ),
+        "training by samples of its own leaves at 0 what had no probability": (
+            "test_what_has_no_probability_is_never_sampled_and_stays_at_none"
+        ),
+        "training lowers right answers that are rare": "test_a_rare_right_answer_loses_what_it_had",
+        "entropy of tokens may rise while that of answers falls": "test_entropies_of_tokens_and_answers_part",
+    },
+    choices=(
+        "items: problems; with answers=True the right answers of problems",
+        "k: as many samples as (nearly) every task has of both models; up to 8192 in the paper",
+        "intervals of the four rates are ours",
+        "a rate without a denominator is NaN",
+    ),
+)
 def invisible_leash(answers: bool = False) -> EmpiricalSupport:
     """Counts what is within reach of k samples before training and after: preserved P, lost S, gained E, neither.
 

@@ -24,7 +24,37 @@ from assay.types import Task, Verdict
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-@paper("S032", "VB and VF", arxiv="2502.12118", seams=["tasks", "reward", "select", "credit", "objective", "evaluate"])
+@paper(
+    "S032",
+    "VB and VF",
+    arxiv="2502.12118",
+    seams=["tasks", "reward", "select", "credit", "objective", "evaluate"],
+    essentials={
+        "bi-level reward: 0 up to the first right answer, 1 for each token of the budget after it": (
+            "test_the_key_is_found_once_and_within_the_budget"
+        ),
+        "VB follows the gradient of rewards; VF maximises the likelihood of traces that were right": (
+            "test_what_vb_and_vf_learn_from"
+        ),
+        "VF ends at what successes of the base policy do, however many are cloned": (
+            "test_cloning_reaches_the_maximum_likelihood_of_the_successes"
+        ),
+        "heterogeneity: the variance of returns, summed over steps": (
+            "test_heterogeneity_is_the_variance_of_the_returns"
+        ),
+        "anti-concentration: the chance of a return above mean + sigma sqrt(eps)": "test_the_start_in_exact_numbers",
+        "from as many samples, the lead of VB over VF grows with the budget": (
+            "test_rewards_beat_cloning_from_as_many_samples"
+        ),
+    },
+    choices=(
+        "VB standardises returns over the batch; the deviation is that of n - 1",
+        "planted key: a wrong symbol begins anew, even where it is the first of the key",
+        "VF's traces are sampled from the base policy, not from an expert",
+    ),
+    lacks="the paper's simple VB algorithm learns a verifier from n judged traces and stays near the base policy; "
+    "VB here is given the true rewards",
+)
 def vb_vs_vf(learner: Literal["vb", "vf"] = "vb", horizon: int | None = None, kl_weight: float = 0.0) -> Method:
     """Two ways to learn from n sampled traces, with a verifier (VB) and without one after filtering (VF).
 
@@ -57,8 +87,7 @@ def vb_vs_vf(learner: Literal["vb", "vf"] = "vb", horizon: int | None = None, kl
     Raises:
         UsageError: a horizon below 1, a KL term with ``vf``, or another learner.
     """
-    reward: Any = "verdict" if horizon is None else Bilevel(horizon)
-    parts: dict[str, Any] = {} if horizon is None else {"reward": reward}
+    parts: dict[str, Any] = {} if horizon is None else {"reward": Bilevel(horizon)}
     if learner == "vb":
         credit = Standardised(mean="batch", scale="batch")
         return Method(credit=credit, objective=PolicyGradient("sequence_sum", kl_weight=kl_weight), **parts)

@@ -10,7 +10,38 @@ from assay.engines.base import Sampling
 from assay.inference.sampling.adaptive import Adaptive
 
 
-@paper("S038", "ZIP-RC", arxiv="2512.01457", seams=["inference", "evaluate"])
+@paper(
+    "S038",
+    "ZIP-RC",
+    arxiv="2512.01457",
+    seams=["inference", "evaluate"],
+    essentials={
+        "a joint distribution of final reward and remaining length, in the paper's bins": (
+            "test_outcomes_are_numbered_by_reward_and_remaining_length"
+        ),
+        "trained at every token on what followed": "test_a_head_learns_how_often_each_outcome_follows",
+        "a second stage, whose labels are the rewards that the first expects near the end": (
+            "test_the_second_stage_learns_from_expected_rewards"
+        ),
+        "outputs trained together with the policy, which a divergence from the original holds": (
+            "inference/test_joint_tuning.py::"
+            "test_a_tuned_model_predicts_what_its_frozen_states_do_not_and_stays_what_it_was"
+        ),
+        "utility of a set of samples: expected maximum reward, less compute and waiting": (
+            "test_utilities_of_two_samples"
+        ),
+        "what is not worth its tokens is dropped, and another begun": (
+            "test_what_is_begun_badly_is_dropped_and_another_begun"
+        ),
+        "beginnings that are worth it branch": "test_beginnings_that_are_worth_it_branch",
+    },
+    choices=(
+        "search for the set of largest utility: the best addition, one by one, then removals",
+        "decisions every 64 tokens, two copies of a beginning and 16 at a time at most",
+        "a token costs 1e-4 of a reward, all of it as compute; waiting has a share of 1 - a",
+        "answer: the whole response of largest expected reward",
+    ),
+)
 def zip_rc(
     head: Any,
     sampling: Sampling | None = None,

@@ -11,7 +11,38 @@ from assay.inference.sampling.surprisal import Rule, Surprisal
 from assay.verify.kind import KindVerifier
 
 
-@paper("S043", "surprisal-guided selection", arxiv="2602.07670", seams=["inference", "evaluate"])
+@paper(
+    "S043",
+    "surprisal-guided selection",
+    arxiv="2602.07670",
+    seams=["inference", "evaluate"],
+    essentials={
+        "of the samples that pass, the one of least log-probability, the mean over its tokens": (
+            "test_the_strategy_takes_the_least_likely_right_path"
+        ),
+        "the rules it is compared with: random, most confident, best of the three least likely, oracle": (
+            "test_rules_on_five_samples"
+        ),
+        "it wins where the best solutions are in the tail of the distribution, and loses where they are not": (
+            "test_the_gain_is_where_the_best_is_in_the_tail_and_a_loss_where_it_is_not"
+        ),
+        "Cohen's h of two success rates": "test_cohens_h",
+        "surprisal and score, with length held fixed": (
+            "test_partial_correlation_is_the_formula_of_three_correlations"
+        ),
+        "test-time training, a few steps on the task's own samples and the best of its checkpoints": (
+            "inference/test_test_time_training.py::test_the_checkpoint_is_chosen_by_its_own_samples"
+        ),
+        "adaptation in numbers of samples of the base model: the K of equal success rate": (
+            "test_equivalent_samples_is_the_first_k_that_reaches_the_rate"
+        ),
+    },
+    choices=(
+        "samples: as many as the budget allows; 64 in the paper",
+        "ties go to the first sample; one without log-probabilities is left out, unless none has any",
+        "what steps do to diversity (over-sharpening): distinct solutions and spread of scores among k samples",
+    ),
+)
 def surprisal_select(
     sampling: Sampling | None = None, verifier: Any = None, rule: Rule = "surprisal", total: bool = False
 ) -> Surprisal:

@@ -18,7 +18,36 @@ from assay.types import Task, Verdict
 from assay.verify.kind import KindVerifier
 
 
-@paper("S077", "CoT-Pass@K", arxiv="2506.14245", seams=["verify", "evaluate"])
+@paper(
+    "S077",
+    "CoT-Pass@K",
+    arxiv="2506.14245",
+    seams=["verify", "evaluate"],
+    essentials={
+        "pass@K without bias, of samples whose answer and whose chain of thought are both right": (
+            "test_only_right_answers_with_right_chains_count"
+        ),
+        "a judge model reads each chain several times; any, most or all opinions must agree": (
+            "test_opinions_settle_by_mode_and_unreadable_ones_do_not_count"
+        ),
+        "three opinions of a model, most of which decide": "test_the_judge_is_asked_as_in_the_paper",
+        "P(CC | CA), the share of right answers with a right chain": "test_shares_by_hand",
+        "theorem: in large groups E[A | CC] is (1 - p)(alpha - beta) / sigma, of others -p (alpha - beta) / sigma": (
+            "test_the_theorem_in_numbers"
+        ),
+        "it is the mean advantage over every group that the credit can see": (
+            "test_the_finite_group_is_the_mean_over_every_group"
+        ),
+        "trained on answers alone, right chains take over where alpha > beta, and only there": (
+            "test_learning_follows_the_sign"
+        ),
+    },
+    choices=(
+        "words of the judge's template: ours",
+        "judge: any engine, where the paper asks one strong reasoning model",
+        "opinions that fail or say neither do not count; a chain without others is left out, as is its right answer",
+    ),
+)
 def cot_pass_k(
     judge: Any,
     n: int = 3,

@@ -37,7 +37,30 @@ class PassAtKCrossing:
         return crossing(*pairs.counts(), most, resamples=self.resamples)
 
 
-@paper("S085", "pass@k boundary", arxiv="2504.13837", seams=["evaluate"])
+@paper(
+    "S085",
+    "pass@k boundary",
+    arxiv="2504.13837",
+    seams=["evaluate"],
+    essentials={
+        "pass@k without bias, for all k up to the samples": "test_the_curve_is_the_mean_over_draws",
+        "the crossing: the least k at which the model before is at least as good": "test_two_problems_cross_at_seven",
+        "it is found from samples of both models on the same tasks": "test_samples_find_the_crossing",
+        "sampling efficiency: pass@k before at the largest k, less pass@1 after": "test_ends_and_gap_by_hand",
+        "coverage: which problems only one of the models solves": "test_which_problems_only_one_model_solves",
+        "how likely responses of the trained model were before, against the base model's own": (
+            "diagnose/test_diagnose.py::test_readings_are_those_of_the_models_distributions"
+        ),
+        "RL raises pass@1 and lowers pass@k of a choice that all problems share": (
+            "test_a_choice_that_all_problems_share_narrows"
+        ),
+    },
+    choices=(
+        "interval of the crossing: 2000 resamples of the tasks; the paper reads it off the curves",
+        "a crossing is called one where both ends are beyond their intervals",
+        "lucky guesses: left out by an opinion on the chain of thought (S077), where the paper reads them by hand",
+    ),
+)
 def limit_of_rlvr(most: int | None = None, resamples: int = 2000) -> PassAtKCrossing:
     """Compares a model before and after RL by unbiased pass@k over all k that the samples allow.
 

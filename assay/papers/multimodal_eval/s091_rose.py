@@ -10,7 +10,38 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.select.reward_std import RewardSpread
 
 
-@paper("S091", "ROSE", arxiv="2601.05053", seams=["rollout", "credit", "select", "objective", "inference"])
+@paper(
+    "S091",
+    "ROSE",
+    arxiv="2601.05053",
+    seams=["rollout", "credit", "select", "objective", "inference"],
+    essentials={
+        "semantic entropy: entropy of the likeliest next tokens times how far apart their embeddings are": (
+            "test_opposites_are_more_open_than_synonyms"
+        ),
+        "responses branch before the position of largest semantic entropy, with probability eps from the prompt": (
+            "test_responses_branch_at_the_most_open_position_not_yet_used"
+        ),
+        "what follows a branch is drawn from the policy": (
+            "test_a_response_is_drawn_from_the_policy_wherever_it_branches"
+        ),
+        "advantages by segment: what each branch point adds to the mean outcome of those through it": (
+            "test_advantages_of_a_tree_of_four"
+        ),
+        "right responses lose by their length against the shortest right one, after the branch they share": (
+            "test_long_right_answers_lose_after_the_branch_they_share_with_the_shortest"
+        ),
+        "Dr. GRPO's loss: clipped, tokens summed and divided by the longest length, a KL term, equal groups out": (
+            "test_the_loss_is_dr_grpos"
+        ),
+        "a step of training raises the likelihood of what a branch added": "test_a_step_reinforces_what_a_branch_added",
+    },
+    choices=(
+        "branch points are known by the tokens before them and used once; the authors' code knows them by depth",
+        "alpha: 1, of the paper's .5 to 3",
+        "tokens of a tabular policy, which have no embeddings, are equally unlike each other",
+    ),
+)
 def rose(
     eps: float = 0.5, top: int = 20, alpha: float = 1.0, kl_weight: float = 0.001, max_length: int = 4096
 ) -> Method:
@@ -43,8 +74,6 @@ def rose(
     )
 
 
-LOSS = {"name": "clip", "aggregation": "constant", "max_length": 5}
-
 claims(
     Claim(
         paper="S091",
@@ -52,7 +81,11 @@ claims(
         "Dr. GRPO, whose advantage is one number for a response.",
         setting="tree",
         arms={
-            "dr grpo": {"name": "grpo", "credit": {"normalise": False}, "objective": LOSS},
+            "dr grpo": {
+                "name": "grpo",
+                "credit": {"normalise": False},
+                "objective": {"name": "clip", "aggregation": "constant", "max_length": 5},
+            },
             "rose": {"name": "S091", "objective": {"max_length": 5, "kl_weight": 0.0}},
         },
         better="rose",

@@ -17,7 +17,39 @@ from assay.registry import part
 from assay.rewards.judged import judged
 
 
-@paper("S224", "SPARKLE", arxiv="2506.04723", seams=["curriculum", "reward", "evaluate"])
+@paper(
+    "S224",
+    "SPARKLE",
+    arxiv="2506.04723",
+    seams=["curriculum", "reward", "evaluate"],
+    essentials={
+        "solutions cut into four chunks, at paragraphs or else sentences": "test_four_chunks_of_five_paragraphs",
+        "hard problems asked with the first 0, 1, ..., 4 chunks of their solution, each as often": (
+            "test_every_beginning_is_asked_about_as_often_and_grows"
+        ),
+        "reward 2 for right and in the format, 1 for right, -1 else": (
+            "test_right_and_formatted_is_two_right_is_one_wrong_is_minus_one"
+        ),
+        "the format is read in the given beginning and the response together": (
+            "test_the_format_is_looked_for_in_beginning_and_response_together"
+        ),
+        "problems that are practically never solved are learned from all beginnings, and not without": (
+            "test_beginnings_reach_what_is_never_sampled"
+        ),
+        "probes: accuracy with a plan, with knowledge, with parts asked in turn, against accuracy without": (
+            "diagnose/test_diagnose.py::test_an_aid_helps_who_lacks_it"
+        ),
+        "what a probe adds is compared before and after training, and by difficulty": (
+            "diagnose/test_diagnose.py::test_gains_are_compared_over_the_same_tasks_and_by_level"
+        ),
+    },
+    choices=(
+        "format: the regular expression of a box",
+        "hard problems: those without a right response of 20 are picked by whoever writes the task source",
+        "KL term: none unless objective.kl_weight is set; .001 in the paper's first stage, .01 in its second",
+        "template: the beginning stands below the question, after an empty line",
+    ),
+)
 def sparkle(
     chunks: int = 4,
     given: tuple[int, ...] = (0, 1, 2, 3, 4),

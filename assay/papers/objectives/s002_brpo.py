@@ -10,7 +10,38 @@ from assay.rollout.anytime import Prior
 from assay.rollout.thinking import Judged
 
 
-@paper("S002", "AnytimeReasoner (BRPO)", arxiv="2505.13438", seams=["rollout", "credit", "inference"])
+@paper(
+    "S002",
+    "AnytimeReasoner (BRPO)",
+    arxiv="2505.13438",
+    seams=["rollout", "credit", "inference"],
+    essentials={
+        "thoughts are cut at several budgets, and several answers are sampled from each cut": (
+            "test_thoughts_are_cut_and_answered_at_every_budget"
+        ),
+        "a thought that is cut is ended by force, with a header before the answer; what is put in is not learned": (
+            "test_thoughts_of_a_language_model_end_by_themselves_or_by_force"
+        ),
+        "no score for a response that never ends its thought, nor for an answer that ends it again": (
+            "test_what_a_thought_scores"
+        ),
+        "budget relative advantages: rewards still to come, less a baseline of budgets passed and of the group": (
+            "test_the_worked_example"
+        ),
+        "its expected gradient is that of the accuracy over the prior of budgets": (
+            "test_the_expected_gradient_of_the_thoughts_is_that_of_the_anytime_accuracy"
+        ),
+        "answers are learned apart from thoughts, compared with those from the same cut": (
+            "test_answers_are_compared_with_those_from_the_same_cut"
+        ),
+        "training makes answers better at every budget": "test_training_makes_thoughts_better_wherever_they_are_cut",
+    },
+    choices=(
+        "budgets are a quarter, a half, three quarters and all of rollout.max_tokens (the paper: 2000 to 8000)",
+        "the mean over the group includes the thought itself, as in the released code",
+        "an answer without siblings at its cut is compared with those of other thoughts at the same budget",
+    ),
+)
 def brpo(
     budgets: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0),
     prior: Prior = "linear",

@@ -18,7 +18,34 @@ from assay.ops import masked_mean
 from assay.select.dynamic import DynamicSampling
 
 
-@paper("S014", "DISPO", arxiv="2602.00983", seams=["select", "objective"])
+@paper(
+    "S014",
+    "DISPO",
+    arxiv="2602.00983",
+    seams=["select", "objective"],
+    essentials={
+        "REINFORCE weighted by an importance ratio that is clipped and has no gradient of its own": (
+            "test_the_worked_example"
+        ),
+        "up- and down-clipping of right responses apart from that of wrong ones: four bounds": (
+            "test_the_four_bounds_that_a_method_starts_with"
+        ),
+        "no token loses its gradient, however far its ratio is": (
+            "test_without_movement_it_is_reinforce_and_beyond_the_bounds_no_gradient_vanishes"
+        ),
+        "four regimes, each told apart while training": "test_each_regime_has_its_share_and_its_mean_weight",
+        "prompts that are all right or all wrong are left out": (
+            "test_prompts_that_are_all_right_or_all_wrong_are_left_out"
+        ),
+        "over several updates on a batch: farther than a clip on right ones, no collapse on wrong ones": (
+            "test_many_updates_on_one_sample"
+        ),
+    },
+    choices=(
+        "the four bounds: weights in [0.8, 1.5] for right responses, [0, 5] for wrong ones",
+        "right and wrong are told by the sign of the advantage, which in a mixed group is that of the verdict",
+    ),
+)
 def dispo(right_low: float = 0.2, right_high: float = 0.5, wrong_low: float = 1.0, wrong_high: float = 4.0) -> Method:
     """GRPO with REINFORCE weighted by a clipped, constant importance ratio whose bounds depend on the sign of A.
 
@@ -92,31 +119,31 @@ class FourWayClip(PolicyLoss):
         return "token, constant", f"weight in {right} where A > 0, {wrong} where A < 0, gradient kept"
 
 
-CLAIM = Claim(
-    paper="S014",
-    text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped surrogate.",
-    setting="tree",
-    arms={
-        "dispo": {"name": "S014"},
-        "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
-        "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
-    },
-    better="dispo",
-    baseline="clip",
-    measure="area",
-    options={
-        "tasks": 4,
-        "right": 8,
-        "prompts": 8,
-        "steps": 40,
-        "epochs": 4,
-        "false_positive": 0.1,
-        "false_negative": 0.1,
-    },
-    sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S014",
+        text="Used for several updates per batch, weights clipped by four bounds learn faster than the clipped "
+        "surrogate.",
+        setting="tree",
+        arms={
+            "dispo": {"name": "S014"},
+            "clip": {"name": "grpo", "select": "dapo", "objective": {"name": "clip", "clip_high": 0.28}},
+            "cispo": {"name": "grpo", "select": "dapo", "objective": "cispo"},
+        },
+        better="dispo",
+        baseline="clip",
+        measure="area",
+        options={
+            "tasks": 4,
+            "right": 8,
+            "prompts": 8,
+            "steps": 40,
+            "epochs": 4,
+            "false_positive": 0.1,
+            "false_negative": 0.1,
+        },
+        sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -14,7 +14,37 @@ from assay.rewards.outcome.appeals import Appeals
 from assay.rewards.outcome.noise import NoiseCorrected
 
 
-@paper("S016", "PGBC and PGFC", arxiv="2510.00915", seams=["reward", "credit"])
+@paper(
+    "S016",
+    "PGBC and PGFC",
+    arxiv="2510.00915",
+    seams=["reward", "credit"],
+    essentials={
+        "backward correction: (V - rho0) / (1 - rho0 - rho1), whose mean given the truth is the truth": (
+            "test_conditional_means_are_the_truth_and_a_multiple_of_it"
+        ),
+        "forward correction: weights rho1 and rho1 - 1, which need the rate of false negatives alone": (
+            "test_worked_numbers"
+        ),
+        "backward: the expected update is the clean gradient, where the raw verdict prefers the wrong arm": (
+            "test_rates_of_the_check_that_decided_make_the_gradient_right_where_the_raw_verdict_prefers_the_wrong_arm"
+        ),
+        "forward: the expected update is along the clean gradient": (
+            "test_forward_points_along_the_gradient_when_rates_are_shared"
+        ),
+        "appeals: a language model rechecks rejected responses and the rate is estimated online": (
+            "test_appeals_estimate_the_rate_of_false_negatives"
+        ),
+        "both enter a group relative pipeline without being undone by its standardisation": (
+            "test_standardisation_undoes_the_correction_and_the_mean_alone_leaves_a_factor"
+        ),
+    },
+    choices=(
+        "backward goes with leave-one-out advantages, forward with none subtracted",
+        "rates without an audit: 0.1 and 0.2; measured ones are taken as at most 0.49",
+        "appeals: decayed sums of flipped and accepted responses, by category; accepted ones count as right",
+    ),
+)
 def noisy_verifier(
     correction: Literal["backward", "forward"] = "forward",
     false_positive: float | None = None,
@@ -63,8 +93,6 @@ def noisy_verifier(
     return Method(reward=reward, credit=RLOO() if correction == "backward" else Reinforce())
 
 
-RATES = {"arm 0": (0.0, 0.5), "arm 1": (0.0, 0.0)}
-
 claims(
     Claim(
         paper="S016",
@@ -73,7 +101,11 @@ claims(
         setting="noisy_bandit",
         evidence="construction",
         arms={
-            "backward": {"name": "S016", "reward": {"correction": "backward", "by": RATES}, "credit": "rloo"},
+            "backward": {
+                "name": "S016",
+                "reward": {"correction": "backward", "by": (RATES := {"arm 0": (0.0, 0.5), "arm 1": (0.0, 0.0)})},
+                "credit": "rloo",
+            },
             "forward": {"name": "S016", "reward": {"by": RATES}},
             "uncorrected": {"name": "grpo", "credit": "rloo"},
             "grpo": {"name": "grpo"},

@@ -10,7 +10,34 @@ from assay.credit.tempo import Tempo
 from assay.method import Method
 
 
-@paper("S017", "TEMPO", arxiv="2509.18314", seams=["credit"])
+@paper(
+    "S017",
+    "TEMPO",
+    arxiv="2509.18314",
+    seams=["credit"],
+    essentials={
+        "a prefix is worth the mean reward of the group's responses that begin with it (prefix to tree)": (
+            "test_the_differences_are_those_of_the_tree"
+        ),
+        "the difference of values of neighbouring prefixes is added to GRPO's term, over the same deviation": (
+            "test_the_worked_example"
+        ),
+        "only where responses part ways is it not zero: elsewhere the advantage is GRPO's": (
+            "test_between_forks_it_is_grpo_bit_for_bit"
+        ),
+        "along a response the differences add up to the centred reward": (
+            "test_along_a_response_the_differences_add_up_to_the_centred_reward"
+        ),
+        "the token that decides is moved twice as far as by GRPO": (
+            "test_an_update_moves_the_token_that_decides_twice_as_far"
+        ),
+    },
+    choices=(
+        "the standard deviation is the unbiased one",
+        "the end of a response counts as a token, so that one that was cut off shares no value with one that went on",
+        "a response that goes on from another's prefix (prompt and response together) shares its values",
+    ),
+)
 def tempo(td_weight: float = 1.0, normalise: bool = True) -> Method:
     """GRPO with a temporal difference at the tokens where responses of a group part ways.
 
@@ -31,20 +58,19 @@ def tempo(td_weight: float = 1.0, normalise: bool = True) -> Method:
     return Method(credit=Tempo(td_weight=td_weight, normalise=normalise))
 
 
-CLAIM = Claim(
-    paper="S017",
-    text="Where one early token decides, values of shared prefixes let the policy learn from fewer rollouts than "
-    "one advantage for all tokens.",
-    setting="tree",
-    arms={"grpo": {"name": "grpo"}, "tempo": {"name": "S017"}},
-    better="tempo",
-    baseline="grpo",
-    measure="area",
-    options={"clustered": True, "branching": 4, "depth": 4, "right": 16, "tasks": 4, "prompts": 4, "steps": 100},
-    sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S017",
+        text="Where one early token decides, values of shared prefixes let the policy learn from fewer rollouts than "
+        "one advantage for all tokens.",
+        setting="tree",
+        arms={"grpo": {"name": "grpo"}, "tempo": {"name": "S017"}},
+        better="tempo",
+        baseline="grpo",
+        measure="area",
+        options={"clustered": True, "branching": 4, "depth": 4, "right": 16, "tasks": 4, "prompts": 4, "steps": 100},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
+    ),
     replace(
         CLAIM,
         text="Values of shared prefixes let the policy learn from fewer rollouts than one advantage for all tokens.",

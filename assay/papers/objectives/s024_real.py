@@ -21,7 +21,31 @@ from assay.objectives.preference import By
 Form = Literal["relational", "pointwise"]
 
 
-@paper("S024", "REAL", arxiv="2602.05630", seams=["objective"])
+@paper(
+    "S024",
+    "REAL",
+    arxiv="2602.05630",
+    seams=["objective"],
+    essentials={
+        "the score of a response is its mean log-ratio; a logit of 0 is the anchor between right and wrong": (
+            "test_the_worked_example"
+        ),
+        "the reward is the label: a softmax loss over right ones, and one over wrong ones, of each prompt": (
+            "test_the_first_update_of_a_lopsided_group"
+        ),
+        "gradients bounded by 1 / tau": "test_no_response_is_pulled_harder_than_the_inverse_temperature",
+        "the better a response is placed, the weaker its pull": (
+            "test_the_pull_weakens_as_a_response_is_placed_better"
+        ),
+        "the comparison with single labels (binary cross-entropy)": "test_the_pointwise_form",
+        "no clip, no divergence, no advantage; tau 0.5": "test_the_first_and_the_second_update_of_a_policy",
+    },
+    choices=(
+        "prompts of one class add nothing but count in the mean",
+        "a reward above 0.5 makes a response right",
+        "a sample's weight counts as so many copies of it",
+    ),
+)
 def real(temperature: float = 0.5, form: Form = "relational", by: By = "reward", threshold: float = 0.5) -> Method:
     """GRPO with a classification loss in place of ratio, clip and advantage: right responses above 0, wrong ones below.
 
@@ -96,17 +120,17 @@ class RewardsAsLabels:
         return {"ratio": "sequence, mean log-ratio", "clip": "none", "aggregation": "group mean", "KL": "none"}
 
 
-CLAIM = Claim(
-    paper="S024",
-    text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
-    setting="tree",
-    arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
-    better="real",
-    baseline="grpo",
-    measure="final",
-    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
-    sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
-)
 claims(
-    CLAIM, replace(CLAIM, setting="unseen", options={"epochs": 4, "steps": 50}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)})
+    CLAIM := Claim(
+        paper="S024",
+        text="At equal rollouts, classifying responses by their rewards gives a better policy than GRPO.",
+        setting="tree",
+        arms={"real": {"name": "S024"}, "grpo": {"name": "grpo"}},
+        better="real",
+        baseline="grpo",
+        measure="final",
+        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+    ),
+    replace(CLAIM, setting="unseen", options={"epochs": 4, "steps": 50}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
 )

@@ -23,7 +23,31 @@ Score = Literal["log_ratio", "mean_logprob"]
 Baseline = Literal["siblings", "group", "none"]
 
 
-@paper("S053", "PACS", arxiv="2509.02522", seams=["objective"])
+@paper(
+    "S053",
+    "PACS",
+    arxiv="2509.02522",
+    seams=["objective"],
+    essentials={
+        "the score is beta times the response's log-ratio, advantages are its leave-one-out differences": (
+            "test_the_worked_example"
+        ),
+        "binary cross-entropy with the outcome as label; gradients through every score of the group": (
+            "test_gradients_flow_through_the_siblings"
+        ),
+        "at the start it is the policy gradient: actor and critic in one": (
+            "test_the_expected_first_update_is_the_policy_gradient"
+        ),
+        "class weights even out right and wrong ones of a prompt": "test_the_first_update_with_class_weights",
+        "the pull fades as rewards are predicted": "test_the_loss_stops_by_itself",
+        "no clip, no divergence; beta 1": "test_the_first_and_the_second_update_of_a_policy",
+    },
+    choices=(
+        "the token sum is masked, which the released code leaves to zero padding",
+        "no division by the group's deviation, an option of the code: it is 0 in the first update",
+        "a reward above 0.5 is the label 1",
+    ),
+)
 def pacs(
     beta: float = 1.0,
     score: Score = "log_ratio",
@@ -119,20 +143,19 @@ class ImplicitActorCritic:
         return {"ratio": ratio, "clip": "none", "aggregation": "response mean", "KL": "none"}
 
 
-CLAIM = Claim(
-    paper="S053",
-    text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
-    "than GRPO.",
-    setting="tree",
-    arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
-    better="pacs",
-    baseline="grpo",
-    measure="pass@64",
-    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
-    sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S053",
+        text="At equal rollouts, predicting the reward from the policy's own scores solves more tasks in many attempts "
+        "than GRPO.",
+        setting="tree",
+        arms={"pacs": {"name": "S053"}, "grpo": {"name": "grpo"}},
+        better="pacs",
+        baseline="grpo",
+        measure="pass@64",
+        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "epochs": 4, "optimizer": "adam"},
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -18,7 +18,33 @@ from assay.ops import row_mean
 from assay.signals.base import Models, Signal
 
 
-@paper("S054", "THR", arxiv="2510.03669", seams=["credit"])
+@paper(
+    "S054",
+    "THR",
+    arxiv="2510.03669",
+    seams=["credit"],
+    essentials={
+        "token hidden reward: error and hidden state of a token against those of the group's right responses": (
+            "test_the_worked_example"
+        ),
+        "it is how much learning the token moves the likelihood of right responses, to first order": (
+            "test_it_predicts_how_the_likelihood_of_right_responses_changes"
+        ),
+        "hidden states and errors are the policy's own": "test_the_signal_is_the_first_order_change_in_a_tree",
+        "only tokens of great |THR| are learned from": (
+            "test_the_default_threshold_is_the_least_mean_influence_of_a_right_response"
+        ),
+        "p > 0 strengthens tokens of positive THR, p < 0 those of negative, by the factor 1 + p sign": (
+            "test_the_factor_is_of_the_sign_of_thr_not_of_the_advantage"
+        ),
+        "the policy is moved by the scaled advantages": "test_an_update_moves_the_logits_by_the_scaled_advantages",
+    },
+    choices=(
+        "tau: the least mean influence of a right response, at least 0, as in the authors' NTHR",
+        "errors are restricted to tokens that the group's responses contain, without renormalising",
+        "groups of one verdict are left to GRPO; no KL (the paper: 1e-4) and no dynamic sampling unless asked for",
+    ),
+)
 def thr(p: float = 0.1, threshold: float | None = None, beta: float = 1.0) -> Method:
     """GRPO with the advantage of each token gated and scaled by its token hidden reward (THR).
 
@@ -147,24 +173,23 @@ class HiddenReward:
         return bound, mixed
 
 
-CLAIM = Claim(
-    paper="S054",
-    text="At equal rollouts and with the same gate, weakening tokens of positive THR (p < 0) leaves a higher "
-    "pass@k than strengthening them (p > 0).",
-    setting="tree",
-    arms={
-        "grpo": {"name": "grpo"},
-        "exploit": {"name": "S054", "credit": {"p": 0.5}},
-        "explore": {"name": "S054", "credit": {"p": -0.5}},
-    },
-    better="explore",
-    baseline="exploit",
-    measure="pass@8",
-    options={"tasks": 8, "depth": 3, "right": 6, "hard": 1.0, "steps": 150, "prompts": 4},
-    sweep={"lr": (0.3, 1.0, 3.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S054",
+        text="At equal rollouts and with the same gate, weakening tokens of positive THR (p < 0) leaves a higher "
+        "pass@k than strengthening them (p > 0).",
+        setting="tree",
+        arms={
+            "grpo": {"name": "grpo"},
+            "exploit": {"name": "S054", "credit": {"p": 0.5}},
+            "explore": {"name": "S054", "credit": {"p": -0.5}},
+        },
+        better="explore",
+        baseline="exploit",
+        measure="pass@8",
+        options={"tasks": 8, "depth": 3, "right": 6, "hard": 1.0, "steps": 150, "prompts": 4},
+        sweep={"lr": (0.3, 1.0, 3.0)},
+    ),
     replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}),
     Claim(
         paper="S054",

@@ -22,7 +22,36 @@ from assay.signals.base import Signal
 from assay.signals.flow_score import FlowScore
 
 
-@paper("S055", "RLFR", arxiv="2510.10201", seams=["reward", "credit"])
+@paper(
+    "S055",
+    "RLFR",
+    arxiv="2510.10201",
+    seams=["reward", "credit"],
+    essentials={
+        "a flow field over hidden states; a token's score is t / (1 - t) times its error there": (
+            "test_the_error_of_a_state"
+        ),
+        "states of inner layers after a token, conditioned on the state before it": (
+            "test_a_score_is_of_the_state_after_the_token"
+        ),
+        "scores are scaled to [0, 1] in the response, and great ones kept by threshold and number": (
+            "test_the_scores_that_are_kept"
+        ),
+        "the kept scores are a small punishment on tokens, summed from a token on, beside the group's outcome": (
+            "test_the_worked_advantages"
+        ),
+        "the field is fitted to experts first": "test_experts_are_learned_first",
+        "and while training to the policy's right responses, which leaves the policy as it is": (
+            "test_it_learns_from_right_responses_alone_and_leaves_the_policy"
+        ),
+        "it trains in the real loop": "test_it_trains_in_the_real_loop",
+    },
+    choices=(
+        "weight 0.01, threshold 0.6, 15 tokens, time 0.8, depths a quarter, half and three quarters",
+        "the last token of a response is not scored: no state after it is computed",
+        "experts are read once before the first step; a run without any may wait for right responses of its own",
+    ),
+)
 def rlfr(
     coef: float = 0.01,
     threshold: float = 0.6,

@@ -20,7 +20,28 @@ from assay.select.unprobed import Unprobed
 Norm = Literal["group", "mean", "pair"]
 
 
-@paper("S059", "Weighted GRPO", arxiv="2602.03452", seams=["curriculum", "reward", "credit", "select"])
+@paper(
+    "S059",
+    "Weighted GRPO",
+    arxiv="2602.03452",
+    seams=["curriculum", "reward", "credit", "select"],
+    essentials={
+        "prompts are probed, and a hard but solvable one goes with an easy but brittle one": (
+            "test_the_rarest_success_goes_with_the_rarest_failure"
+        ),
+        "none is chosen that was always or never solved": ("test_no_prompt_is_chosen_that_was_always_or_never_solved"),
+        "every update is on the pair alone": "test_training_moves_the_two_prompts_of_the_pair_alone",
+        "rare successes and rare failures have great advantages": "test_rare_outcomes_are_amplified",
+        "outcomes are reweighted at the level of the pair": "test_weights_of_the_two_prompts",
+        "the usual choice by variance, to compare with": "test_the_usual_choice_is_by_variance",
+    },
+    choices=(
+        "a prompt is hard with at most 2 of G responses right, easy with at most 2 wrong; 64 candidates are probed",
+        "outcomes are 1 and -penalty; penalty and the weights of both prompts are 1",
+        "the division is by the prompt's own deviation, under which the penalty cancels",
+    ),
+    lacks="the paper's pair-level weights are not known: with the defaults (all 1) the advantages are plain GRPO's",
+)
 def rare_event_pairing(
     candidates: int = 64,
     most: int = 2,
@@ -118,22 +139,21 @@ class PairWeighted:
         return broadcast(u * values, batch)
 
 
-CLAIM = Claim(
-    paper="S059",
-    text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
-    "seldom failed than if both are solved half of the time.",
-    setting="arithmetic",
-    arms={
-        "pair": {"name": "S059"},
-        "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
-    },
-    better="pair",
-    baseline="variance",
-    measure="after",
-    sweep={"lr": (1e-4, 3e-4)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S059",
+        text="Trained on two prompts alone, a policy does better on others if one is seldom solved and the other "
+        "seldom failed than if both are solved half of the time.",
+        setting="arithmetic",
+        arms={
+            "pair": {"name": "S059"},
+            "variance": {"name": "S059", "curriculum": {"choose": "variance"}},
+        },
+        better="pair",
+        baseline="variance",
+        measure="after",
+        sweep={"lr": (1e-4, 3e-4)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -26,7 +26,31 @@ from assay.types import Ask, Group
 Budget = Literal["keep", "grow"]
 
 
-@paper("S064", "BroRL", arxiv="2510.01180", seams=["curriculum", "rollout", "select", "objective", "evaluate"])
+@paper(
+    "S064",
+    "BroRL",
+    arxiv="2510.01180",
+    seams=["curriculum", "rollout", "select", "objective", "evaluate"],
+    essentials={
+        "hundreds of responses to a prompt (512), advantages over all of them": (
+            "test_the_gradient_of_512_is_that_of_32_passes_of_16"
+        ),
+        "the budget of a step is kept on fewer prompts, or grows": "test_the_budget_of_a_step_is_kept",
+        "the recipe it extends: dynamic sampling and a clip that is wider above": "test_the_recipe_that_it_extends",
+        "mass balance: what sampled right, sampled wrong and unsampled actions do to the mass of right ones": (
+            "test_it_is_the_change_of_the_right_mass_along_the_gradient"
+        ),
+        "the more is sampled, the less often an update lowers the mass of right answers": (
+            "test_the_more_are_sampled_the_less_often_the_right_mass_shrinks"
+        ),
+        "how much of the policy's mass a step's responses cover": "test_the_mass_that_responses_cover",
+    },
+    choices=(
+        "the learning rate is not scaled with the number of responses",
+        "no divergence from a reference and no resets of it, which the recipe it extends has",
+        "at most ten rounds of generation to replace groups of equal rewards",
+    ),
+)
 def brorl(rollouts: int = 512, budget: Budget = "keep", rounds: int = 10, clip_high: float = 0.28) -> Method:
     """GRPO with hundreds of responses per prompt; the advantages of a prompt are computed over all of them.
 

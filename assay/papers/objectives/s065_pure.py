@@ -15,7 +15,36 @@ from assay.rewards.process.summed import Form, ProcessReward
 from assay.signals.steps import Steps
 
 
-@paper("S065", "PURE", arxiv="2504.15275", seams=["reward", "credit", "policies"])
+@paper(
+    "S065",
+    "PURE",
+    arxiv="2504.15275",
+    seams=["reward", "credit", "policies"],
+    essentials={
+        "a process reward model, trained in two stages, scores every step by P(good) - P(bad)": (
+            "test_a_classifier_learns_steps_and_scores_them_causally"
+        ),
+        "min-form credit: step rewards weighed by a softmin of temperature 0.1, whose return is about the minimum": (
+            "test_the_worked_example"
+        ),
+        "in the limit: the minimum up to the worst step, nothing after it": (
+            "test_the_strict_form_is_the_minimum_up_to_the_worst_step_and_nothing_after_it"
+        ),
+        "a useless step more does not pay, as it does in the sum": (
+            "test_a_step_more_pays_in_the_sum_and_not_in_the_minimum"
+        ),
+        "a leave-one-out baseline per token, not per step": "test_the_baseline_is_what_siblings_earn_per_token",
+        "verifiable rewards beside process rewards, or process rewards alone without a reference": (
+            "test_the_answers_reward_is_centred_on_the_siblings_and_reaches_every_token"
+        ),
+        "it trains in the real loop": "test_it_trains_in_the_real_loop",
+    },
+    choices=(
+        "steps are what blank lines separate",
+        "the divergence is a reward on tokens, outside of the baseline",
+        "a model that is asked where a solution first goes wrong may stand in for the classifier, if it is given",
+    ),
+)
 def pure(
     prm: Any,
     steps: Steps = Steps(),  # noqa: B008  # frozen

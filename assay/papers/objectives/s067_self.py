@@ -25,7 +25,30 @@ from assay.rollout.single_turn import with_hint
 from assay.types import Ask, Group
 
 
-@paper("S067", "SELF", arxiv="2510.02230", seams=["rollout", "evaluate"])
+@paper(
+    "S067",
+    "SELF",
+    arxiv="2510.02230",
+    seams=["rollout", "evaluate"],
+    essentials={
+        "one greedy response of the current policy to each problem of the step; those it gets right are not used": (
+            "test_problems_that_greedy_decoding_solves_are_not_used"
+        ),
+        "nothing left to learn from: no update": "test_a_step_in_which_all_are_solved_changes_no_weight",
+        "where problems interfere, it raises the hard ones that GRPO on all of them lowers": (
+            "test_training_raises_the_hard_problems_that_grpo_lowers"
+        ),
+        "negative interference: what an update on one problem does to right responses to the others": (
+            "test_the_worked_example_of_interference"
+        ),
+        "coverage shrinks where pass@k curves cross": "test_coverage_shrinks_where_the_curves_cross",
+        "winner-take-all: gains go with the base model's pass rate": "test_winners_take_all",
+    },
+    choices=(
+        "the batch is left smaller; the released code fills it up with copies",
+        "a problem whose greedy verdict is an abstention is left out",
+    ),
+)
 def self_(inner: Any = "single_turn") -> Method:
     """GRPO on the problems of a step that the policy, decoded greedily, gets wrong.
 

@@ -23,7 +23,33 @@ FLAT = 1e-3
 """A standard deviation up to this is taken as 1: scores that are all the same say nothing of their scale."""
 
 
-@paper("S069", "RiskPO", arxiv="2510.00911", seams=["credit"])
+@paper(
+    "S069",
+    "RiskPO",
+    arxiv="2510.00911",
+    seams=["credit"],
+    essentials={
+        "bundles: the k-th responses to B consecutive questions are graded together by their summed score": (
+            "test_papers_are_the_kth_responses_of_consecutive_questions"
+        ),
+        "mixed value at risk: the range between two quantiles, and 1.5 times the lower tail": (
+            "test_the_risk_measure_by_hand"
+        ),
+        "nothing is gained above the upper quantile": "test_nothing_is_gained_above_the_upper_quantile",
+        "the quantiles are followed over the steps, and those from before the batch are used": (
+            "test_the_first_batch_uses_each_bundles_own_quantiles_and_the_next_those_before_it"
+        ),
+        "a bundle's advantage is shared out to its responses": "test_the_share_of_a_response_by_hand",
+        "its expected update is the gradient of the risk measure": (
+            "test_uniform_shares_estimate_the_gradient_of_the_expected_measure"
+        ),
+    },
+    choices=(
+        "quantiles start from those of the first batch, whose bundles use their own",
+        "a last bundle of fewer questions uses its own quantiles and is not followed",
+        "papers of equal scores are divided by 1",
+    ),
+)
 def riskpo(
     bundle: int = 5,
     low: float = 0.2,
@@ -195,19 +221,18 @@ def _std(x: Float[Tensor, "G"]) -> Float[Tensor, ""]:
     return torch.where(found > FLAT, found, torch.ones_like(found))
 
 
-CLAIM = Claim(
-    paper="S069",
-    text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
-    setting="tree",
-    arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
-    better="riskpo",
-    baseline="grpo",
-    measure="final",
-    options={"tasks": 10, "right": 2, "prompts": 10, "group": 10, "steps": 60, "optimizer": "adam"},
-    sweep={"lr": (0.03, 0.1, 0.3, 1.0, 3.0)},
-)
 claims(
-    CLAIM,
+    CLAIM := Claim(
+        paper="S069",
+        text="At equal rollouts, the mixed value at risk of bundles of prompts gives a better policy than GRPO.",
+        setting="tree",
+        arms={"riskpo": {"name": "S069"}, "grpo": {"name": "grpo"}},
+        better="riskpo",
+        baseline="grpo",
+        measure="final",
+        options={"tasks": 10, "right": 2, "prompts": 10, "group": 10, "steps": 60, "optimizer": "adam"},
+        sweep={"lr": (0.03, 0.1, 0.3, 1.0, 3.0)},
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -22,7 +22,30 @@ from assay.select.verdicts import OfVerdict
 Variant = Literal["nsr", "psr", "w-reinforce"]
 
 
-@paper("S074", "NSR", arxiv="2506.01347", seams=["credit", "select"])
+@paper(
+    "S074",
+    "NSR",
+    arxiv="2506.01347",
+    seams=["credit", "select"],
+    essentials={
+        "right responses alone (PSR), wrong ones alone (NSR), or both with weight 0.1 on the right (W-REINFORCE)": (
+            "test_one_right_response_takes_from_all_others_and_one_wrong_hands_out"
+        ),
+        "no baseline: +1 and -1 whatever the siblings are": "test_siblings_do_not_matter",
+        "NSR hands out what it takes in proportion to the prior": (
+            "test_what_a_wrong_response_loses_goes_to_the_others_in_proportion"
+        ),
+        "the loss is the mean over the tokens of what is kept": "test_the_denominator_is_that_of_what_is_kept",
+        "the two sides add up to REINFORCE": "test_the_sides_add_up_to_reinforce",
+        "trained on, NSR keeps all right answers alive where PSR settles on few": (
+            "test_over_many_updates_nsr_keeps_every_right_answer_and_psr_does_not"
+        ),
+    },
+    choices=(
+        "a batch without a response to keep changes no weight",
+        "abstentions are neither right nor wrong and are left out",
+    ),
+)
 def nsr(variant: Variant = "nsr", weight: float = 0.1) -> Method:
     """GRPO without a baseline: A_i is +1 for a right response and -1 for a wrong one, and one side left out or damped.
 

@@ -24,7 +24,34 @@ from assay.rewards.shaping.weighted import WeightedSum
 from assay.types import Task
 
 
-@paper("S075", "FAPO", arxiv="2510.22543", seams=["reward", "objective"])
+@paper(
+    "S075",
+    "FAPO",
+    arxiv="2510.22543",
+    seams=["reward", "objective"],
+    essentials={
+        "a generative judge gives the earliest wrong step of right responses, and of them alone": (
+            "test_the_judge_is_asked_once_about_each_right_response_and_never_about_a_wrong_one"
+        ),
+        "flawed positives lose 1 of their reward, which helps them at first and suppresses them later": (
+            "test_flawed_responses_help_until_sound_ones_outnumber_wrong_ones"
+        ),
+        "the judge is trained by RL on step-level rewards: outcome, and how far off the located step is": (
+            "test_what_the_judge_earns"
+        ),
+        "tasks on which the judge is trained, judged and rewarded": (
+            "test_the_judges_own_tasks_are_judged_and_rewarded"
+        ),
+        "DAPO below it: clip range [0.8, 1.28], token mean, no divergence": "test_without_a_penalty_it_is_dapo",
+        "soft overlong punishment": "test_the_overlong_punishment_is_added",
+        "training with the judge leaves fewer flawed answers than without": ("test_an_arm_is_given_the_settings_judge"),
+    },
+    choices=(
+        "a reply that cannot be read leaves the reward of a right response",
+        "the judge's prompt, and greedy replies of at most 4096 tokens",
+        "steps are what blank lines separate",
+    ),
+)
 def fapo(judge: Any, penalty: float = 1.0, overlong: tuple[int, int] | None = None) -> Method:
     """GRPO with DAPO's clip range, where a judge reads the right responses and flawed ones lose their reward.
 

@@ -18,7 +18,33 @@ from assay.method import Method
 from assay.ops import group_mean, group_std
 
 
-@paper("S078", "UCAS", arxiv="2510.10649", seams=["credit"])
+@paper(
+    "S078",
+    "UCAS",
+    arxiv="2510.10649",
+    seams=["credit"],
+    essentials={
+        "a response's confidence: the mean divergence of uniform from the policy's distributions, from raw logits": (
+            "test_self_certainty_by_hand_and_through_the_policy"
+        ),
+        "response level: uncertain right answers and confident wrong ones count for more, beta+ 0.25, beta- 0.35": (
+            "test_the_worked_example"
+        ),
+        "token level: a penalty of 0.05 times the token's logit, scaled to [0, 1] over the batch": (
+            "test_equal_logits_are_in_the_middle_and_padding_does_not_count"
+        ),
+        "the penalty never makes a right answer's advantage negative": (
+            "test_a_right_response_is_not_pushed_below_zero_and_a_wrong_one_is_pushed_further"
+        ),
+        "with all weights 0 it is GRPO": "test_without_its_weights_it_is_grpo",
+        "the policy is moved by the shaped advantages": "test_an_update_moves_the_logits_by_the_shaped_advantages",
+    },
+    choices=(
+        "confidence is the mean over tokens, as the paper says; its code sums, which also counts length",
+        "logits that are all equal are scaled to 0.5",
+        "a group of equal rewards has the token penalty alone",
+    ),
+)
 def ucas(
     right: float = 0.25,
     wrong: float = 0.35,
@@ -99,15 +125,17 @@ def unit_range(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tens
     return (x - least) / (most - least)
 
 
-CLAIM = Claim(
-    paper="S078",
-    text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
-    setting="tree",
-    arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
-    better="ucas",
-    baseline="grpo",
-    measure="final",
-    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
-    sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
+claims(
+    CLAIM := Claim(
+        paper="S078",
+        text="At equal rollouts, advantages shaped by the policy's confidence give a better policy than GRPO.",
+        setting="tree",
+        arms={"ucas": {"name": "S078"}, "grpo": {"name": "grpo"}},
+        better="ucas",
+        baseline="grpo",
+        measure="final",
+        options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
+        sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
+    ),
+    replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}),
 )
-claims(CLAIM, replace(CLAIM, setting="unseen", sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}, options={}))

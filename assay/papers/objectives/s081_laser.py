@@ -21,7 +21,36 @@ from assay.registry import build
 from assay.signals.last_token import LastToken, finished
 
 
-@paper("S081", "LaSeR", arxiv="2510.14943", seams=["credit", "objective", "inference", "evaluate"])
+@paper(
+    "S081",
+    "LaSeR",
+    arxiv="2510.14943",
+    seams=["credit", "objective", "inference", "evaluate"],
+    essentials={
+        "self-reward: scaled log-probability of a reserved token right after the response, less a constant": (
+            "test_the_target_of_the_verdict"
+        ),
+        "the squared error to the verifier's verdict is added to GRPO, both classes weighing the same": (
+            "test_the_worked_example"
+        ),
+        "the gradient goes through that one position": (
+            "test_with_an_output_row_of_its_own_the_verdict_hardly_touches_the_responses"
+        ),
+        "advantages are mixed with the standardised self-rewards, where these differ within the group": (
+            "test_mixed_advantages"
+        ),
+        "GRPO first, then the square, then the mixture": "test_phases",
+        "at test time the same token judges a response, and weighs its vote": "test_the_vote_asks_the_policy",
+        "trained on it, the policy tells its right responses from wrong ones": (
+            "test_training_the_verdict_tells_right_from_wrong"
+        ),
+    },
+    choices=(
+        "weights, steps and tokens as in the authors' code: alpha 0.1, tau 0.1, scale 0.1, 200 and 200 steps",
+        "the reference is measured on the first step's responses unless given; where it is near 0 the scale is 2 by it",
+        "a truncated response has a self-reward of 0 and no square",
+    ),
+)
 def laser(
     token: int = 0,
     alpha: float = 0.1,

@@ -32,7 +32,33 @@ PATIENCE = 5
 """Steps with a single objective after which that is said; a mixture may leave the others out of a few."""
 
 
-@paper("S082", "RECAP", arxiv="2510.21978", seams=["curriculum", "credit", "objective"])
+@paper(
+    "S082",
+    "RECAP",
+    arxiv="2510.21978",
+    seams=["curriculum", "credit", "objective"],
+    essentials={
+        "each objective's convergence and instability over two windows of its recent course": (
+            "test_convergence_and_instability"
+        ),
+        "online weights by a softmax of the two, their sum the number of objectives": "test_weights",
+        "the loss is their weighted mean, each objective fed by its own tasks alone": (
+            "test_every_objective_is_a_mean_over_its_own_samples"
+        ),
+        "general tasks are replayed among the target's": "test_the_share_of_replayed_tasks",
+        "supervised data are an objective too, of their cross entropy": "test_demonstrations_feed_imitation_alone",
+        "in training what was known before is kept better than by training on the target alone": (
+            "test_the_setting_forgets_without_replay"
+        ),
+    },
+    choices=(
+        "a series is 1 less the mean reward, or the cross entropy; windows of 20 steps; temperature 5, as in the paper",
+        "weights are 1 until an objective has two whole windows",
+        "an objective is a term of the reward on the tasks of one source",
+    ),
+    lacks="sign and window of the series are not known for sure: here a saturated objective weighs more than one that "
+    "still improves, while the paper turns away from saturated ones",
+)
 def recap(
     general: Any = None,
     share: float = 0.5,

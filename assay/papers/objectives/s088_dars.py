@@ -24,7 +24,36 @@ from assay.types import Ask, Group
 Schedule = Literal["equal", "hardness"]
 
 
-@paper("S088", "DARS", arxiv="2508.13755", seams=["rollout", "credit", "select", "objective"])
+@paper(
+    "S088",
+    "DARS",
+    arxiv="2508.13755",
+    seams=["rollout", "credit", "select", "objective"],
+    essentials={
+        "the bias: a group's cumulative advantage is N 2a(1 - a), least for hard problems": (
+            "test_a_group_of_accuracy_a_weighs_2_a_1_minus_a"
+        ),
+        "difficulty is estimated from a first round; hard problems are asked again by the same policy": (
+            "test_hard_problems_get_more_responses_of_the_same_policy_in_one_group"
+        ),
+        "two schedules, equal treatment and hardness weighted, up to a greatest number of responses": (
+            "test_the_schedules"
+        ),
+        "one advantage over both rounds, centred and not standardised; groups of equal rewards are left out": (
+            "test_advantages_are_over_the_merged_group"
+        ),
+        "breadth (DARS-B): the step's whole batch is one update, several times over": (
+            "test_breadth_is_one_mini_batch_of_the_whole_step"
+        ),
+        "in training hard problems gain what a single round leaves to easy ones": (
+            "test_in_training_a_second_round_turns_learning_to_what_is_hard"
+        ),
+    },
+    choices=(
+        "no right response in the first round counts as half a one",
+        "the loss is summed over a response's tokens, and divided by max_length only where that is given",
+    ),
+)
 def dars(
     schedule: Schedule = "hardness",
     most: int | None = None,
@@ -68,7 +97,8 @@ def extra(accuracy: float, n: int, most: int, schedule: Schedule = "hardness", s
         return 0
 
     def weight(p: float) -> float:
-        return 2 * math.sqrt(p * (1 - p)) if standardised else 2 * p * (1 - p)
+        # Half of S: only its proportions matter.
+        return math.sqrt(p * (1 - p)) if standardised else p * (1 - p)
 
     target = n * weight(0.5) * (2 * (1 - a) if schedule == "hardness" else 1)
     # A whole number must not be rounded up for the error of a division.
@@ -134,30 +164,31 @@ class SecondRound:
         return extra(sum(passed) / len(passed), n, most, self.schedule, self.standardised)
 
 
-CLAIM = Claim(
-    paper="S088",
-    text="At equal rollouts, a second round of responses to hard problems raises their pass rate sooner than as "
-    "many responses to every problem.",
-    setting="problems",
-    arms={
-        "uniform": {"name": "S088", "rollout": "single_turn", "setting": {"group": 17}},
-        "equal": {"name": "S088", "rollout": {"schedule": "equal", "most": 32}},
-        "dars": {"name": "S088", "rollout": {"schedule": "hardness", "most": 64}},
-    },
-    better="dars",
-    baseline="uniform",
-    measure="hard/area",
-    options={
-        # Pass rates of 0.5, 0.8 and 0.02.
-        "kinds": [[10, 1.0, 0.0, 0.0], [10, 1.0, 0.0, 1.386294], [20, 1.0, 0.0, -3.89182]],
-        "hard": 1,
-        "group": 8,
-        "steps": 400,
-        "rollouts": 40000,
-    },
-    sweep={"lr": (30.0, 100.0, 300.0, 1000.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S088",
+            text="At equal rollouts, a second round of responses to hard problems raises their pass rate sooner than "
+            "as many responses to every problem.",
+            setting="problems",
+            arms={
+                "uniform": {"name": "S088", "rollout": "single_turn", "setting": {"group": 17}},
+                "equal": {"name": "S088", "rollout": {"schedule": "equal", "most": 32}},
+                "dars": {"name": "S088", "rollout": {"schedule": "hardness", "most": 64}},
+            },
+            better="dars",
+            baseline="uniform",
+            measure="hard/area",
+            options={
+                # Pass rates of 0.5, 0.8 and 0.02.
+                "kinds": [[10, 1.0, 0.0, 0.0], [10, 1.0, 0.0, 1.386294], [20, 1.0, 0.0, -3.89182]],
+                "hard": 1,
+                "group": 8,
+                "steps": 400,
+                "rollouts": 40000,
+            },
+            sweep={"lr": (30.0, 100.0, 300.0, 1000.0)},
+        )
+    ),
     replace(CLAIM, setting="unseen", options={"rollouts": 8000, "steps": 200}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
 )

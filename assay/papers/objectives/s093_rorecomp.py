@@ -26,7 +26,31 @@ THEIR_ADVANTAGES = "set_aside_advantages"
 """Signal ``(N, T)``: advantages of the samples that are set aside."""
 
 
-@paper("S093", "RoRecomp", arxiv="2509.25958", seams=["credit", "select"])
+@paper(
+    "S093",
+    "RoRecomp",
+    arxiv="2509.25958",
+    seams=["credit", "select"],
+    essentials={
+        "priority batches: of every group its short right and its long wrong responses": "test_the_worked_example",
+        "rewards are as they were, and advantages those of the whole group": (
+            "test_advantages_are_those_of_the_whole_group"
+        ),
+        "compensation batches: the other responses come back from a replay buffer, oldest first": (
+            "test_the_oldest_samples_come_back_as_they_were"
+        ),
+        "compensation is given up in the course of training": "test_the_chance_falls_linearly_to_nothing",
+        "for agents a response is as long as it has turns": "test_a_response_may_be_measured_by_its_turns",
+        "in training priority shortens responses, and compensation keeps more of them right": (
+            "test_in_training_priority_shortens_and_compensation_keeps_what_is_right"
+        ),
+    },
+    choices=(
+        "half of each kind has priority; a compensation batch is as large as the step's batch",
+        "compensation falls linearly over decay steps, if at all; set-aside samples are lost after 4 steps",
+        "no priority without a verdict; equal lengths in the order they came",
+    ),
+)
 def rorecomp(alpha: float = 0.5, compensation: float = 1.0, decay: int | None = None) -> Method:
     """GRPO that learns from the short right and the long wrong responses first, with rewards left as they are.
 

@@ -18,7 +18,30 @@ from assay.ops import IMPOSSIBLE, Aggregation, aggregate, log_ratio, masked_mean
 from assay.returns import packed_left
 
 
-@paper("S095", "ROVER", arxiv="2509.24981", seams=["credit", "objective"])
+@paper(
+    "S095",
+    "ROVER",
+    arxiv="2509.24981",
+    seams=["credit", "objective"],
+    essentials={
+        "Q relative to the old policy: scale (log pi - log pi_old), with the gradient": "test_the_worked_example",
+        "the Bellman target averages the next values over the whole vocabulary, as the uniform policy does": (
+            "test_the_vocabulary_mean_counts_all_tokens_whatever_was_sampled"
+        ),
+        "the centred reward of the group is given to every token": "test_every_token_has_the_groups_centred_reward",
+        "the target is held constant; no clip, no divergence, no critic": "test_only_the_prediction_has_a_gradient",
+        "greedy choice by the uniform policy's values finds an answer": (
+            "test_greedy_after_one_step_finds_an_answer_wherever_there_is_one"
+        ),
+        "sampling from the softmax of the values that training finds keeps all answers in play": (
+            "test_sampling_from_the_fitted_values_keeps_every_answer_in_play"
+        ),
+    },
+    choices=(
+        "the reward is divided by the group's deviation, as in the authors' script for mathematics",
+        "the successor of a decision is the next token that the policy itself wrote",
+    ),
+)
 def rover(scale: float = 1.0, normalise: bool = True) -> Method:
     """GRPO with a squared Bellman error of the uniform policy's values in place of the clipped surrogate.
 
@@ -77,13 +100,14 @@ class UniformBellman:
         value = self._value(batch, mask).to(q.dtype)
         target = torch.where(mask, batch.advantages, 0).to(q.dtype) + following(value, mask)
         loss = aggregate((q - target).square(), batch, self.aggregation, self.max_length)
-        metrics = {"rover/q": masked_mean(q.detach(), mask), "rover/target": masked_mean(target, mask)}
-        return Loss(loss, {k: float(v) for k, v in metrics.items()})
+        with torch.no_grad():
+            metrics = {"rover/q": float(masked_mean(q, mask)), "rover/target": float(masked_mean(target, mask))}
+        return Loss(loss, metrics)
 
     @torch.no_grad()
     def _value(self, batch: Batch, mask: Bool[Tensor, "N T"]) -> Float[Tensor, "N T"]:
         """The uniform policy's value at each decision, relative to pi_old's."""
-        now, old = batch.live["mean_logprob"].detach(), batch.signals["policy_mean_logprob"]
+        now, old = batch.live["mean_logprob"], batch.signals["policy_mean_logprob"]
         return self.scale * torch.where(mask, now - old.to(now.dtype), 0)
 
     @property
@@ -99,27 +123,28 @@ def following(x: Float[Tensor, "N T"], mask: Bool[Tensor, "N T"]) -> Float[Tenso
     return torch.zeros_like(x).scatter(1, order, torch.where(packed, shifted, 0))
 
 
-CLAIM = Claim(
-    paper="S095",
-    text="At the same learning rate, the policy of the random policy's values keeps more of the right answers "
-    "within reach than GRPO.",
-    setting="tree",
-    arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
-    better="rover",
-    baseline="grpo",
-    measure="covered",
-    options={
-        "tasks": 4,
-        "right": 16,
-        "prompts": 8,
-        "steps": 150,
-        "mini_batches": 4,
-        "optimizer": "adam",
-        "lr": 0.03,
-    },
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S095",
+            text="At the same learning rate, the policy of the random policy's values keeps more of the right answers "
+            "within reach than GRPO.",
+            setting="tree",
+            arms={"rover": {"name": "S095"}, "grpo": {"name": "grpo"}},
+            better="rover",
+            baseline="grpo",
+            measure="covered",
+            options={
+                "tasks": 4,
+                "right": 16,
+                "prompts": 8,
+                "steps": 150,
+                "mini_batches": 4,
+                "optimizer": "adam",
+                "lr": 0.03,
+            },
+        )
+    ),
     replace(
         CLAIM,
         text="The policy of the random policy's values solves more problems in many attempts than GRPO.",

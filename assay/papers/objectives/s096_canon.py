@@ -24,7 +24,33 @@ Metric = Literal["entropy", "length", "random"]
 Mixing = Literal["fixed", "inter_first", "intra_first", "cosine_inter_first", "cosine_intra_first"]
 
 
-@paper("S096", "CANON", arxiv="2509.23962", seams=["credit", "objective"])
+@paper(
+    "S096",
+    "CANON",
+    arxiv="2509.23962",
+    seams=["credit", "objective"],
+    essentials={
+        "a group is cut in two halves by a metric of its responses, entropy or length": (
+            "test_the_metric_counts_not_the_order"
+        ),
+        "a response is compared with the mean of the other half and with that of its own, mixed by mu": (
+            "test_the_two_comparisons_by_hand"
+        ),
+        "without a presumed direction: equal halves mixed evenly are Dr. GRPO": (
+            "test_equal_halves_mixed_evenly_are_dr_grpo"
+        ),
+        "alpha below 1 favours one direction (shorter, or of higher entropy)": "test_a_presumed_direction_by_hand",
+        "mu may follow the batch's accuracy or a cosine with restarts": "test_schedules_by_the_mean_reward",
+        "in training the half of the metric that pays wins sooner than against the group's mean": (
+            "test_in_training_the_length_that_pays_is_found_sooner_than_by_dr_grpo"
+        ),
+    },
+    choices=(
+        "mu is 1, as in the authors' script; the paper tunes it to each task",
+        "the odd response of a group is in the upper half; equal metrics are told apart by order",
+        "sums of tokens are averaged over responses where max_length is not given",
+    ),
+)
 def canon(
     metric: Metric = "entropy",
     mu: float = 1.0,
@@ -164,20 +190,21 @@ DR_GRPO = {
     "objective": {"name": "clip", "aggregation": "sequence_sum", "clip_high": 0.28},
 }
 
-CLAIM = Claim(
-    paper="S096",
-    text="At equal rollouts, a baseline from the half of the group with the other trend of entropy gives a better "
-    "policy than the mean of the whole group.",
-    setting="tree",
-    arms={"canon": {"name": "S096"}, "dr_grpo": DR_GRPO},
-    better="canon",
-    baseline="dr_grpo",
-    measure="final",
-    options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
-    sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S096",
+            text="At equal rollouts, a baseline from the half of the group with the other trend of entropy gives a "
+            "better policy than the mean of the whole group.",
+            setting="tree",
+            arms={"canon": {"name": "S096"}, "dr_grpo": DR_GRPO},
+            better="canon",
+            baseline="dr_grpo",
+            measure="final",
+            options={"tasks": 16, "right": 2, "prompts": 8, "steps": 60, "optimizer": "adam"},
+            sweep={"lr": (0.1, 0.3, 1.0, 3.0, 10.0)},
+        )
+    ),
     replace(CLAIM, setting="unseen", options={"prompts": 4, "group": 16}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
     Claim(
         paper="S096",

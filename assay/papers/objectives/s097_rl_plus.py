@@ -21,7 +21,37 @@ from assay.ops import IMPOSSIBLE, broadcast, group_mean, masked_mean, outcome
 from assay.types import Origin
 
 
-@paper("S097", "RL-PLUS", arxiv="2508.00222", seams=["rollout", "credit", "objective"])
+@paper(
+    "S097",
+    "RL-PLUS",
+    arxiv="2508.00222",
+    seams=["rollout", "credit", "objective"],
+    essentials={
+        "an outside solution takes the place of one of a group's own responses": (
+            "test_the_solution_takes_the_place_of_one_response"
+        ),
+        "multiple importance sampling: its tokens' ratio is to a mixture of pi_old and an estimate of its author": (
+            "test_ratio_and_weight_before_the_policy_moves"
+        ),
+        "that ratio stays bounded where pi_old is tiny": (
+            "test_the_ratio_is_bounded_where_the_old_policy_all_but_excluded_a_token"
+        ),
+        "exploration-based advantage: A (1 - sg[pi])^focus turns the pull to tokens that the policy finds hard": (
+            "test_the_worked_example"
+        ),
+        "own tokens have a plain ratio; nothing is clipped": "test_own_tokens_are_neither_clipped_nor_focused",
+        "rewards of own responses and solution are centred together": "test_baselines",
+        "in training a solution that the policy all but excludes is found": (
+            "test_in_training_a_solution_is_learned_that_own_responses_never_reach"
+        ),
+    },
+    choices=(
+        "focus 0.5, entropy bonus 0.001, and no division by the deviation, as in the authors' code",
+        "the author's distribution: 1 for every token, as in the authors' code; the paper writes a uniform one",
+        "loss and entropy bonus are sums over tokens divided by responses and max_length; the authors' code leaves the "
+        "first undivided by responses and averages the second, for each micro-batch",
+    ),
+)
 def rl_plus(
     focus: float = 0.5,
     entropy_weight: float = 1e-3,
@@ -88,16 +118,16 @@ class MixtureRatio(PolicyLoss):
     def surrogate(self, r: Ratios) -> tuple[Float[Tensor, "N T"], dict[str, Any]]:
         theirs = r.mask & written_by(r.batch, Origin.TEACHER)
         old = torch.where(theirs, r.batch.signals["policy_logprobs"].to(r.logprobs.dtype), 0).clamp(min=IMPOSSIBLE)
-        probability = torch.where(theirs, r.logprobs, 0).exp()
+        probability = r.logprobs.exp()
         ratio = mixture_ratio(probability, old.exp())
         # A probability may exceed 1 by a rounding error.
         hard = (1 - probability.detach()).clamp(min=0) ** self.focus
         loss = torch.where(theirs, -ratio * hard * r.advantages, -r.ratio * r.advantages)
-        share = masked_mean(theirs.to(ratio.dtype), r.mask)
-        metrics: dict[str, Any] = {"solution/tokens": share}
-        if bool(theirs.any()):
-            metrics["solution/ratio"] = masked_mean(ratio.detach(), theirs)
-            metrics["solution/probability"] = masked_mean(probability.detach(), theirs)
+        with torch.no_grad():
+            metrics: dict[str, Any] = {"solution/tokens": masked_mean(theirs.to(ratio.dtype), r.mask)}
+            if bool(theirs.any()):
+                metrics["solution/ratio"] = masked_mean(ratio, theirs)
+                metrics["solution/probability"] = masked_mean(probability, theirs)
         return loss, metrics
 
     def words(self) -> tuple[str, str]:
@@ -118,8 +148,7 @@ class OwnMean:
         return {"baseline": "mean of own responses", "normalisation": "none"}
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
-        rewards, teacher = outcome(batch), written_by(batch, Origin.TEACHER)
-        own = ~(teacher[:, 0] if teacher.shape[1] else batch.active & False)
+        rewards, own = outcome(batch), ~written_by(batch, Origin.TEACHER)[:, :1].any(1)
         return broadcast(rewards - group_mean(rewards, batch.group, batch.active & own), batch)
 
 

@@ -17,7 +17,36 @@ from assay.policies.regions import Region
 from assay.signals.base import Models
 
 
-@paper("S098", "The Path Not Taken", arxiv="2511.08567", seams=["objective", "evaluate"])
+@paper(
+    "S098",
+    "The Path Not Taken",
+    arxiv="2511.08567",
+    seams=["objective", "evaluate"],
+    essentials={
+        "gate I: the divergence of the policy after from the one before": (
+            "test_the_shift_between_two_policies_against_its_exact_value"
+        ),
+        "gate II: normalised spectral shift, and rotation of the leading singular directions": "test_a_known_angle",
+        "gate II: what share of the principal and of the low entries changed, against chance": (
+            "test_overlap_against_chance"
+        ),
+        "gate III: sparsity of the update as bfloat16 sees it": "test_what_counts_as_unchanged",
+        "runs agree on where they update, and a model in another basis does not": (
+            "test_a_rotated_model_is_the_same_function_in_another_basis"
+        ),
+        "training confined to a region, principal or not, bit for bit": (
+            "test_outside_the_region_weights_stay_bit_for_bit_with_weight_decay_on"
+        ),
+        "adapters that begin as the principal directions, against those that begin as nothing": (
+            "test_a_run_with_adapters_resumes_and_its_checkpoint_is_compared_whole"
+        ),
+    },
+    choices=(
+        "the principal rank is 0.05 of a matrix's smaller side, and a region half of its entries",
+        "an entry is unchanged if it moved by at most 0.001 of the larger of its two values",
+        "embeddings, biases and norms are frozen where a region is trained, unless asked for",
+    ),
+)
 def path_not_taken(
     region: Region = "off_principal",
     share: float = 0.5,

@@ -24,7 +24,36 @@ Functional = Literal["share", "all"]
 Denominator = Literal["all", "gated"]
 
 
-@paper("S105", "EARL", arxiv="2511.12033", seams=["reward", "objective"])
+@paper(
+    "S105",
+    "EARL",
+    arxiv="2511.12033",
+    seams=["reward", "objective"],
+    essentials={
+        "a threshold for each response: a quantile of the entropies of its own tokens": "test_the_worked_example",
+        "the gate keeps the policy gradient at tokens above it; the divergence holds every token": (
+            "test_the_gate_stops_the_policy_gradient_and_not_the_divergence"
+        ),
+        "every response keeps the same share of its tokens, however sure the policy is of it": (
+            "test_every_response_keeps_the_same_share_however_sure_it_is"
+        ),
+        "the reward of a circuit: whether it synthesises, its interface, the tests that it passes": (
+            "test_rewards_of_circuits_judged_by_the_verilog_verifier"
+        ),
+        "a circuit that compiles and fails is worth more to its group than one that does not compile": (
+            "test_stages_tell_wrong_circuits_apart_where_the_verdict_does_not"
+        ),
+        "in training only the decisions that the policy is unsure of are learned": (
+            "test_in_training_only_uncertain_decisions_are_learned"
+        ),
+    },
+    choices=(
+        "a fifth of each response's tokens is kept (quantile 0.8); entropies are of the policy that sampled",
+        "the weights of the stages: 0.2, 0.1 and 0.7; the divergence's: 0.001",
+        "gated losses are divided by the number of all tokens",
+        "tasks of other kinds than circuits are rewarded by their verdict",
+    ),
+)
 def earl(
     quantile: float = 0.8,
     kl_weight: float = 1e-3,

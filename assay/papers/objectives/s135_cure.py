@@ -23,7 +23,33 @@ from assay.select.dynamic import DynamicSampling
 from assay.types import Ask, Episode, Group
 
 
-@paper("S135", "CURE", arxiv="2508.11016", seams=["rollout", "select", "objective"])
+@paper(
+    "S135",
+    "CURE",
+    arxiv="2508.11016",
+    seams=["rollout", "select", "objective"],
+    essentials={
+        "stage 1: a critical token is drawn from the K of highest entropy of a first response": "test_positions",
+        "prompt and prefix before that token are concatenated again, and the rest is sampled anew from it on": (
+            "test_the_prefix_of_a_language_model_is_taken_over_token_by_token"
+        ),
+        "of n1 first responses each has n2 continuations": "test_a_group_is_new_responses_and_continuations_of_them",
+        "first responses and continuations are one group; the loss of a continuation begins at its token": (
+            "test_advantages_are_over_new_responses_and_continuations_together"
+        ),
+        "both stages are DAPO: clip-higher, dual clip, mean over tokens, dynamic sampling, overlong penalty": (
+            "test_the_default_is_dapo_with_branches"
+        ),
+        "stage 2 learns from plain responses, from the weights of stage 1": (
+            "test_in_training_stage_two_goes_on_where_stage_one_ended"
+        ),
+    },
+    choices=(
+        "a first token is never a critical one, nor one of fewer than two characters, as in the authors' code",
+        "where no token is a candidate the response is sampled anew as a whole",
+        "when to go from stage 1 to stage 2 is the user's: a second run from the checkpoint",
+    ),
+)
 def cure(
     stage: Literal[1, 2] = 1,
     branches: int = 3,
@@ -136,30 +162,31 @@ class Critical:
         return allowed[int(rng.choice(order[: self.top]))]
 
 
-CLAIM = Claim(
-    paper="S135",
-    text="At equal rollouts, taking responses up again at uncertain tokens finds more of rare right answers than "
-    "sampling all of them anew.",
-    setting="tree",
-    arms={
-        "dapo": {"name": "S135", "rollout": {"name": "dynamic", "rounds": 1}},
-        "cure": {
-            "name": "S135",
-            "rollout": {
-                "name": "dynamic",
-                "inner": {"name": "cure", "branches": 3, "top": 2, "min_chars": 1},
-                "rounds": 1,
-            },
-        },
-    },
-    better="cure",
-    baseline="dapo",
-    measure="final",
-    options={"tasks": 4, "prompts": 4, "group": 16, "depth": 5, "branching": 4, "right": 16, "steps": 100},
-    sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S135",
+            text="At equal rollouts, taking responses up again at uncertain tokens finds more of rare right answers "
+            "than sampling all of them anew.",
+            setting="tree",
+            arms={
+                "dapo": {"name": "S135", "rollout": {"name": "dynamic", "rounds": 1}},
+                "cure": {
+                    "name": "S135",
+                    "rollout": {
+                        "name": "dynamic",
+                        "inner": {"name": "cure", "branches": 3, "top": 2, "min_chars": 1},
+                        "rounds": 1,
+                    },
+                },
+            },
+            better="cure",
+            baseline="dapo",
+            measure="final",
+            options={"tasks": 4, "prompts": 4, "group": 16, "depth": 5, "branching": 4, "right": 16, "steps": 100},
+            sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
+        )
+    ),
     replace(
         CLAIM,
         setting="unseen",

@@ -18,7 +18,33 @@ from assay.rollout.best_draft import TEMPLATE
 from assay.types import Group, Verdict
 
 
-@paper("S151", "iGRPO", arxiv="2602.09000", seams=["rollout"])
+@paper(
+    "S151",
+    "iGRPO",
+    arxiv="2602.09000",
+    seams=["rollout"],
+    essentials={
+        "stage 1: N drafts of the old policy, scored by the reward that is trained on; the best is kept": (
+            "test_refinements_are_to_the_prompt_with_the_best_draft"
+        ),
+        "stage 2: G refinements, sampled and learned from under the prompt with that draft": (
+            "test_ratios_are_one_at_first_because_both_policies_read_the_draft"
+        ),
+        "advantages over the refinements alone; drafts have no loss": (
+            "test_drafts_are_in_no_baseline_and_have_no_loss"
+        ),
+        "drafts and refinements together cost what GRPO's group costs": "test_a_step_costs_what_it_costs_in_grpo",
+        "a generative judge may choose the draft instead": (
+            "test_a_judge_scores_drafts_by_the_share_of_its_critiques_that_call_them_right"
+        ),
+        "answers without any draft get better by it": "test_in_training_answers_without_drafts_get_better",
+    },
+    choices=(
+        "the template of the second prompt: question, previous attempt, request for an improved solution",
+        "drafts and refinements are half of the group each",
+        "of a draft that does not fit the context the end is shown; of equally good drafts the first",
+    ),
+)
 def igrpo(
     drafts: float = 0.5,
     template: str = TEMPLATE,

@@ -24,7 +24,33 @@ TEMPLATE = "{question}\n\nThe correct answer is {answer}. Explain step by step h
 View = Literal["policy", "reference"]
 
 
-@paper("S163", "InTRO", arxiv="2511.09865", seams=["select", "objective"])
+@paper(
+    "S163",
+    "InTRO",
+    arxiv="2511.09865",
+    seams=["select", "objective"],
+    essentials={
+        "a token's weight is its probability with the answer in the prompt, by its probability without": (
+            "test_the_signal_weighs_its_candidates"
+        ),
+        "further candidates are drawn at every position of a sampled rationale": (
+            "test_candidates_are_weighed_at_every_position_of_the_rationale_and_nowhere_else"
+        ),
+        "in expectation the gradient is that of the forward divergence from the answer's view": (
+            "test_the_expected_gradient_is_that_of_the_divergence"
+        ),
+        "weights are clipped": "test_weights_are_clipped_and_an_impossible_posterior_weighs_nothing",
+        "rationales that end in a wrong answer are left out; no reward or advantage is used": (
+            "test_only_right_responses_with_a_reference_teach"
+        ),
+        "in training the policy comes to be what it is once it sees the answer": "test_it_finds_the_posterior",
+    },
+    choices=(
+        "the template of the prompt with the answer",
+        "the loss is a mean over the kept rationales, each a mean over its tokens and candidates",
+        "the answer's view is under the weights of the step, without gradient; or the reference's, as an option",
+    ),
+)
 def intro(n: int = 5, clip: float = 200.0, template: str = TEMPLATE, posterior: View = "policy") -> Method:
     """GRPO with its advantages replaced by weights that the policy gives itself when it is shown the answer.
 
@@ -143,7 +169,7 @@ class AnswerView:
         # A weight of 0 must not meet the gradient of an impossible token.
         loss = -(weights * torch.where(weights > 0, candidates, 0)).mean(-1)
         used = batch.mask & batch.active[:, None]
-        mean = weights.detach().mean(-1)
+        mean = weights.mean(-1)
         metrics = {
             "intro/weight": float(masked_mean(mean, used)),
             "intro/shown": float(masked_mean((mean > 0).to(mean.dtype), used)),

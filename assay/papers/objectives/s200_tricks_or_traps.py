@@ -23,7 +23,32 @@ from assay.select.overlong import OverlongFilter
 Loss = Literal["token", "sequence"]
 
 
-@paper("S200", "Lite PPO", arxiv="2508.08221", seams=["credit", "select", "objective"])
+@paper(
+    "S200",
+    "Lite PPO",
+    arxiv="2508.08221",
+    seams=["credit", "select", "objective"],
+    essentials={
+        "Lite PPO's advantage: reward less the group's mean, by the deviation of the whole batch": (
+            "test_the_worked_example"
+        ),
+        "Lite PPO's loss is a mean over the batch's tokens, on PPO's symmetric clip, without critic or divergence": (
+            "test_the_token_loss_weighs_tokens_and_the_sequence_loss_responses"
+        ),
+        "where rewards are concentrated the group's deviation blows up and the batch's does not": (
+            "test_an_easy_group_is_not_blown_up"
+        ),
+        "every trick is a switch of its own: normalisation, clip-higher, aggregation, overlong filtering": (
+            "test_every_switch_moves_one_thing"
+        ),
+        "the whole matrix of tricks can be run": "test_the_matrix_of_ablations",
+        "in training the two tricks alone make right answers likely": "test_in_training_lite_ppo_learns",
+    },
+    choices=(
+        "clip range 0.2; the deviation is the unbiased one of the raw rewards, plus 1e-8",
+        "advantages are not bounded (2 in the ROLL framework's recipe) unless bound is given",
+    ),
+)
 def lite_ppo(
     mean: Over = "group",
     std: Over = "batch",
@@ -113,16 +138,20 @@ def ablations(switches: Mapping[str, Sequence[Any]] | None = None) -> dict[str, 
     return methods
 
 
-CLAIM = Claim(
-    paper="S200",
-    text="On easy tasks, where rewards are concentrated, dividing by the batch's deviation learns faster than "
-    "dividing by the group's.",
-    setting="tree",
-    arms={"batch": {"name": "S200"}, "group": {"name": "S200", "credit": {"scale": "group"}}},
-    better="batch",
-    baseline="group",
-    measure="area",
-    options={"tasks": 8, "depth": 3, "right": 44, "prompts": 8, "steps": 60},
-    sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+claims(
+    (
+        CLAIM := Claim(
+            paper="S200",
+            text="On easy tasks, where rewards are concentrated, dividing by the batch's deviation learns faster than "
+            "dividing by the group's.",
+            setting="tree",
+            arms={"batch": {"name": "S200"}, "group": {"name": "S200", "credit": {"scale": "group"}}},
+            better="batch",
+            baseline="group",
+            measure="area",
+            options={"tasks": 8, "depth": 3, "right": 44, "prompts": 8, "steps": 60},
+            sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+        )
+    ),
+    replace(CLAIM, setting="unseen", options={"right": 32}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}),
 )
-claims(CLAIM, replace(CLAIM, setting="unseen", options={"right": 32}, sweep={"lr": (1e-3, 3e-3, 1e-2, 3e-2)}))

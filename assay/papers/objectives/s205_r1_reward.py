@@ -30,7 +30,34 @@ from assay.verify.text.format import Format
 LIMIT = 1e-3, 1e3
 
 
-@paper("S205", "StableReinforce", arxiv="2505.02835", seams=["reward", "credit", "objective", "inference"])
+@paper(
+    "S205",
+    "StableReinforce",
+    arxiv="2505.02835",
+    seams=["reward", "credit", "objective", "inference"],
+    essentials={
+        "pre-clip: the log-ratio is bounded before its exponential, and the surrogate clips after": (
+            "test_ratios_are_bounded_before_the_surrogate"
+        ),
+        "advantage filter: standardised returns beyond three deviations are dropped": "test_outliers_are_dropped",
+        "beside these two it is REINFORCE++": "test_without_outliers_it_is_reinforce_plus_plus",
+        "reward of format, of the right choice, and of a judge's finding that reasoning and answer agree": (
+            "test_rewards"
+        ),
+        "consistency never pays for a wrong choice": (
+            "test_the_judge_is_asked_about_right_answers_only_and_thrice_at_most"
+        ),
+        "the reward model's verdict may be a vote of many judgements": "test_the_verdict_of_fifteen_judgements",
+        "in training judgements that are right and argued consistently win": (
+            "test_in_training_consistent_right_judgements_win"
+        ),
+    },
+    choices=(
+        "z is compared with 3; the authors' code compares it with the mean of the raw returns plus and minus 3",
+        "which pairs are hard enough to be trained on is the user's choice of tasks",
+        "the judge's prompt: the last three lines of the reasoning against the answer",
+    ),
+)
 def stable_reinforce(
     judge: Any = None,
     kl_weight: float = 1e-3,
@@ -241,27 +268,28 @@ def seed_of(text: str, attempt: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{attempt}:{text}".encode(), digest_size=7).digest())
 
 
-CLAIM = Claim(
-    paper="S205",
-    text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
-    "outliers learn faster than REINFORCE++.",
-    setting="tree",
-    arms={
-        "stable": {"name": "S205", "reward": "verdict"},
-        "reinforce++": {
-            "name": "grpo",
-            "credit": "reinforce++",
-            "objective": {"name": "clip", "aggregation": "sequence_mean"},
-        },
-    },
-    better="stable",
-    baseline="reinforce++",
-    measure="area",
-    options={"tasks": 8, "depth": 3, "right": 32, "prompts": 64, "group": 1, "steps": 60, "epochs": 4},
-    sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
-)
 claims(
-    CLAIM,
+    (
+        CLAIM := Claim(
+            paper="S205",
+            text="With one response per prompt and several updates per batch, bounded ratios and advantages without "
+            "outliers learn faster than REINFORCE++.",
+            setting="tree",
+            arms={
+                "stable": {"name": "S205", "reward": "verdict"},
+                "reinforce++": {
+                    "name": "grpo",
+                    "credit": "reinforce++",
+                    "objective": {"name": "clip", "aggregation": "sequence_mean"},
+                },
+            },
+            better="stable",
+            baseline="reinforce++",
+            measure="area",
+            options={"tasks": 8, "depth": 3, "right": 32, "prompts": 64, "group": 1, "steps": 60, "epochs": 4},
+            sweep={"lr": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+        )
+    ),
     replace(
         CLAIM,
         setting="unseen",

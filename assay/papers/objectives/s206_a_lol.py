@@ -25,7 +25,35 @@ Form = Literal["sequence", "token", "free", "gold"]
 Draw = Literal["priority", "uniform", "all"]
 
 
-@paper("S206", "A-LoL", arxiv="2305.14718", seams=["rollout", "credit", "select", "objective"])
+@paper(
+    "S206",
+    "A-LoL",
+    arxiv="2305.14718",
+    seams=["rollout", "credit", "select", "objective"],
+    essentials={
+        "a whole response is one action, of advantage R - V(x)": "test_the_advantage_is_what_the_value_leaves",
+        "V: an attention head on the frozen reference's prompt states, fitted to what its own samples earn": (
+            "test_the_value_learns_which_prompts_are_hard_and_then_stays"
+        ),
+        "only responses of positive advantage are learned from, drawn in proportion to it": (
+            "test_only_responses_above_the_value_are_drawn_in_proportion"
+        ),
+        "the importance weight against the reference is one of the whole response, clipped, and constant": (
+            "test_the_weight_of_a_whole_response"
+        ),
+        "variants: a weight for each token, without the reference, and with a divergence": "test_the_weights_of_tokens",
+        "nothing is generated but for the value": "test_it_samples_only_until_the_value_is_fitted",
+        "in training it earns more than imitation, and more than imitation weighted by the reward": (
+            "test_it_earns_more_than_imitation"
+        ),
+    },
+    choices=(
+        "V is fitted at a rate of 1e-3 on the samples of ten steps, a fifth of the prompts held out; the paper takes "
+        "1e-5 and the validation prompts",
+        "as many draws a step as it has responses of positive advantage",
+    ),
+    lacks="responses are dropped and drawn by advantage among those of a step, not over the whole data set beforehand",
+)
 def a_lol(
     form: Form = "sequence",
     clip: float = 0.9,

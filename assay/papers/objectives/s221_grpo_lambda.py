@@ -8,7 +8,33 @@ from assay.method import Method
 from assay.rewards.length.gated import GatedLength
 
 
-@paper("S221", "GRPO-lambda", arxiv="2505.18086", seams=["reward"])
+@paper(
+    "S221",
+    "GRPO-lambda",
+    arxiv="2505.18086",
+    seams=["reward"],
+    essentials={
+        "each prompt's share of right responses decides between a length penalty and the plain 0/1 reward": (
+            "test_the_best_share_of_the_batch_is_gated"
+        ),
+        "the top lambda of the batch's prompts are penalised, ranked by that share": (
+            "test_ties_go_to_the_earlier_prompt_and_the_number_is_rounded_down"
+        ),
+        "on penalised prompts a right response is worth less the longer it is, and a wrong one nothing": (
+            "test_the_penalty_by_hand"
+        ),
+        "the other prompts have GRPO's rewards and advantages": "test_without_a_share_it_is_grpo",
+        "in training it shortens answers to easy prompts and spares hard ones the price": (
+            "test_in_training_the_gate_shortens_less_than_a_penalty_everywhere_and_keeps_more_right"
+        ),
+    },
+    choices=(
+        "lambda, the share of prompts that pay: 0.2",
+        "the penalty: 1 - 0.2 sigmoid of the standardised length, as in 'Training Language Models to Reason "
+        "Efficiently'",
+        "a prompt that was never solved is not penalised, whatever its rank",
+    ),
+)
 def grpo_lambda(share: float = 0.2, alpha: float = 0.2, threshold: float | None = None) -> Method:
     """GRPO whose right responses are worth less the longer they are, on the prompts that the policy solves best.
 

@@ -32,7 +32,37 @@ Proposed solution:
 Is its final answer right? Reply with one word, True or False."""
 
 
-@paper("S202", "Self-PRM", arxiv="2505.11227", seams=["verify", "inference", "evaluate"])
+@paper(
+    "S202",
+    "Self-PRM",
+    arxiv="2505.11227",
+    seams=["verify", "inference", "evaluate"],
+    essentials={
+        "Self-PRM: the model judges its own k samples and the best-judged is the answer": (
+            "test_by_name_the_model_judges_itself"
+        ),
+        "beside it the majority vote: what it comes down to without a difference in scores": (
+            "test_with_constant_scores_it_is_the_majority_on_any_samples"
+        ),
+        "the model as process reward model: the first wrong step, or -1": (
+            "test_the_judge_of_steps_reads_problem_and_steps"
+        ),
+        "an external process reward model chooses among the samples": (
+            "test_as_a_verifier_and_as_a_scorer_of_whole_responses"
+        ),
+        "Self-REF: judging beside a solution of its own": (
+            "test_self_ref_solves_each_problem_once_and_shows_its_solution"
+        ),
+        "how precise acceptance is, by difficulty": "test_how_far_acceptance_can_be_believed",
+        "chi-square of solving and judging": "test_solving_and_judging_go_together",
+    },
+    choices=(
+        "the score: the share of critiques that say right, or P(True) / (P(True) + P(False))",
+        "of equal scores the most frequent answer",
+        "the words of templates",
+    ),
+    lacks="the study's curves: a run evaluates its own tasks while it learns, not the judging of steps beside them",
+)
 def self_prm(scorer: Any = "judge", sampling: Sampling | None = None, ballot: Ballot | None = None) -> SelfPRM:
     """At test time: k samples, each judged by the model that wrote it, and the best-judged is the answer.
 

@@ -18,7 +18,31 @@ from assay.ops import group_mean
 from assay.rewards.outcome.weighted_tests import WeightedTests, turns_of
 
 
-@paper("S001", "VeRPO", arxiv="2601.03525", seams=["reward", "credit"])
+@paper(
+    "S001",
+    "VeRPO",
+    arxiv="2601.03525",
+    seams=["reward", "credit"],
+    essentials={
+        "a test weighs exp(-alpha rho), rho its pass rate in the group at hand": "test_weights_by_hand",
+        "weights are shared by tests that are passed alike": "test_weights_of_the_worked_example",
+        "the dense reward is the sum of the weights of the tests passed; groups in which none passes all still teach": (
+            "test_rewards_and_advantages_of_the_worked_example_where_no_response_passes_all"
+        ),
+        "many easy tests do not outweigh few hard ones": (
+            "test_clones_of_a_test_move_the_calibrated_advantages_little_and_flip_the_others"
+        ),
+        "advantages of turn and trajectory are added, centred each, not divided by a deviation; the outcome decays "
+        "with turns": "test_turns_have_advantages_of_their_own",
+        "programs that pass more tests are learned where no outcome tells them apart": "test_it_acts_in_training",
+    },
+    choices=(
+        "alpha 2, sigma 0.1, beta 1, gamma 1, delta 1e-6: the paper's values are not known here",
+        "a test that could not be told counts as its pass rate",
+    ),
+    lacks="no rollout lets a policy repair its program over several turns: the advantages of turns are reached by "
+    "episodes made elsewhere only",
+)
 def verpo(
     alpha: float = 2.0,
     sigma: float = 0.1,

@@ -16,13 +16,37 @@ from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judged import judged
 from assay.rewards.wrapped import Around, terms_of, valid_in
-from assay.select.dynamic import DynamicSampling
+from assay.select.reward_std import RewardSpread
 from assay.types import Task
 from assay.verify.grounding.evidence import Evidence
 
 
-@paper("S003", "LongRLVR", seams=["tasks", "verify", "reward"])
-def longrlvr(eta: float = 0.1, beta: float = 2.0, evidence: Any = None, tagged: bool = True) -> Method:
+@paper(
+    "S003",
+    "LongRLVR",
+    seams=["tasks", "verify", "reward", "select"],
+    essentials={
+        "F_beta of the chunks named, beta 2; naming a chunk twice costs precision": "test_rewards_by_hand",
+        "R = a + eta F + (1 - eta) a F with eta 0.1": "test_rewards_by_hand",
+        "a response without one block of evidence and one answer is worth 0": (
+            "test_not_exactly_one_block_of_each_is_worth_nothing"
+        ),
+        "evidence is learned where it hardly ever leads to the answer": "test_evidence_is_learned_where_no_answer_is",
+        "groups are left out by their final rewards, so those without a right answer still teach": (
+            "test_groups_of_equal_rewards_are_replaced_and_no_others"
+        ),
+        "clip 0.2 and 0.28, dual clip 10, no divergence": "test_the_loss_is_the_papers",
+        "documents of numbered chunks, with the numbers of those needed": (
+            "test_a_document_task_is_judged_by_the_verifier_it_names"
+        ),
+    },
+    choices=("the wording of the prompt", "a task's own verifier compares answers; a judge may be one"),
+    lacks="nothing makes questions with their evidence from documents, which the authors do by clustering chunks and "
+    "asking a model: tasks must bring both",
+)
+def longrlvr(
+    eta: float = 0.1, beta: float = 2.0, evidence: Any = None, tagged: bool = True, rounds: int = 10
+) -> Method:
     """GRPO with a reward for the chunks of a long document that a response names as its evidence, beside the verdict.
 
         R_i = a_i + eta F_i + (1 - eta) a_i F_i,   F_i = (1 + beta^2) P R / (beta^2 P + R)
@@ -35,20 +59,21 @@ def longrlvr(eta: float = 0.1, beta: float = 2.0, evidence: Any = None, tagged: 
     ``task.reference["evidence"]`` or ``task.meta["evidence"]``; tasks that have neither are worth a_i. For tasks see
     :func:`document_task`; verifier ``evidence`` judges the evidence alone.
 
-    The loss has clip range [0.8, 1.28], dual clip 10 and no KL; groups of equal rewards are dropped (the paper: before
-    they count into the batch).
+    The loss has clip range [0.8, 1.28], dual clip 10 and no KL. Groups of equal rewards are dropped and others asked in
+    their place; it is R that counts, so that groups without a right answer teach what their evidence tells apart.
 
     Args:
         eta: in [0, 1].
         beta: weight of recall, above 0.
         evidence: a reward part that gives F instead.
         tagged: the two blocks are demanded.
+        rounds: of generation in a step, at most; 1 replaces no group.
 
     Source: LongRLVR and its authors' code.
     """
     objective = ClippedSurrogate(clip_high=0.28, dual_clip=10.0)
     reward = EvidenceAndAnswer(eta, EvidenceF(beta) if evidence is None else evidence, tagged)
-    return Method(reward=reward, select=DynamicSampling(), objective=objective)
+    return Method(reward=reward, select=RewardSpread(beta=0.0, least=1e-6, rounds=rounds), objective=objective)
 
 
 class EvidenceAndAnswer(Around):

@@ -17,7 +17,31 @@ from assay.signals.likelihood_value import By
 from assay.signals.reasoning import Sections
 
 
-@paper("S009", "likelihood rewards", arxiv="2602.03979", seams=["reward", "credit", "objective"])
+@paper(
+    "S009",
+    "likelihood rewards",
+    arxiv="2602.03979",
+    seams=["reward", "credit", "objective", "evaluate"],
+    essentials={
+        "likelihood and log-likelihood of the reference after sampled reasoning, whole or by token": "test_the_forms",
+        "advantages over the siblings (leave one out), without a deviation": "test_the_worked_advantages",
+        "the group's log-mean-exp as objective (JEPO)": "test_the_worked_advantages",
+        "the gradient of the expected reward, with its direct term": "test_the_expected_gradient_is_exact",
+        "logarithms still teach where references are long and likelihoods vanish": (
+            "test_long_references_leave_logarithms_alone_and_nothing_of_likelihoods"
+        ),
+        "perplexity of the reference, and its likelihood with the reasoning summed out": (
+            "test_perplexity_and_the_likelihood_with_the_reasoning_summed_out"
+        ),
+        "a language model's likelihood of the reference rises by the update": (
+            "test_the_update_raises_the_likelihood_it_is_for"
+        ),
+    },
+    choices=(
+        "the direct term is there in every form",
+        "a response's own answer is neither rewarded nor learned from",
+    ),
+)
 def likelihood_rewards(
     by: By | Literal["jepo"] = "logprob",
     direct: bool = True,

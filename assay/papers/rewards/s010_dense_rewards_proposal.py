@@ -22,7 +22,32 @@ from assay.signals.steps import Steps
 SENTENCES = Steps("sentence")
 
 
-@paper("S010", "dense rewards (SCAR)", arxiv="2512.04302", seams=["reward", "credit"])
+@paper(
+    "S010",
+    "dense rewards (SCAR)",
+    arxiv="2512.04302",
+    seams=["reward", "credit"],
+    essentials={
+        "a piece of a response is paid its Shapley value of the whole's reward": (
+            "test_shares_are_means_over_orders_and_add_up"
+        ),
+        "Owen values on nested halves where pieces are many": "test_scores_needed_grow_with_the_square",
+        "what is paid adds up to the reward, so the best policy stays the best": (
+            "test_what_a_response_earns_in_all_is_its_score"
+        ),
+        "parts of a response are scored by what scores the whole, a judge or a verifier": (
+            "test_a_judge_scores_the_parts_in_one_call"
+        ),
+        "PPO with a critic on rewards by piece": "test_the_papers_numbers",
+        "it is learned from": "test_it_acts_in_training",
+    },
+    choices=(
+        "pieces are sentences, exact up to 6 and joined beyond 16",
+        "a divergence of weight 0.01, decay 0.95",
+    ),
+    lacks="a proposal of three directions, of which only the one for language models is here: no subgoals for agents, "
+    "no rewards shared by tasks; the notes the row began from were a guess",
+)
 def dense_rewards(
     score: Any = "verifier",
     pieces: Steps = SENTENCES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,18 +13,60 @@ import torch
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.engines.asking import ask, filled, judge_of
+from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judged import judged
 from assay.sandbox import CallOutcome, Limits, Program, sandbox
 from assay.types import Task, Verdict
+from assay.verify.structured.find import NoValue, last_json
 from assay.verify.text.overlap import common_subsequence
 
 LIMITS = Limits(cpu_seconds=5, wall_seconds=20)
+EXTRACTION = """Below are a question and an answer that is known to be good. Say what makes it good so that a program
+can look for it in other answers.
+
+Question: {question}
+
+Answer:
+{reference}
+
+1. The key points of the answer. For each, one list of keywords or more: words or short phrases exactly as the answer
+has them, in its order, that another answer which makes the same point would have too.
+2. Checks of its style: length, structure, tone, format. Each is a Python function check(response) that is true of this
+answer, with a weight; the weights add up to 1.
+
+Reply with JSON alone:
+{"key_points": [[["keyword", "keyword"], ["the same point in other words"]]], \
+"checks": [{"code": "def check(response):\\n    return len(response.split()) < 200", "weight": 1.0}]}"""
 
 
-@paper("S012", "RLVRR", seams=["tasks", "verify", "reward"])
+@paper(
+    "S012",
+    "RLVRR",
+    seams=["tasks", "verify", "reward"],
+    essentials={
+        "keywords in the order of the reference: longest common subsequence over the longer of both": (
+            "test_keywords_count_in_their_order"
+        ),
+        "the best of a key point's alternatives, the mean over key points": "test_points_alternatives_and_references",
+        "style as the weight of small programs that the response passes": "test_checks_run_apart",
+        "key points, keywords and checks are extracted from references by a model, once, before training": (
+            "test_a_model_extracts_what_references_say_and_how"
+        ),
+        "content and style are added; tasks with a verifier keep their verdict beside": "test_the_reward",
+        "GRPO with a divergence of weight 0.01": "test_the_papers_numbers",
+        "the reference's order is learned": "test_it_acts_in_training",
+    },
+    choices=(
+        "of keywords that overlap the longest counts",
+        "of several references the best match counts",
+        "a check that takes more than five seconds is not passed",
+        "the wording that asks for an extraction; what does not hold of the reference itself is left out of it",
+    ),
+)
 def rlvrr(kl_weight: float = 0.01, length: float = 0.0) -> Method:
     """GRPO on open-ended tasks: a reward for saying what a reference says, in its order, and one for its style.
 
@@ -39,8 +81,9 @@ def rlvrr(kl_weight: float = 0.01, length: float = 0.0) -> Method:
     of a model during training.
 
     A task brings them as ``task.reference = {"reference": text or list of texts, "key_points": [[[keywords], ...],
-    ...], "checks": [{"code": ..., "weight": ...}, ...]}``; of several references the best match counts. Tasks without
-    either are worth their verdict's score, so that mathematics may be trained beside.
+    ...], "checks": [{"code": ..., "weight": ...}, ...]}``; of several references the best match counts. A model makes
+    them from references, see :func:`extraction`. Tasks without either are worth their verdict's score, so that
+    mathematics may be trained beside.
 
     Args:
         kl_weight: of the divergence from the reference policy, in the loss.
@@ -156,7 +199,7 @@ def styles(task: Task, texts: Sequence[str]) -> list[float | None]:
     """Return the style reward of each text; ``None`` where the sandbox failed. Weights are taken as shares."""
     checks = task.reference.get("checks") or []
     for check in checks:
-        if not (isinstance(check, Mapping) and isinstance(check.get("code"), str) and check.get("weight", 1) >= 0):
+        if not _is_check(check):
             raise UsageError(f"task {task.id}: a check needs 'code' and a 'weight' that is not negative, not {check!r}")
     whole = float(sum(check.get("weight", 1) for check in checks))
     out: list[float | None] = [0.0] * len(texts)
@@ -182,6 +225,68 @@ def run_check(code: str, texts: Sequence[str]) -> list[bool | None]:
 
 def _call(code: str, texts: Sequence[str]) -> CallOutcome:
     return sandbox().call(Program(code), "check", [((text,), {}) for text in texts], LIMITS)
+
+
+def extraction(tasks: Sequence[Task], engine: Any, template: str = EXTRACTION, max_tokens: int = 4096) -> list[Task]:
+    """Return the tasks with what a model finds in their references: key points, their keywords, and checks of style.
+
+    Keywords that no reference has are left out, and so are checks that do not hold of every reference, so that the
+    reference itself has the whole reward. Left out are tasks whose reference is no text or list of texts, and those
+    for which the model failed or nothing is left.
+
+    Args:
+        tasks: with texts as references.
+        engine: an engine, or the specification of one; asked once for each task, greedily.
+        template: with ``{question}`` and ``{reference}``.
+        max_tokens: of a reply.
+
+    Raises:
+        UsageError: no engine, or a template that does not show the reference.
+    """
+    if "{reference}" not in template:
+        raise UsageError("the extraction: the template does not show the model the {reference}")
+    model = judge_of(engine, "the extraction")
+    texts = [[t.reference] if isinstance(t.reference, str) else t.reference for t in tasks]
+    told = [(task, list(own)) for task, own in zip(tasks, texts, strict=True) if own and _is_words(own)]
+    asked = [filled(template, question=task.question, reference="\n\n".join(own)) for task, own in told]
+    made = []
+    for (task, own), reply in zip(told, ask(model, asked, Sampling(max_tokens, 0.0)), strict=True):
+        if reply.stop != "error" and (chain := read_chain(reply.text, own)):
+            made.append(replace(task, reference={"reference": own, **chain}, kind="none"))
+    return made
+
+
+def read_chain(reply: str, texts: Sequence[str]) -> dict[str, Any] | None:
+    """Return the key points and checks of a reply that hold of the references; nothing if none do."""
+    try:
+        found = last_json(reply)
+    except NoValue:
+        return None
+    if not isinstance(found, Mapping):
+        return None
+    points = []
+    for point in _listed(found.get("key_points")):
+        lists = [_held(words, texts) for words in _listed(point) if _is_words(words)]
+        if lists := [words for words in lists if words]:
+            points.append(lists)
+    checks = [c for c in _listed(found.get("checks")) if _is_check(c) and all(run_check(c["code"], texts))]
+    return {"key_points": points, "checks": checks} if points or checks else None
+
+
+def _held(words: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """The keywords that one of the texts has."""
+    return [w for w in words if any(occurrences([w], text) for text in texts)]
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _is_check(value: Any) -> bool:
+    if not (isinstance(value, Mapping) and isinstance(value.get("code"), str)):
+        return False
+    weight = value.get("weight", 1)
+    return isinstance(weight, int | float) and weight >= 0
 
 
 def _parts(content: float, style: float) -> dict[str, float]:

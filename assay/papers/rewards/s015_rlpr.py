@@ -5,12 +5,36 @@ from __future__ import annotations
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.likelihood.reference_gain import ReferenceGain
 from assay.select.everything import All
 from assay.select.reward_std import RewardSpread
 
 
-@paper("S015", "RLPR", arxiv="2506.18254", seams=["reward", "select"])
+@paper(
+    "S015",
+    "RLPR",
+    arxiv="2506.18254",
+    seams=["reward", "select"],
+    essentials={
+        "mean probability of the reference's tokens in place of the response's own answer": "test_the_worked_example",
+        "one token that the policy would put otherwise moves the mean by its share, and the product to nothing": (
+            "test_one_odd_token_moves_the_mean_by_its_share"
+        ),
+        "less the same without reasoning under the policy RL began with, clipped to [0, 1]": (
+            "test_likelihoods_are_those_of_sequences_by_themselves"
+        ),
+        "0.9 of it and 0.1 for tags once each and in order; repetition costs 1": "test_the_form",
+        "prompts whose rewards spread less than beta times an exponential mean are left out": (
+            "test_the_filters_worked_example"
+        ),
+        "the filter waits ten steps and starts from the mean of the sixth to tenth": (
+            "test_the_filter_waits_and_then_starts_from_the_plain_mean"
+        ),
+        "reasoning after which the reference is likelier is learned": "test_it_acts_in_training",
+    },
+    choices=("prompts kept beyond a full step are dropped; the authors' code keeps them for the next one",),
+)
 def rlpr(
     beta: float = 0.5,
     form: float = 0.1,
@@ -38,10 +62,13 @@ def rlpr(
             dropped; the paper's implementation puts it by.
         open, close, tags: of answers, and for f; see :class:`~assay.rewards.likelihood.reference_gain.ReferenceGain`.
 
-    Source: RLPR (arXiv 2506.18254) and its implementation, which clips at 0.2 and 0.27.
+    Ratios are clipped to [0.8, 1.27].
+
+    Source: RLPR (arXiv 2506.18254) and its implementation.
     """
     return Method(
         reward=ReferenceGain(open, close, tags, form, debias=debias),
+        objective=ClippedSurrogate(clip_high=0.27),
         select=RewardSpread(beta, rounds=rounds) if beta else All(),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -17,9 +16,30 @@ from assay.method import Method
 from assay.rewards.judged import judged
 from assay.rewards.shaping.transforms import Tiers
 from assay.rewards.wrapped import Around, terms_of, valid_in
+from assay.verify.geometry.point import gaussian_proximity as by_distance
 
 
-@paper("S019", "SSL", arxiv="2601.22491", seams=["reward"])
+@paper(
+    "S019",
+    "SSL",
+    arxiv="2601.22491",
+    seams=["reward"],
+    essentials={
+        "R = C + alpha worth of the tier, four tiers of the proximity": "test_tiers_by_hand",
+        "the proximity of a trajectory is the mean of its steps'": "test_where_the_proximity_comes_from",
+        "clicks: a Gaussian around the target's centre, by axis": "test_clicks_are_worth_more_the_nearer_they_are",
+        "grids: the share of blocks that are right": "test_blocks",
+        "no wrong response outranks a right one": "test_right_outranks_wrong",
+        "one tier is the verdict alone, many are the proximity": "test_one_tier_is_the_verdict_and_many_are_continuous",
+        "near responses are learned where none is right": "test_it_acts_in_training",
+    },
+    choices=(
+        "alpha 0.5, tiers worth k / (K - 1), and half the box's width and height as deviations",
+        "wrong responses get their tier's worth too",
+    ),
+    lacks="no verifier compares a grid with its solution block by block; block_proximity is for one's own, and sudoku, "
+    "maze and point tell valid boxes, progress and how near a click is",
+)
 def ssl(proximity: Any = None, tiers: int = 4, alpha: float = 0.5, worth: Sequence[float] | None = None) -> Method:
     """GRPO with the verdict plus a bonus that rises in a few tiers with the proximity to the target.
 
@@ -31,7 +51,8 @@ def ssl(proximity: Any = None, tiers: int = 4, alpha: float = 0.5, worth: Sequen
 
     Args:
         proximity: a reward part that gives s_i; the steps' proximities by default, see :class:`Proximity`. For what it
-            may be measured by see :func:`gaussian_proximity` (clicks, boxes) and :func:`block_proximity` (grids).
+            may be measured by see :func:`gaussian_proximity` (clicks, boxes) and :func:`block_proximity` (grids); of
+            verifier ``point`` with ``proximity = "gaussian"`` and ``zones = 0`` it is the part ``near``.
         tiers: K, at least 1.
         alpha: weight of the bonus, not negative.
         worth: of each tier, rising; k / (K - 1) by default.
@@ -122,8 +143,7 @@ def gaussian_proximity(
     sx, sy = scale[0] * (box[2] - box[0]), scale[1] * (box[3] - box[1])
     if sx <= 0 or sy <= 0:
         raise UsageError(f"proximity: box {box} must be left, top, right, bottom, and scale {scale} above 0")
-    dx, dy = point[0] - (box[0] + box[2]) / 2, point[1] - (box[1] + box[3]) / 2
-    return math.exp(-((dx / sx) ** 2 + (dy / sy) ** 2) / 2)
+    return by_distance(point[0] - (box[0] + box[2]) / 2, point[1] - (box[1] + box[3]) / 2, sx, sy)
 
 
 def block_proximity(given: Sequence[Sequence[Hashable]], wanted: Sequence[Sequence[Hashable]], block: int = 1) -> float:

@@ -11,7 +11,26 @@ from assay.rewards.likelihood.self_aligned import SelfAligned
 from assay.rewards.shaping.weighted import WeightedSum
 
 
-@paper("S021", "Self-Aligned Reward", arxiv="2509.05489", seams=["reward"])
+@paper(
+    "S021",
+    "Self-Aligned Reward",
+    arxiv="2509.05489",
+    seams=["reward"],
+    essentials={
+        "the drop of the response's perplexity by the question, as a share of that without": "test_the_worked_example",
+        "never below -1 nor above 1": "test_it_is_the_drop_of_the_perplexity_within_its_bounds",
+        "the response alone is read by the same policy, without the question": (
+            "test_the_response_alone_is_read_after_an_empty_prompt"
+        ),
+        "added to the verifiable reward with weight 0.2": "test_the_worked_example",
+        "it prefers what only this question makes likely": "test_it_prefers_what_only_this_question_makes_likely",
+        "words that fit any question are unlearned by it alone": "test_it_acts_in_training",
+    },
+    choices=(
+        "advantages are GRPO's, divided by the deviation and without divergence; the authors' scripts leave the "
+        "division out and take a divergence of weight 0.001",
+    ),
+)
 def sar(alpha: float = 0.2, outcome: Any = "verdict") -> Method:
     """GRPO with a second reward: the relative drop of the response's perplexity when the question is shown.
 

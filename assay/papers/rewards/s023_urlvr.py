@@ -32,7 +32,30 @@ Intrinsic = Literal[
 ]
 
 
-@paper("S023", "unsupervised RLVR", arxiv="2603.08660", seams=["verify", "reward", "evaluate"])
+@paper(
+    "S023",
+    "unsupervised RLVR",
+    arxiv="2603.08660",
+    seams=["verify", "reward", "evaluate"],
+    essentials={
+        "certainty as reward: self-certainty, entropies, probability": "test_certainties_against_the_policy_itself",
+        "certainty of the answer alone: the gap between the two likeliest tokens": (
+            "test_the_disparity_is_of_the_answers_tokens_alone"
+        ),
+        "agreement as reward: the majority's answer, an answer's frequency": (
+            "test_the_majority_and_what_the_log_says_of_it"
+        ),
+        "the policy's own verdict as reward": (
+            "rewards/test_self_verdict.py::test_it_asks_the_policy_after_each_response"
+        ),
+        "each step takes the majority's odds up by e^(1 / beta), to certainty": "test_sharpening_by_the_worked_numbers",
+        "the step of collapse, by the accuracy of pseudo-rewards": "test_collapse_step",
+        "a policy whose most likely answer is wrong is led away from the right one": (
+            "test_a_wrong_majority_is_learned_until_it_collapses"
+        ),
+    },
+    choices=("the accuracy of pseudo-rewards reads references, where there are any; nothing else does",),
+)
 def urlvr(
     reward: Intrinsic = "majority",
     equal: Equal = "same",

@@ -22,7 +22,34 @@ from assay.signals.path_gains import PathGains
 from assay.signals.reasoning import ANSWER, Sections
 
 
-@paper("S026", "P2S", arxiv="2601.20649", seams=["rollout", "reward"])
+@paper(
+    "S026",
+    "P2S",
+    arxiv="2601.20649",
+    seams=["rollout", "reward"],
+    essentials={
+        "chains are written with the answer in sight; those without the form are dropped": (
+            "test_chains_are_written_with_the_answer_in_sight"
+        ),
+        "the chain after which the reference is likeliest is the good one": "test_gains_in_a_language_model",
+        "a step is worth the greatest rise in the likelihood of a suffix of it, against a masked prefix": (
+            "test_gains_in_a_language_model"
+        ),
+        "the last step is worth the log-likelihood of the reference": "test_gains_in_a_language_model",
+        "later steps weigh more, by a sigmoid": "test_the_worked_example",
+        "-1 without the form, the outcome where a response is right, the path's reward elsewhere": (
+            "test_which_reward_a_group_gets"
+        ),
+        "better reasoning is learned where hardly any response is right": "test_it_acts_in_training",
+    },
+    choices=(
+        "slope 1, at most 4 steps, a quarter of the responses chains",
+        "log-probabilities are means by token",
+        "rewards are summed to one for a response",
+    ),
+    lacks="known from notes on the paper alone: which groups get the path's reward, and how it is joined with the "
+    "outcome, is read from them and not from its text or code",
+)
 def p2s(
     share: float = 0.25,
     most: int = 4,

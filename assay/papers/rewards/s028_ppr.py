@@ -44,7 +44,32 @@ class Turns(Steps):
         return tuple(Span("step", a, b) for a, b in pairwise([0, *ends[:-1], len(episode.tokens)]))
 
 
-@paper("S028", "PPR", arxiv="2509.25598", seams=["reward", "credit", "policies"])
+@paper(
+    "S028",
+    "PPR",
+    arxiv="2509.25598",
+    seams=["reward", "credit", "policies"],
+    essentials={
+        "a model judges each turn by principles of its choice: SCORE of MAX_SCORE": (
+            "test_the_judge_reads_question_past_and_turn_but_not_the_answer"
+        ),
+        "ReNorm: r_t = p_t + o - 1, so the outcome decides the sign": "test_the_outcome_decides_the_sign_of_every_turn",
+        "rewards on the last token of each turn, the outcome on the last turn's": (
+            "test_the_last_turn_answers_and_has_the_outcome_alone"
+        ),
+        "returns by GAE with discount and decay 1, and a divergence in the reward": "test_rewards_and_returns_by_hand",
+        "what a tool says is read with the next turn and not learned from": (
+            "test_a_tools_words_belong_to_the_turn_that_reads_them_and_are_not_learned"
+        ),
+        "a small judge is taught by a large one's analyses": "test_a_teacher_labels_turns_that_it_can_score",
+        "right answers are learned with it": "test_it_acts_in_training",
+    },
+    choices=(
+        "the wording of the judge's question",
+        "an unread turn leaves the response without a reward; the authors' counts 0 (unread)",
+    ),
+    lacks="no rollout lets a policy search between its turns: episodes with what a tool said must come from elsewhere",
+)
 def ppr(
     judge: Any = None,
     turns: Turns = Turns(),

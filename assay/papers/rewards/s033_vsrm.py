@@ -19,7 +19,34 @@ WORDS = (
 """Words that open a new thought."""
 
 
-@paper("S033", "VSRM", arxiv="2508.10293", seams=["rollout", "reward", "credit"])
+@paper(
+    "S033",
+    "VSRM",
+    arxiv="2508.10293",
+    seams=["rollout", "reward", "credit"],
+    essentials={
+        "thoughts are cut before the sentence with a word that opens a new one": (
+            "test_a_new_thought_begins_after_the_sentence_before_its_word"
+        ),
+        "after each step thinking is ended by force and answers are sampled and judged": (
+            "test_what_is_asked_after_each_step"
+        ),
+        "a step is worth the change in accuracy; one without effect a discounted share of the next change": (
+            "test_the_worked_example"
+        ),
+        "steps after the last change earn nothing, those before a loss pay for it": (
+            "test_checks_earn_nothing_and_those_before_a_loss_pay_for_it"
+        ),
+        "rewards by token are summed from each token on and whitened over the batch": (
+            "test_advantages_are_whitened_returns"
+        ),
+        "right answers without checks are learned": "test_it_acts_in_training",
+    },
+    choices=(
+        "REINFORCE++ rather than the paper's PPO; credit gae with a critic takes the same rewards",
+        "a response without the form is worth 0 beside its verdict; about -10 in the authors' code",
+    ),
+)
 def vsrm(
     steps: Steps | PatternSteps = PatternSteps(pattern=WORDS, where="sentence", first=1000, apart=400),  # noqa: B008
     probes: int = 5,

@@ -24,7 +24,36 @@ from assay.types import Group, Task
 OPTIMISERS: dict[str, type[Credit]] = {"reinforce": Reinforce, "rloo": RLOO, "reinforce++": ReinforcePlusPlus}
 
 
-@paper("S034", "soft verifier", arxiv="2503.23829", seams=["verify", "reward", "credit", "policies"])
+@paper(
+    "S034",
+    "soft verifier",
+    arxiv="2503.23829",
+    seams=["verify", "reward", "credit", "policies"],
+    essentials={
+        "a language model compares the answer with the reference and replies 0 or 1": (
+            "test_the_judge_is_shown_the_end_and_asked_once"
+        ),
+        "hard and soft scores: its reply, or its probability of the reply": (
+            "test_the_score_is_the_probability_of_right_as_the_judge_says_it"
+        ),
+        "the probability is the judge's own at the token that decides": (
+            "test_probabilities_are_those_of_the_judges_own_model"
+        ),
+        "rewards are standardised over the batch, 0 where all are equal": (
+            "test_rewards_are_standardised_over_the_batch_and_zero_if_equal"
+        ),
+        "REINFORCE, RLOO or REINFORCE++ with a divergence": "test_the_three_optimisers",
+        "a small judge is taught by a large one's verdicts on responses met in training": (
+            "test_a_teacher_labels_what_the_small_judge_will_be_asked"
+        ),
+        "answers the judge believes in are learned where the rule accepts few": "test_it_acts_in_training",
+    },
+    choices=(
+        "the wording of the question",
+        "a divergence of weight 0.01",
+        "an unread reply leaves the sample without a reward; the paper's counts as wrong (unread)",
+    ),
+)
 def soft_verifier(
     judge: Any = None,
     score: Score = "soft",

@@ -56,7 +56,7 @@ Solution:
         "alpha = 0.5; s falls in a straight line from 1 to 0 over the run; d is the share of responses that are right",
         "without a scorer c compares lengths among the prompt's right responses",
     ),
-    lacks="the conciseness reward model: nothing makes its pairs or fine-tunes it; any model is asked with a prompt instead",
+    lacks="the conciseness reward model: nothing makes its pairs or tunes it; any model is asked with a prompt instead",
 )
 def conciseness(
     scorer: Any = None,

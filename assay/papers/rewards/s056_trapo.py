@@ -15,7 +15,26 @@ from assay.select.trajectory import Trajectory
 from assay.verify.answer.extract import Fallback, Rule
 
 
-@paper("S056", "TraPO", arxiv="2512.13106", seams=["curriculum", "verify", "reward", "select"])
+@paper(
+    "S056",
+    "TraPO",
+    arxiv="2512.13106",
+    seams=["curriculum", "verify", "reward", "select"],
+    essentials={
+        "true rewards where a task is labelled, agreement with the majority elsewhere, none at a tie": (
+            "test_rewards_by_label"
+        ),
+        "similarity of histories of pass rates, standardised over time": "test_the_worked_similarities",
+        "kept is what is similar enough, or among the most similar of the batch": "test_the_worked_similarities",
+        "unlabelled tasks are recorded from the start and learned from after a warm-up": (
+            "test_warm_up_records_and_does_not_learn"
+        ),
+        "what was kept joins the database": "test_what_was_kept_is_compared_with",
+        "histories are cut to the shortest": "test_histories_are_cut_to_the_shortest",
+        "tasks without labels are learned with it": "test_it_acts_in_training",
+    },
+    choices=("a task is not compared with its own history", "kl_weight 0, as in the paper's runs"),
+)
 def trapo(
     warm_up: int = 8,
     threshold: float = 0.4,

@@ -14,7 +14,34 @@ from assay.select.pairs import Pairs
 from assay.signals.answer_tokens import AnswerTokens
 
 
-@paper("S127", "CRew", arxiv="2510.13501", seams=["reward", "select", "objective", "inference"])
+@paper(
+    "S127",
+    "CRew",
+    arxiv="2510.13501",
+    seams=["reward", "select", "objective", "inference"],
+    essentials={
+        "the reward: mean probability of the tokens of the final answer, 0 without one": "test_the_worked_example",
+        "read off sampling, or off the scoring model for solutions of any author": (
+            "test_probabilities_are_those_of_one_sequence_by_itself"
+        ),
+        "best-of-n by confidence, and the vote weighted by it": "test_vote_and_best_by_hand",
+        "CRew-DPO: of all pairs of right and wrong, those of widest confidence": "test_the_pairs_of_the_worked_example",
+        "DPO on these pairs against the policy that training starts from": "test_dpo_over_picked_pairs_by_hand",
+        "pairs of a fixed policy's responses, made once": "test_a_round_of_pairs_is_that_of_a_fixed_policy",
+        "training data: right responses of low confidence": (
+            "test_right_responses_of_low_confidence_can_be_chosen_alone"
+        ),
+        "in training the right answers of pairs gain on the wrong ones": (
+            "test_the_method_prefers_sure_right_answers_to_unsure_wrong_ones"
+        ),
+    },
+    choices=(
+        "the difference of confidence is signed; option rank = 'gap' takes the absolute one",
+        "beta of DPO: 0.3; 10 pairs of a prompt, the paper's number for MATH",
+        "pairs are of every step's responses; of a fixed policy's with rollout 'recorded' and source 'reference'",
+    ),
+    lacks="a second round of pairs, by the confidence of the policy that the first round trained",
+)
 def crew(
     count: int = 10,
     beta: float = 0.3,
@@ -43,7 +70,9 @@ def crew(
             :class:`~assay.signals.answer_tokens.AnswerTokens`.
 
     The paper makes one or two rounds of pairs from fixed policies, each time training from the initial one; here pairs
-    are made of every step's responses. It does not say whether the difference is signed.
+    are made of every step's responses. Its first round is rollout ``recorded`` with ``source="reference"``: the
+    responses are those of ``task.meta["responses"]``, and their confidence that of the policy as RL began. It does not
+    say whether the difference is signed.
 
     Source: Confidence as a Reward (arXiv 2510.13501), section 3 and appendix A.2.
     """

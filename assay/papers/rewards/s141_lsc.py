@@ -16,6 +16,7 @@ from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.errors import RunError, UsageError
 from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.wrapped import Around, terms_of, valid_in
 from assay.types import Task
 
@@ -23,12 +24,38 @@ KEPT = 65_536
 """Tasks whose levels are remembered; those seen longest ago are forgotten."""
 
 
-@paper("S141", "LSC", arxiv="2402.00742", seams=["reward"])
+@paper(
+    "S141",
+    "LSC",
+    arxiv="2402.00742",
+    seams=["reward", "objective"],
+    essentials={
+        "u = log sigmoid(r - r_ref), whose slope fades above the reference": "test_by_hand",
+        "the sum over properties: the log-probability of being good in all of them": (
+            "test_two_properties_are_a_conjunction"
+        ),
+        "r_ref of a prompt: the 85th percentile of rewards of the base policy's samples": (
+            "test_where_levels_come_from"
+        ),
+        "r_ref of a property: the reward of a canned refusal": "test_a_canned_refusal_is_the_level_of_its_property",
+        "only differences from the reference count": ("test_shifting_reward_and_reference_together_changes_nothing"),
+        "RLHF with a divergence from the base policy": "test_the_objective_has_its_divergence",
+        "in training: good in both properties wins over very good in one": (
+            "test_it_learns_what_is_good_in_both_where_a_sum_learns_what_is_very_good_in_one"
+        ),
+    },
+    choices=(
+        "the divergence's weight: 0, for the paper sweeps it",
+        "where no level is stored, the quantile of the first group sampled for the prompt",
+        "scale, a divisor of r - r_ref: 1",
+    ),
+)
 def log_sigmoid_centred(
     terms: Mapping[str, Any] | None = None,
     references: Mapping[str, float] | None = None,
     quantile: float = 0.85,
     scale: float = 1.0,
+    kl_weight: float = 0.0,
 ) -> Method:
     """GRPO with every reward passed through a log-sigmoid centred at a reference level of its prompt.
 
@@ -47,13 +74,14 @@ def log_sigmoid_centred(
             neither, c_k(q) is this quantile of the rewards of the first group sampled for the prompt, and stays so.
         quantile: in [0, 1], see :func:`level`.
         scale: above 0; of r in units of Bradley-Terry rewards.
-
-    The paper maximises E[R] - beta KL: give the objective a ``kl_weight``.
+        kl_weight: beta of the paper's E[R] - beta KL.
 
     Source: "Transforming and Combining Rewards for Aligning Large Language Models" (arXiv 2402.00742). To take a level
     from the first group of a prompt, where none is stored, is a choice.
     """
-    return Method(reward=CentredRewards(terms, references, quantile, scale))
+    return Method(
+        reward=CentredRewards(terms, references, quantile, scale), objective=ClippedSurrogate(kl_weight=kl_weight)
+    )
 
 
 class CentredRewards(Around):

@@ -14,7 +14,33 @@ from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.steps import Steps
 
 
-@paper("S165", "GRPO-VPS", arxiv="2604.20659", seams=["credit"])
+@paper(
+    "S165",
+    "GRPO-VPS",
+    arxiv="2604.20659",
+    seams=["credit"],
+    essentials={
+        "a response is cut where its tokens' entropy is high, about four such tokens a segment": (
+            "test_segments_hold_equal_numbers_of_candidates"
+        ),
+        "C_k: the policy's probability of the right answer after segment k, C_0 before any": (
+            "test_the_probes_in_a_language_model"
+        ),
+        "A = R - mean R + 1.2 (C_k - C_k-1), without a standard deviation": "test_the_worked_example",
+        "the process rewards of a response add up to C_M - C_0": (
+            "test_the_differences_add_up_to_what_the_reasoning_adds"
+        ),
+        "groups that are all right or all wrong learn from the process": "test_the_worked_example",
+        "the policy gradient is the outcome's and that of the process rewards": (
+            "test_the_expected_gradient_is_that_of_outcome_and_process"
+        ),
+    },
+    choices=(
+        "the share of tokens that count as of high entropy: a fifth",
+        "the probability of the whole reference; option by = 'avg_prob' takes the mean over its tokens",
+        "the answer is probed between <answer> tags, or where the task's verifier reads it",
+    ),
+)
 def grpo_vps(
     alpha: float = 1.2,
     steps: EntropySteps | Steps = EntropySteps(),  # noqa: B008  # frozen
@@ -43,15 +69,6 @@ def grpo_vps(
     return Method(credit=SegmentGain(GRPO(normalise=False), alpha, by, likelihood))
 
 
-LIKELIHOOD = {
-    "after": "steps",
-    "open": "=",
-    "close": "",
-    "required": False,
-    "steps": {"by": "fixed", "size": 1},
-    "name": "segment_likelihood",
-}
-
 claims(
     Claim(
         paper="S165",
@@ -61,7 +78,20 @@ claims(
         options={"branching": 3, "depth": 3, "length": 2},
         arms={
             "outcome": {"name": "grpo", "credit": {"name": "grpo", "normalise": False}},
-            "vps": {"name": "S165", "credit": {"name": "segment_gain", "likelihood": LIKELIHOOD}},
+            "vps": {
+                "name": "S165",
+                "credit": {
+                    "name": "segment_gain",
+                    "likelihood": {
+                        "after": "steps",
+                        "open": "=",
+                        "close": "",
+                        "required": False,
+                        "steps": {"by": "fixed", "size": 1},
+                        "name": "segment_likelihood",
+                    },
+                },
+            },
         },
         better="vps",
         baseline="outcome",

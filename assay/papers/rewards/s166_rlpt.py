@@ -30,7 +30,31 @@ Reply with one line and nothing else: "Score: 1" if so, "Score: 0" if not."""
 _SCORE = re.compile(r"^\W*(?:score\W*)?([01])\b", re.IGNORECASE | re.MULTILINE)
 
 
-@paper("S166", "RLPT", arxiv="2509.19249", seams=["tasks", "verify", "reward"])
+@paper(
+    "S166",
+    "RLPT",
+    arxiv="2509.19249",
+    seams=["tasks", "verify", "reward"],
+    essentials={
+        "tasks from raw text: the next segment, and the one missing in the middle": "test_a_document_of_four_sentences",
+        "lambda: how many of the one kind come with the other": "test_the_missing_are_a_share_of_the_next",
+        "the reward: 1 for a beginning of the true continuation that has the whole segment": (
+            "test_a_prediction_is_a_beginning_or_wrong"
+        ),
+        "a generative reward model judges it by meaning, with several true segments in sight": (
+            "test_the_judge_decides_what_words_do_not"
+        ),
+        "what is not between the marks earns nothing": "test_marks",
+        "on-policy GRPO without a divergence": "test_the_objective_has_no_divergence",
+        "in training the next segment is learned": "test_the_setting_starts_as_it_says",
+    },
+    choices=(
+        "lambda: 1, as many of the one kind as of the other",
+        "segments of 20 to 400 characters are asked for; sentences end by rules of our own",
+        "the judge's words; what has the truth's words is right without asking",
+    ),
+    lacks="the generative reward model is to be given: without it words are compared in its stead",
+)
 def rlpt(judge: Any = None, max_chars: int = 2000) -> Method:
     """GRPO on tasks made from raw text: next-segment reasoning.
 

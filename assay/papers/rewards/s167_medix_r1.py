@@ -30,7 +30,28 @@ Answer: {answer}"""
 WEIGHTS = {"judge": 0.9 * 0.575, "embed": 0.9 * 0.375, "modality": 0.9 * 0.05, "format": 0.1}
 
 
-@paper("S167", "MediX-R1", seams=["verify", "reward"])
+@paper(
+    "S167",
+    "MediX-R1",
+    seams=["verify", "reward"],
+    essentials={
+        "R = 0.9 (0.575 judge + 0.375 embedding + 0.05 modality) + 0.1 format": "test_weights_by_hand",
+        "a language model is asked for YES or NO, given question and reference": "test_what_the_judge_is_asked",
+        "the cosine of answer and reference counts from 0.8 on": "test_a_cosine_counts_from_its_bound_on",
+        "the kind of image is named before the thought": "test_the_kind_of_image_counts_whatever_its_case",
+        "the form: a thought, then an answer, and nothing else": "test_the_form",
+        "hedges, questions back and single characters are no answers": "test_hedges_are_no_answers",
+        "in training: what fools one judge but not the other loses to what is right": (
+            "test_two_judges_learn_what_is_right_where_one_is_fooled"
+        ),
+    },
+    choices=(
+        "the judge's words",
+        "a judge that fails leaves no reward; the authors' code gives 0",
+        "the objective is GRPO's; the paper also trains by DAPO",
+    ),
+    lacks="judge and embedding model are to be given: without them the verdict and F1 of words stand in",
+)
 def medix(judge: Any = None, embed: Any = None, near: float = 0.8) -> Method:
     """GRPO for open-ended answers with a composite reward: two judges of each answer, neither of them good.
 
@@ -173,11 +194,6 @@ def _judges(judge: float, embed: float) -> dict[str, float]:
 
 
 JUDGE = {"name": "part", "part": "judge"}
-BOTH = {
-    "name": "weighted",
-    "terms": {"judge": JUDGE, "embed": {"name": "part", "part": "embed"}},
-    "weights": {"judge": 0.575, "embed": 0.375},
-}
 
 claims(
     Claim(
@@ -188,7 +204,14 @@ claims(
         evidence="construction",
         arms={
             "judge": {"name": "grpo", "reward": JUDGE},
-            "both": {"name": "grpo", "reward": BOTH},
+            "both": {
+                "name": "grpo",
+                "reward": {
+                    "name": "weighted",
+                    "terms": {"judge": JUDGE, "embed": {"name": "part", "part": "embed"}},
+                    "weights": {"judge": 0.575, "embed": 0.375},
+                },
+            },
         },
         better="both",
         baseline="judge",

@@ -14,7 +14,34 @@ from assay.rewards.text.quip import Quip
 from assay.select.pairs import Pairs
 
 
-@paper("S179", "Quote-Tuning", arxiv="2404.03862", seams=["reward", "select", "objective"])
+@paper(
+    "S179",
+    "Quote-Tuning",
+    arxiv="2404.03862",
+    seams=["reward", "select", "objective"],
+    essentials={
+        "QUIP: the share of a response's n-grams of characters that are in the corpus": (
+            "test_quip_by_hand_is_that_of_the_exact_index"
+        ),
+        "the corpus is a Bloom filter of a known rate of false positives": (
+            "test_memory_and_false_positives_are_as_told"
+        ),
+        "pairs that differ in QUIP by delta_quip and in length by at most delta_len": (
+            "test_the_pair_with_the_most_quoted_in_all"
+        ),
+        "short responses do not win by being short": "test_short_responses_do_not_win_by_being_short",
+        "DPO on them against the policy that training starts from": (
+            "papers/rewards/test_s127_crew.py::test_dpo_over_picked_pairs_by_hand"
+        ),
+        "pairs are made once, of the initial policy's responses": "test_pairs_of_recorded_responses_stay_what_they_are",
+        "in training more of the corpus is quoted": "test_the_setting_reads_as_its_corpus",
+    },
+    choices=(
+        "both deltas 0.1 and beta 0.1, of the paper's values; one pair a prompt, the one that quotes most in all",
+        "pairs are of every step's responses; of the initial policy's, made once, with rollout 'recorded'",
+        "case, white space and kinds of quotes do not matter",
+    ),
+)
 def quote_tuning(
     corpus: tuple[Path, ...] = (),
     n: int = 25,
@@ -47,7 +74,7 @@ def quote_tuning(
 
     A response of fewer than n characters has no QUIP and is in no pair. The authors' code takes, of the pairs that may
     be picked, the one with the best w and a random l. The paper makes pairs once, from the initial policy; here they
-    are made of every step's responses.
+    are made of every step's responses, or, with rollout ``recorded``, of those in ``task.meta["responses"]``.
 
     Source: Quote-Tuning (arXiv 2404.03862) and the authors' code; the corpus index is that of Data Portraits
     (Marone and Van Durme, 2023).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
@@ -41,7 +41,31 @@ Query: {query}
 Give the numbers of those that do, and of no others, inside <answer> </answer>, as in <answer>[2] [5]</answer>."""
 
 
-@paper("S208", "ReasonRank", arxiv="2508.07050", seams=["tasks", "reward"])
+@paper(
+    "S208",
+    "ReasonRank",
+    arxiv="2508.07050",
+    seams=["tasks", "reward"],
+    essentials={
+        "data: a teacher chooses the passages that help and ranks all; its two answers have to agree": (
+            "test_labels_that_disagree_are_left_out"
+        ),
+        "the cold start: fine-tuning on the teacher's reasoned lists": (
+            "test_the_teachers_reasoned_list_is_the_solution_of_its_task"
+        ),
+        "R = NDCG@10 + 0.2 Recall@10 + 0.1 RBO": "test_the_worked_example",
+        "the three views are those of their definitions": "test_against_sums_written_out",
+        "-1 without the form, 0 for a list that is not whole": "test_the_form",
+        "long lists are ranked by a window that slides from their end": "test_a_window_slides_from_the_end",
+        "GRPO with a divergence from the fine-tuned policy": "test_options",
+        "in training the lists get better": "test_the_setting_rewards_what_it_measures",
+    },
+    choices=(
+        "p of RBO: 1, which makes it the average overlap, as in the authors' code",
+        "a number that is not of the list makes R = 0; the authors' code only counts numbers",
+        "the words of the prompts; windows of 20 passages that move by 10",
+    ),
+)
 def reasonrank(
     recall: float = 0.2, overlap: float = 0.1, k: int = 10, persistence: float = 1.0, kl_weight: float = 1e-3
 ) -> Method:
@@ -178,7 +202,7 @@ def synthesised(
     """Return tasks labelled by a teacher: it chooses the passages that help, and ranks all of them.
 
     Left out are rows where it chooses none, or names no whole list, or whose list has NDCG@k below ``threshold`` by
-    the choice: its two answers disagree.
+    the choice: its two answers disagree. A task's solution is the teacher's reasoned list, which the warm-up learns.
 
     Args:
         rows: query, passages, and an answer that the teacher may read when it chooses (empty if there is none).
@@ -190,8 +214,8 @@ def synthesised(
     sampling, tasks, requests, kept = Sampling(max_tokens), [], [], list(rows)
     for i, (query, passages, answer) in enumerate(kept):
         shown = {"n": len(passages), "passages": _listed(passages), "query": query}
-        told = f" The answer is: {answer}" if answer else ""
-        for j, prompt in enumerate((CHOOSE.format(answer=told, **shown), RANK.format(**shown))):
+        known = f" The answer is: {answer}" if answer else ""
+        for j, prompt in enumerate((CHOOSE.format(answer=known, **shown), RANK.format(**shown))):
             requests.append(Request((Message(role="user", content=prompt),), 1, sampling, seed + 2 * i + j))
     replies = [episode.text for [episode] in teacher.generate(requests)]
     for i, (query, passages, _) in enumerate(kept):
@@ -201,7 +225,8 @@ def synthesised(
         order = whole(ranked[-1] if ranked else "", [item_key(str(n)) for n in numbers])
         if relevant and order:
             task = ranking_task(str(i), query, passages, [int(str(item)) for item in order], relevant)
-            tasks += [task] if consistency(task, k) >= threshold else []
+            told = replace(task, solution=replies[2 * i + 1])
+            tasks += [told] if consistency(task, k) >= threshold else []
     return tasks
 
 

@@ -29,7 +29,30 @@ _BLOCK = r"(?:(?!</?(?:think|answer)>).)*"
 FORM = re.compile(rf"\s*<think>{_BLOCK}</think>\s*<answer>{_BLOCK}</answer>\s*", re.DOTALL)
 
 
-@paper("S218", "ARMed", arxiv="2508.12957", seams=["verify", "reward"])
+@paper(
+    "S218",
+    "ARMed",
+    arxiv="2508.12957",
+    seams=["verify", "reward"],
+    essentials={
+        "the sum of form, textual correctness and a semantic reward": "test_terms_add_up",
+        "the semantic reward is of a model's similarity to the reference": (
+            "test_meaning_comes_from_the_model_that_is_given"
+        ),
+        "it adapts: a narrow band of similarities is spread, and its order kept": "test_the_worked_example",
+        "the band is followed as it moves with the policy": "test_it_follows_the_band_and_remembers_so_much",
+        "discriminability of rewards": "test_discriminability_by_hand",
+        "in training the spread band leads to right answers, the plain one does not": (
+            "test_a_spread_band_teaches_what_a_narrow_one_does_not"
+        ),
+    },
+    choices=(
+        "weights of form, text and meaning: 1 each",
+        "textual correctness: the mean of BLEU-1 and F1 of words, 1 for equal texts",
+        "the band: the 5% and 95% quantiles of the last 2,048 similarities",
+    ),
+    lacks="the paper's own map of similarities and weights were not at hand; without a model chrF stands in for it",
+)
 def armed(
     embed: Any = None,
     form: float = 1.0,

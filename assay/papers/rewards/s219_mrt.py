@@ -25,7 +25,32 @@ WORDS = (
 """Paragraphs that begin a new attempt."""
 
 
-@paper("S219", "MRT", arxiv="2503.07572", seams=["rollout", "reward", "credit", "evaluate"])
+@paper(
+    "S219",
+    "MRT",
+    arxiv="2503.07572",
+    seams=["rollout", "reward", "credit", "evaluate"],
+    essentials={
+        "progress: the gain in J by each episode, which adds up to J(end) - J(nothing)": "test_progress_adds_up",
+        "J: how often the policy itself is right when its thought is ended by force": (
+            "test_on_a_tree_j_is_exact_where_the_answer_is_sure"
+        ),
+        "from a thought cut at random some go on and the others answer": "test_some_go_on_and_some_answer",
+        "the advantage of going on is over those who were made to answer": "test_the_worked_example",
+        "the beginning is not learned from, nor are the forced answers": "test_some_go_on_and_some_answer",
+        "that baseline leaves the expected gradient what it is": ("test_the_baseline_leaves_the_gradient_what_it_is"),
+        "regret over episodes": "test_regret",
+        "the policy gradient is that of outcome and progress": (
+            "test_the_expected_gradient_is_that_of_outcome_and_progress"
+        ),
+    },
+    choices=(
+        "alpha: 0.2; half of a group answers at once; 4 answers of up to 512 tokens for each J",
+        "episodes: paragraphs that begin with words of a new attempt",
+        "the beginnings are the policy's own of the same step, not those of an earlier one",
+    ),
+    lacks="the paper's other form, STaR: fine-tuning on the right traces of the greatest progress",
+)
 def mrt(
     alpha: float = 0.2,
     baseline: Literal["terminated", "group"] = "terminated",
@@ -94,16 +119,6 @@ def regret(accuracy: Sequence[float], best: float = 1.0) -> list[float]:
     return np.cumsum(best - np.asarray(accuracy, dtype=np.float64)).tolist()
 
 
-ONE = {
-    "steps": {"by": "fixed", "size": 1},
-    "end": "0",
-    "forced": "0",
-    "header": "",
-    "judged": "response",
-    "probes": 2,
-    "probe_tokens": 1,
-}
-
 claims(
     Claim(
         paper="S219",
@@ -111,7 +126,21 @@ claims(
         "thoughts cut anywhere, that is less regret, than the outcome of whole responses.",
         setting="overthinking",
         options={"group": 4},
-        arms={"grpo": {"name": "grpo", "setting": {"group": 9}}, "mrt": {"name": "S219", "rollout": ONE}},
+        arms={
+            "grpo": {"name": "grpo", "setting": {"group": 9}},
+            "mrt": {
+                "name": "S219",
+                "rollout": {
+                    "steps": {"by": "fixed", "size": 1},
+                    "end": "0",
+                    "forced": "0",
+                    "header": "",
+                    "judged": "response",
+                    "probes": 2,
+                    "probe_tokens": 1,
+                },
+            },
+        },
         better="mrt",
         baseline="grpo",
         measure="anytime/area",

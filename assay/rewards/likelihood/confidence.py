@@ -51,8 +51,8 @@ class Confidence:
         logs = batch.logprobs if self.source == "sampled" else batch.signals[f"{self.source}_logprobs"]
         found = batch.signals[self.answer.name]
         tokens = found if self.over == "answer" else batch.mask
-        unknown = (logs.isnan() & tokens).any(-1)
-        means = row_mean(torch.where(tokens, logs.exp(), 0), tokens)[:, 0]
+        unknown = (logs.isnan() & tokens).any(1)
+        means = row_mean(logs.exp(), tokens)[:, 0]
         values = torch.where(unknown, 0, means).to(batch.rewards.dtype)
-        terms = {"confidence": values, "answered": found.any(-1).to(values.dtype)}
+        terms = {"confidence": values, "answered": found.any(1).to(values.dtype)}
         return Reward(values, valid=judged(batch) & ~unknown, terms=terms)

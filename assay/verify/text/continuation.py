@@ -64,7 +64,7 @@ class Continuation:
 def prediction(response: str, open: str = OPEN, close: str = CLOSE) -> str | None:
     """Return what stands between the last pair of marks, without white space around; ``None`` if there is no pair."""
     end = response.rfind(close)
-    start = response.rfind(open, 0, end) if end >= 0 else -1
+    start = response.rfind(open, 0, max(end, 0))
     return response[start + len(open) : end].strip() if start >= 0 else None
 
 

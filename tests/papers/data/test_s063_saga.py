@@ -15,6 +15,7 @@ from assay.audit.suite.trials import quality
 from assay.errors import UsageError
 from assay.papers.data.s063_saga import saga
 from assay.registry import build
+from assay.sandbox import Call, CallOutcome, Limits, Outcome, Program
 from assay.types import Task
 
 VALID = (
@@ -86,7 +87,9 @@ def test_the_suite_is_the_union_of_both_analyses() -> None:
     assert [test.output for test in made.tests] == ["2\n", "2\n", "-3\n", "1\n"]
     assert [one.source for one in made.written] == ["solutions", "solutions", "pair", "pair"]
     assert made.tests[0].why == "the largest is not the first" and made.dropped == ()
+    assert engine.seeds == [0, 2, 4]
     first, second, third = engine.asked
+    assert "Program 1:" in first and "Program 2:" in first and "Wrong:" in second
     assert RIGHT[0] in first and RIGHT[1] in first and ABOVE_ZERO not in first
     assert ABOVE_ZERO in second and LARGEST in second and CRASHES not in second and CRASHES in third
     assert all(PROBLEM.statement in prompt for prompt in engine.asked) and len(set(engine.seeds)) == 3
@@ -143,3 +146,45 @@ def test_a_failing_sandbox_is_not_the_models_fault(monkeypatch: pytest.MonkeyPat
     made = saga(PROBLEM, RIGHT[:1], [], engine)
     assert made.tests == () and len(engine.asked) == 1, "nothing is sent back"
     assert [one.reason for one in made.dropped] == ["the sandbox failed: the worker is gone"]
+
+
+class Recorder:
+    """A sandbox that keeps what it was asked to run, and the limits; generators give a line, validators agree."""
+
+    def __init__(self) -> None:
+        self.limits: list[Limits] = []
+
+    def call(self, program: Program, function: str, cases: object, limits: Limits) -> CallOutcome:
+        self.limits.append(limits)
+        value = "1\n4\n" if function == "generate" else True
+        return CallOutcome((Call(True, value),), Outcome("ok"))
+
+
+def test_what_a_test_may_use_and_how_much_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten seconds of a processor, three times that of waiting; 4,000 characters of a program."""
+    from assay import sandbox
+    from assay.papers.data import s063_saga as module
+
+    box = Recorder()
+    monkeypatch.setattr(sandbox, "sandbox", lambda: box)
+    monkeypatch.setattr(module, "answers", lambda problem, inputs: [("4\n", "")] * len(inputs))
+    engine = Scripted(written("ignored"))
+    made = saga(PROBLEM, ["#" * 4000 + "\n", "x = 1\n" * 600], [], engine)
+    assert [test.input for test in made.tests] == ["1\n4\n"]
+    assert [(one.cpu_seconds, one.wall_seconds) for one in box.limits] == [(10, 30)] * 2
+    assert "[1 characters]" in engine.asked[0] and "x = 1\n" * 600 in engine.asked[0]
+
+
+@needs_sandbox
+def test_corrections_of_each_analysis_have_seeds_and_reasons_of_their_own() -> None:
+    """A generator that is no program is told by the last line of what it said, in 500 characters at most."""
+    early = written("x").replace("def generate():", "raise ValueError('early')\ndef generate():")
+    long = written("x").replace("return 'x'", "raise OSError('no luck ' * 100)")
+    flood = written("x").replace("def generate():", "raise ValueError('flood ' * 200)\ndef generate():")
+    engine = Scripted(early + long + flood, "", early, "")
+    made = saga(PROBLEM, RIGHT[:1], [(ABOVE_ZERO, LARGEST)], engine, seed=7)
+    assert engine.seeds == [7, 8, 9, 10] and len(made.dropped) == 4
+    first, second, third, fourth = (one.reason for one in made.dropped)
+    assert first == fourth and first.startswith("generate() gave nothing: ")
+    assert first.endswith("; ValueError: early") and first.count(";") == 1
+    assert second.startswith("generate() raised OSError: no luck") and len(second) == len(third) == 500

@@ -10,10 +10,11 @@ from suite_programs import ABOVE_ZERO, CRASHES, FIRST, LARGEST, LAST, PROBLEM, R
 from assay import catalogue
 from assay.audit.suite import suite_rates
 from assay.audit.suite.asking import patched, pieces, shortened
-from assay.audit.suite.trials import Problem, Test, trial
+from assay.audit.suite.trials import OURS, Cell, Problem, Test, Trial, trial
 from assay.errors import UsageError
 from assay.papers.data.s150_codecontests_o import MOST, Plan, codecontests_o, revised
 from assay.registry import build
+from assay.sandbox import Limits, Outcome, Program
 from assay.types import Task
 
 GENERATOR = "import sys\nprint(len(sys.argv) - 1)\nprint(*sys.argv[1:])"
@@ -213,3 +214,79 @@ def test_a_plan_is_bounded() -> None:
     assert len(plan.commands) == MOST and len(faults) == 1
     assert revised(Plan(commands=("a", "b")), "<replace>\na =>\n</replace>")[0].commands == ("b",)
     assert revised(Plan(commands=("a", "b")), "<commands>\nc\n</commands><add>c\nd</add>")[0].commands == ("c", "d")
+    most = ("<add>\n" + "\n".join(map(str, range(MOST))) + "\n</add>", MOST)
+    assert MOST == 200 and len(revised(Plan(), most[0])[0].commands) == 200 and revised(Plan(), most[0])[1] == []
+    plan, faults = revised(Plan(commands=("a", "b", "c")), "<replace>\nz => 1\nno arrow\nb => 2\n</replace>")
+    assert plan.commands == ("a", "2", "c") and len(faults) == 2, "what comes after a fault is still read"
+    both = (
+        "<constraints>old</constraints><constraints> new </constraints><generator>x</generator><generator>y</generator>"
+    )
+    assert revised(Plan(), both)[0] == Plan("new", "y"), "the last of several"
+
+
+def test_what_a_run_does_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rounds, ten programs of each kind, 1,000 characters of each and four times that of the right one."""
+    from assay.papers.data import s150_codecontests_o as module
+
+    many = [f"print({n})  {'#' * 1001}" for n in range(11)]
+    long = Problem(PROBLEM.statement, "#" * 4001)
+    cell = Cell(True, "")
+    monkeypatch.setattr(module, "suite", lambda problem, plan: ([Test("a", "1", "c")], []))
+    monkeypatch.setattr(
+        module, "trial", lambda p, tests, right, wrong: trial_of([[cell]] * len(right), [[cell]] * len(wrong))
+    )
+    engine = Scripted("", "", "", "")
+    made = codecontests_o(long, many, many, engine)
+    assert len(made.rounds) == 3 and engine.seeds == [0, 1, 2]
+    assert len(made.kept.trial.right) == len(made.kept.trial.wrong) == 10
+    assert "[1 characters]" in engine.asked[0] and engine.asked[0].count("#") > 4000
+    assert made.kept is made.rounds[-1], "of equal ones the latest"
+    # A survivor is cut by the 12 or 13 characters that it has beyond 1,000; all are shown at their length elsewhere.
+    assert engine.asked[1].count("characters] ...") == 10
+    assert (
+        codecontests_o(long, many, many, Scripted(""), rounds=1, programs=11).rounds[0].trial.right == ((cell,),) * 11
+    )
+
+
+def trial_of(right: list[list[Cell]], wrong: list[list[Cell]]) -> Trial:
+    passes = [[[cell.passed for cell in row] for row in side] for side in (right, wrong)]
+    return Trial(tuple(map(tuple, right)), tuple(map(tuple, wrong)), suite_rates(*passes), 0)
+
+
+class Recorder:
+    """A sandbox that keeps what it was asked to run, and ends in turn as it is told to."""
+
+    def __init__(self, *ends: Outcome):
+        self.ends, self.limits = list(ends), list[Limits]()
+
+    def run(self, program: Program, limits: Limits) -> Outcome:
+        self.limits.append(limits)
+        return self.ends.pop(0)
+
+
+def test_a_generator_has_twenty_seconds_and_its_faults_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    from assay import sandbox
+    from assay.papers.data import s150_codecontests_o as module
+
+    ends = (
+        Outcome("ok", b"in"),
+        Outcome("error", stderr=b"Traceback\nValueError: " + b"x" * 600, reason="it ended"),
+        Outcome("infrastructure", reason="the worker is gone " * 40),
+        Outcome("error", stderr=b"Traceback\n  File\nKeyError: 1\n", reason="it ended"),
+        Outcome("ok", b"in"),
+        Outcome("ok", b"other"),
+        Outcome("ok", b"lost"),
+    )
+    box = Recorder(*ends)
+    told = {"in": ("7", ""), "other": (None, "fails " * 100), "lost": (None, f"{OURS}: no machine")}
+    monkeypatch.setattr(sandbox, "sandbox", lambda: box)
+    monkeypatch.setattr(module, "answers", lambda problem, inputs: [told[text] for text in inputs])
+    tests, faults = module.suite(PROBLEM, Plan("", "x", ("a", "b", "c", "'", "d", "e", "f", "g")))
+    assert tests == [Test("in", "7", "a")], "of equal inputs the first command"
+    assert [(one.cpu_seconds, one.wall_seconds) for one in box.limits] == [(20, 60)] * 7
+    long, ours, unread, short, wrong, lost = faults
+    assert long.startswith("command 'b': the generator failed: it ended; ValueError: xx")
+    assert len(long) == len(ours) == len(wrong) == 500 and ours.startswith(f"{OURS}: command 'c': the worker")
+    assert unread == 'command "\'" cannot be read: No closing quotation'
+    assert short == "command 'd': the generator failed: it ended; KeyError: 1"
+    assert wrong.startswith("command 'f': fails") and lost == f"{OURS}: no machine"

@@ -13,6 +13,7 @@ from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
+from assay.errors import UsageError
 from assay.inference.base import Budget, Strategy
 from assay.inference.meter import Meter
 from assay.inference.scoring.flex import Flex, flex
@@ -172,6 +173,139 @@ def engine() -> HFEngine:
     return HFEngine(CausalLM.load(ModelConfig(source="nano", nano=nano), 0))
 
 
+def test_a_response_is_cut_in_whole_tokens() -> None:
+    words = Scripted()
+    e = solution(words, "one two three")
+    assert cut(e, 5, words).text == "one "
+    assert cut(e, 8, words).text == "one two "
+    assert cut(e, 0, words).text == ""
+    assert cut(e, 13, words).text == e.text
+
+
+def test_processbench_and_the_reward_of_an_index() -> None:
+    predicted = [1] * 6 + [None] * 2 + [-1] * 2 + [-1] * 9 + [0]
+    truth = [1] * 10 + [-1] * 10
+    found = process_f1(predicted, truth)
+    assert found == pytest.approx({"wrong": 0.6, "right": 0.9, "f1": 0.72})
+    assert "f1" not in process_f1([1], [1])
+    assert process_f1([0, 1], [0, 0]) == {"wrong": 0.5} and process_f1([-1], [-1]) == {"right": 1.0}
+    assert process_f1([1, 0], [0, -1]) == {"wrong": 0, "right": 0, "f1": 0}
+    task = Task("t", "q", reference=-1)
+    assert index_reward(task, r"\boxed{-1}") == pytest.approx(1.1)
+    assert index_reward(task, r"\boxed{2}") == pytest.approx(0.1)
+    assert index_reward(task, "none") == 0
+    short, long = (index_reward(task, "w " * n + r"\boxed{-1}", brief=0.2) for n in (1, 400))
+    assert short > long > 1.1
+
+
+def test_the_paper_names_the_strategy() -> None:
+    made = catalogue.find("S050").factory(Sampling(5), detect=False)  # type: ignore[misc]
+    assert isinstance(made, Strategy) and made.detector is None and made.scorer.tau == 0.75
+    assert made.sampling == Sampling(5)
+    plain = catalogue.find("S050").factory()  # type: ignore[misc]
+    assert plain == SolveDetectVerify() and plain.detector == Detector() and plain.sampling == Sampling()
+    assert (plain.rounds, plain.enough, plain.detector.probes) == (1, 1.0, 8)
+    verifier = plain.scorer
+    assert (verifier.k, verifier.tau, verifier.think) == (8, 0.75, 1) == (Flex().k, Flex().tau, Flex().think)
+    assert (verifier.quick.max_tokens, verifier.slow.max_tokens) == (512, 4096)
+
+
+def test_what_is_no_verifier() -> None:
+    for bad in ({"k": -1}, {"tau": -0.1}, {"think": -1}, {"k": 0, "think": 0}):
+        with pytest.raises(UsageError, match="not negative"):
+            Flex(**bad)
+    with pytest.raises(UsageError, match="steps"):
+        Flex(template="{question}")
+    with pytest.raises(UsageError):
+        Flex(engine=object())
+    for good in ({"tau": 0.0, "think": 0, "k": 1}, {"k": 0, "think": 1}, {"think": 2}):
+        assert Flex(**good)
+    with pytest.raises(UsageError, match="rounds"):
+        SolveDetectVerify(rounds=-1)
+    assert SolveDetectVerify(rounds=0).rounds == 0
+
+
+def test_what_an_opinion_costs_at_most_and_says() -> None:
+    """Prompt, empty thought, 2 quick opinions of 5 and 3 slow ones of 7: words of each, counted."""
+    engine = Scripted()
+    flexible = Flex(None, 2, think=3, by=Steps("newline"), skip="skip this", quick=Sampling(5), slow=Sampling(7))
+    text = "one step\ntwo steps\n"
+    shown = len(engine.encode(flexible.prompt(TASK, ["one step", "two steps"])))
+    assert flexible.most(TASK, solution(engine, text), engine) == shown + 2 + 2 * 5 + 3 * 7
+    assert flexible.most(TASK, 9, engine) == len(engine.encode(flexible.prompt(TASK, [""]))) + 9 + 2 + 31
+    assert Flex(None, 0, 2.0, skip="skip this", slow=Sampling(7)).most(TASK, 9, engine) == (
+        len(engine.encode(Flex().prompt(TASK, [""]))) + 9 + 7
+    )
+
+
+def test_of_several_slow_opinions_the_commonest_counts_and_the_last_that_names_it_is_shown() -> None:
+    votes = [r"a \boxed{0}", r"b \boxed{1}", r"first \boxed{1}", r"other \boxed{0}", r"last \boxed{1}"]
+    engine = Scripted(*votes)
+    text = "one step\ntwo steps\n"
+    [found] = Flex(engine, 2, think=3, by=Steps("newline"), skip="").judge(
+        [(TASK, solution(engine, text))], engine, RNG
+    )
+    assert (found.index, found.slow, found.agreement, found.critique) == (1, True, 0.5, votes[-1])
+    assert [(r.n, r.prefix) for r in engine.asked] == [(2, ()), (3, ())]
+    assert len({r.seed for r in engine.asked}) == 2, "slow opinions are other draws than quick ones"
+    # A solution without an error is worth 1 and says nothing against it.
+    engine = Scripted(r"fine \boxed{-1}")
+    [score] = Flex(engine, 1, by=Steps("newline"), skip="").score([(TASK, solution(engine, text))], engine, RNG)
+    assert (score.value, score.feedback) == (1.0, "")
+    # An engine that failed said nothing, whatever came with the failure.
+    engine = Failing()
+    flexible = Flex(engine, 1, think=0, by=Steps("newline"), skip="")
+    [score] = flexible.score([(TASK, solution(engine, text))], engine, RNG)
+    assert score.value is None
+
+
+class Failing(Scripted):
+    """An engine whose service is down."""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        none = np.zeros(0, dtype=np.int64)
+        return [[Episode(none, none, none > 0, None, r"no \boxed{0}", "error")] * r.n for r in requests]
+
+
+def test_so_many_questions_are_asked_and_no_more() -> None:
+    """With one question a response, the second hesitation passes unasked."""
+    whole = "It is 4.\nWait, what.\nIt is 4.\nWait, no.\n#### 4"
+    for probes, replies in ((1, ["No"]), (2, ["No", "No"])):
+        engine = Scripted(whole, replies=replies)
+        strategy = SolveDetectVerify(lambda t, r: 1.0, Sampling(100), Detector(probes=probes))
+        [answer] = strategy([TASK], engine, 1, RNG)
+        assert answer.text == whole and engine.replies == []
+        assert answer.scoring == probes * (len(engine.encode(PROBE)) + 1)
+    # A phrase that begins the response, and one within a sentence, are no hesitation.
+    engine = Scripted("Wait, it is 4, Wait, #### 4")
+    [answer] = SolveDetectVerify(lambda t, r: 1.0, Sampling(100), Detector())([TASK], engine, 1, RNG)
+    assert answer.text == "Wait, it is 4, Wait, #### 4" and answer.scoring == 0
+
+
+def test_as_many_new_solutions_as_rounds_and_samples_allow() -> None:
+    """Scores .2, .6 and none: with enough at .5 the second is taken, with 1 all are made; the last is not judged."""
+    texts = ["#### 5", "#### 6", "#### 4"]
+    given = {"#### 5": 0.2, "#### 6": 0.6, "#### 4": 0.9}
+
+    def run(budget: Any, **options: Any) -> Any:
+        engine = Scripted(*texts)
+        strategy = SolveDetectVerify(lambda task, response: given[response], Sampling(50), None, **options)
+        [answer] = strategy([TASK], engine, budget, RNG)
+        return answer, engine
+
+    answer, engine = run(5, rounds=2)
+    assert answer.text == "#### 4" and answer.meta["scores"] == [0.2, 0.6]
+    assert "its score is 0.2" in engine.asked[1].prompt and "its score is 0.6" in engine.asked[2].prompt
+    assert "#### 6" in engine.asked[2].prompt and "#### 5" not in engine.asked[2].prompt
+    assert [r.n for r in engine.asked] == [1, 1, 1] and len({r.seed for r in engine.asked}) == 3
+    answer, _ = run(5, rounds=2, enough=0.5)
+    assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
+    answer, _ = run(2, rounds=2)
+    assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
+    answer, _ = run(5, rounds=0)
+    assert answer.text == "#### 5" and answer.meta["scores"] == []
+
+
 def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:
     """Against a forward pass over the same text with each of the replies at its end."""
     tasks = [Task("a", "1+2="), Task("b", "33+4=")]
@@ -204,31 +338,3 @@ def test_it_runs_on_a_language_model_and_keeps_to_its_budget(engine: HFEngine) -
             assert budget.samples is None or len(a.episodes) <= budget.samples
             for e in a.episodes:
                 assert engine.decode(e.tokens) == e.text and len(e.tokens) <= 12
-
-
-def test_a_response_is_cut_in_whole_tokens() -> None:
-    words = Scripted()
-    e = solution(words, "one two three")
-    assert cut(e, 5, words).text == "one "
-    assert cut(e, 8, words).text == "one two "
-    assert cut(e, 0, words).text == ""
-    assert cut(e, 13, words).text == e.text
-
-
-def test_processbench_and_the_reward_of_an_index() -> None:
-    predicted = [1] * 6 + [None] * 2 + [-1] * 2 + [-1] * 9 + [0]
-    truth = [1] * 10 + [-1] * 10
-    found = process_f1(predicted, truth)
-    assert found == pytest.approx({"wrong": 0.6, "right": 0.9, "f1": 0.72})
-    assert "f1" not in process_f1([1], [1])
-    task = Task("t", "q", reference=-1)
-    assert index_reward(task, r"\boxed{-1}") == pytest.approx(1.1)
-    assert index_reward(task, r"\boxed{2}") == pytest.approx(0.1)
-    assert index_reward(task, "none") == 0
-    short, long = (index_reward(task, "w " * n + r"\boxed{-1}", brief=0.2) for n in (1, 400))
-    assert short > long > 1.1
-
-
-def test_the_paper_names_the_strategy() -> None:
-    made = catalogue.find("S050").factory(Sampling(5), detect=False)  # type: ignore[misc]
-    assert isinstance(made, Strategy) and made.detector is None and made.scorer.tau == 0.75

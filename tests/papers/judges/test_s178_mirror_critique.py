@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from assay import catalogue
+from assay.batch import Batch
+from assay.catalogue.claim import claim_of
 from assay.engines.base import Request, Sampling
 from assay.evaluate.strategies import Outcome, Point
 from assay.inference.base import Strategy
@@ -16,11 +20,14 @@ from assay.inference.scoring.base import Score
 from assay.inference.scoring.judge import Judge
 from assay.inference.voting.majority import Majority, WeightedMajority, elect, totals
 from assay.lab.settings.reasoning._words import Words
+from assay.method import make_method
+from assay.registry import build
 from assay.rewards.outcome.vote import Ballot
 from assay.tasks.critique_data import critique_tasks, critiques_with_hint
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 RNG = np.random.default_rng(0)
+RECIPE = Path(__file__).parents[3] / "recipes/mirror_critique.toml"
 BOXED = Ballot(("boxed",), "none")
 
 
@@ -177,3 +184,29 @@ def test_the_paper_names_the_strategy() -> None:
     assert (made.bonus, made.least, made.ties) == (0.15, 0.3, "random")
     assert isinstance(made.scorer, Judge) and made.scorer.n == 16
     assert isinstance(Majority(), Strategy)
+    assert made.sampling == Sampling(5) and made.ballot == BOXED
+    assert (made.scorer.sampling.max_tokens, made.scorer.engine) == (3072, None)
+    assert catalogue.find("S178").factory().sampling == Sampling()  # type: ignore[misc]
+    # What the lab compares is the same vote.
+    assert {arm.get("bonus") for name, arm in claim_of("S178").arms.items() if name != "majority"} == {0.15}
+
+
+def test_the_verifier_earns_the_label_and_nothing_is_divided() -> None:
+    """1[boxed verdict == label] of four critiques, and reward less mean: one of four right gives 3/4 and -1/4."""
+    verify, sections = build("verify", "critique"), tomllib.loads(RECIPE.read_text(encoding="utf-8"))
+    says = [r"so \boxed{True}", r"no \boxed{False}", r"\boxed{False} at first, then \boxed{No}", "I cannot say"]
+    earned = {label: [verify(Task("t", "q", label), text).score for text in says] for label in ("True", "False")}
+    assert earned == {"True": [1, 0, 0, 0], "False": [0, 1, 1, 0]}
+    method = make_method("grpo", **sections["method"])
+    groups = [Group(g.ask, g.episodes, tuple(verify(Task("t", "q", "True"), t) for t in says)) for g in [told(says)]]
+    batch = Batch.from_groups(groups)
+    method.value(batch)
+    assert batch.advantages[:, 0].tolist() == pytest.approx([0.75, -0.25, -0.25, -0.25])
+    assert sections["tasks"]["source"]["name"] == "critiques" and sections["rollout"]["group"] == 8
+    assert method.objective.kl_weight == 0
+
+
+def told(texts: Sequence[str]) -> Group:
+    token = np.zeros(1, dtype=np.int64)
+    episodes = tuple(Episode(token, token, token == 0, token.astype(np.float32), t, "eos") for t in texts)
+    return Group(Ask(Task("t", "q", "True"), len(texts)), episodes)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from assay.diagnose.diagnosis import diagnose
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
 from assay.evaluate.answers import answer_entropy
@@ -14,7 +15,9 @@ from assay.papers.multimodal_eval.s022_invisible_leash import invisible_leash, t
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
-from assay.statistics.support import Support, least_reachable
+from assay.statistics.intervals import ratio_interval, score_difference, signed_ratio_interval
+from assay.statistics.pass_at_k import wilson
+from assay.statistics.support import Support, least_reachable, support_intervals
 from assay.types import Task
 
 
@@ -28,6 +31,70 @@ def test_a_row_of_the_papers_table() -> None:
 
 def test_what_8192_samples_reach() -> None:
     assert least_reachable(8192) == pytest.approx(3.656e-4, abs=1e-7)
+    # Of one sample, whatever has probability .95; a doubt of one half halves the odds.
+    assert least_reachable(1) == pytest.approx(0.95) and least_reachable(2, 0.25) == pytest.approx(0.5)
+    for k, doubt in ((0, 0.05), (3, 0.0), (3, 1.0)):
+        with pytest.raises(UsageError, match="least_reachable needs"):
+            least_reachable(k, doubt)
+
+
+def test_nothing_in_reach_has_no_rate() -> None:
+    """A rate without a denominator is unknown; kept and found nothing make a harmonic mean of 0."""
+    nothing = Support(0, 0, 0, 5)
+    assert all(np.isnan(x) for x in (nothing.retention, nothing.discovery, nothing.dynamics, nothing.change))
+    assert (Support(0, 2, 3, 0).retention, Support(0, 2, 3, 0).dynamics) == (0, 0)
+    assert Support(0, 2, 0, 0).retention == 0 and np.isnan(Support(0, 2, 0, 0).discovery)
+    assert (Support(1, 1, 0, 0).discovery, Support(1, 1, 0, 0).dynamics, Support(1, 0, 3, 0).change) == (0, 0, 0.75)
+
+
+def test_net_change_of_single_problems_is_that_of_their_gains_and_losses() -> None:
+    """5 kept, 3 lost, 2 gained, 2 out of reach: the mean of -1, 0 and 1 over the ten within reach."""
+    before, after = [1] * 8 + [0] * 4, [1] * 5 + [0] * 3 + [1] * 2 + [0] * 2
+    found = support_intervals(before, after).change
+    exact = score_difference(2, 3, 10)
+    assert (found.value, found.low, found.high) == pytest.approx((-0.1, exact.low, exact.high))
+    # All lost, all kept: nothing was seen to move otherwise, and Wilson's share of what may.
+    for kept in (0, 1):
+        for clusters in (None, [0, 0, 1, 1, 2]):
+            change = support_intervals([1] * 5, [kept] * 5, clusters).change
+            unseen = wilson(0, 5)[1]
+            value = kept - 1.0
+            assert (change.value, change.low, change.high) == pytest.approx(
+                (value, value - unseen * (value + 1), value + unseen * (1 - value))
+            )
+
+
+def test_rates_over_answers_are_ratios_of_totals_over_problems() -> None:
+    """Three problems with right answers kept, lost and gained (1, 1, 1), (2, 0, 0), (0, 1, 3), one without any."""
+    rows = [(1, 1, 0), (1, 0, 0), (0, 1, 0), (1, 1, 1), (1, 1, 1), (1, 0, 2), *[(0, 1, 2)] * 3, (0, 0, 3)]
+    before, after, problem = zip(*rows, strict=True)
+    found = support_intervals(before, after, problem)
+    assert found.counts == Support(3, 2, 4, 1)
+    retention = ratio_interval([1, 2, 0], [2, 2, 1], bounds=(0, 1), rare=True)
+    discovery = ratio_interval([1, 0, 3], [2, 2, 3], bounds=(0, 1), rare=True)
+    change = signed_ratio_interval([1, 0, 3], [1, 0, 1], [3, 2, 4], bounds=(-1, 1), rare=True)
+    assert (found.retention, found.discovery, found.change) == (retention, discovery, change)
+    assert (retention.value, discovery.value, change.value) == pytest.approx((3 / 5, 4 / 7, 2 / 9))
+    # Pulls of the problems on the two rates: right answers kept or gained less the rate's share of all.
+    kept, new = np.array([1, 2, 0]) - 3 / 5 * np.array([2, 2, 1]), np.array([1, 0, 3]) - 4 / 7 * np.array([2, 2, 3])
+    rho = kept @ new / np.sqrt((kept @ kept) * (new @ new))
+    total = 5 / 3 + 7 / 4
+    a, b = 5 / 3 - 1 / retention.high, 7 / 4 - 1 / discovery.high
+    assert found.dynamics.high == pytest.approx(2 / (total - np.sqrt(a * a + 2 * rho * a * b + b * b)))
+    assert found.dynamics.value == pytest.approx(2 / total)
+
+
+def test_entropies_of_tokens_and_answers_part() -> None:
+    """Four tokens of 1 nat and three answers before; after, tokens of 2 nats that all come to one answer."""
+
+    def side(label: str, nats: float, said: str) -> Evaluation:
+        rows = (Sample("t", "?", a, 0.0, a == "1", "", 4, "eos", entropy=nats) for a in said)
+        return Evaluation(label, 0, tuple(rows))
+
+    found = diagnose(side("before", 1.0, "1123"), side("after", 2.0, "1111")).measures
+    tokens, answers = found["token_entropy"], found["answer_entropy"]
+    assert (tokens.before.value, tokens.after.value) == (1.0, 2.0)
+    assert answers.before.value == pytest.approx(0.5 * np.log(2) + 0.5 * np.log(4)) and answers.after.value == 0
 
 
 @pytest.mark.parametrize(
@@ -57,6 +124,11 @@ def test_tilting_refuses_what_is_no_distribution() -> None:
         tilted([0.5, -0.5], [0, 1], 1)
     with pytest.raises(UsageError, match="rewards"):
         tilted([0.5, 0.5], [0], 1)
+    with pytest.raises(UsageError, match="not all zero"):
+        tilted([0.0, 0.0], [0, 1], 1)
+    # Weights need not sum to 1, and rewards too large for an exponential do not overflow.
+    np.testing.assert_allclose(tilted([1.5, 0.5], [0, 0], 1), [0.75, 0.25])
+    np.testing.assert_allclose(tilted([0.5, 0.5], [0, 5000], 1), [0, 1])
 
 
 def test_a_rare_right_answer_loses_what_it_had() -> None:

@@ -16,6 +16,7 @@ from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.evaluate.returns import bilevel_returns, gaps, growth, returns_of, spread
 from assay.lab.settings.reasoning.keys import Setting, moments, spelled
+from assay.method import Method
 from assay.papers.multimodal_eval.s032_vb_vs_vf import LETTERS, Bilevel, Planted, planted_tasks, vb_vs_vf
 from assay.policies.tabular import TabularPolicy, Tree, path_of
 from assay.records.evaluation import Evaluation
@@ -26,6 +27,33 @@ BASE = np.append(np.linspace(0.35, 0.8, 6), 0.35)
 """Of the right symbol at each progress, and at progress 0 again."""
 VF: dict[str, Any] = {"name": "S032", "options": {"learner": "vf"}}
 KEY = Task("t", "Key:", {"key": "abab"})
+
+
+def test_the_bounds_of_what_can_be_planted() -> None:
+    """Keys of 6 among 4 letters, as in the paper's controlled task, unless said otherwise."""
+    [task] = planted_tasks(1)
+    assert len(task.reference["key"]) == task.meta["length"] == 6 and task.id == "planted/0/0"
+    found = planted_tasks(40)
+    assert set("".join(t.reference["key"] for t in found)) == set("abcd") and found[0] == task
+    assert [len(t.reference["key"]) for t in planted_tasks(1, length=1, symbols=2)] == [1]
+    assert set(planted_tasks(1, length=2000, symbols=26)[0].reference["key"]) == set(LETTERS)
+    for count, length, symbols in ((0, 6, 4), (1, 0, 4), (1, 6, 1), (1, 6, 27)):
+        with pytest.raises(UsageError, match="cannot be made"):
+            planted_tasks(count, length, symbols)
+    # A budget of one token is one; a key that is no text, or none, is none.
+    one = Task("t", "", {"key": "a"})
+    assert Planted(1)(one, "a") == Verdict(0.0, True, {}, "complete after 1 symbols") and Bilevel(1).horizon == 1
+    assert [Planted(5)(Task("t", "", {"key": key}), "a").passed for key in ("", 3, None)] == [None] * 3
+    assert Planted(10)(KEY, "abcabacab").feedback == "3 of 4 symbols in a row at most"
+
+
+def test_a_response_beyond_the_budget_is_worth_nothing() -> None:
+    found = Bilevel(10)(batch_of([9, 10, 12, 3], [True, True, True, None]))
+    assert found.values.tolist() == [pytest.approx(0.1), 0, 0, 0] and found.valid is not None
+    assert found.valid.tolist() == [True, True, True, False]
+    assert vb_vs_vf().objective.kl_weight == 0 and vb_vs_vf(kl_weight=0.5).objective.kl_weight == 0.5
+    # Without a budget the reward is the run's own.
+    assert type(vb_vs_vf().reward) is type(Method().reward) and vb_vs_vf(horizon=3).reward == Bilevel(3)
 
 
 def test_the_start_in_exact_numbers() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,9 +27,10 @@ from assay.lab.settings.reasoning.detours import Setting
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.types import Ask, Group, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 
+BINS = Bins(2, (0, 20, 181))
 P1 = np.array([[0.3, 0.1], [0.4, 0.2]])
 P2 = np.array([[0.1, 0.5], [0.1, 0.3]])
 VALUES, TOKENS = np.array([0.0, 1.0]), np.array([10.0, 100.0])
@@ -53,6 +56,117 @@ def test_utilities_of_two_samples() -> None:
     sets = ([P1], [P2], [P1, P2], [P1, P1])
     for beta, exact in ((0.002, (0.526, 0.236, 0.5536, 0.7101)), (0.005, (0.415, -0.01, 0.244, 0.51525))):
         assert [utility(s, VALUES, TOKENS, beta, 0.5) for s in sets] == pytest.approx(exact)
+    # 119 tokens in all and 87.4 of the longest: the first is compute, the second waiting.
+    for a, cost in ((1.0, 119.0), (0.0, 87.4), (0.25, 95.3)):
+        assert utility([P1, P2], VALUES, TOKENS, 0.002, a) == pytest.approx(0.76 - 0.002 * cost)
+
+
+THREE = Tree.uniform(2, 3)
+"""Responses of three tokens, 0 or 1 each."""
+
+
+class Told(JointHead):
+    """A head whose predictions are given: the chance to be right and the remaining tokens, by the tokens so far."""
+
+    def __init__(self, right: Callable[[tuple[int, ...]], float]):
+        super().__init__(1, Bins(2, (0, 1, 2, 3, 4)))
+        self.right = right
+
+    def tables(self, policy: Any, episodes: Sequence[Episode]) -> list[np.ndarray]:
+        out = []
+        for e in episodes:
+            tokens = tuple(int(t) for t in e.tokens)
+            table = np.zeros((2, 4))
+            table[:, 3 - len(tokens)] = 1 - self.right(tokens), self.right(tokens)
+            out.append(table)
+        return out
+
+
+def steered(right: Callable[[tuple[int, ...]], float], budget: Budget | int, tasks: int = 1, **options: Any) -> Any:
+    strategy = Adaptive(Told(right), Sampling(3), **{"every": 1, **options})
+    asked = [Task(str(i), "") for i in range(tasks)]
+    return strategy(asked, TabularEngine(TabularPolicy(THREE)), budget, np.random.default_rng(0))
+
+
+def test_what_is_begun_badly_is_dropped_and_another_begun() -> None:
+    """A first token of 1 is surely wrong, of 0 surely right: all are dropped after one token but the last one begun."""
+    answers = steered(lambda t: 0.5 if not t else float(t[0] == 0), 8, tasks=60, beta=0.01, copies=1)
+    for answer in answers:
+        begun = answer.meta["begun"]
+        assert answer.tokens == begun - 1 + 3 and len(answer.episodes) == 1
+        assert answer.text.startswith("0") or begun == 8
+        assert answer.meta["worth"] == [float(answer.text.startswith("0"))]
+    # One begun in 1 / 2, two in 1 / 4, ...: 120 in all, and a deviation of sqrt(60 * 2) = 11.
+    assert 75 < sum(a.meta["begun"] for a in answers) < 165
+
+
+def test_beginnings_that_are_worth_it_branch() -> None:
+    """All have an even chance: two are begun, and each goes on twice if four are paid for; one of them if three are."""
+    for samples, tokens in ((4, 2 + 4 + 4), (3, 2 + 3 + 3), (2, 2 + 2 + 2), (1, 3)):
+        [answer] = steered(lambda t: 0.5, samples, beta=0.01)
+        assert (answer.meta["begun"], answer.tokens, len(answer.episodes)) == (samples, tokens, samples)
+        firsts = [e.tokens[0] for e in answer.episodes]
+        assert samples < 3 or firsts[0] == firsts[1]
+    # Two at a time: of two beginnings the first goes on twice, and so again, which makes two begun and two branches.
+    [answer] = steered(lambda t: 0.5, 4, beta=0.01, width=2)
+    assert (answer.meta["begun"], answer.tokens, len(answer.episodes)) == (4, 6, 2)
+    # Longer strides leave fewer chances to branch.
+    [answer] = steered(lambda t: 0.5, 4, beta=0.01, every=3)
+    assert len(answer.episodes) == answer.meta["begun"] == 4 and answer.tokens == 12
+
+
+@pytest.mark.parametrize(("a", "begun"), [(1.0, 1), (0.0, 2), (0.5, 2)])
+def test_compute_is_paid_by_the_sample_and_waiting_by_the_longest(a: float, begun: int) -> None:
+    """At .1 a token the second of two even chances gains .25, and costs .3 in compute and nothing in waiting."""
+    [answer] = steered(lambda t: 0.5, 2, beta=0.1, a=a, every=3)
+    assert answer.meta["begun"] == begun
+
+
+@pytest.mark.parametrize(("tokens", "spent", "begun"), [(2, 1, 1), (3, 3, 1), (5, 3, 1), (6, 4, 2)])
+def test_each_that_goes_on_may_go_on_to_its_end(tokens: int, spent: int, begun: int) -> None:
+    """Of 2 tokens one is spent, which leaves no room for three; of 6 two are begun, and one has room to go on."""
+    [answer] = steered(lambda t: 0.5, Budget(tokens=tokens), beta=0.001)
+    assert (answer.tokens, answer.meta["begun"]) == (spent, begun)
+    assert len(answer.text.split("/")) == min(spent, 3)
+
+
+def test_copies_that_cannot_be_paid_for_do_not_take_the_place_of_others() -> None:
+    """Four beginnings alike, no new sample left: each goes on once. One new sample: one branch, or a fresh start."""
+    even = np.array([[0.0, 0.5], [0.0, 0.5]])
+    assert choose([even] * 4, [], BINS, 1e-6, 1.0, most=4, copies=2, new=0) == [0, 1, 2, 3]
+    assert choose([even] * 3, [], BINS, 1e-6, 1.0, most=4, copies=2, new=1) == [0, 0, 1, 2]
+    # The last of these is a fresh start: its first copy is a new sample too.
+    fresh = np.array([[0.0, 0.1], [0.0, 0.9]])
+    assert choose([even, fresh], [], BINS, 1e-6, 1.0, most=4, copies=2, begun=1, new=1) == [0, 1]
+    assert choose([even, fresh], [], BINS, 1e-6, 1.0, most=4, copies=2, begun=1, new=0) == [0]
+
+
+def test_the_answer_is_the_whole_response_of_largest_expected_reward() -> None:
+    """Known at the end alone: the last token is right or wrong, and one that is surely right is enough."""
+    for answer in steered(lambda t: 0.5 if len(t) < 3 else 0.9 if t[2] == 0 else 0.2, 6, tasks=30, beta=0.01):
+        worth = answer.meta["worth"]
+        assert worth == [0.9 if e.tokens[2] == 0 else 0.2 for e in answer.episodes]
+        assert answer.text == answer.episodes[worth.index(max(worth))].text
+
+
+def test_options_of_adaptive(tmp_path: Path) -> None:
+    """A ten-thousandth of a reward for a token, all of it for compute; decisions every 64 tokens."""
+    head = Told(lambda t: 0.5)
+    ours = {"beta": 1e-4, "a": 1.0, "every": 64, "copies": 2, "width": 16}
+    for made in (Adaptive(head), catalogue.make("S038", head=head)):
+        assert {name: getattr(made, name) for name in ours} == ours and made.sampling == Sampling()
+    assert catalogue.make("S038", head=head, sampling=Sampling(5)).sampling == Sampling(5)
+    for most in ({"beta": 0.0, "a": 0.0}, {"a": 1.0, "every": 1, "copies": 1, "width": 1}, {"beta": 2.0, "width": 7}):
+        Adaptive(head, **most)
+    bad: list[dict[str, Any]] = [{"beta": -0.1}, {"a": -0.1}, {"a": 1.1}, {"every": 0}, {"copies": 0}, {"width": 0}]
+    for options in bad:
+        with pytest.raises(UsageError, match="needs beta of at least 0"):
+            Adaptive(head, **options)
+    kept = JointHead(3, BINS)
+    kept.save(tmp_path / "joint.safetensors")
+    assert Adaptive(tmp_path / "joint.safetensors").head.bins == BINS
+    with pytest.raises(UsageError, match="which this engine does not give"):
+        Adaptive(head)([Task("t", "")], object(), 1, np.random.default_rng(0))  # type: ignore[arg-type]
 
 
 @given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=1, max_size=4))
@@ -65,9 +179,6 @@ def test_expected_maximum_is_that_of_enumeration(rows: list[list[float]]) -> Non
         for pick in itertools.product(range(3), repeat=len(marginals))
     )
     assert expected_max(values, marginals) == pytest.approx(exact)
-
-
-BINS = Bins(2, (0, 20, 181))
 
 
 def test_without_a_price_samples_are_always_added_and_at_a_high_one_hardly() -> None:

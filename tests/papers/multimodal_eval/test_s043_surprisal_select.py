@@ -11,6 +11,7 @@ import pytest
 from assay import catalogue
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine
+from assay.errors import UsageError
 from assay.inference.base import Strategy
 from assay.inference.sampling.surprisal import Surprisal, select
 from assay.lab.settings import load
@@ -18,6 +19,7 @@ from assay.policies.tabular import TabularPolicy, Tree
 from assay.statistics.pass_at_k import pass_at_k
 from assay.statistics.selection import cohens_h, equivalent_samples, partial_correlation
 from assay.types import Task, Verdict
+from assay.verify.kind import KindVerifier
 
 LOGPROBS = [-0.3, -0.8, -0.5, -1.2, -0.9]
 CORRECT = [True, True, True, False, True]
@@ -37,6 +39,23 @@ def test_rules_on_five_samples() -> None:
     for rule in ("surprisal", "confident", "random", "top3", "oracle"):
         assert select(LOGPROBS, [False] * 5, SPEED, rule, RNG) is None
         assert select([None] * 5, CORRECT, SPEED, rule, RNG) in (0, 1, 2, 4)
+    for rule in ("surprisal", "confident", "top3"):
+        assert select([None] * 5, CORRECT, SPEED, rule, RNG) == 0, "nothing tells them apart: the first"
+        assert select([None, -0.1, -2.0], [True] * 3, [9.0, 1.0, 2.0], rule, RNG) == (1 if rule == "confident" else 2)
+
+
+def test_the_first_of_equals_is_taken() -> None:
+    for rule in ("surprisal", "confident", "top3", "oracle"):
+        assert select([-1.0] * 3, [False, True, True], [2.0] * 3, rule, RNG) == 1
+
+
+def test_options_are_those_of_the_paper() -> None:
+    """The mean over tokens and the least likely, unless said otherwise; tokens and verifier as given."""
+    for plain in (catalogue.make("S043"), Surprisal()):
+        assert (plain.rule, plain.total, plain.sampling) == ("surprisal", False, Sampling())
+        assert isinstance(plain.verifier, KindVerifier)
+    with pytest.raises(UsageError, match="'surprise' is none of surprisal, confident"):
+        Surprisal(rule="surprise")  # type: ignore[arg-type]
 
 
 def test_cohens_h() -> None:
@@ -79,7 +98,10 @@ def test_the_strategy_takes_the_least_likely_right_path() -> None:
     names = ["/".join(map(str, path)) for path in tree.paths]
     strategy = catalogue.find("S043").factory(Sampling(2), verifier)  # type: ignore[misc]
     assert isinstance(strategy, Surprisal) and isinstance(strategy, Strategy)
+    assert strategy.sampling == Sampling(2) and strategy.verifier is verifier
     [answer] = strategy([Task("t", "")], TabularEngine(policy), 200, np.random.default_rng(0))
+    assert answer.meta["score"] == 1.0 and answer.meta["unscored"] == 0
+    assert answer.meta["correct"] == sum(e.text in right for e in answer.episodes) < 200
     mean = {n: lp / len(path) for n, lp, path in zip(names, p, tree.paths, strict=True) if n in right}
     assert answer.text == min(mean, key=lambda n: mean[n])
     total = Surprisal(Sampling(2), verifier, total=True)
@@ -90,6 +112,7 @@ def test_the_strategy_takes_the_least_likely_right_path() -> None:
     never = Surprisal(Sampling(2), lambda task, response: Verdict.wrong())
     [answer] = never([Task("t", "")], TabularEngine(policy), 4, np.random.default_rng(0))
     assert answer.abstains and answer.tokens > 0
+    assert answer.meta == {**answer.meta, "correct": 0, "unscored": 0, "score": None}
     down = Surprisal(Sampling(2), lambda task, response: Verdict.abstain("down"))
     [answer] = down([Task("t", "")], TabularEngine(policy), 4, np.random.default_rng(0))
     assert answer.abstains and answer.meta["unscored"] == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,25 @@ from opinions import MUMBLE, NO, YES, Opinions
 from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
+from assay.engines.base import Sampling
 from assay.errors import UsageError
-from assay.papers.multimodal_eval.s077_cot_pass_k import TEMPLATE, ChainJudge, Chains, cot_pass_k, settle
+from assay.evaluate.chain_judge import as_chain_judge
+from assay.papers.multimodal_eval.s077_cot_pass_k import (
+    TEMPLATE,
+    ChainJudge,
+    Chains,
+    CotPassK,
+    RightChain,
+    cot_pass_k,
+    settle,
+)
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
 from assay.statistics.chain_advantages import chain_advantages, chain_drift
+from assay.statistics.intervals import ratio_interval
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_episodes
+from assay.verify.kind import KindVerifier
 
 
 def sample(task: str, response: str, passed: bool | None) -> Sample:
@@ -33,6 +46,102 @@ def test_opinions_settle_by_mode_and_unreadable_ones_do_not_count() -> None:
     assert settle((True, False)) is False, "half is no majority"
     assert [settle((None, None), m) for m in ("any", "majority", "all")] == [None] * 3
     assert settle(()) is None
+
+
+def test_the_judge_is_asked_as_in_the_paper() -> None:
+    """Three opinions on chains of right answers, of which most decide; the question and the response are shown."""
+    judge = Opinions({"sound": [YES] * 5})
+    plain = cot_pass_k(judge)
+    assert (plain.mode, plain.every) == (CotPassK(plain.judge).mode, CotPassK(plain.judge).every) == ("majority", False)
+    assert plain.judge == ChainJudge(judge) and as_chain_judge(judge) == ChainJudge(judge, 3)
+    plain(Evaluation("e", 0, (sample("t", "sound 4", True),)))
+    [asked] = judge.asked
+    assert (asked.n, asked.sampling) == (3, Sampling(max_tokens=4096))
+    assert "What is 2 + 2?" in asked.prompt and "sound 4" in asked.prompt
+    made = cot_pass_k(judge, n=1, mode="all", every=True, template="{response}!", sampling=Sampling(7))
+    assert made == CotPassK(ChainJudge(judge, 1, "{response}!", Sampling(7)), "all", True)
+    # As a verifier it asks about the same chains, and answers are judged by each task's kind unless said otherwise.
+    checked = plain.verifier()
+    assert (checked.mode, checked.every, type(checked.answers)) == ("majority", False, KindVerifier)
+    assert (RightChain(plain.judge).mode, RightChain(plain.judge).every) == ("majority", False)
+    assert made.verifier(judge).answers is judge and made.verifier().every
+
+
+def test_a_judge_is_whoever_made_the_response_unless_one_is_given() -> None:
+    judge = Opinions({"sound": [YES, NO, YES]})
+    assert ChainJudge().votes([("q", "sound")], judge) == [(True, False, True)]
+    assert ChainJudge(judge).votes([("q", "sound")], Opinions({})) == [(True, False, True)]
+    assert ChainJudge(judge, 1).votes([]) == [] and len(judge.asked) == 2
+    with pytest.raises(UsageError, match="needs an engine"):
+        ChainJudge().votes([("q", "sound")])
+    with pytest.raises(UsageError, match="judge must be an engine"):
+        cot_pass_k(None)
+
+
+def test_what_becomes_of_each_sample() -> None:
+    """Right with a right, a wrong and an unreadable chain; wrong; not judged."""
+    votes = ((True,), (False,), (None,), None, None)
+    rows = [sample("t", "x", passed) for passed in (True, True, True, False, None)]
+    rows = [replace(s, feedback=f"of {i}") for i, s in enumerate(rows)]
+    found = Chains(Evaluation("e", 0, tuple(rows)), votes).both()
+    assert [s.passed for s in found.samples] == [True, False, None, False, None]
+    assert [s.score for s in found.samples] == [1, 0, 0, 0, 0]
+    unread = "the judge of the chain came to no verdict"
+    assert [s.feedback for s in found.samples] == ["of 0", "of 1", unread, "of 3", "of 4"]
+    split = Chains(Evaluation("e", 0, (rows[0],)), ((True, False, False),), "any")
+    assert split.both().samples[0].passed is True and split.both("all").samples[0].passed is False
+
+
+def test_shares_by_hand() -> None:
+    """Two tasks: of a both right answers have right chains, of b one of two; one of five asked about is unreadable."""
+    rows = [sample("a", "x", True), sample("a", "x", True), sample("b", "x", True), sample("b", "x", True)]
+    votes = [(True, True), (True, None), (True, True), (False, True, False)]
+    found = Chains(Evaluation("e", 0, (*rows, sample("b", "x", True))), (*votes, (None, None))).metrics()
+    expected = ratio_interval([2, 1], [2, 2], bounds=(0, 1))
+    assert found == {
+        "unjudged": pytest.approx(0.2),
+        "unanimous": 0.75,
+        "chain|answer": 0.75,
+        "chain|answer/low": expected.low,
+        "chain|answer/high": expected.high,
+    }
+    # One task alone has no interval over tasks. Wrong answers with chains give P(CC), and what leads to right answers.
+    more = [*rows[:2], sample("a", "x", False)]
+    one = Chains(Evaluation("e", 0, tuple(more)), (*votes[:2], (True,))).metrics()
+    assert one == {
+        "unjudged": 0.0,
+        "unanimous": 1.0,
+        "chain|answer": 1.0,
+        "chain": 1.0,
+        "answer|chain": pytest.approx(2 / 3),
+    }
+
+
+def test_wrong_chains_of_wrong_answers_are_told_where_every_one_is_judged() -> None:
+    class Together:
+        """Judges all at once, right where the text ends with 4."""
+
+        def __call__(self, task: Task, response: str) -> Verdict:
+            raise AssertionError("one by one")
+
+        def map(self, pairs: Sequence[tuple[Task, str]]) -> list[Verdict]:
+            return [Verdict.right() if text.endswith("4") else Verdict.wrong("not 4") for _, text in pairs]
+
+    judge = Opinions({"sound": [YES] * 3, "lucky": [NO] * 3})
+    verifier = cot_pass_k(judge, every=True).verifier(Together())
+    found = verifier.map([(Task("t", "q"), text) for text in ("sound 4", "sound 5", "lucky 5", "lucky 4")])
+    assert [v.parts for v in found] == [
+        {"answer": 1.0, "chain": 1.0},
+        {"answer": 0.0, "chain": 1.0},
+        {"answer": 0.0, "chain": 0.0},
+        {"answer": 1.0, "chain": 0.0},
+    ]
+    assert [(v.passed, v.score, v.feedback) for v in found] == [
+        (True, 1.0, ""),
+        (False, 0.0, "not 4"),
+        (False, 0.0, "not 4"),
+        (False, 0.0, "the reasoning is wrong"),
+    ]
 
 
 def test_only_right_answers_with_right_chains_count() -> None:

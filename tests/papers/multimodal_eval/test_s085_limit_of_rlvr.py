@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from assay.diagnose.diagnosis import diagnose
 from assay.errors import UsageError
 from assay.lab.settings.bandits.approaches import Setting
 from assay.papers.multimodal_eval.s085_limit_of_rlvr import limit_of_rlvr
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
-from assay.statistics.crossing import crossing, first_crossing
+from assay.statistics import crossing as module
+from assay.statistics.crossing import Crossing, crossing, first_crossing
+from assay.statistics.intervals import Interval
 
 K = np.arange(1, 21)
 BASE, TRAINED = np.array([0.1, 0.1]), np.array([0.9, 0.0])
@@ -28,6 +34,93 @@ def test_two_problems_cross_at_seven() -> None:
     assert (base[5], trained[5]) == pytest.approx((0.4686, 0.5), abs=1e-4)
     assert (base[6], trained[6]) == pytest.approx((0.5217, 0.5), abs=1e-4)
     assert first_crossing(base, trained) == 7
+
+
+ABOVE, BELOW, ACROSS = Interval(0.2, 0.1, 0.3), Interval(-0.2, -0.3, -0.1), Interval(0.1, -0.1, 0.3)
+AT_ZERO = Interval(0.1, 0.0, 0.2), Interval(-0.1, -0.2, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        (ABOVE, BELOW, "crosses"),
+        (ABOVE, ABOVE, "after"),
+        (BELOW, BELOW, "before"),
+        (BELOW, ABOVE, "rises"),
+        *((one, other, "undecided") for one in (ACROSS, *AT_ZERO) for other in (ABOVE, BELOW, ACROSS, *AT_ZERO)),
+        *((other, one, "undecided") for one in (ACROSS, *AT_ZERO) for other in (ABOVE, BELOW)),
+    ],
+)
+def test_what_is_said_takes_two_ends_beyond_their_intervals(first: Interval, last: Interval, said: str) -> None:
+    assert Crossing(3, 1.0, 5.0, 1.0, 8, first, last, first).verdict == said
+
+
+def test_ends_and_gap_by_hand() -> None:
+    """30 tasks alike, 1 of 8 right before and 4 of 8 after: pass@4 is 1 - 35/70 and 1 - 1/70, pass@1 1/8 and 1/2.
+
+    Of tasks that all say the same, Wilson's share of unseen others is z^2 / (30 + z^2) = .113514; they may be as low as
+    -1 and as high as 1.
+    """
+    n = np.full(30, 8)
+    found = crossing((n, np.full(30, 1)), (n, np.full(30, 4)), 4)
+    ends = {found.first: 3 / 8, found.last: 34 / 70, found.gap: 0.0}
+    for interval, value in ends.items():
+        assert (interval.value, interval.low, interval.high) == pytest.approx(
+            (value, value - 0.113514 * (value + 1), value + 0.113514 * (1 - value)), abs=1e-6
+        )
+    assert (found.k, found.low, found.high, found.share, found.most) == (None, math.inf, math.inf, 0.0, 4)
+
+
+def test_the_interval_of_the_crossing_is_that_of_resampled_tasks() -> None:
+    """Nine tasks on which the models are alike, three with 2 of 2 right after and 1 of 2 before, which meet at k = 2.
+
+    The curves of a resample meet at 1 if it has none of the three: .75^12 = .0317, more than a fortieth.
+    """
+    before, after = (np.full(12, 2), np.full(12, 1)), (np.full(12, 2), np.repeat([1, 2], (9, 3)))
+    found = crossing(before, after, 2, resamples=20_000)
+    assert (found.k, found.low, found.high, found.share) == (2, 1.0, 2.0, 1.0)
+    assert (found.first.value, found.last.value, found.gap.value) == pytest.approx((1 / 8, 0, 1 - 5 / 8))
+    # Of a task that is better before and one that is never solved before, a resample has the first alone in 1 of 4.
+    found = crossing(([3, 4], [3, 0]), ([4, 3], [1, 3]), 3, resamples=4000)
+    assert (found.k, found.low, found.high) == (None, 1.0, math.inf)
+    assert found.share == pytest.approx(0.25, abs=0.03)
+    # pass@3 of 1 in 4 is 3 / 4.
+    assert found.last.value == pytest.approx((3 / 4 - 1 + 1) / 2) and found.gap.value == pytest.approx(0.5 - 5 / 8)
+
+
+def test_resamples_are_drawn_a_block_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    class Noted:
+        def multinomial(self, total: int, share: Any, size: int) -> np.ndarray:
+            drawn.append(size)
+            return np.random.default_rng(0).multinomial(total, share, size=size)
+
+    for held, sizes in ((12, [4, 4, 3]), (1, [1] * 11)):
+        monkeypatch.setattr(module, "BATCH", held)
+        drawn.clear()
+        assert len(module._resampled(np.ones((2, 3)), [1, 2], 11, Noted())) == 11  # type: ignore[arg-type]
+        assert drawn == sizes
+
+
+def test_which_problems_only_one_model_solves() -> None:
+    right = {"both": (1, 1), "lost": (1, 0), "gained": (0, 2), "neither": (0, 0)}
+    sides = [
+        Evaluation(
+            label,
+            0,
+            tuple(
+                Sample(task, "?", "1", float(i < row[side]), i < row[side], "", 1, "eos")
+                for task, row in right.items()
+                for i in range(2)
+            ),
+        )
+        for side, label in enumerate(("base", "rl"))
+    ]
+    found = diagnose(*sides)
+    assert ([m.task for m in found.lost], [m.task for m in found.gained]) == (["lost"], ["gained"])
+    counts = found.support.counts
+    assert (counts.preserved, counts.lost, counts.gained, counts.out_of_reach) == (1, 1, 1, 1)
 
 
 def evaluation(label: str, rates: np.ndarray, tasks: int, n: int, seed: int) -> Evaluation:
@@ -63,7 +156,14 @@ def test_the_curve_is_the_mean_over_draws() -> None:
 
 def test_more_than_the_samples_is_refused() -> None:
     pair = evaluation("base", BASE, 4, 3, 0), evaluation("rl", TRAINED, 4, 3, 1)
-    assert limit_of_rlvr(most=2)(*pair).most == 2
+    for most in (1, 2, 3):
+        assert limit_of_rlvr(most=most)(*pair).most == most
+    assert limit_of_rlvr()(*pair).most == 3
+    with pytest.raises(UsageError, match="pass@0 needs"):
+        limit_of_rlvr(most=0)(*pair)
+    assert limit_of_rlvr() == limit_of_rlvr(None, 2000) == type(limit_of_rlvr())()
+    options = inspect.signature(crossing).parameters
+    assert (options["resamples"].default, options["seed"].default) == (2000, 0)
     with pytest.raises(UsageError, match="pass@4 needs"):
         limit_of_rlvr(most=4)(*pair)
 

@@ -17,6 +17,7 @@ from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Budget
 from assay.inference.voting.branching import BranchingVote
+from assay.lab.settings._tabular import Training, train
 from assay.method import Method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
@@ -79,6 +80,80 @@ def test_long_right_answers_lose_after_the_branch_they_share_with_the_shortest()
     assert advantages(paths(), NODES, REWARDS, [r == 1 for r in REWARDS], 0.0)[2] == pytest.approx(plain[2])
     half = advantages(paths(), NODES, REWARDS, [r == 1 for r in REWARDS], 0.5)[2]
     assert half[6] == pytest.approx(0.5 * (6 / 8) ** 0.5)
+
+
+def tree_batch(length: float = 1.0, masked: bool = False) -> Batch:
+    """The tree of four as episodes; the fresh one names no branch points, the first one at its very end."""
+    none = np.zeros(0, dtype=np.int64)
+    named: list[dict[str, tuple[int, ...]]] = [{"nodes": (0, 4, 10)}, {"nodes": NODES[1]}, {"nodes": NODES[2]}, {}]
+    masks = [np.ones(len(t), dtype=bool) for t in paths()]
+    if masked:
+        masks[0][2] = False
+    episodes = tuple(
+        Episode(none, t, mask, np.zeros(len(t)), "", "eos", meta=meta)
+        for t, mask, meta in zip(paths(), masks, named, strict=True)
+    )
+    verdicts = tuple(Verdict(r, bool(r)) for r in REWARDS)
+    batch = Batch.from_groups([Group(Ask(Task("t", ""), 4), episodes, verdicts)], torch.float64)
+    batch.rewards = torch.tensor(REWARDS, dtype=torch.float64)
+    return batch
+
+
+def test_the_credit_reads_branch_points_and_right_lengths_from_a_batch() -> None:
+    found = BranchValues(1.0)(tree_batch(masked=True))
+    assert found[0].tolist() == pytest.approx([1 / 6, 1 / 6, 0, 1 / 6] + [1 / 3] * 6 + [0, 0]), "no credit outside"
+    assert found[1, :8].tolist() == pytest.approx([1 / 6] * 4 + [-1 / 6] * 2 + [-0.5] * 2)
+    assert found[2].tolist() == pytest.approx([1 / 6] * 4 + [-1 / 6 - 1 / 24] * 2 + [0.375] * 6)
+    assert found[3].tolist() == pytest.approx([-0.5] * 6 + [0] * 6)
+    assert BranchValues() == BranchValues(1.0) and BranchValues.group_relative
+    BranchValues(0.5)
+    # Each group has a tree of its own.
+    one = tree_batch()
+    two = Batch.from_groups([Group(Ask(Task(n, ""), 4), one.episodes, one.verdicts) for n in "ab"], torch.float64)
+    two.rewards = torch.tensor([*REWARDS, 1, 1, 1, 1], dtype=torch.float64)
+    both = BranchValues(0.0)(two)
+    assert torch.allclose(both[:4], BranchValues(0.0)(one)) and not both[4:].any()
+
+
+def test_right_responses_of_no_tokens_are_equally_short() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    found = advantages([none, none, np.arange(2)], [(0,)] * 3, [1.0, 1.0, 1.0], [True] * 3, 1.0)
+    assert [len(row) for row in found] == [0, 0, 2] and found[2].tolist() == [0, 0]
+
+
+def test_the_loss_is_dr_grpos() -> None:
+    """Tokens summed and divided by the longest length, over four responses; groups of equal rewards have no weight."""
+    made = catalogue.make("S091")
+    assert made.rollout == {"name": "semantic_branching", "eps": 0.5, "top": 20} and made.credit == BranchValues(1.0)
+    loss = made.objective
+    assert (loss.aggregation, loss.max_length, loss.kl_weight) == ("constant", 4096, 0.001), "as in their script"
+    assert loss.clip_low == loss.clip_high == 0.2
+    batch = tree_batch()
+    batch.advantages = BranchValues(1.0)(batch)
+    logprobs = torch.zeros(4, 12, dtype=torch.float64, requires_grad=True)
+    catalogue.make("S091", kl_weight=0.0, max_length=8).objective(logprobs, batch).value.backward()
+    assert logprobs.grad is not None and torch.allclose(logprobs.grad, -batch.advantages / (4 * 8))
+    rounding = [1.0, 1.0, 1.0, 1 - 1.4e-6]  # a deviation of .7e-6
+    for rewards, weight in (([1.0] * 4, 0.0), (rounding, 0.0), ([1.0, 1.0, 1.0, 1 - 2.4e-6], 1.0), (REWARDS, 1.0)):
+        batch.rewards = torch.tensor(rewards, dtype=torch.float64)
+        assert made.select(batch).tolist() == [weight] * 4
+    for spread in (1.0, 1e-3):  # however much steps before differed, nothing that differs is left out
+        batch.rewards = spread * torch.tensor(REWARDS, dtype=torch.float64)
+        for _ in range(12):
+            assert made.select(batch).tolist() == [1.0] * 4
+
+
+def test_a_step_reinforces_what_a_branch_added() -> None:
+    policy = TabularPolicy.random(TREE, seed=0)
+
+    def right() -> float:
+        return float((policy.leaf_logprobs().detach().exp() * TREE.rewards).sum())
+
+    start = right()
+    method = {"name": "S091", "objective": {"max_length": 4, "kl_weight": 0.0}}
+    training = Training(steps=20, prompts=4, group=6, lr=30.0, max_tokens=4)
+    train(policy, [Task("0", "", kind="tabular")], TabularVerifier(TREE), method, training, 0)
+    assert start < 0.3 < 0.6 < right(), (start, right())
 
 
 def test_branches_at_one_depth_of_different_responses_are_not_one_node() -> None:

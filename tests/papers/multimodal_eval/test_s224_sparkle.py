@@ -111,6 +111,8 @@ def test_the_method_is_grpo_with_these_parts() -> None:
     assert method.curriculum["name"] == "begun" and method.curriculum["given"] == [0, 2]
     assert isinstance(method.reward, AnswerAndFormat)
     assert {a.name for a in aids([Task("t", "Q", "7", solution=SOLUTION)])} == {f"solution {n}/4" for n in (1, 2, 3)}
+    plain = catalogue.make("S224").curriculum
+    assert (plain["chunks"], plain["given"], plain["cut"]) == (4, [0, 1, 2, 3, 4], None), "all prefixes of four chunks"
 
 
 def test_beginnings_reach_what_is_never_sampled() -> None:

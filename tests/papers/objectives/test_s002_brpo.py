@@ -404,3 +404,83 @@ def test_options() -> None:
     for prior, want in {"uniform": [0.25] * 4, "last": [0, 0, 0, 1]}.items():
         made = build("rollout", catalogue.make("S002", prior=prior).rollout, sampling=Sampling(8000), judge=None)
         assert list(made.weights) == want
+
+
+def test_training_makes_thoughts_better_wherever_they_are_cut(tmp_path) -> None:
+    """Exact accuracies of a tree of thoughts before and after six steps, at each budget and over their prior."""
+    setting = Setting(longest=3, answers=2, steps=6, lr=10.0)
+    policy, right = setting.policy(0)
+    before = setting.measure(policy, right)
+    texts = {**TEXTS, "budgets": (1, 2, 3), "summaries": 2, "summary_tokens": 1}
+    after = setting.run({"name": "S002", "rollout": texts}, 0, tmp_path)
+    assert all(after[f"at {b}"] > before[f"at {b}"] for b in (1, 2, 3))
+    assert after["anytime"] > after["start"] + 0.1
+
+
+def test_the_defaults_of_the_method_and_of_its_parts() -> None:
+    made = catalogue.make("S002")
+    assert made.credit == BRPO() == BRPO("both") and made.group_relative
+    fields = ("budgets", "prior", "summaries", "summary_tokens", "end", "forced", "header", "stop", "judged")
+    for spec in (made.rollout, "anytime"):
+        rollout = build("rollout", spec, sampling=Sampling(16), judge=None)
+        found = [getattr(rollout, name) for name in fields]
+        assert found == [(0.25, 0.5, 0.75, 1.0), "linear", 4, 128, None, None, None, True, "answer"]
+        assert rollout.cuts == [4, 8, 12, 16]
+    words = [BRPO(b).summary["baseline"] for b in ("both", "own", "group", "none")]
+    assert words == ["earlier budgets, group mean", "earlier budgets", "group mean", "none"]
+
+
+def test_budgets_that_are_shares_and_budgets_that_are_tokens() -> None:
+    def cuts(*budgets: float, tokens: int = 10) -> list[int]:
+        return build("rollout", {"name": "anytime", "budgets": budgets}, sampling=Sampling(tokens), judge=None).cuts
+
+    assert cuts(0.01, 0.5, 1.0) == [1, 5, 10] and cuts(1) == [10] and cuts(1, 10) == [1, 10] and cuts(2, 2) == [2, 2]
+    for bad in ((0.0, 1.0), (-1, 2), (3, 2), (11,), (0.5, 11)):
+        with pytest.raises(UsageError, match="anytime"):
+            cuts(*bad)
+    for bad in ({"summary_tokens": 0}, {"summaries": 0}):
+        with pytest.raises(UsageError, match="at least 1"):
+            build("rollout", {"name": "anytime", **bad}, sampling=Sampling(9), judge=None)
+    assert build("rollout", {"name": "anytime", "summaries": 1, "summary_tokens": 1}, sampling=Sampling(9), judge=None)
+
+
+def test_where_a_thought_ends_that_was_not_stopped_there() -> None:
+    """One character a token: the mark is of two, and is found where it first ends."""
+    engine = Scripted([])
+    marks = Marks("##", "..##", ">", False, "answer")
+    size = lambda text: marks.finished(engine.encode(text).tolist(), engine)  # noqa: E731
+    assert (size("ab##"), size("ab##xy##"), size("##"), size("ab#x#"), size("")) == (4, 4, 2, None, None)
+    assert Marks("", "", "", False, "response").finished([1], engine) is None
+    assert marks.think(Sampling(9), 4) == Sampling(4)
+    text = lambda complete: engine.decode(marks.after(complete, engine))  # noqa: E731
+    assert (text(True), text(False)) == (">", "..##>") and Marks("#", "", "", True, "answer").after(True, engine) == ()
+    assert Marks.of(engine, end="#") == Marks("#", "...\n\n...\n\n#", "\n\n**Final Answer**\n", True, "answer")
+    assert Marks.of(engine, end="#", stop=False).stop is False
+    assert Marks.of(engine) == Marks("", "", "", False, "response")
+    assert Marks.of(engine, end="#", judged="response").judged == "response"
+
+
+def test_a_special_mark_that_the_decoder_leaves_out_still_ends_the_thought() -> None:
+    class Silent(Scripted):
+        def decode(self, tokens):
+            return super().decode(tokens).replace("#", "")
+
+    marks = Marks("#", "#", "", True, "answer")
+    assert marks.finished([*b"ab#"], Silent([])) == 3 and marks.finished([*b"ab"], Silent([])) is None
+
+
+def test_what_a_rollout_tells_of_verdicts_that_differ() -> None:
+    """Two thoughts, one answered rightly from its first cut alone; means by hand, and a tie is no pass."""
+    marks = {"end": "#", "forced": "..#", "header": ">", "budgets": (3, 6), "prior": "uniform"}
+    said = iter([True, True, False, True, False, False, False, False])
+
+    def judge(groups):
+        return [g.judged([Verdict.right() if next(said) else Verdict.wrong() for _ in g.episodes]) for g in groups]
+
+    [group], _, made = answered(Scripted([("abcdef", "length"), ("uvwxyz", "length")]), n=2, judge=judge, **marks)
+    found = group.verdicts[:2]
+    assert [(v.parts["budget 0"], v.parts["budget 1"], v.score, v.passed) for v in found] == [
+        (1.0, 0.5, 0.75, False),
+        (0.0, 0.0, 0.0, False),
+    ]
+    assert made.metrics() == {"anytime/accuracy": 0.375, "anytime/at 3": 0.5, "anytime/at 6": 0.25}

@@ -47,6 +47,45 @@ def test_the_worked_example(make_batch):
     assert loss.metrics["clip_fraction"] == pytest.approx(2 / 6)
 
 
+def test_the_four_bounds_that_a_method_starts_with(make_batch):
+    """Ratios of 0.1 and 10: weights 0.8 and 1.5 where right, 0.1 (no floor) and 5 where wrong; divided by 4 tokens."""
+    batch = make_batch([2, 2])
+    batch.advantages = torch.tensor([[1.0] * 2, [-1.0] * 2], dtype=torch.float64)
+    logprobs = torch.tensor([[0.1, 10.0]] * 2, dtype=torch.float64).log()
+    for objective in (FourWayClip(), make_method("S014").objective):
+        found, _ = gradient(objective, batch, logprobs)
+        assert found.flatten().tolist() == pytest.approx([-0.2, -0.375, 0.025, 1.25])
+        assert objective.words() == (
+            "token, constant",
+            "weight in [0.8, 1.5] where A > 0, [0, 5] where A < 0, gradient kept",
+        )
+
+
+def test_each_regime_has_its_share_and_its_mean_weight(make_batch):
+    """Ten tokens of ratios 0.7, 1, 1.5, 3 with A = 1, 0.5, 0.7, 10 with A = -1, and 10, 0.1 with A = 0."""
+    batch = make_batch([4, 3, 3])
+    batch.advantages = torch.tensor([[1.0] * 4, [-1.0] * 3 + [0], [0.0] * 4], dtype=torch.float64)
+    ratios = [[0.7, 1.0, 1.5, 3.0], [0.5, 0.7, 10.0, 1.0], [10.0, 0.1, 1.0, 1.0]]
+    _, loss = gradient(FourWayClip(), batch, torch.tensor(ratios, dtype=torch.float64).log())
+    found = {k.removeprefix("dispo/"): float(v) for k, v in loss.metrics.items() if k.startswith("dispo/")}
+    shares = {"right/up": 0.2, "right/down": 0.1, "wrong/up": 0.1, "wrong/down": 0.2}
+    means = {"right/up": 1.5, "right/down": 0.8, "wrong/up": 5.0, "wrong/down": 0.6}
+    assert found == pytest.approx({**shares, **{f"{k}/weight": v for k, v in means.items()}})
+    # Clipped are 0.7 and 3 of the right response and 10 of the wrong one; without an advantage nothing is.
+    assert float(loss.metrics["clip_fraction"]) == pytest.approx(0.3)
+
+
+def test_prompts_that_are_all_right_or_all_wrong_are_left_out(make_batch):
+    rewards = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    batch = make_batch([2] * 6, rewards, [0, 0, 1, 1, 2, 2], [r > 0 for r in rewards])
+    batch.prompt_group = batch.group.clone()
+    found = make_method("S014").value(batch)
+    assert found.active.tolist() == [False, False, True, True, False, False]
+    # Of one right and one wrong the unbiased deviation is 0.7071: advantages of 0.7071 and -0.7071.
+    assert found.advantages[2:4, 0].tolist() == pytest.approx([0.707107, -0.707107], abs=1e-5)
+    assert found.totals.tokens == 4
+
+
 def test_equal_bounds_are_cispo(make_batch):
     batch, logprobs = two_responses(make_batch)
     ours = FourWayClip(right_low=0.3, right_high=0.7, wrong_low=0.3, wrong_high=0.7)
@@ -106,3 +145,5 @@ def test_options():
         with pytest.raises(UsageError, match="S014"):
             make_method("S014", objective=bad)
     assert math.isclose(FourWayClip().correction_cap, 2.0)
+    edge = FourWayClip(right_low=0.0, right_high=0.0, wrong_low=1.0, wrong_high=0.0)
+    assert edge.words()[1].startswith("weight in [1, 1] where A > 0, [0, 1] where A < 0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ from assay.method import Method, make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.audit import Record, save
 from assay.rewards.outcome.appeals import Appeals, reading
-from assay.rewards.outcome.noise import NoiseCorrected
+from assay.rewards.outcome.noise import NoiseCorrected, recorded_rates
 from assay.statistics.rate import Rate
-from assay.types import Ask, Episode, Group, Prompt, Task, Verdict
+from assay.types import NOTE, Ask, Episode, Group, Prompt, Task, Verdict
 
 
 def episode(text: str = "", token: int = 0) -> Episode:
@@ -246,7 +247,8 @@ def test_a_category_has_an_estimate_of_its_own() -> None:
 
 def test_readings() -> None:
     assert reading(episode("YES")) is True and reading(episode("yes? no")) is False
-    assert reading(episode("yesterday")) is None
+    assert reading(episode("yesterday")) is None and reading(episode("Yes, yes. Oh no, NO")) is False
+    assert reading(episode("no, yes")) is True
     failed = Episode(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool), None, "yes", "error")
     assert reading(failed) is None
 
@@ -256,6 +258,14 @@ def test_braces_in_a_response_are_text() -> None:
     group = Group(Ask(Task("a", "?"), 1), (episode("{question}"),), (Verdict.wrong(),))
     Appeals(judge).hear(Batch.from_groups([group]))
     assert judge.asked == ["{question}"]
+
+
+def test_names_of_checks_before_those_of_categories_and_notes_are_none() -> None:
+    part = NoiseCorrected("backward", 0.1, 0.1, by={"a": (0.0, 0.3), "b": (0.2, 0.0)})
+    task = Task("t", "?", meta={"category": "b"})
+    assert part.rates(task, Verdict(1.0, True, {"a": 1.0})) == (0.0, 0.3)
+    assert part.rates(task, Verdict(1.0, True, {"a": None})) == (0.2, 0.0)
+    assert part.rates(task, Verdict(1.0, True, {f"a{NOTE}x": 1.0})) == (0.2, 0.0)
 
 
 def test_the_method_and_its_options() -> None:
@@ -288,3 +298,105 @@ def test_a_run_of_the_bandit_measures_what_is_true(tmp_path: Path) -> None:
     assert found["best"] == pytest.approx(0.5) and found["rollouts"] == 3 * 4 * 8
     with pytest.raises(UsageError, match="each arm"):
         load("noisy_bandit", {"success": [0.1, 0.2, 0.3]})
+
+
+def test_the_defaults_of_the_method_and_of_its_parts() -> None:
+    for reward in (NoiseCorrected(), make("S016").reward):
+        assert (reward.correction, reward.false_positive, reward.false_negative) == ("forward", 0.1, 0.2)
+        assert reward.least == 30
+        assert rewards(reward, [True, False]) == pytest.approx([0.2, -0.8])
+    for appeals in (Appeals(Judge({})), make("S016", judge=Judge({})).reward.appeals):
+        assert (appeals.share, appeals.decay, appeals.max_tokens, appeals.tail, appeals.seed) == (1.0, 0.9, 16, 2000, 0)
+    table = NoiseCorrected(appeals={"judge": Judge({}), "decay": 0.5})
+    assert isinstance(table.appeals, Appeals) and table.appeals.decay == 0.5
+    assert (
+        NoiseCorrected().state_dict() == {}
+        and make("S016", judge=Judge({}), false_positive=0.3).reward._overall[0] == 0.3
+    )
+    NoiseCorrected().load_state_dict({})
+
+
+def test_the_edges_of_what_may_be_given(tmp_path: Path) -> None:
+    assert rewards(NoiseCorrected("backward", 0.0, 0.95), [True, False]) == pytest.approx([20, 0])
+    assert rewards(NoiseCorrected("backward", 0.95, 0.0), [True, False]) == pytest.approx([1, -19])
+    for low, high in ((1.0, 0.0), (0.2, -0.1), (0.0, 0.96), (0.5, 0.46)):
+        with pytest.raises(UsageError, match="at most"):
+            NoiseCorrected("forward", low, high)
+    edge = Appeals(Judge({}), share=1.0, decay=0.0, max_tokens=1, tail=1)
+    assert (edge.share, edge.decay) == (1, 0)
+    for bad in ({"share": 1.1}, {"decay": 1.0}, {"decay": -0.1}, {"max_tokens": 0}, {"tail": 0}):
+        with pytest.raises(UsageError, match="appeals"):
+            Appeals(Judge({}), **bad)
+    with pytest.raises(UsageError, match="one label"):
+        NoiseCorrected(record=record(tmp_path / "b.json", (1, 10), (0, 0), {}))
+
+
+def test_how_many_decided_rows_make_a_category_count(tmp_path: Path) -> None:
+    """30 of each by default: 29 have the overall rates, those of right and of wrong responses apart."""
+    categories = {"right": (Rate.of(3, 30), Rate.of(29, 29)), "wrong": (Rate.of(29, 29), Rate.of(6, 30))}
+    file = record(tmp_path / "a.json", (20, 100), (10, 100), categories)
+    part = NoiseCorrected(record=file)
+    of = lambda name, part=part: part.rates(Task("a", "?", meta={"category": name}), Verdict.wrong())  # noqa: E731
+    assert of("right") == pytest.approx((0.1, 0.1)) and of("wrong") == pytest.approx((0.2, 0.2))
+    few = NoiseCorrected(record=file, least=29)
+    assert of("right", few) == pytest.approx((0.49, 0.1)) and of("wrong", few) == pytest.approx((0.2, 0.49))
+    overall, named = recorded_rates(Path(file))
+    assert overall == pytest.approx((0.1, 0.2)) and named == {name: of(name) for name in categories}
+    none = record(tmp_path / "b.json", (20, 100), (10, 100), {"empty": (Rate.of(0, 0), Rate.of(1, 1))})
+    assert of("empty", NoiseCorrected(record=none, least=0)) == pytest.approx((0.49, 0.2))
+
+
+def test_what_an_appeal_shows_the_judge() -> None:
+    """Question, reference and the response's last characters; a reply of at most so many tokens; a seed for each."""
+    seen: list[Request] = []
+
+    class Recorded(Judge):
+        def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            seen.extend(requests)
+            return [[episode("no")] for _ in requests]
+
+    group = Group(
+        Ask(Task("a", "2+2?", reference=4), 2), (episode("abcdef"), episode("xyz")), (Verdict.wrong(), Verdict.wrong())
+    )
+    appeals = Appeals(Recorded({}), template="{question}|{reference}|{response}", tail=3, max_tokens=5)
+    appeals.hear(Batch.from_groups([group]))
+    assert [r.prompt for r in seen] == ["2+2?|4|def", "2+2?|4|xyz"]
+    assert all((r.n, r.sampling.max_tokens, r.sampling.temperature) == (1, 5, 0.0) for r in seen)
+    assert seen[0].seed != seen[1].seed and all(0 <= r.seed < 2**63 for r in seen)
+    appeals.hear(Batch.from_groups([group]))
+    assert seen[2].seed != seen[0].seed and min(r.seed for r in seen) > 2**40
+    assert appeals.state_dict()["heard"] == 2
+
+
+def test_a_share_hears_at_least_one_and_no_accepted_one() -> None:
+    appeals = Appeals(Judge({f"r{i}": "no" for i in range(10)}), share=0.05)
+    found = appeals.hear(batch_of([False] * 4 + [True] * 6))
+    assert int(found["appealed"].sum()) == 1 and not found["appealed"][4:].any()
+    half = Appeals(Judge({f"r{i}": "yes" for i in range(4)}), share=0.5, decay=0.0)
+    half.hear(batch_of([False] * 4 + [True] * 4))
+    # Two of four rejected are heard and both right: 4 false negatives beside 4 accepted ones.
+    assert half.rate("exact") == pytest.approx(0.5)
+    assert half.hear(batch_of([True, None]))["appealed"].tolist() == [0, 0] and half.rate("exact") == 0
+    assert half.rate("nothing yet") is None
+
+
+def test_what_a_recipe_may_say_and_what_is_memory() -> None:
+    """What was heard is state: no option, not shown, and not compared."""
+    judge = Judge({"r0": "yes"})
+    used, fresh = Appeals(judge), Appeals(judge)
+    used.hear(batch_of([False, True]))
+    assert used == fresh and used.state_dict() != fresh.state_dict()
+    for part in (used, NoiseCorrected(by={"a": (0.0, 0.1)})):
+        assert "_" not in "".join(word.partition("=")[0][:1] for word in repr(part).replace("(", ", ").split(", "))
+        assert not [f.name for f in fields(part) if f.init and f.name.startswith("_")]
+
+
+def test_a_category_without_a_decision_is_passed_over_and_the_next_is_not() -> None:
+    tasks = [Task("a", "?", meta={"category": name}) for name in ("open", "told")]
+    groups = [
+        Group(Ask(task, 2), (episode(f"r{2 * i}"), episode(f"r{2 * i + 1}")), (Verdict.wrong(), Verdict.right()))
+        for i, task in enumerate(tasks)
+    ]
+    appeals = Appeals(Judge({"r0": "hm", "r2": "yes"}))
+    appeals.hear(Batch.from_groups(groups))
+    assert appeals.rate("open") is None and appeals.rate("told") == pytest.approx(0.5)

@@ -14,7 +14,9 @@ from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.credit.tempo import Tempo, temporal_differences
 from assay.errors import UsageError
+from assay.learning.update import update
 from assay.method import make_method
+from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 
@@ -161,3 +163,43 @@ def test_an_objective_of_whole_responses_is_refused() -> None:
     with pytest.raises(UsageError, match="own advantage"):
         make_method("grpo", credit="S017", objective="gspo")
     assert make_method("S017").credit == Tempo()
+
+
+def test_rewards_that_hardly_differ_are_hardly_told_apart() -> None:
+    """A deviation of 1e-6, as much as is added to it: both terms are halved."""
+    rewards = [0.0, 2**0.5 * 1e-6]
+    assert Tempo()(batch_of([[1], [2]], rewards))[:, 0].tolist() == pytest.approx([-0.707107, 0.707107], abs=1e-6)
+    plain = Tempo(td_weight=3.0, normalise=False)(batch_of([[1], [2]], [0.0, 1.0]))
+    assert plain[:, 0].tolist() == [-2, 2]
+    assert make_method("S017", credit={"td_weight": 3.0, "normalise": False}).credit == Tempo(3.0, False)
+    assert Tempo.group_relative
+    assert [Tempo(normalise=n).summary["normalisation"] for n in (True, False)] == ["group std", "none"]
+
+
+def test_no_responses_and_empty_ones() -> None:
+    assert Tempo()(batch_of([[], []], [1, 0])).shape == (2, 0)
+    assert Tempo()(Batch.from_groups([], torch.float64)).shape[0] == 0
+    assert Tempo()(batch_of([[], [5]], [1, 0]))[1, 0].item() == pytest.approx(-2 * 0.707107, abs=1e-5)
+
+
+def test_an_update_moves_the_token_that_decides_twice_as_far() -> None:
+    """All four responses of two tokens, right if the first token is 0: V = 1 and 0 after it, 1/2 before.
+
+    GRPO's advantages are -+0.866025; at the first token the difference doubles them. Each of four responses adds
+    0.866025 / 2 to the first logit at the root, over eight tokens; below it right and right, wrong and wrong cancel.
+    """
+    moved = {}
+    for name in ("grpo", "S017"):
+        policy = TabularPolicy(Tree.uniform(2, 2))
+        verdicts = tuple(Verdict(float(k < 2), k < 2) for k in range(4))
+        group = Group(Ask(Task("t", ""), 4), tuple(policy.leaf_episodes(torch.arange(4))), verdicts)
+        method = make_method(name)
+        batch = method.value(Batch.from_groups([group], torch.float64))
+        before = policy.logits.detach().clone()
+        optimizer = torch.optim.SGD(policy.module.parameters(), lr=1.0)
+        update(policy, method.objective, batch, optimizer, max_grad_norm=float("inf"))
+        change = policy.logits.detach() - before
+        assert change[1:].abs().max() < 1e-9
+        moved[name] = change[0].tolist()
+    assert moved["grpo"] == pytest.approx([0.216506, -0.216506], abs=1e-5)
+    assert moved["S017"] == pytest.approx([0.433013, -0.433013], abs=1e-5)

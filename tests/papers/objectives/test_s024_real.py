@@ -9,10 +9,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.batch import Batch
 from assay.errors import UsageError
-from assay.learning.update import whole_groups
+from assay.learning.update import update, whole_groups
 from assay.method import make_method
 from assay.papers.objectives.s024_real import RewardsAsLabels
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Ask, Group, Task, Verdict
 
 SCORES = [0.1, -0.2, 0.3, 0.0]
 RIGHT = [1.0, 1, 0, 0]
@@ -68,8 +71,13 @@ def test_groups_of_one_class_add_nothing_but_count(make_batch):
     assert loss.value.item() == pytest.approx(alone.value.item() / 2)
     assert found == pytest.approx([x / 2 for x in slopes] + [0, 0])
     assert loss.metrics["real/mixed"] == 0.5
+    batch = make_batch([3, 1, 2, 5, 2, 2], [*RIGHT, 0.0, 0.0], groups=[0, 0, 0, 0, 1, 1])
+    loss, found = pull(RewardsAsLabels(), batch, [*SCORES, 0.7, -0.7])
+    assert loss.value.item() == pytest.approx(alone.value.item() / 2) and found[4:] == [0, 0]
     only, zero = pull(RewardsAsLabels(), make_batch([2, 2], [1.0, 1.0]), [0.5, -0.5])
-    assert only.value.item() == 0 and zero == [0, 0]
+    assert only.value.item() == 0 and zero == [0, 0] and "real/margin" not in only.metrics
+    single, slope = pull(RewardsAsLabels(form="pointwise"), make_batch([2], [1.0]), [0.0])
+    assert single.value.item() == pytest.approx(math.log(2)) and slope == pytest.approx([-1.0])
 
 
 def test_the_mean_is_over_tokens_and_a_response_without_any_is_left_out(make_batch):
@@ -111,3 +119,52 @@ def test_it_reads_no_advantages_and_checks_its_temperature():
         make_method("S024", credit="rloo")
     with pytest.raises(UsageError, match="above 0"):
         make_method("S024", objective={"temperature": 0.0})
+
+
+def test_rewards_above_one_half_are_right(make_batch):
+    found = pull(make_method("S024").objective, make_batch([1, 1, 1], [0.7, 0.5, 0.4]), [0.0] * 3)[1]
+    assert found == pytest.approx([-1.0, 2 / 3, 2 / 3])
+    assert RewardsAsLabels() == make_method("S024").objective
+    assert RewardsAsLabels.whole_groups, "a group cut over two passes has two losses"
+    assert RewardsAsLabels().summary["ratio"] == "sequence, mean log-ratio"
+
+
+def test_a_weight_is_as_many_copies(make_batch):
+    copies, weighed = make_batch([1, 1, 1], [1.0, 0.0, 0.0]), make_batch([1, 1], [1.0, 0.0])
+    weighed.weights = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    for form in ("relational", "pointwise"):
+        loss, found = pull(RewardsAsLabels(form=form), copies, [0.3, 0.1, 0.1])
+        both, pulled = pull(RewardsAsLabels(form=form), weighed, [0.3, 0.1])
+        # Pointwise, the mean is over three samples in one case and two in the other.
+        scale = 1.0 if form == "relational" else 3 / 2
+        assert both.value.item() == pytest.approx(scale * loss.value.item())
+        assert pulled == pytest.approx([scale * found[0], scale * (found[1] + found[2])])
+
+
+def test_abstentions_and_no_responses_at_all(make_batch):
+    batch = make_batch([3, 1, 2, 5, 2], [*RIGHT, 1.0])
+    batch.valid = torch.tensor([True] * 4 + [False])
+    loss, found = pull(RewardsAsLabels(), batch, [*SCORES, 0.6])
+    assert loss.value.item() == pytest.approx(2.537921, abs=1e-6) and found[-1] == 0
+    batch.valid[:] = False
+    for form in ("relational", "pointwise"):
+        loss, found = pull(RewardsAsLabels(form=form), batch, [0.1] * 5)
+        assert loss.value.item() == 0 and found == [0] * 5
+        assert loss.metrics.get("real/mixed", 0) == 0 and "real/margin" not in loss.metrics
+
+
+def test_the_first_and_the_second_update_of_a_policy():
+    """Two arms of chance 1/2, the first right, both sampled; steps of size 1.
+
+    First, both pulls are 1 / (tau 2) = 1: the logits move by (1, -1). Then s = log(0.880797 / 0.5) and
+    log(0.119203 / 0.5), the pulls 2 / (1 + exp(2 * 0.566219)) and 2 / (1 + exp(2 * 1.433781)).
+    """
+    policy, method = TabularPolicy(Tree.bandit(2)), make_method("S024")
+    episodes = tuple(policy.leaf_episodes(torch.arange(2)))
+    group = Group(Ask(Task("t", ""), 2), episodes, (Verdict.right(), Verdict.wrong()))
+    batch = method.value(Batch.from_groups([group], torch.float64))
+    optimizer, seen = torch.optim.SGD(policy.module.parameters(), lr=1.0), []
+    for _ in range(2):
+        update(policy, method.objective, batch, optimizer, max_grad_norm=math.inf)
+        seen += policy.logits.detach()[0].tolist()
+    assert seen == pytest.approx([1, -1, 1.152843, -1.152843], abs=5e-6)

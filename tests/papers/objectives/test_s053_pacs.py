@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -12,10 +14,11 @@ from assay.batch import Batch
 from assay.credit.rloo import RLOO
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
+from assay.learning.update import update
 from assay.method import make_method
 from assay.papers.objectives.s053_pacs import ImplicitActorCritic
 from assay.policies.tabular import TabularPolicy, Tree, enumerate_groups
-from assay.types import Ask, Group, Task
+from assay.types import Ask, Group, Task, Verdict
 
 PSI, REWARDS = [0.2, -0.1, 0.0, 0.3], [1.0, 0, 0, 1]
 
@@ -68,6 +71,13 @@ def test_the_first_update_with_class_weights(make_batch):
     assert pull(ImplicitActorCritic(), batch, [0.0] * 4)[1] == pytest.approx([-1 / 3] + [1 / 9] * 3)
 
 
+@pytest.mark.parametrize("right", [1.0, 0.0])
+def test_a_prompt_of_one_class_has_weights_of_one(make_batch, right):
+    """Scores 0.4 and 0: a = 0.4 and -0.4, pulls on a of 0.401312 / 2 and 0.598688 / 2 either way; by hand."""
+    _, found = pull(ImplicitActorCritic(), make_batch([1, 1], [right, right]), [0.4, 0.0])
+    assert found == pytest.approx([0.098688, -0.098688], abs=1e-6)
+
+
 def test_beta_scales_the_score(make_batch):
     batch = make_batch([1, 3, 2, 4], REWARDS)
     once = pull(ImplicitActorCritic(), batch, [2 * x for x in PSI])
@@ -117,6 +127,11 @@ def test_other_baselines_and_scores(make_batch):
     batch.logprobs += 5
     mean = ImplicitActorCritic(score="mean_logprob")(torch.full(batch.mask.shape, -1.0, dtype=torch.float64), batch)
     assert mean.value.item() == pytest.approx(torch.log(torch.tensor(2.0)).item())
+    # Tokens outside the mask are not in the mean: 0.5 of one token, less the sibling's 0.
+    masked, logprobs = make_batch([2, 2], [1.0, 0.0]), torch.tensor([[0.5, -9.0], [0.0, 0.0]], dtype=torch.float64)
+    masked.mask[0, 1] = False
+    found = ImplicitActorCritic(score="mean_logprob")(logprobs, masked).value.item()
+    assert found == pytest.approx(math.log(1 + math.exp(-0.5)))
 
 
 def test_options():
@@ -125,3 +140,46 @@ def test_options():
         make_method("S053", objective={"beta": 0.0})
     with pytest.raises(UsageError, match="reads no advantages"):
         make_method("S053", credit="opo")
+
+
+def test_rewards_above_one_half_are_the_label_and_verdicts_if_asked(make_batch):
+    batch = make_batch([1, 1], [0.7, 0.5], passed=[False, True])
+    assert pull(make_method("S053").objective, batch, [0.0, 0.0])[1] == pytest.approx([-0.5, 0.5])
+    assert pull(ImplicitActorCritic(by="verdict"), batch, [0.0, 0.0])[1] == pytest.approx([0.5, -0.5])
+    assert pull(ImplicitActorCritic(threshold=0.8), batch, [0.0, 0.0])[1] == pytest.approx([0, 0], abs=1e-12)
+    assert ImplicitActorCritic() == make_method("S053").objective
+    assert ImplicitActorCritic.whole_groups, "siblings in another pass are none"
+    assert ImplicitActorCritic().summary["ratio"] == "sequence, log-ratio"
+    assert ImplicitActorCritic(score="mean_logprob").summary["ratio"] == "none"
+
+
+def test_what_is_told_of_a_step(make_batch):
+    """Leave-one-out scores of (0.2, -0.1, 0, 0.3) are above 0 for the first and last; labelled right are 1 and 3."""
+    loss, _ = pull(ImplicitActorCritic(beta=2.0), make_batch([1, 3, 2, 4], [1.0, 0, 1.0, 0]), [x / 2 for x in PSI])
+    assert loss.metrics == {"pacs/accuracy": 0.5, "pacs/score": pytest.approx(0.1)}
+    # A score of 0 predicts neither and counts as a prediction of wrong.
+    loss, _ = pull(ImplicitActorCritic(), make_batch([1, 1, 1], [1.0, 1.0, 0.0]), [0.0] * 3)
+    assert loss.metrics["pacs/accuracy"] == pytest.approx(1 / 3)
+    alone, _ = pull(ImplicitActorCritic(baseline="none"), make_batch([1], [1.0]), [0.0])
+    assert alone.value.item() == pytest.approx(math.log(2))
+    nothing = make_batch([1, 1], [1.0, 0.0])
+    nothing.valid = torch.tensor([False, False])
+    loss, found = pull(ImplicitActorCritic(), nothing, [0.4, 0.3])
+    assert loss.value.item() == 0 and found == [0, 0] and loss.metrics == {}
+
+
+def test_the_first_and_the_second_update_of_a_policy():
+    """Two arms of chance 1/2, the first right, both sampled; steps of size 1.
+
+    First the pulls are -+1/2. Then psi = log(0.731059 / 0.5), log(0.268941 / 0.5), their difference 1, and the pulls
+    -+(1 - sigmoid(1)) = -+0.268941.
+    """
+    policy, method = TabularPolicy(Tree.bandit(2)), make_method("S053")
+    episodes = tuple(policy.leaf_episodes(torch.arange(2)))
+    group = Group(Ask(Task("t", ""), 2), episodes, (Verdict.right(), Verdict.wrong()))
+    batch = method.value(Batch.from_groups([group], torch.float64))
+    optimizer, seen = torch.optim.SGD(policy.module.parameters(), lr=1.0), []
+    for _ in range(2):
+        update(policy, method.objective, batch, optimizer, max_grad_norm=math.inf)
+        seen += policy.logits.detach()[0].tolist()
+    assert seen == pytest.approx([0.5, -0.5, 0.768941, -0.768941], abs=5e-6)

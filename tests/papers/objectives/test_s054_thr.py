@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,8 @@ import torch
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
+from assay.learning.signals import compute_signals
+from assay.learning.update import update
 from assay.method import make_method
 from assay.papers.objectives.s054_thr import HiddenReward, Influence, influence
 from assay.policies.tabular import TabularPolicy, Tree
@@ -143,6 +147,52 @@ def test_groups_do_not_mix_and_one_sided_ones_are_left_to_grpo():
     assert torch.equal(HiddenReward(0.1)(sided), GRPO()(sided))
 
 
+def test_the_factor_is_of_the_sign_of_thr_not_of_the_advantage(make_batch):
+    """The second response is wrong: influences 0.3 and -0.4 are THR -0.3 and 0.4; the bound 0.25 drops 0.2."""
+    batch = make_batch([2, 2], [1.0, 0.0], [0, 0], [True, False])
+    batch.signals["hidden_influence"] = torch.tensor([[0.2, -0.3], [0.3, -0.4]], dtype=torch.float64)
+    found = HiddenReward(0.5, threshold=0.25)(batch)
+    assert found.flatten().tolist() == pytest.approx([0, 0.5 * 0.707107, -0.5 * 0.707107, -1.5 * 0.707107], abs=1e-5)
+    assert HiddenReward() == make_method("S054").credit and HiddenReward.group_relative
+    batch.signals["hidden_influence"] = torch.tensor([[0.5, -0.1], [0.3, -0.1]], dtype=torch.float64)
+    # By default tau is (0.5 - 0.1) / 2 = 0.2 and p 0.1: of the wrong response a THR of -0.3 passes.
+    assert HiddenReward()(batch).flatten().tolist() == pytest.approx([1.1 * 0.707107, 0, -0.9 * 0.707107, 0], abs=1e-5)
+
+
+def test_a_bound_is_of_each_group_and_of_responses_that_count(make_batch):
+    """Groups of means 0.2 and 0.4; in the second an empty right response and one left out have no say."""
+    passed = [True, False, True, False, True, True]
+    batch = make_batch([1, 1, 1, 1, 0, 1], [1.0, 0, 1, 0, 1, 1], [0, 0, 1, 1, 1, 1], passed)
+    batch.weights = torch.tensor([1.0] * 5 + [0.0], dtype=torch.float64)
+    influence = [[0.2], [-0.3], [0.4], [-0.3], [0.0], [0.0]]
+    batch.signals["hidden_influence"] = torch.tensor(influence, dtype=torch.float64)
+    kept = HiddenReward(0.0)(batch)[:, 0] != 0
+    assert kept.tolist() == [False, True, False, False, False, False]
+    assert HiddenReward(0.0).needs == {Influence()}
+    # An all-right group beside wrong ones that were left out is no mixed group: GRPO's advantages stay.
+    batch.weights[:2] = torch.tensor([1.0, 0.0])
+    assert torch.equal(HiddenReward(0.0)(batch)[:2], GRPO()(batch)[:2])
+
+
+def test_an_update_moves_the_logits_by_the_scaled_advantages():
+    """Chances 0.5, 0.3, 0.2; the first arm right, the second wrong: influences 0.34 and -0.46, both THR positive.
+
+    Advantages of -+0.7071 times 1.1, and the mean over two tokens, make dz 0.388909 times the difference of the errors
+    (0.5, -0.3, -0.2) and (-0.5, 0.7, -0.2).
+    """
+    logits = torch.tensor([[0.5, 0.3, 0.2]], dtype=torch.float64).log()
+    policy = TabularPolicy(Tree.uniform(3, 1, [0] * 3), logits.clone())
+    batch, method = tree_batch(policy, [[0, 1]], [[True, False]]), make_method("S054", credit={"threshold": 0.2})
+    batch.rewards = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    compute_signals(batch, method.needs, Models(policy))
+    assert batch.signals["hidden_influence"][:, 0].tolist() == pytest.approx([0.34, -0.46], abs=1e-6)
+    method.value(batch)
+    optimizer = torch.optim.SGD(policy.module.parameters(), lr=1.0)
+    update(policy, method.objective, batch, optimizer, max_grad_norm=math.inf)
+    moved = (policy.logits.detach() - logits)[0].tolist()
+    assert moved == pytest.approx([0.388909, -0.388909, 0.0], abs=5e-6)
+
+
 def test_options():
     method = make_method("S054", credit={"p": -0.2}, objective="gspo_token")
     assert method.credit.p == -0.2 and method.credit.level == "token"
@@ -151,3 +201,5 @@ def test_options():
     for bad in ({"p": 2.0}, {"beta": -1.0}, {"threshold": -0.1}):
         with pytest.raises(UsageError, match="S054"):
             make_method("S054", credit=bad)
+    for edge in ({"p": 1.0}, {"p": -1.0}, {"beta": 0.0}, {"threshold": 0.0}):
+        assert make_method("S054", credit=edge).credit.summary["baseline"] == "group mean"

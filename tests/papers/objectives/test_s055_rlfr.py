@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from running import metrics, run
 
-from assay.batch import Batch
+from assay.batch import Batch, Reward
 from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
@@ -17,9 +19,10 @@ from assay.method import make_method
 from assay.papers.objectives.s055_rlfr import FlowReward, OutcomeAndFlow, kept_scores
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.signals.flow import Velocity, deviation
-from assay.signals.flow_score import FlowScore
+from assay.signals.flow_score import FlowScore, demonstrated
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -49,6 +52,9 @@ def test_the_scores_that_are_kept():
     assert kept_scores(s, valid, 0.6, 2)[0].tolist() == pytest.approx([1, 0, 0, 0, 2.5 / 3])
     assert not kept_scores(torch.full((1, 5), 7.0), valid, 0.0, None).any()
     assert not kept_scores(s, ~valid, 0.0, None).any()
+    assert not kept_scores(s, valid, 1.0, None).any(), "above the threshold, not at it"
+    assert kept_scores(s, valid, 0.0, 1)[0].tolist() == [1, 0, 0, 0, 0]
+    assert kept_scores(s, valid, 0.0, 4)[0].tolist() == pytest.approx([1, 0, 2 / 3, 1 / 3, 2.5 / 3])
     hole = valid.clone()
     hole[0, 0] = False
     assert kept_scores(s, hole, 0.6, None)[0].tolist() == pytest.approx([0, 0, 0.8, 0, 1])
@@ -91,6 +97,12 @@ def test_unscored_tokens_are_neither_punished_nor_compared(make_batch):
     assert FlowReward()(batch).tokens[0].tolist() == pytest.approx([-0.01, 0, -0.02 / 3, 0, 0])
     batch.mask[0, 0] = False
     assert FlowReward()(batch).tokens[0].tolist() == pytest.approx([0, 0, -0.01, 0, 0])
+    reward = FlowReward(threshold=0.0)(batch)
+    batch.rewards, batch.token_rewards = reward.values, reward.tokens
+    batch.weights = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    found = OutcomeAndFlow()(batch)
+    # Kept of S without its first token: 0, 2/3 to 1 and 1/3 to 1/2 between 1 and 3, each times 0.01.
+    assert found[0].tolist() == pytest.approx([0, -0.015, -0.015, -0.005, 0]) and not found[1].any()
     batch = scored(make_batch, [float("nan")] * 5)
     assert not FlowReward()(batch).tokens.any()
 
@@ -186,7 +198,7 @@ class Known(torch.nn.Module):
 
     def forward(self, x, t, condition, layer):
         # x = t h + (1 - t) n; the noise is passed on by the patched generator below.
-        return condition - Known.noise
+        return condition - Known.noise + 0 * self.nothing
 
 
 @pytest.fixture(autouse=True)
@@ -271,3 +283,138 @@ def test_options():
     for options in ({"times": (1.0,)}, {"depths": ()}, {"blocks": 0}):
         with pytest.raises(UsageError, match="flow_score"):
             FlowScore(**options)
+
+
+def test_the_defaults_are_the_papers() -> None:
+    method = make("S055")
+    for reward in (method.reward, FlowReward()):
+        assert (reward.coef, reward.threshold, reward.top) == (0.01, 0.6, 15)
+        flow = reward.flow
+        assert (flow.depths, flow.times, flow.condition) == ((0.25, 0.5, 0.75), (0.8,), "previous")
+        assert (flow.blocks, flow.width, flow.lr, flow.right) == (4, None, 1e-4, 1.0)
+        assert (flow.wait, flow.experts, flow.epochs, flow.draws, flow.seen) == (0, None, 2, 4, 0)
+        assert reward.members == [reward.inner] and flow in reward.needs
+    assert method.credit == OutcomeAndFlow(1e-6) == OutcomeAndFlow() and method.group_relative
+    assert method.credit.summary["normalisation"] == "group std"
+    for edge in ({"coef": 0.0}, {"threshold": 0.0}, {"threshold": 1.0}, {"top": 1}, {"top": None}):
+        assert FlowReward(**edge).coef >= 0
+    for bad in ({"threshold": -0.1}, {"threshold": 1.1}, {"coef": -1e-3}):
+        with pytest.raises(UsageError, match="S055"):
+            FlowReward(**bad)
+    assert FlowScore(depths=(0.0, 1.0), blocks=1, epochs=1, draws=1).depths == (0.0, 1.0)
+    for options in (
+        {"times": (0.0,)},
+        {"times": ()},
+        {"times": (0.5, 1.0)},
+        {"depths": (1.5,)},
+        {"depths": (0.5, -0.1)},
+        {"epochs": 0},
+        {"draws": 0},
+        {"wait": -1},
+    ):
+        with pytest.raises(UsageError, match="flow_score"):
+            FlowScore(**options)
+
+
+def test_rewards_placed_on_tokens_add_up_and_deviations_that_are_small(make_batch):
+    class Placed:
+        needs = frozenset({"entropy"})
+
+        def __call__(self, batch: Batch) -> Reward:
+            return Reward(batch.rewards, torch.full(batch.mask.shape, 0.5, dtype=torch.float64), batch.valid, {})
+
+    reward = FlowReward(inner=Placed())
+    assert "entropy" in reward.needs
+    found = reward(scored(make_batch)).tokens
+    assert found[0].tolist() == pytest.approx([0.49, 0.5, 0.5 - 0.02 / 3, 0.5, 0.5 - 0.025 / 3])
+    # A deviation of 1e-6, as much as is added to it, halves -+0.707107.
+    batch = make_batch([1, 1], [2**0.5 * 1e-6, 0.0])
+    assert OutcomeAndFlow()(batch)[:, 0].tolist() == pytest.approx([0.353553, -0.353553], abs=1e-6)
+    empty = make_batch([0, 0], [1.0, 0.0])
+    empty.signals["flow_score"] = torch.zeros(2, 0, dtype=torch.float64)
+    assert FlowReward()(empty).values.tolist() == [1, 0]
+
+
+def test_scores_are_means_over_layers_and_times(nano) -> None:
+    """With a known field: times 0.5 and 0.8 weigh the error by 1 and 4, and layers count alike."""
+    batch, each = responses(nano, ["12345"], [1.0]), []
+    for depths, times in (((0.25,), (0.5,)), ((0.75,), (0.5,)), ((0.25, 0.75), (0.5, 0.8))):
+        flow, models = started(nano, depths=depths, times=times)
+        flow.velocity = Known()
+        each.append(flow(batch, models)[0, :-1])
+    assert torch.allclose(each[2], (each[0] + each[1]) / 2 * (1 + 4) / 2, rtol=1e-4)
+
+
+def test_the_loss_of_a_step_weighs_responses_alike(nano) -> None:
+    """With a known field it is the mean over right responses of the mean over their scored tokens, layers and times."""
+    flow, models = started(nano, depths=(0.25, 0.5), times=(0.5, 0.8))
+    flow.velocity = Known()
+    flow.optimizer = torch.optim.SGD(flow.velocity.parameters(), lr=0.0)
+    batch = responses(nano, ["12345", "67", "89"], [1.0, 1.0, 0.0])
+    batch.signals[flow.name] = flow(batch, models)
+    # Scores are the error times the mean of 1 and 4.
+    want = np.mean([float(batch.signals[flow.name][k].nanmean()) / 2.5 for k in (0, 1)])
+    found = flow.learn(batch, models)
+    assert found["flow/loss"] == pytest.approx(want, rel=1e-4) and flow.seen == 1
+    scores = batch.signals[flow.name]
+    assert found["flow/score"] == pytest.approx(float(scores[~scores.isnan()].mean()))
+    batch.valid[0] = False
+    assert flow.learn(batch, models)["flow/loss"] == pytest.approx(float(scores[1].nanmean()) / 2.5, rel=1e-4)
+    beside = responses(nano, ["12345", ""], [1.0, 1.0])
+    beside.signals[flow.name] = flow(beside, models)
+    one = float(beside.signals[flow.name][0].nanmean()) / 2.5
+    assert flow.learn(beside, models)["flow/loss"] == pytest.approx(one, rel=1e-4), "a response without a pair counts"
+    short = responses(nano, [""], [1.0])
+    short.signals[flow.name] = flow(short, models)
+    assert flow.learn(short, models) == {}
+
+
+def test_the_times_at_which_the_field_is_fitted(nano, tmp_path, monkeypatch) -> None:
+    """Experts: logit-normal times, four draws in each of two epochs for each layer; later the times of scoring."""
+    from assay.signals import flow_score
+
+    seen, real = [], flow_score.deviation
+
+    def recorded(velocity, states, condition, layer, at, noise):
+        seen.append((layer, at.clone()))
+        return real(velocity, states, condition, layer, at, noise)
+
+    monkeypatch.setattr(flow_score, "deviation", recorded)
+    file = tmp_path / "experts.jsonl"
+    file.write_text("\n".join(json.dumps({"prompt": "1+2=", "response": "12345"}) for _ in range(40)) + "\n\n")
+    flow, models = started(nano, depths=(0.25, 0.5), times=(0.3, 0.8), experts=str(file), width=24)
+    assert [layer for layer, _ in seen] == ([0.25] * 4 + [0.5] * 4) * 2
+    drawn = torch.cat([at for _, at in seen]).logit()
+    assert abs(float(drawn.mean())) < 0.1 and abs(float(drawn.std()) - 1) < 0.1
+    [group] = flow.optimizer.param_groups
+    assert group["weight_decay"] == 0 and group["lr"] == 1e-4
+    assert {int(state["step"]) for state in flow.optimizer.state.values()} == {2}
+    assert any(24 in p.shape for p in flow.velocity.parameters())
+    batch = responses(nano, ["12345"], [1.0])
+    batch.signals[flow.name] = flow(batch, models)
+    seen.clear()
+    flow.learn(batch, models)
+    assert [(layer, round(float(at[0]), 6), len(at.unique())) for layer, at in seen] == [
+        (layer, t, 1) for layer in (0.25, 0.5) for t in (0.3, 0.8)
+    ]
+
+
+def test_a_response_without_a_pair_is_passed_over_in_a_pass_of_its_own(nano) -> None:
+    flow, models = started(nano)
+    flow.velocity = Known()
+    found = flow(responses(nano, ["", "12345"], [1.0, 1.0]), replace(models, token_budget=1))
+    assert bool(found[0].isnan().all()) and not bool(found[1, :4].isnan().any())
+    with pytest.raises(UsageError, match="cannot read"):
+        demonstrated(Path("experts"), replace(models, policy=TabularPolicy(Tree.bandit(2))))
+
+
+def test_it_trains_in_the_real_loop(tmp_path) -> None:
+    """Two steps of a language model; in the first right responses teach the field, in all tokens are punished."""
+    options = {"depths": [0.5], "wait": 1, "lr": 1e-3}
+    flow = {"name": "flow_score", **options, "right": 0.0}
+    method = {"name": "S055", "reward": {"flow": flow, "threshold": 0.0}}
+    folder = run(
+        tmp_path / "run", method=method, train={"steps": 3, "mini_batches": 1, "epochs": 1}, evaluate={"every": 0}
+    )
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert rows[0]["reward/flow"] == 0 > rows[1]["reward/flow"] and all("flow/loss" in row for row in rows)

@@ -14,8 +14,12 @@ from assay.batch import Batch
 from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.curriculum.paired import Paired
+from assay.engines.tabular import TabularVerifier
 from assay.errors import RunError, UsageError
+from assay.lab.settings._tabular import Training, train
+from assay.lab.settings.bandits.problems import Setting
 from assay.method import Method
+from assay.papers.objectives.s059_rare_event_pairing import PairWeighted, SignedOutcome
 from assay.registry import build
 from assay.tasks.listed import Listed
 from assay.tasks.split import split
@@ -182,3 +186,47 @@ def test_the_method() -> None:
     method = make("S059", candidates=16, most=3)
     assert type(method.select).__name__ == "Unprobed"
     assert method.curriculum["candidates"] == 16 and method.curriculum["most"] == 3 and method.group_relative
+
+
+def test_the_defaults_of_the_method_and_of_its_parts() -> None:
+    method = make("S059")
+    assert method.curriculum == {"name": "paired", "candidates": 64, "most": 2, "choose": "pair", "pairs": 1}
+    assert SignedOutcome() == method.reward and PairWeighted() == method.credit
+    batch = Batch.from_groups([judged(Task("a", "?"), 1, 2, abstained=1)], torch.float64)
+    found = SignedOutcome()(batch)
+    assert found.values.tolist() == [1, -1, 0] and found.valid.tolist() == [True, True, False]
+    assert SignedOutcome(0.0)(batch).values.tolist() == [1, 0, 0]
+    words = {norm: PairWeighted(norm).summary for norm in ("group", "mean", "pair")}
+    assert [words[n]["normalisation"] for n in words] == ["group std", "none", "pair std"]
+    assert [words[n]["baseline"] for n in words] == ["group mean", "group mean", "pair mean"]
+
+
+def test_prompts_without_a_role_have_weight_one() -> None:
+    groups = [judged(Task("a", "?"), 1, 8)]
+    found = make("S059", hard_weight=3.0, easy_weight=5.0).value(Batch.from_groups(groups, torch.float64)).advantages
+    assert found[0, 0].item() == pytest.approx(2.474874, abs=1e-5)
+
+
+def test_rewards_that_hardly_differ_are_hardly_told_apart() -> None:
+    """A deviation of 1e-6, as much as is added to it, halves -+0.707107."""
+    batch = Batch.from_groups([judged(Task("a", "?"), 1, 2)], torch.float64)
+    batch.rewards = torch.tensor([2**0.5 * 1e-6, 0.0], dtype=torch.float64)
+    assert PairWeighted()(batch)[:, 0].tolist() == pytest.approx([0.353553, -0.353553], abs=1e-6)
+
+
+def test_training_moves_the_two_prompts_of_the_pair_alone() -> None:
+    """Six independent problems of chances 0.88, 0.5 and 0.12: after probing, one of the first and one of the last."""
+    kinds = ((2, 1.0, 0.0, 2.0), (2, 1.0, 0.0, 0.0), (2, 1.0, 0.0, -2.0))
+    policy = Setting(kinds=kinds).policy()
+    start, moved = policy.theta.detach().clone(), []
+
+    def watch(step: int, batch: Batch, metrics: Any) -> None:
+        moved.append((policy.theta.detach() != start).nonzero()[:, 0].tolist())
+
+    tasks = [Task(str(i), str(i), kind="tabular") for i in range(6)]
+    method = {"name": "S059", "options": {"candidates": 6}}
+    train(policy, tasks, TabularVerifier(policy.tree), method, Training(12, 2, 8, 1.0), 0, watch)
+    assert moved[0] == [] and len(moved[-1]) == 2, "probing changed a weight, or training more than the pair"
+    easy, hard = moved[-1]
+    assert easy in (0, 1) and hard in (4, 5)
+    assert all(found in ([], moved[-1]) or set(found) < set(moved[-1]) for found in moved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -149,3 +150,58 @@ def test_the_gradient_of_512_is_that_of_32_passes_of_16() -> None:
         update(policy, method.objective, batch, optimizer, token_budget=budget, max_grad_norm=float("inf"))
         found.append(policy.logits.detach().clone())
     assert torch.allclose(*found, atol=1e-12) and not torch.equal(found[0], bandit().logits)
+
+
+def test_the_recipe_that_it_extends() -> None:
+    """Clip range [0.8, 1.28], groups of equal rewards replaced; 512 responses within the budget of a step."""
+    method = make_method("S064")
+    assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.28)
+    assert method.curriculum == {"name": "broad", "rollouts": 512, "budget": "keep"}
+    assert method.rollout == {"name": "broad", "inner": {"name": "dynamic", "rounds": 10}}
+    plain = Broad(Names(), 64, 16)
+    assert [a.n for a in plain.next(0)] == [512, 512] and plain.state_dict() == {}
+    assert [a.n for a in Broad(Names(), 3, 5, 4).next(0)] == [5, 5, 5]
+    assert [a.n for a in Broad(Names(), 1, 17, 8).next(0)] == [9, 8] and Broad(Names(), 2, 1, 1).next(0)[0].n == 1
+    policy = TabularPolicy(Tree.bandit(2, [1, 0]))
+    made = [sampled(policy, 6), sampled(policy, 1)]
+    batch = method.value(Batch.from_groups(made, torch.float64))
+    assert {v.passed for v in made[0].verdicts} == {True, False}
+    assert batch.active.tolist() == [True] * 6 + [False], "one response is all right or all wrong"
+
+
+def test_a_step_along_512_responses_is_the_exact_gradients() -> None:
+    """Two arms of chance 1/2: each response adds A (e - p), so dz = p (1 - p) / std R times the gap of the shares."""
+    policy, method = TabularPolicy(Tree.bandit(2, [1, 0])), make_method("S064")
+    group = sampled(policy, 512)
+    batch = method.value(Batch.from_groups([group], torch.float64))
+    share = np.mean([v.score for v in group.verdicts])
+    spread = np.std([v.score for v in group.verdicts], ddof=1)
+    optimizer = torch.optim.SGD(policy.module.parameters(), lr=1.0)
+    update(policy, method.objective, batch, optimizer, max_grad_norm=float("inf"))
+    want = share * (1 - share) / spread
+    assert policy.logits.detach()[0].tolist() == pytest.approx([want, -want], abs=1e-5)
+
+
+def test_mass_that_is_not_known_is_not_told() -> None:
+    policy = bandit()
+    group = sampled(policy, 3)
+    for logprobs in (None, np.array([np.nan], dtype=np.float32)):
+        unknown = replace(group.episodes[0], logprobs=logprobs)
+        assert covered_mass(replace(group, episodes=(unknown, *group.episodes[1:]))) is None
+
+    class Silent:
+        def collect(self, asks, engine, rng):
+            return [replace(group, episodes=(unknown, *group.episodes[1:]))]
+
+    rollout = build("rollout", {"name": "broad", "inner": Silent()}, sampling=Sampling(1))
+    assert len(rollout.collect([], TabularEngine(policy), np.random.default_rng(0))) == 1
+    assert rollout.metrics() == {}
+    assert type(build("rollout", "broad", sampling=Sampling(1), judge=list)._inner).__name__ == "Dynamic"
+
+
+def test_rewards_of_nothing_and_of_either_sign() -> None:
+    """The bounds of the balance: rewards of 0 move nothing, and a reward below 0 or a penalty above it is refused."""
+    p = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    assert mass_balance(p, member(2, 0), member(2, 0), 0.0, 0.0).total == 0
+    with pytest.raises(UsageError, match=r"not 1 and 0\.5"):
+        mass_balance(p, member(2, 0), member(2, 0), penalty=0.5)

@@ -17,10 +17,12 @@ from tiny import LLAMA_LIKE, TOKENIZER
 from assay import catalogue
 from assay.batch import Batch
 from assay.credit.step_rloo import StepRLOO
+from assay.engines.base import Request, Sampling
 from assay.errors import RunError, UsageError
 from assay.lab.settings.reasoning.steps import Setting
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.process.asked_steps import AskedSteps, scored
 from assay.rewards.process.prm import ClassifierPRM
 from assay.rewards.process.step_scores import StepScores
 from assay.rewards.process.summed import ProcessReward, weights
@@ -308,6 +310,71 @@ def test_a_classifier_learns_steps_and_scores_them_causally(tmp_path: Path) -> N
         ClassifierPRM(classifier(tmp_path / "three", 3))
     with pytest.raises(UsageError, match="nothing to learn"):
         prm.fit([("q", ["a"], [])], rng)
+
+
+class Critic:
+    """An engine whose critiques of a solution are given; keeps what it was asked."""
+
+    def __init__(self, *replies: tuple[str, str]):
+        self.replies, self.asked = replies, list[Request]()
+
+    def encode(self, prompt):
+        raise NotImplementedError
+
+    encode_response = decode = encode
+
+    def generate(self, requests):
+        self.asked += requests
+        none = np.zeros(0, dtype=np.int64)
+        return [[Episode(none, none, none > 0, None, text, stop) for text, stop in self.replies] for _ in requests]
+
+
+def test_scores_of_a_model_that_is_asked() -> None:
+    """Of four critiques one cannot be read; of three, one blames step 0, one step 1 and one none: 1 - 2 P by hand."""
+    critic = Critic(("\\boxed{0}", "eos"), ("\\boxed{1}", "eos"), ("\\boxed{-1}", "eos"), ("well", "eos"))
+    asked = AskedSteps(critic, n=4)
+    task = Task("t", "2+2?", "4")
+    got = asked.scores([(task, ["a", "b ", "c"]), (task, []), (task, ["a", "b", "c"])])
+    assert got[0] == pytest.approx([1 / 3, -1 / 3, -1 / 3]) and got[1] == [] and got[2] == got[0]
+    [request] = critic.asked
+    assert (request.n, request.seed, request.sampling) == (4, 0, Sampling(2048, 1.0))
+    assert "2+2?" in request.prompt and "[0] a\n[1] b\n[2] c" in request.prompt
+    assert (
+        scored([-1], 2) == [1, 1] and scored([0], 1) == [-1] and scored([None], 1) is None and scored([1], 2) == [1, -1]
+    )
+    down = AskedSteps(Critic(("\\boxed{0}", "error")))
+    assert down.scores([(task, ["a"])]) == [None] and down.n == 1 and down.scores([]) == []
+    made = catalogue.make("S065", prm=critic)
+    assert made.reward.scorer.engine is critic
+    for bad in ({"n": 0}, {"template": "what?"}):
+        with pytest.raises(UsageError, match="n must be at least 1"):
+            AskedSteps(critic, **bad)
+
+
+def test_the_defaults_of_the_method() -> None:
+    made = catalogue.make("S065", prm="verdict")
+    reward = made.reward
+    assert (reward.form, reward.temperature, reward.outcome, reward.kl_weight) == ("softmin", 0.1, 1.0, 1e-3)
+    assert made.credit == StepRLOO() == StepRLOO(Steps(), "token", True) and made.group_relative
+    words = [StepRLOO(baseline=b).summary["baseline"] for b in ("token", "step", "none")]
+    assert words == ["siblings' reward per token", "siblings' reward per step", "none"]
+    assert not catalogue.make("S065", prm="verdict", silence_ends=False).credit.silence_ends
+
+
+def test_the_baseline_leaves_out_who_does_not_count_and_stops_at_groups() -> None:
+    """Three siblings by hand: rewards 0.6, -0.6, 0.3 of 2, 4, 3 tokens; then without the third, then apart."""
+    rows, sizes = [[0.6], [-0.6], [0.3]], [[2], [4], [3]]
+    got = StepRLOO(silence_ends=False)(rewarded(batch_of(rows, sizes)))
+    assert got[0, 0].item() == pytest.approx(0.6 - 2 * (-0.3 / 7))
+    assert got[1, 0].item() == pytest.approx(-0.6 - 4 * (0.9 / 5))
+    per_step = StepRLOO(baseline="step", silence_ends=False)(rewarded(batch_of(rows, sizes)))
+    assert per_step[0, 0].item() == pytest.approx(0.6 - (-0.6 + 0.3) / 2)
+    batch = rewarded(batch_of(rows, sizes))
+    batch.weights = torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64)
+    got = StepRLOO(silence_ends=False)(batch)
+    assert got[0, 0].item() == pytest.approx(0.6 + 2 * 0.15) and not got[2].any()
+    apart = StepRLOO(silence_ends=False)(rewarded(batch_of(rows, sizes, groups=[0, 0, 1])))
+    assert torch.allclose(apart, got)
 
 
 def test_it_trains_in_the_real_loop(tmp_path: Path) -> None:

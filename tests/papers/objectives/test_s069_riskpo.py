@@ -201,3 +201,61 @@ def test_options_out_of_range(bad: dict[str, Any]) -> None:
 def test_advantages_are_the_same_on_every_token() -> None:
     batch = make("S069", bundle=2).value(batch_of(REWARDS, tokens=3))
     assert torch.equal(batch.advantages, batch.advantages[:, :1].expand(-1, 3))
+
+
+def test_papers_are_the_kth_responses_of_consecutive_questions() -> None:
+    """Bundles of two: rows 0-1 with 2-3, rows 4-6 with 7-8 (of which the third response is left over), row 9 alone."""
+    credit = MixedValueAtRisk(bundle=2)
+    found = credit.papers(batch_of([[1, 0], [0, 1], [1, 1, 0], [0, 0], [1]]))
+    assert [rows.tolist() for rows in found] == [[[0, 1], [2, 3]], [[4, 5], [7, 8]], [[9]]]
+
+
+def test_the_defaults_are_those_of_the_released_scripts() -> None:
+    assert make("S069").credit == MixedValueAtRisk() == MixedValueAtRisk(5, 0.2, 0.8, 1.5, 0.1, "deviation")
+    method = make("S069", normalise=False)
+    scores = double(0, 1, 2, 3, 4, 5)
+    assert method.credit.advantages(scores, [1, 3]).tolist() == pytest.approx(
+        [-3, 0, 0.666667, 1.333333, 1.333333, 1.333333], abs=1e-6
+    )
+    assert not method.credit.shifted and not method.credit.seek_risk and make("S069").credit.normalise
+    method.credit.load_state_dict({"quantiles": [2.0, 3.5]})
+    method.credit.follow(double(1, 1, 3, 4))
+    assert method.credit.state_dict()["quantiles"] == pytest.approx([1.97, 3.505])
+    assert [make("S069", normalise=n).credit.summary["normalisation"] for n in (True, False)] == ["bundle std", "none"]
+    assert make("S069", bundle=1, tail_weight=0.0, lr=0.0, low=0.01, high=0.99).credit.bundle == 1
+    for bad in ({"low": 0.8}, {"low": 0.0}, {"lr": -1e-3}, {"tail_weight": -1e-3}):
+        with pytest.raises(UsageError, match="bundle >= 1"):
+            MixedValueAtRisk(**bad)
+
+
+def test_a_question_is_compared_with_all_its_responses_of_its_own() -> None:
+    """By hand, of two questions with three and two responses, quantiles 0.5 and 1.5, no division by the deviation.
+
+    Papers (1, 0) and (0, 1) score 1 both: RV = 0.5 / 0.6, A = 0.8333 / 2.5 = 0.3333. Means 2/3 and 1/2: deviations
+    of the first paper 1/3 and -1/2, sum -1/6: shares -2 and 3 times A; of the second -2/3 and 1/2: 4 and -3.
+    """
+    credit = MixedValueAtRisk(bundle=2, normalise=False)
+    credit.load_state_dict({"quantiles": [0.5, 1.5]})
+    values = found(credit, [[1, 0, 1], [0, 1]])
+    assert values.tolist() == pytest.approx([-2 / 3, 4 / 3, 0, 1, -1])
+    # Divided by each question's own deviation instead, 0.57735 and 0.70711.
+    credit = MixedValueAtRisk(bundle=2, normalise=False, share="std")
+    credit.load_state_dict({"quantiles": [0.5, 1.5]})
+    values = found(credit, [[1, 0, 1], [0, 1]])
+    assert values.tolist() == pytest.approx([0.577350, 0.577350, 0, 0.471405, 0.471405], abs=2e-6)
+
+
+def test_where_a_deviation_counts_as_none() -> None:
+    """Deviations of 1.2e-3 and 0.9e-3 about the bound of 1e-3; of one paper there is none."""
+    credit = MixedValueAtRisk()
+    for deviation, scale in ((1.2e-3, 1 / (1.2e-3 + 1e-6)), (0.9e-3, 1.0)):
+        scores = double(2.0, 2.0 + deviation * 2**0.5)
+        plain = MixedValueAtRisk(normalise=False).advantages(scores, [1.0, 4.0])
+        assert (credit.advantages(scores, [1.0, 4.0]) / plain).tolist() == pytest.approx([scale] * 2, rel=1e-5)
+    assert credit.advantages(double(0), [1.0, 3.0]).tolist() == pytest.approx([-3], abs=1e-5)
+    even = credit.shares(double(0.6), double(1, 0)[:, None], double(1 - 3e-7, -6e-7), double(1, 1))
+    assert even[:, 0].tolist() == pytest.approx([0.3, 0.3]), "a sum of 9e-7 tells nothing"
+    told = credit.shares(double(0.6), double(1, 0)[:, None], double(1 - 6e-7, -6e-7), double(1, 1))
+    assert told[:, 0].tolist() == pytest.approx([0.3, 0.3])
+    told = credit.shares(double(0.6), double(1, 0)[:, None], double(1 - 1.6e-6, 4e-7), double(1, 1))
+    assert told[:, 0].tolist() == pytest.approx([0.8, -0.2], rel=1e-6)

@@ -16,6 +16,7 @@ from assay.credit.reinforce import Reinforce
 from assay.errors import UsageError
 from assay.learning.update import update
 from assay.method import Method
+from assay.papers.objectives.s074_nsr import SignedVerdict
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.types import Ask, Episode, Group, Task, Verdict
 
@@ -47,6 +48,27 @@ def test_one_right_response_takes_from_all_others_and_one_wrong_hands_out() -> N
     assert step([0], [True], variant="psr") == pytest.approx(want, abs=1e-7)
     assert step([0], [False], variant="nsr") == pytest.approx([-x for x in want], abs=1e-7)
     assert step([0], [True], variant="w-reinforce") == pytest.approx([x / 10 for x in want], abs=1e-7)
+
+
+def test_both_sides_at_once_in_w_reinforce() -> None:
+    """Two tokens: (0.1 (e_0 - p) - (e_1 - p)) / 2 with p = (0.5, 0.3, 0.15, 0.05)."""
+    want = [(0.1 * 0.5 + 0.5) / 2, (-0.1 * 0.3 - 0.7) / 2, (-0.1 * 0.15 + 0.15) / 2, (-0.1 * 0.05 + 0.05) / 2]
+    assert step([0, 1], [True, False], variant="w-reinforce") == pytest.approx(want, abs=1e-7)
+    # The weight says nothing where right responses are all that there is, or none.
+    assert step([0], [True], variant="psr", weight=0.7) == step([0], [True], variant="psr")
+    damped = [x / 2 for x in step([0], [False], variant="nsr")]
+    assert step([0, 1], [False, True], variant="w-reinforce", weight=0.0) == pytest.approx(damped, abs=1e-7)
+
+
+def test_the_credit_by_itself_is_the_sign_of_the_verdict() -> None:
+    batch = batch_of(bandit(), [0, 1, 2], [True, False, None])
+    for credit in (SignedVerdict(), make("S074").credit):
+        assert credit(batch)[:, 0].tolist() == [1, -1, 0]
+        assert credit.summary == {"baseline": "none", "normalisation": "none"}
+    assert SignedVerdict(0.0, 0.0)(batch)[:, 0].tolist() == [0, 0, 0]
+    for bad in ({"right": -0.1}, {"wrong": -0.1}):
+        with pytest.raises(UsageError, match="negative"):
+            SignedVerdict(**bad)
 
 
 def test_what_a_wrong_response_loses_goes_to_the_others_in_proportion() -> None:
@@ -114,3 +136,25 @@ def test_a_failed_generation_is_not_a_wrong_answer() -> None:
     group = Group(Ask(Task("t", "?"), 1), (empty,), (Verdict.abstain("generation failed"),))
     batch = make("S074").value(Batch.from_groups([group]))
     assert not bool(batch.active.any())
+
+
+def test_over_many_updates_nsr_keeps_every_right_answer_and_psr_does_not() -> None:
+    """Ten arms, five right, with 0.8 of the mass between them: NSR never tells the right ones apart.
+
+    Right arms start alike and NSR only takes from wrong ones, so their entropy stays ln 5 to the last digit.
+    """
+    start = torch.tensor([[math.log(0.16)] * 5 + [math.log(0.04)] * 5], dtype=torch.float64)
+    found = {}
+    for variant in ("nsr", "psr"):
+        policy, method = TabularPolicy(Tree.bandit(10), start.clone()), make("S074", variant=variant)
+        optimizer = torch.optim.SGD(policy.module.parameters(), lr=2.0)
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(30):
+            arms = policy.leaf_logprobs().detach().exp().multinomial(4, True, generator=generator).tolist()
+            batch = method.value(batch_of(policy, arms, [a < 5 for a in arms]))
+            update(policy, method.objective, batch, optimizer, max_grad_norm=math.inf)
+        right = policy.leaf_logprobs().detach().exp()[:5]
+        share = right / right.sum()
+        found[variant] = float(right.sum()), float(-(share * share.log()).sum())
+    assert found["nsr"][0] > 0.9 and found["nsr"][1] == pytest.approx(math.log(5), abs=1e-9)
+    assert found["psr"][0] > 0.9 and found["psr"][1] < 1.2

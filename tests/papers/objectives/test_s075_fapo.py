@@ -219,3 +219,64 @@ def test_an_arm_is_given_the_settings_judge(tmp_path):
     runs = [setting.run({"name": "S075", **arm}, 0, tmp_path) for arm in arms]
     assert runs[0]["rollouts"] == runs[1]["rollouts"] == 3 * 4 * 16
     assert runs[0]["flawed"] < runs[1]["flawed"]
+
+
+def test_what_the_judge_is_asked_with():
+    """One greedy reply of at most 4096 tokens, and a seed that depends on the prompt alone."""
+    asked = []
+
+    class Recorded(Judge):
+        def generate(self, requests):
+            asked.extend(requests)
+            return super().generate(requests)
+
+    pairs = [(Task("a", "1+1?", reference="2"), SOUND), (Task("b", "1+2?", reference="3"), SOUND)]
+    both, alone = (FlawedAware(Recorded(), **options) for options in ({}, {"max_tokens": 1, "temperature": 0.5}))
+    assert both.read(pairs) == [-1, -1] and alone.read(pairs[1:]) == [-1]
+    assert [(r.n, r.sampling) for r in asked] == [(1, Sampling(4096, 0.0))] * 2 + [(1, Sampling(1, 0.5))]
+    assert asked[1].seed == asked[2].seed != asked[0].seed and all(0 <= r.seed < 2**63 for r in asked)
+
+
+def test_the_rewards_and_the_method_by_default(make_batch):
+    batch = batch_of(make_batch, [SOUND, FLAWED, WRONG])
+    for reward in (FlawedAware(Judge()), fapo(Judge()).reward):
+        found = reward(batch)
+        assert found.values.tolist() == [1, 0, -1] and reward.remembered == 100_000
+        assert {k: v.tolist() for k, v in found.terms.items()} == {
+            "verdict": [1, 1, -1],
+            "flawed": [0, 1, 0],
+            "unread": [0, 0, 0],
+        }
+    assert FlawedAware(Judge(), penalty=2.0, right=3.0, wrong=0.5)(batch).values.tolist() == [3, 1, 0.5]
+    assert (critic().objective.clip_low, critic().objective.clip_high) == (0.2, 0.28)
+    assert FlawedAware(None, penalty=0.0, remembered=1, max_tokens=1)(batch).values.tolist() == [1, 1, -1]
+    for bad in ({"remembered": 0}, {"max_tokens": 0}, {"penalty": -0.1}):
+        with pytest.raises(UsageError, match="needs penalty >= 0"):
+            FlawedAware(Judge(), **bad)
+
+
+def test_what_is_forgotten_first_is_what_was_not_asked_for_longest(make_batch):
+    judge = Judge()
+    reward = FlawedAware(judge, remembered=2)
+    for texts in (["a", "b"], ["a", "c"], ["a"]):
+        reward(batch_of(make_batch, texts, [True] * len(texts)))
+    assert len(judge.asked) == 3, "a was read again although b was the oldest"
+    reward(batch_of(make_batch, ["b"], [True]))
+    assert len(judge.asked) == 4
+
+
+def test_the_first_and_the_last_step_may_be_wrong_and_so_may_none():
+    for error in (-1, 0, 2):
+        task = critic_task("c", "q", 2, ["a", "b", "c"], error)
+        assert task.reference == str(error) and task.solution == f"\\boxed{{{error}}}"
+    for error in (-2, 3):
+        with pytest.raises(UsageError, match="3 steps"):
+            critic_task("c", "q", 2, ["a", "b", "c"], error)
+    assert located(0, 0, 1) == 1 and located(0, 1, 2) == 0.5 and located(2, 0, 3) == pytest.approx(1 / 3)
+    assert steps_of("") == [] and index_of("\\boxed{1234567890}") is None
+
+
+def test_a_critic_on_other_tasks_has_the_verdicts_score(make_batch):
+    batch = make_batch([1, 1, 1], passed=[True, False, None], texts=["x", "y", "z"])
+    reward = critic().reward(batch)
+    assert reward.values.tolist() == [v.score for v in batch.verdicts] and reward.valid.tolist() == [True, True, False]

@@ -16,8 +16,9 @@ from assay.catalogue import make
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.learning.signals import compute_signals
+from assay.learning.update import update
 from assay.method import Method, make_method
-from assay.papers.objectives.s078_ucas import unit_range
+from assay.papers.objectives.s078_ucas import UncertaintyShaped, unit_range
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Task, Verdict
@@ -57,6 +58,34 @@ def test_the_worked_example() -> None:
     found = advantages(batch_of(R, C, LOGITS))
     assert found[0].tolist() == pytest.approx([1.1579, 1.1329, 1.1079], abs=5e-5)
     assert found[1:, 0].tolist() == pytest.approx([-0.7562, 0.7861, -1.3006], abs=5e-5)
+
+
+def test_without_the_division_by_the_deviation() -> None:
+    """Advantages of 0.5 and -0.5 times W = 1.3371, 0.8732, 0.9077, 1.5018."""
+    found = advantages(batch_of(R, C, LOGITS), token=0.0, normalise=False)
+    assert found[:, 0].tolist() == pytest.approx([0.66855, -0.4366, 0.45385, -0.7509], abs=5e-5)
+    words = {
+        normalise: make("S078", normalise=normalise).credit.summary["normalisation"] for normalise in (True, False)
+    }
+    assert words == {True: "group std", False: "none"}
+
+
+def test_the_credit_by_itself_has_the_papers_weights() -> None:
+    assert torch.equal(
+        Method(credit=UncertaintyShaped()).value(batch_of(R, C, LOGITS)).advantages, advantages(batch_of(R, C, LOGITS))
+    )
+    assert UncertaintyShaped(0.0, 0.0, 0.0).needs == {"policy_self_certainty", "policy_logit"}
+    for bad in ({"right": -0.1}, {"wrong": -0.1}, {"token": -0.1}):
+        with pytest.raises(UsageError, match="negative"):
+            UncertaintyShaped(**bad)
+
+
+def test_confidences_that_hardly_differ_are_hardly_told_apart() -> None:
+    """A deviation of 1e-6, as much as is added to it: c = -+0.353553 in place of -+0.707107."""
+    found = advantages(batch_of([1.0, 0.0], [0.0, 2**0.5 * 1e-6], [[1.0], [1.0]]), token=0.0)[:, 0]
+    assert found.tolist() == pytest.approx(
+        [0.707107 * math.exp(0.25 * 0.353553), -0.707107 * math.exp(0.35 * 0.353553)], abs=5e-6
+    )
 
 
 def test_a_right_response_is_not_pushed_below_zero_and_a_wrong_one_is_pushed_further() -> None:
@@ -139,7 +168,26 @@ def test_self_certainty_by_hand_and_through_the_policy() -> None:
 
 
 def test_it_does_not_fit_an_objective_of_whole_responses() -> None:
+    assert make("S078").group_relative
     with pytest.raises(UsageError, match="gspo"):
         make_method("S078", objective="gspo")
     with pytest.raises(UsageError, match="negative"):
         make("S078", token=-0.1)
+
+
+def test_an_update_moves_the_logits_by_the_shaped_advantages() -> None:
+    """Logits 2, 1, 0, one response each, the first right: GRPO's 1.1547, -0.5774, -0.5774 less 0.05, 0.025, 0.
+
+    With p = 0.665241, 0.244728, 0.090031 a step of size 1 on the mean of three tokens is (A - p sum A) / 3.
+    """
+    policy = TabularPolicy(Tree.bandit(3, [1, 0, 0]), torch.tensor([[2.0, 1.0, 0.0]], dtype=torch.float64))
+    before = policy.logits.detach().clone()
+    verdicts = (Verdict.right(), Verdict.wrong(), Verdict.wrong())
+    group = Group(Ask(Task("t", ""), 3), tuple(policy.leaf_episodes(torch.arange(3))), verdicts)
+    batch, method = Batch.from_groups([group], torch.float64), make("S078")
+    compute_signals(batch, method.needs, Models(policy))
+    method.value(batch)
+    optimizer = torch.optim.SGD(policy.module.parameters(), lr=1.0)
+    update(policy, method.objective, batch, optimizer, max_grad_norm=math.inf)
+    moved = (policy.logits.detach() - before)[0].tolist()
+    assert moved == pytest.approx([0.384865, -0.194665, -0.190199], abs=5e-6)

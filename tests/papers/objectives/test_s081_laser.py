@@ -176,6 +176,106 @@ def ended(policy: CausalLM, texts: list[str], right: list[bool]) -> list[Group]:
     return out
 
 
+def test_defaults():
+    """The authors' numbers: 0.1 for each weight, 200 steps twice, both classes alike; deviations of 0.1 say nothing."""
+    method = make("S081")
+    for verdict in (method.objective.verdict, LastToken()):
+        assert (verdict.token, verdict.warmup, verdict.rest, verdict.reference) == (0, 200, 200, None)
+    for objective in (method.objective, LastTokenLoss()):
+        assert (objective.alpha, objective.balanced, objective.kl_weight) == (0.1, True, 0)
+    for credit in (method.credit, SelfRewardMix()):
+        assert (credit.tau, credit.least, credit.group_relative) == (0.1, 0.1, True)
+        assert credit.summary == {"baseline": "group mean", "normalisation": "group std"}
+    given = make("S081", token=3, scale=0.2, reference=-9.0, warmup=4, rest=5, balanced=False, alpha=0.3).objective
+    assert (given.verdict.token, given.verdict.scale, given.verdict.reference) == (3, 0.2, -9)
+    assert (given.verdict.warmup, given.verdict.rest, given.balanced, given.alpha) == (4, 5, False, 0.3)
+    for bad in ({"token": -1}, {"rest": -1}, {"scale": 0.0}):
+        with pytest.raises(UsageError, match="last_token"):
+            LastToken(**bad)
+    assert LastToken(token=0, warmup=0, rest=0, scale=1e-3).phase == 2
+    for tau in (0.0, 1.0):
+        assert SelfRewardMix(tau=tau).tau == tau
+    with pytest.raises(UsageError, match="tau"):
+        SelfRewardMix(tau=-0.1)
+    assert make_method("S081", objective={"alpha": 0.0}).objective.alpha == 0
+
+
+def test_the_scale_where_the_token_is_not_rare():
+    """2 / |reference| above 0.1; a reference of nearly nothing does not make it endless."""
+    for reference, scale in ((-23.0, 0.1), (-20.0, 0.1), (-10.0, 0.2), (-2.0, 1.0), (-0.01, 20.0), (None, 20.0)):
+        assert LastToken(reference=reference).scale == pytest.approx(scale)
+
+
+def test_samples_that_are_not_learned_from_are_in_no_class(make_batch):
+    """Of three right and one wrong response, one of the right has no weight: n / (2 n_c) with n = 3."""
+    batch, signal = judged(make_batch)
+    batch.weights = torch.tensor([0.0, 1.0, 1.0, 2.0]).double()
+    squares(batch, LastTokenLoss(verdict=signal))
+    assert batch.signals["last_token_weight"].tolist() == pytest.approx([0, 1.5, 0.75, 1.5])
+    # Squares 0.01 and 0.01 and 0.49 with these weights, over the three that are active.
+    loss, _ = squares(batch, LastTokenLoss(alpha=1.0, verdict=signal))
+    assert loss.item() == pytest.approx((1.5 * 0.01 + 0.75 * 0.01 + 1.5 * 0.49) / 3)
+
+
+def test_what_is_said_while_it_learns(make_batch):
+    """The mean of the verdicts, 0.5625; without the weights of a whole mini-batch its own are taken."""
+    batch, signal = judged(make_batch)
+    batch.live = {"next_logprob@0": torch.tensor(SAID, dtype=torch.float64)}
+    found = LastTokenLoss(alpha=1.0, verdict=signal)(torch.zeros(batch.mask.shape, dtype=torch.float64), batch)
+    assert found.metrics["self_verdict/score"] == pytest.approx(0.5625) and found.value.item() == pytest.approx(0.08875)
+    silent = LastTokenLoss(alpha=0.0, verdict=signal)(torch.zeros(batch.mask.shape, dtype=torch.float64), batch)
+    assert "self_verdict/score" not in silent.metrics
+    learned = signal.learn(batch, NOBODY)
+    assert learned["self_verdict/scale"] == 0.1 and signal.seen == 1
+    batch.valid[0] = False
+    assert signal.learn(batch, NOBODY)["self_verdict/right"] == 0.5
+
+
+def test_without_a_response_that_ended_nothing_is_measured(make_batch):
+    signal = LastToken(warmup=0, rest=0)
+    batch, _ = judged(make_batch, truncated=[0, 1, 2, 3])
+    found = signal(batch, NOBODY)
+    assert signal.reference is None and found.tolist() == [0] * 4
+    assert batch.signals["last_token_phase"].tolist() == [0] * 4 == batch.signals["last_token_reference"].tolist()
+    batch.signals[signal.name] = found
+    assert "self_verdict/reference" not in signal.learn(batch, NOBODY)
+
+
+def test_votes():
+    assert weighted_vote(["a", "b", "b"], [0.95, 0.3, 0.4]) == 0
+    assert weighted_vote(["a", "b", "b"], [1, 1, 1]) == 1
+    assert weighted_vote([None, "b", "a"], [9, 0.1, 0.1]) == 1, "no answer, no vote; the first of equals"
+    assert weighted_vote(["a", "b"], [-0.2, -0.1]) == 1
+    assert weighted_vote([None, None], [1, 1]) == 0
+    with pytest.raises(ValueError, match="needs a response"):
+        weighted_vote([], [])
+
+
+def test_self_verification():
+    found = self_verification([0.9, 0.2, 0.6, 0.5], [True, True, False, False])
+    assert found == {"right": 0.5, "wrong": 0.5, "accuracy": 0.5, "f1": 0.5}
+    found = self_verification([0.9, 0.8, 0.7, 0.1], [True, True, False, False])
+    assert found["f1"] == pytest.approx(2 * 1 * 0.5 / 1.5) and found["accuracy"] == 0.75
+    assert self_verification([0.1, 0.9], [True, False])["f1"] == 0
+    assert self_verification([0.9], [True]) == {"right": 1.0, "accuracy": 1.0}
+    assert self_verification([], []) == {}
+
+
+def test_parts_that_belong_together(make_batch):
+    with pytest.raises(RunError, match="take both"):
+        SelfRewardMix()(make_batch([2, 2], [1.0, 0.0]))
+    method = make("S081", token=7, tau=0.2)
+    assert {"policy_next_logprob@7"} <= method.needs and method.live == {"next_logprob@7"}
+    assert [type(x) for x in method.learners] == [LastToken]
+    with pytest.raises(UsageError, match="TabularPolicy"):
+        check_signals(method.needs, method.live, TabularPolicy(Tree.bandit(2)))
+    for seam, bad in (("credit", {"tau": 1.5}), ("objective", {"alpha": -1.0})):
+        with pytest.raises(UsageError, match="S081"):
+            make_method("S081", **{seam: bad})
+    with pytest.raises(UsageError, match="last_token"):
+        LastToken(warmup=-1)
+
+
 def test_training_the_verdict_tells_right_from_wrong(nano):
     """The square alone, through the real signal and the model's own pass, temperature other than 1."""
     texts, right = [str(i) for i in range(8)], [i % 2 == 0 for i in range(8)]
@@ -198,6 +298,21 @@ def test_training_the_verdict_tells_right_from_wrong(nano):
     )
     found = self_verification([s for row in scores for s in row], right)
     assert found["f1"] == 1.0
+
+
+def test_the_vote_asks_the_policy(nano):
+    tasks = [Task("a", "1+1="), Task("b", "2+3=")]
+    strategy = LastTokenVote(token=0, reference=-5.0, scale=0.2, sampling=Sampling(6))
+    answers = strategy(tasks, HFEngine(nano), 5, np.random.default_rng(0))
+    again = strategy(tasks, HFEngine(nano), 5, np.random.default_rng(0))
+    assert [a.text for a in answers] == [a.text for a in again]
+    for answer, task in zip(answers, tasks, strict=True):
+        (scores,) = last_token_scores(nano, [Group(Ask(task, 5), answer.episodes)], 0, 0.2, -5.0)
+        assert answer.meta["scores"] == pytest.approx(scores) and len(scores) == 5
+        assert answer.tokens == sum(len(e.tokens) + 1 for e in answer.episodes)
+        assert all(s == 0 for s, e in zip(scores, answer.episodes, strict=True) if e.truncated)
+    with pytest.raises(UsageError, match="no token after a response"):
+        strategy(tasks, TabularEngine(TabularPolicy(Tree.bandit(2))), 2, np.random.default_rng(0))
 
 
 def test_with_an_output_row_of_its_own_the_verdict_hardly_touches_the_responses():
@@ -234,53 +349,3 @@ def test_it_runs_through_every_phase(tmp_path: Path):
     rows = [row for row in metrics(folder) if row["stage"] == "rl"]
     assert ["self_verdict/score" in row for row in rows] == [False, True, True, True]
     assert all(math.isfinite(v) for row in rows for v in row.values() if isinstance(v, float))
-
-
-def test_votes():
-    assert weighted_vote(["a", "b", "b"], [0.95, 0.3, 0.4]) == 0
-    assert weighted_vote(["a", "b", "b"], [1, 1, 1]) == 1
-    assert weighted_vote([None, "b", "a"], [9, 0.1, 0.1]) == 1, "no answer, no vote; the first of equals"
-    assert weighted_vote(["a", "b"], [-0.2, -0.1]) == 1
-    assert weighted_vote([None, None], [1, 1]) == 0
-    with pytest.raises(ValueError, match="needs a response"):
-        weighted_vote([], [])
-
-
-def test_the_vote_asks_the_policy(nano):
-    tasks = [Task("a", "1+1="), Task("b", "2+3=")]
-    strategy = LastTokenVote(token=0, reference=-5.0, scale=0.2, sampling=Sampling(6))
-    answers = strategy(tasks, HFEngine(nano), 5, np.random.default_rng(0))
-    again = strategy(tasks, HFEngine(nano), 5, np.random.default_rng(0))
-    assert [a.text for a in answers] == [a.text for a in again]
-    for answer, task in zip(answers, tasks, strict=True):
-        (scores,) = last_token_scores(nano, [Group(Ask(task, 5), answer.episodes)], 0, 0.2, -5.0)
-        assert answer.meta["scores"] == pytest.approx(scores) and len(scores) == 5
-        assert answer.tokens == sum(len(e.tokens) + 1 for e in answer.episodes)
-        assert all(s == 0 for s, e in zip(scores, answer.episodes, strict=True) if e.truncated)
-    with pytest.raises(UsageError, match="no token after a response"):
-        strategy(tasks, TabularEngine(TabularPolicy(Tree.bandit(2))), 2, np.random.default_rng(0))
-
-
-def test_self_verification():
-    found = self_verification([0.9, 0.2, 0.6, 0.5], [True, True, False, False])
-    assert found == {"right": 0.5, "wrong": 0.5, "accuracy": 0.5, "f1": 0.5}
-    found = self_verification([0.9, 0.8, 0.7, 0.1], [True, True, False, False])
-    assert found["f1"] == pytest.approx(2 * 1 * 0.5 / 1.5) and found["accuracy"] == 0.75
-    assert self_verification([0.1, 0.9], [True, False])["f1"] == 0
-    assert self_verification([0.9], [True]) == {"right": 1.0, "accuracy": 1.0}
-    assert self_verification([], []) == {}
-
-
-def test_parts_that_belong_together(make_batch):
-    with pytest.raises(RunError, match="take both"):
-        SelfRewardMix()(make_batch([2, 2], [1.0, 0.0]))
-    method = make("S081", token=7, tau=0.2)
-    assert {"policy_next_logprob@7"} <= method.needs and method.live == {"next_logprob@7"}
-    assert [type(x) for x in method.learners] == [LastToken]
-    with pytest.raises(UsageError, match="TabularPolicy"):
-        check_signals(method.needs, method.live, TabularPolicy(Tree.bandit(2)))
-    for seam, bad in (("credit", {"tau": 1.5}), ("objective", {"alpha": -1.0})):
-        with pytest.raises(UsageError, match="S081"):
-            make_method("S081", **{seam: bad})
-    with pytest.raises(UsageError, match="last_token"):
-        LastToken(warmup=-1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from running import metrics, run, weights
 
 import assay
+from assay import catalogue
 from assay.batch import Batch
 from assay.curriculum.replay import Replay
 from assay.errors import RunError, UsageError
@@ -68,19 +69,6 @@ def test_saturated_objectives_and_short_series():
     assert made.terms("solved") == (1, 0)
     assert made.weights(["solved", "new"]) == {"solved": 1, "new": 1}
     assert made.state_dict() == {"solved": [LEAST] * 4}
-
-
-@given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=9), min_size=1, max_size=4), st.floats(0.05, 10))
-def test_weights_sum_to_their_number(series, temperature):
-    made = Course(2, temperature)
-    for i, values in enumerate(series):
-        for value in values:
-            made.observe({str(i): value})
-    names = [str(i) for i in range(len(series))]
-    assert sum(made.weights(names).values()) == pytest.approx(len(names))
-    other = Course(2, temperature)
-    other.load_state_dict(made.state_dict())
-    assert other.weights(names) == made.weights(names)
 
 
 def batch_of(rows: list[tuple[int, str, list[float]]], taught: tuple[int, ...] = (), seed: int = 0) -> Batch:
@@ -203,6 +191,96 @@ def test_demonstrations_feed_imitation_alone():
     assert torch.allclose(gradient[2], slope[0] / 2)
 
 
+def test_what_stagnates_weighs_more_than_what_improves_and_what_varies_most():
+    """Losses that stay, halve, double and vary about their mean, at a temperature of 1."""
+    made = Course(2, 1.0)
+    for values in zip([0.4] * 4, [0.4, 0.4, 0.2, 0.2], [0.2, 0.2, 0.4, 0.4], [0.4, 0.4, 0.1, 0.7], strict=True):
+        made.observe(dict(zip(["same", "better", "worse", "varied"], values, strict=True)))
+    found = made.weights(["same", "better", "worse", "varied"])
+    scores = {"same": 1.0, "better": 0.5, "worse": 2.0, "varied": 1 + 0.3 / 0.8}
+    total = sum(map(math.exp, scores.values()))
+    assert found == pytest.approx({k: 4 * math.exp(v) / total for k, v in scores.items()})
+
+
+def test_only_the_last_two_windows_count():
+    made, short = Course(2), Course(2)
+    for value in (0.9, 0.1, 0.5, 0.3, 0.2, 0.4):
+        made.observe({"a": value})
+    for value in (0.5, 0.3, 0.2, 0.4):
+        short.observe({"a": value})
+    assert made.state_dict() == short.state_dict() and made.terms("a") == pytest.approx((0.3 / 0.4, 0.1 / 0.7))
+    assert made.state_dict()["a"] is not made._series["a"]
+
+
+def test_rewards_of_several_terms_are_objectives_on_every_source():
+    batch = batch_of(MIXED)
+    right = torch.tensor([1.0, 0, 0, 1, 1, 0, 0, 1, 0, 1]).double()
+    batch.reward_terms = {"right": right, "form": 1 - right}
+    credit = PerObjective(window=1)
+    batch.advantages = credit(batch)
+    assert set(credit.course.state_dict()) == {"math/right", "math/form", "vision/right", "vision/form"}
+    assert credit.course.state_dict()["math/right"] == [pytest.approx(0.6)]
+    assert credit.course.state_dict()["math/form"] == [pytest.approx(0.4)]
+    assert batch.signals[WEIGHT + "math/form"].tolist() == [0.25] * 3 + [0] * 5 + [0.25] * 2
+    given = PerObjective(objectives={"all": {}, "eyes": {"source": "vision", "term": "right"}})
+    found = given.fed(batch)
+    assert found["all"][1].all() and found["eyes"][1].tolist() == [False] * 3 + [True] * 5 + [False] * 2
+    batch.weights = torch.where(found["eyes"][1], 0, 1).double()
+    assert set(given.fed(batch)) == {"all"}, "nobody feeds it"
+
+
+def test_advantages_of_an_objective_are_of_its_own_reward():
+    """Terms 1, 0 and 0, 2: standardised each by itself to plus and minus 1/sqrt 2."""
+    batch = batch_of([(1, "math", [1.0, 0.0])])
+    batch.reward_terms = {"up": torch.tensor([1.0, 0.0]).double(), "down": torch.tensor([0.0, 2.0]).double()}
+    PerObjective(window=1)(batch)
+    for name, sign in (("math/up", 1), ("math/down", -1)):
+        found = batch.signals[ADVANTAGES + name][:, 0].tolist()
+        assert found == pytest.approx([sign * math.sqrt(0.5), -sign * math.sqrt(0.5)], abs=1e-5)
+
+
+def test_what_is_logged_and_that_an_unprepared_batch_is_its_own_mini_batch():
+    """lambda of each objective; shares of clipped tokens; at rho 1.5 everything with A > 0 is clipped."""
+    credit, objective = PerObjective(window=1, temperature=0.5), SumOfObjectives()
+    method = make_method("grpo", credit=credit, objective=objective)
+    method.value(batch_of([(3, "math", [1.0, 1, 0]), (1, "vision", [0.0, 0, 1])]))
+    batch = method.value(batch_of([(2, "math", [1.0, 0, 0]), (1, "vision", [1.0, 1, 0])]))
+    lam = credit.course.weights(["math", "vision"])
+    objective.prepare(batch)
+    metrics = objective(batch.logprobs + math.log(1.5), batch).metrics
+    assert metrics["weight/math"] == pytest.approx(lam["math"]) and metrics["weight/vision"] == pytest.approx(
+        lam["vision"]
+    )
+    assert metrics["clip_fraction"] == pytest.approx(4 / 9), "two tokens of math, two of vision"
+
+
+def test_options_of_the_parts_inside():
+    """What the inner credit says of itself holds; the defaults are a window of 20 and a temperature of 5."""
+    made = PerObjective(credit={"name": "grpo"})
+    assert made.group_relative and made.level == "response" and not made.needs and len(made.members) == 1
+    assert PerObjective(imitation=True).needs == {"policy_logprobs"}
+    assert not PerObjective(credit="reinforce").group_relative
+    for window, temperature in ((made.window, made.temperature), (made.course.window, made.course.temperature)):
+        assert (window, temperature) == (20, 5.0)
+    assert (Course().window, Course().temperature) == (20, 5.0)
+    method = catalogue.make("S082")
+    assert (method.credit.window, method.credit.temperature, method.credit.imitation) == (20, 5.0, False)
+    assert method.curriculum == "uniform"
+    general = catalogue.make("S082", general="arithmetic").curriculum
+    assert general == {"name": "replay", "general": "arithmetic", "share": 0.5}
+    assert Course(1, 0.1).window == 1 and (made.series, made.objectives, made.imitation) == ("loss", None, False)
+    for name in ("course", "_alone", "_others"):
+        with pytest.raises(TypeError):
+            PerObjective(**{name: 0})
+    with pytest.raises(TypeError):
+        Course(_series={})
+    assert "_alone" not in repr(made) and "_others" not in repr(made)
+    other = PerObjective()
+    made.course.observe({"a": 1.0})
+    other.load_state_dict(made.state_dict())
+    assert other.course.state_dict() == {"a": [1.0]}
+
+
 def test_micro_batches_and_short_responses():
     """As many objectives as the longest response has tokens, in micro-batches of a token each."""
     tree = Tree.of([[1, 0], [0.0, [1, 0]]])
@@ -253,6 +331,30 @@ def test_replayed_tasks_come_equally_often_and_go_on_after_a_checkpoint():
     assert general[0] == general[1]
 
 
+def test_options():
+    for bad in ({"window": 0}, {"temperature": 0}, {"objectives": {"a": {"kind": "b"}}}):
+        with pytest.raises(UsageError, match="S082"):
+            PerObjective(**bad)
+    for bad in ({"share": 1.0}, {"general": Listed([])}):
+        with pytest.raises(UsageError, match="replay"):
+            Replay(TrainStream(Listed([Task("t", "")])), 4, 2, **{"general": Listed([Task("g", "")]), **bad})
+    with pytest.raises(UsageError, match="gspo_token"):
+        make_method("S082", credit={"credit": "gae"}, objective="gspo")
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=9), min_size=1, max_size=4), st.floats(0.05, 10))
+def test_weights_sum_to_their_number(series, temperature):
+    made = Course(2, temperature)
+    for i, values in enumerate(series):
+        for value in values:
+            made.observe({str(i): value})
+    names = [str(i) for i in range(len(series))]
+    assert sum(made.weights(names).values()) == pytest.approx(len(names))
+    other = Course(2, temperature)
+    other.load_state_dict(made.state_dict())
+    assert other.weights(names) == made.weights(names)
+
+
 def test_a_resumed_run_has_the_same_weights(tmp_path: Path):
     general = {"name": "arithmetic", "operation": "multiplication", "digits": 1}
     method = {
@@ -270,17 +372,6 @@ def test_a_resumed_run_has_the_same_weights(tmp_path: Path):
     assert rows[0] == rows[1]
     last = rows[0][-1]
     assert last["weight/arithmetic"] + last["weight/general"] == pytest.approx(2) and last["weight/general"] != 1
-
-
-def test_options():
-    for bad in ({"window": 0}, {"temperature": 0}, {"objectives": {"a": {"kind": "b"}}}):
-        with pytest.raises(UsageError, match="S082"):
-            PerObjective(**bad)
-    for bad in ({"share": 1.0}, {"general": Listed([])}):
-        with pytest.raises(UsageError, match="replay"):
-            Replay(TrainStream(Listed([Task("t", "")])), 4, 2, **{"general": Listed([Task("g", "")]), **bad})
-    with pytest.raises(UsageError, match="gspo_token"):
-        make_method("S082", credit={"credit": "gae"}, objective="gspo")
 
 
 def test_the_setting_forgets_without_replay(tmp_path: Path):

@@ -10,7 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay import catalogue
 from assay.batch import Batch
+from assay.credit.grpo import GRPO
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
 from assay.learning.signals import compute_signals
@@ -169,11 +171,52 @@ def test_sampling_from_the_fitted_values_keeps_every_answer_in_play(seed):
     assert float(best[right].sum()) > 0.99 and float(best[right].min() / best[right].max()) < 0.05
 
 
+def test_every_token_has_the_groups_centred_reward():
+    """Rewards 1, 0, 0 are 2/3 and -1/3 from their mean, 2/sqrt 3 and -1/sqrt 3 of their deviation."""
+    policy = TabularPolicy(Tree.of([[0.0, 1.0], 0.0, 0.0]))
+    for normalise, unit in ((False, 1 / 3), (True, 3**-0.5)):
+        batch = valued(policy, [1, 2, 3], 0.0)
+        batch = catalogue.make("S095", normalise=normalise).value(batch)
+        want = [[2 * unit, 2 * unit], [-unit, 0], [-unit, 0]]
+        np.testing.assert_allclose(batch.advantages.numpy(), want, atol=1e-5)
+
+
+def test_samples_and_tokens_that_are_left_out_count_nowhere():
+    """A sample without weight, and a token that a tool wrote, between whose neighbours there is then one step."""
+    now, old, batch = example()
+    both = valued(old, [1, 0], 0.5)
+    both.weights = torch.tensor([1.0, 0.0]).double()
+    both.totals = both.count()
+    with_it, alone = (loss_of(UniformBellman(), now, b) for b in (both, batch))
+    assert with_it.value.item() == pytest.approx(alone.value.item()) and with_it.metrics == pytest.approx(alone.metrics)
+    batch.mask[0, 0] = False
+    batch.totals = batch.count()
+    last = loss_of(UniformBellman(), now, batch)
+    assert last.value.item() == pytest.approx(0.905465**2, abs=1e-5), "ln 0.2 - ln 0.3 against 0.5"
+
+
+def test_the_constant_aggregation():
+    """Squares 0.041 and 0.820 over one response of at most eight tokens."""
+    now, _, batch = example()
+    found = loss_of(UniformBellman(aggregation="constant", max_length=8), now, batch).value.item()
+    assert found == pytest.approx(2 * 0.430432 / 8, abs=1e-6)
+    assert UniformBellman(aggregation="constant", max_length=1).max_length == 1
+
+
+def test_defaults():
+    """Temperature 1, rewards standardised, the mean over tokens."""
+    for objective in (catalogue.make("S095").objective, UniformBellman()):
+        assert (objective.scale, objective.aggregation) == (1.0, "token_mean")
+        assert objective.summary["aggregation"] == "token mean"
+    assert catalogue.make("S095").credit == GRPO(normalise=True)
+
+
 def test_the_reward_is_standardised_or_only_centred():
     assert (
         make_method("S095").credit.normalise and not make_method("S095", credit={"normalise": False}).credit.normalise
     )
     with pytest.raises(UsageError, match="above 0"):
         make_method("S095", objective={"scale": 0.0})
-    with pytest.raises(UsageError, match="max_length"):
-        UniformBellman(aggregation="constant")
+    for none in (None, 0):
+        with pytest.raises(UsageError, match="max_length"):
+            UniformBellman(aggregation="constant", max_length=none)

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.engines.base import Sampling
@@ -19,6 +20,7 @@ from assay.method import make_method
 from assay.objectives.policy_gradient import PolicyGradient
 from assay.papers.objectives.s097_rl_plus import MixtureRatio, OwnMean, mixture_ratio
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
 from assay.rollout.demonstration import Demonstration
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 
@@ -119,6 +121,49 @@ def test_baselines():
     assert OwnMean()(batch_of([[1], [1]], [1.0, 0.0]))[:, 0].tolist() == [1.0, 0.0]
 
 
+def test_without_a_single_token_nothing_is_a_teachers():
+    assert OwnMean()(batch_of([[], []], [1.0, 0.0])).shape == (2, 0)
+    assert OwnMean().group_relative, "siblings are its baseline"
+
+
+def test_metrics_are_of_the_solutions_tokens_alone():
+    """Own probabilities of 0.5 and 0.1 beside a solution's 0.2, which was 0.25: r = 0.4 / (0.25 + 0.625)."""
+    batch = batch_of([[0, 0], [1]])
+    batch.signals["policy_logprobs"] = torch.tensor([[0.5, 0.1], [0.25, 1.0]], dtype=torch.float64).log()
+    metrics = slope(MixtureRatio(), batch, [[0.5, 0.1], [0.2, 1.0]])[0].metrics
+    assert metrics["solution/tokens"] == pytest.approx(1 / 3)
+    assert metrics["solution/ratio"] == pytest.approx(0.4 / 0.875)
+    assert metrics["solution/probability"] == pytest.approx(0.2)
+    own = batch_of([[0, 0]])
+    own.signals["policy_logprobs"] = torch.full((1, 2), -1.0, dtype=torch.float64)
+    assert not {"solution/ratio", "solution/probability"} & slope(MixtureRatio(), own, [[0.5, 0.1]])[0].metrics.keys()
+
+
+def test_in_training_a_solution_is_learned_that_own_responses_never_reach():
+    """One of 64 leaves is right, of chance 4e-7; a group of own responses has no reward, with the solution it has."""
+    tree = Tree.uniform(4, 3, [0.0] * 63 + [1.0])
+    found = {}
+    for name in ("S097", "grpo"):
+        policy = TabularPolicy(tree)
+        with torch.no_grad():
+            policy.logits[:, 3] = -3.8
+        options = {"max_length": 3} if name == "S097" else {}
+        method = make_method(name, objective={**options, "entropy_weight": 0.0})
+        engine, rng = TabularEngine(policy), np.random.default_rng(0)
+        rollout = build("rollout", method.rollout, sampling=Sampling(4), judge=None)
+        for _ in range(60):
+            groups = rollout.collect([Ask(Task("t", "", solution="3/3/3"), 8)], engine, rng)
+            verdicts = tuple(Verdict(float(e.text == "3/3/3"), e.text == "3/3/3") for e in groups[0].episodes)
+            batch = Batch.from_groups([groups[0].judged(verdicts)], torch.float64)
+            batch.signals["policy_logprobs"] = policy.forward(batch).logprobs.detach()
+            method.value(batch)
+            (down,) = torch.autograd.grad(method.objective(policy.forward(batch).logprobs, batch).value, policy.logits)
+            with torch.no_grad():
+                policy.logits -= 20.0 * down
+        found[name] = float(policy.leaf_logprobs()[-1].detach().exp())
+    assert found["grpo"] < 1e-5 and found["S097"] > 0.9
+
+
 def rolled(asks, max_tokens=8):
     policy = TabularPolicy(Tree.of([0.0, [1.0, 0.0]]))
     return Demonstration(Sampling(max_tokens)).collect(asks, TabularEngine(policy), np.random.default_rng(0)), policy
@@ -144,7 +189,18 @@ def test_a_solution_that_does_not_fit_or_a_lone_response_is_sampled():
     assert all(e.origins is None for e in (*long.episodes, *lone.episodes))
 
 
+def test_defaults():
+    """Those of the authors' script: focus 0.5, entropy 0.001, 8192 tokens, the whole group's mean, no deviation."""
+    for objective in (make_method("S097").objective, catalogue.make("S097").objective):
+        assert (objective.focus, objective.entropy_weight, objective.max_length) == (0.5, 1e-3, 8192)
+        assert not objective.kl_weight and objective.aggregation == "constant"
+    assert catalogue.make("S097").credit == GRPO(normalise=False)
+    assert catalogue.make("S097", own_baseline=True).credit == OwnMean()
+    assert catalogue.make("S097", teacher="tabular").rollout == {"name": "taught", "teacher": "tabular"}
+
+
 def test_options():
+    assert make_method("S097", objective={"focus": 0.0}).objective.focus == 0
     method = make_method("S097")
     assert method.rollout == "demonstration" and method.objective.aggregation == "constant"
     assert "policy_logprobs" in method.needs and "entropy" in method.live

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from tiny import TOKENIZER, batch_of, episode, tiny
 
 import assay
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.diagnose.checkpoints import _weights
@@ -32,6 +33,7 @@ from assay.errors import UsageError
 from assay.lab.settings.bandits import network
 from assay.learning.update import update
 from assay.method import make_method
+from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.masked import Masked
 from assay.papers.objectives.s098_path_not_taken import policy_shift
 from assay.policies.causal_lm import CausalLM
@@ -238,26 +240,80 @@ def test_it_says_of_itself_what_the_inner_objective_says():
         Masked(share=1.5)
 
 
-def test_a_run_keeps_to_its_region_and_resumes_within_it(tmp_path: Path):
-    method = {"name": "S098"}
-    sections = {"method": method, "evaluate": {"every": 0}, "warmup": {"steps": 0}}
-    train = {"steps": 2, "weight_decay": 0.1}
-    start = load_file(
-        last_checkpoint(run(tmp_path / "start", **sections, train={"steps": 0}))[2] / "policy" / "model.safetensors"
-    )
-    whole = run(tmp_path / "whole", **sections, train=train)
-    short = run(tmp_path / "short", **sections, train={**train, "steps": 1})
-    assay.train(resume=short, overrides=["train.steps=2"], quiet=True)
-    a, b = weights(whole), weights(short)
-    assert all(torch.equal(a[k], b[k]) for k in a)
-    moved = {k: a[k] != start[k] for k in start}
-    assert not any(bool(moved[k].any()) for k in moved if "proj" not in k)
-    for name in (k for k in start if "proj" in k):
-        free = region(start[name], "off_principal", 0.5, 0.05)
-        assert not bool(moved[name][~free].any()), name
-    assert any(bool(m.any()) for m in moved.values())
-    [*_, row] = weight_change(start, whole / "checkpoints" / "rl-000002", tolerance=0)
-    assert row.principal == 0 and row.random > 0
+def on(module: torch.nn.Module, seed: int = 0) -> Models:
+    """What a learner is given, of a policy that is this module."""
+    models = Models(TabularPolicy(Tree.bandit(2)), rng=np.random.default_rng(seed))
+    models.policy.module = module
+    return models
+
+
+@pytest.mark.parametrize("others", ["frozen", "trained"])
+def test_what_is_no_matrix_is_frozen_or_trained(others: str):
+    module, objective = torch.nn.Linear(4, 4, dtype=torch.float64), Masked(region="high", others=others)
+    objective.start(on(module))
+    module(torch.ones(1, 4, dtype=torch.float64)).sum().backward()
+    mask, trained = region(module.weight.detach(), "high", 0.5), float(others == "trained")
+    assert torch.equal(module.weight.grad, mask.double()) and module.bias.grad.tolist() == [trained] * 4
+    start = {n: p.detach().clone() for n, p in module.named_parameters()}
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(1)
+    nobody = Batch.from_groups([])
+    assert objective.learn(nobody, on(module))["masked/free"] == pytest.approx(0.5 if trained else 8 / 20)
+    for name, want in (("weight", mask.double()), ("bias", torch.full((4,), trained).double())):
+        assert torch.allclose(module.get_parameter(name) - start[name], want)
+
+
+def test_what_is_not_trained_at_all_is_left_alone():
+    module, objective = torch.nn.Linear(4, 4).requires_grad_(False), Masked()
+    objective.start(on(module))
+    assert objective.state_dict() == {} and objective.learn(Batch.from_groups([]), on(module)) == {"masked/free": 0}
+
+
+def test_a_region_goes_with_the_checkpoint():
+    """A random region of 3 x 5 entries, which do not fill their bytes, taken over by an objective of another run."""
+    made, gradients = [], []
+    for seed in (0, 1):
+        module = torch.nn.Linear(5, 3, bias=False)
+        made.append(Masked(region="random"))
+        made[-1].start(on(module, seed))
+        module(torch.ones(1, 5)).sum().backward()
+        gradients.append(module.weight.grad)
+    assert not torch.equal(*gradients)
+    made[1].load_state_dict(made[0].state_dict())
+    assert torch.equal(made[1].masked("weight", torch.ones(3, 5)), gradients[0])
+    assert made[0].state_dict()["weight"].numel() == 2 and "_masks" not in repr(made[0])
+    with pytest.raises(TypeError):
+        Masked(_masks={})
+
+
+def test_defaults():
+    """Half of the entries, off the leading twentieth of the directions, under the clipped surrogate."""
+    for objective in (catalogue.make("S098").objective, Masked()):
+        assert (objective.region, objective.share, objective.rank, objective.others) == (
+            "off_principal",
+            0.5,
+            0.05,
+            "frozen",
+        )
+        assert isinstance(objective.objective, ClippedSurrogate)
+    assert Masked(rank=1.0).rank == 1
+    for bad in ({"share": 0.0}, {"share": 1.0}, {"rank": 0.0}, {"rank": 1.1}):
+        with pytest.raises(UsageError, match="masked"):
+            Masked(**bad)
+
+
+def test_the_shift_is_that_at_the_temperature_of_sampling():
+    """One response of two tokens: the mean of exp(d) - d - 1 at each, d of the policies at half the temperature."""
+    tree = Tree.uniform(3, 2)
+    before, after = TabularPolicy.random(tree, 0, 0.5), TabularPolicy.random(tree, 1, 0.5)
+    group = Group(Ask(Task("t", ""), 1), tuple(after.leaf_episodes(torch.tensor([5]))))
+    batch, want = Batch.from_groups([group], torch.float64), []
+    for node, token in ((0, 1), (tree.node([1]), 2)):
+        d = float((before.log_policy(0.5) - after.log_policy(0.5))[node, token].detach())
+        want.append(math.exp(d) - d - 1)
+    assert policy_shift(after, before, batch, temperature=0.5) == pytest.approx(sum(want) / 2)
+    assert policy_shift(after, before, batch) != pytest.approx(sum(want) / 2)
 
 
 def test_the_shift_between_two_policies_against_its_exact_value():
@@ -272,40 +328,6 @@ def test_the_shift_between_two_policies_against_its_exact_value():
     assert policy_shift(after, before, batch, token_budget=10**6) == pytest.approx(exact, rel=0.05)
     assert policy_shift(after, after, batch, token_budget=10**6) == 0
     assert np.isfinite(exact) and exact > 0
-
-
-def test_the_settings_network_knows_half_the_questions_and_its_arms_begin_alike(tmp_path: Path):
-    setting = network.Setting(steps=2)
-    policy, known = setting.policy(3)
-    chances = policy.chances()
-    assert chances[known].min() > 0.5 > 0.1 > chances[~known].max()
-    batch = policy.log_policy()[policy.starts_at].exp().sum(-1)
-    assert torch.allclose(batch, torch.ones_like(batch))
-    runs = [setting.run({"name": n}, 3, tmp_path) for n in ("grpo", "S098")]
-    assert runs[0]["start"] == runs[1]["start"] == pytest.approx(float(chances.mean()))
-    assert runs[1]["sparsity"] >= 0.5 > runs[0]["sparsity"] and runs[0]["kl"] > 0
-
-
-def test_adapters_in_the_setting_are_the_matrices_at_first_and_change_them_within_their_rank(tmp_path: Path):
-    setting = network.Setting(steps=2)
-    plain = setting.policy(3)[0]
-    for start, rank in (("lora", 2), ("pissa", 4)):
-        adapted = setting.policy(3)[0]
-        adapted.adapt(start, 2, torch.Generator().manual_seed(0))
-        assert {n.rpartition("_")[2] for n, _ in adapted.module.named_parameters()} == {"a", "b"}
-        for name, w in adapted.matrices().items():
-            assert torch.allclose(w, plain.matrices()[name], atol=1e-12)
-            rest = w - adapted.fixed[name]
-            assert torch.allclose(rest, leading(decomposed(w), 2) if start == "pissa" else 0 * w, atol=1e-12)
-        with torch.no_grad():
-            for parameter in adapted.module.parameters():
-                parameter.add_(0.1 * torch.randn(parameter.shape, dtype=parameter.dtype))
-        for name, w in adapted.matrices().items():
-            assert torch.linalg.matrix_rank(w - plain.matrices()[name], rtol=1e-9) == rank
-        arm = {"name": "grpo", "setting": {"adapters": start, "rank": 2}}
-        assert setting.run(arm, 3, tmp_path)["start"] == pytest.approx(float(plain.chances().mean()))
-    with pytest.raises(UsageError, match="adapters, and then their rank"):
-        setting.run({"name": "grpo", "setting": {"rank": 2}}, 3, tmp_path)
 
 
 @pytest.mark.parametrize("shared", [1, 2])
@@ -356,6 +378,62 @@ def test_pissa_adapters_begin_as_the_leading_directions_and_leave_the_rest_to_th
     assert all(p.requires_grad == ("lora_" in n) for n, p in policy.module.named_parameters())
     expected = CausalLM(plain, TOKENIZER).forward(some_episodes()).logprobs
     assert torch.allclose(policy.forward(some_episodes()).logprobs, expected, atol=1e-5), "the model is what it was"
+
+
+def test_a_run_keeps_to_its_region_and_resumes_within_it(tmp_path: Path):
+    method = {"name": "S098"}
+    sections = {"method": method, "evaluate": {"every": 0}, "warmup": {"steps": 0}}
+    train = {"steps": 2, "weight_decay": 0.1}
+    start = load_file(
+        last_checkpoint(run(tmp_path / "start", **sections, train={"steps": 0}))[2] / "policy" / "model.safetensors"
+    )
+    whole = run(tmp_path / "whole", **sections, train=train)
+    short = run(tmp_path / "short", **sections, train={**train, "steps": 1})
+    assay.train(resume=short, overrides=["train.steps=2"], quiet=True)
+    a, b = weights(whole), weights(short)
+    assert all(torch.equal(a[k], b[k]) for k in a)
+    moved = {k: a[k] != start[k] for k in start}
+    assert not any(bool(moved[k].any()) for k in moved if "proj" not in k)
+    for name in (k for k in start if "proj" in k):
+        free = region(start[name], "off_principal", 0.5, 0.05)
+        assert not bool(moved[name][~free].any()), name
+    assert any(bool(m.any()) for m in moved.values())
+    [*_, row] = weight_change(start, whole / "checkpoints" / "rl-000002", tolerance=0)
+    assert row.principal == 0 and row.random > 0
+
+
+def test_the_settings_network_knows_half_the_questions_and_its_arms_begin_alike(tmp_path: Path):
+    setting = network.Setting(steps=2)
+    policy, known = setting.policy(3)
+    chances = policy.chances()
+    assert chances[known].min() > 0.5 > 0.1 > chances[~known].max()
+    batch = policy.log_policy()[policy.starts_at].exp().sum(-1)
+    assert torch.allclose(batch, torch.ones_like(batch))
+    runs = [setting.run({"name": n}, 3, tmp_path) for n in ("grpo", "S098")]
+    assert runs[0]["start"] == runs[1]["start"] == pytest.approx(float(chances.mean()))
+    assert runs[1]["sparsity"] >= 0.5 > runs[0]["sparsity"] and runs[0]["kl"] > 0
+
+
+def test_adapters_in_the_setting_are_the_matrices_at_first_and_change_them_within_their_rank(tmp_path: Path):
+    setting = network.Setting(steps=2)
+    plain = setting.policy(3)[0]
+    for start, rank in (("lora", 2), ("pissa", 4)):
+        adapted = setting.policy(3)[0]
+        adapted.adapt(start, 2, torch.Generator().manual_seed(0))
+        assert {n.rpartition("_")[2] for n, _ in adapted.module.named_parameters()} == {"a", "b"}
+        for name, w in adapted.matrices().items():
+            assert torch.allclose(w, plain.matrices()[name], atol=1e-12)
+            rest = w - adapted.fixed[name]
+            assert torch.allclose(rest, leading(decomposed(w), 2) if start == "pissa" else 0 * w, atol=1e-12)
+        with torch.no_grad():
+            for parameter in adapted.module.parameters():
+                parameter.add_(0.1 * torch.randn(parameter.shape, dtype=parameter.dtype))
+        for name, w in adapted.matrices().items():
+            assert torch.linalg.matrix_rank(w - plain.matrices()[name], rtol=1e-9) == rank
+        arm = {"name": "grpo", "setting": {"adapters": start, "rank": 2}}
+        assert setting.run(arm, 3, tmp_path)["start"] == pytest.approx(float(plain.chances().mean()))
+    with pytest.raises(UsageError, match="adapters, and then their rank"):
+        setting.run({"name": "grpo", "setting": {"rank": 2}}, 3, tmp_path)
 
 
 def test_what_pissa_adapters_learned_is_saved_for_peft_and_measured_against_the_model_before(tmp_path: Path):

@@ -10,12 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay import catalogue
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.papers.objectives.s105_earl import EntropyGate, StagedReward, row_quantile
-from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import NOTE, Ask, Episode, Group, Task, Verdict
 
 ENTROPY = [0.1, 2, 0.3, 1.5, 0.05, 0.2, 0.9, 0, 0.4, 0.6]
 
@@ -30,11 +32,6 @@ def test_the_worked_example(make_batch):
     batch = make_batch([10])
     batch.signals["entropy"] = torch.tensor([ENTROPY], dtype=torch.float64)
     assert EntropyGate().gate(batch)[0].nonzero()[:, 0].tolist() == [1, 3]
-
-
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.floats(0, 0.99))
-def test_the_quantile_is_numpys(values, q):
-    assert threshold(values, q) == pytest.approx(float(np.quantile(values, q)), abs=1e-7)
 
 
 @given(st.integers(1, 40), st.sampled_from([0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9]))
@@ -158,6 +155,83 @@ def test_rewards_of_circuits_judged_by_the_verilog_verifier():
     assert rewarded(*verdicts).values.tolist() == pytest.approx([want for _, want in CIRCUITS.values()])
 
 
+STAGES = {"compiles": 1.0, "interface": 1.0}
+
+
+def test_stages_tell_wrong_circuits_apart_where_the_verdict_does_not():
+    """Rewards 0, 0.2, 0.3 and 0.65, mean 0.2875: the verdict alone is 0 for each, and no advantage."""
+    verdicts = (
+        Verdict(0.0, False, {"compiles": 0.0, "interface": 0.0}),
+        Verdict(0.0, False, {"compiles": 1.0, "interface": 0.0, "test 0": 0.0}),
+        Verdict(0.0, False, {**STAGES, "test 0": 0.0, "test 1": 0.0}),
+        Verdict(0.0, False, {**STAGES, "test 0": 1.0, "test 1": 0.0}),
+    )
+    episodes = tuple(
+        Episode(*[np.zeros(1, dtype=np.int64)] * 2, np.ones(1, dtype=bool), None, "", "eos") for _ in "1234"
+    )
+    group = Group(Ask(Task("t", ""), 4), episodes, verdicts)
+    found = make_method("S105").value(Batch.from_groups([group], torch.float64)).advantages[:, 0]
+    spread = np.std([0, 0.2, 0.3, 0.65], ddof=1)
+    want = [(r - 0.2875) / spread for r in (0, 0.2, 0.3, 0.65)]
+    assert found.tolist() == pytest.approx(want, abs=1e-3)
+    assert not make_method("S105", reward="verdict").value(Batch.from_groups([group], torch.float64)).advantages.any()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "stages"),
+    [
+        (Verdict(1.0, True, STAGES), (1, 1, 1)),
+        (Verdict(0.0, False, STAGES), (1, 1, 0)),
+        (Verdict(0.0, False, {"compiles": 1.0, "interface": None, "test 0": 0.5}), (1, 0, 0)),
+        (Verdict(0.3, False, {"other": 1.0}), (0.3, 0.3, 0.3)),
+        (Verdict(0.0, False, {**STAGES, f"seed {NOTE}": 1.0, "test 0": 0.0, "test 1": 1.0}), (1, 1, 0.5)),
+    ],
+)
+def test_stages_of_a_verdict(verdict, stages):
+    """Without tests the verdict decides; a part that could not be told, or is a note, is none."""
+    terms = rewarded(verdict).terms
+    assert [terms[k].item() for k in ("syntax", "interface", "function")] == pytest.approx(stages)
+    plain = "compiles" not in verdict.parts
+    assert StagedReward().plain(Task("t", ""), verdict) == plain and "verilog" in StagedReward().reads_more
+    if verdict.passed is False and not plain:
+        assert rewarded(verdict, functional="all").terms["function"].item() == 0
+
+
+def test_what_is_logged_and_what_an_unprepared_batch_is_divided_by(make_batch):
+    batch, logprobs = ratios(make_batch, [10, 5], [ENTROPY, ENTROPY])
+    assert EntropyGate()(logprobs, batch).metrics["gate/tokens"] == pytest.approx(3 / 15)
+    gated = EntropyGate(denominator="gated")
+    alone = gated(logprobs, batch).value.item()
+    gated.prepare(batch)
+    assert alone == pytest.approx(gated(logprobs, batch).value.item())
+    batch.weights = torch.tensor([1.0, 0.0]).double()
+    assert EntropyGate().gate(batch).sum(-1).tolist() == [2, 0]
+    gated.prepare(batch)
+    assert batch.signals["gated_tokens"].tolist() == [2, 2]
+    batch.mask[:] = False
+    gated.prepare(batch)
+    assert gated(logprobs, batch).value.item() == 0
+
+
+def test_empty_rows():
+    none = torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.bool)
+    assert row_quantile(*none, 0.5).tolist() == [[np.inf]] * 2
+    assert row_quantile(torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), 0.5).tolist() == [[np.inf]] * 2
+
+
+def test_defaults():
+    """The least of 0.8; stages of 0.2, 0.1 and 0.7; a divergence of 0.001."""
+    method = catalogue.make("S105")
+    for objective in (method.objective, EntropyGate(kl_weight=1e-3)):
+        assert (objective.quantile, objective.kl_weight, objective.denominator) == (0.8, 1e-3, "all")
+    for reward in (method.reward, StagedReward()):
+        assert (reward.syntax, reward.interface, reward.function, reward.functional) == (0.2, 0.1, 0.7, "share")
+    assert StagedReward(0.0, 0.0, 1.0).function == 1
+    for bad in ((-0.1, 0.4, 0.7), (0.3, 0.3, 0.3), (0.5, 0.4, 0.2)):
+        with pytest.raises(UsageError, match="sum 1"):
+            StagedReward(*bad)
+
+
 def test_options():
     method = make_method("S105")
     assert {"entropy", "reference_logprobs"} <= method.needs
@@ -168,3 +242,34 @@ def test_options():
             make_method("S105", objective=bad)
     with pytest.raises(UsageError, match="sum 1"):
         make_method("S105", reward={"syntax": 0.5})
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.floats(0, 0.99))
+def test_the_quantile_is_numpys(values, q):
+    assert threshold(values, q) == pytest.approx(float(np.quantile(values, q)), abs=1e-7)
+
+
+def test_in_training_only_uncertain_decisions_are_learned():
+    """A first token of chance 0.999, then a fair one of two; of two tokens the less sure one is kept, and is enough."""
+    found = {}
+    for quantile in (0.0, 0.8):
+        policy = TabularPolicy(Tree.of([[1.0, 0.0], [0.0, 0.0]]))
+        with torch.no_grad():
+            policy.logits[0, 0] = 7.0
+        start, method = (
+            policy.logits.detach().clone(),
+            make_method("S105", objective={"quantile": quantile, "kl_weight": 0}),
+        )
+        for _ in range(10):
+            episodes = tuple(policy.leaf_episodes(torch.tensor([0, 0, 1, 1, 2, 3])))
+            verdicts = tuple(Verdict(r, r == 1) for r in (1.0, 1.0, 0.0, 0.0, 0.0, 0.0))
+            batch = Batch.from_groups([Group(Ask(Task("t", ""), 6), episodes, verdicts)], torch.float64)
+            output = policy.forward(batch, {"entropy"})
+            batch.logprobs, batch.signals["entropy"] = output.logprobs.detach(), output.live["entropy"].detach()
+            method.value(batch)
+            (down,) = torch.autograd.grad(method.objective(output.logprobs, batch).value, policy.logits)
+            with torch.no_grad():
+                policy.logits -= 3 * down
+        found[quantile] = torch.equal(policy.logits[0], start[0]), float(policy.log_policy()[1, 0].detach().exp())
+    assert found[0.8][0] and not found[0.0][0]
+    assert min(p for _, p in found.values()) > 0.8

@@ -16,12 +16,14 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
+from assay.lab.settings._tabular import Training, train
 from assay.method import make_method
 from assay.papers.objectives.s135_cure import Critical
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.types import Ask, Task
+from assay.rewards.outcome.verdict import VerdictReward
+from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -99,22 +101,6 @@ def test_group_sizes_are_what_was_asked_for() -> None:
     assert not any("branch_of" in e.meta for e in collected(peaked(), n=6, branches=0).episodes)
 
 
-def test_the_prefix_of_a_language_model_is_taken_over_token_by_token() -> None:
-    engine = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
-    rollout = Critical(Sampling(6), min_chars=1, top=3)
-    [group] = rollout.collect([Ask(Task("t", "12+", "3"), 8)], engine, np.random.default_rng(1))
-    question = engine.encode("12+").tolist()
-    assert any(e.meta.get("at") for e in group.episodes)
-    for episode in group.episodes[2:]:
-        source, at = group.episodes[episode.meta["branch_of"]], episode.meta["at"]
-        assert episode.prompt.tolist() == [*question, *source.tokens[:at].tolist()]
-        assert episode.text == engine.decode([*source.tokens[:at].tolist(), *episode.tokens.tolist()])
-        assert at == 0 or engine.decode([int(source.tokens[at])]).strip()
-    # Log-probabilities are those of the continuation after its whole prompt.
-    batch = Batch.from_groups([group])
-    assert torch.allclose(engine.policy.forward(batch).logprobs[batch.mask], batch.logprobs[batch.mask], atol=1e-4)
-
-
 def test_advantages_are_over_new_responses_and_continuations_together() -> None:
     policy = peaked()
     groups = judge_groups(TabularVerifier(policy.tree), [collected(policy)])
@@ -139,6 +125,38 @@ def test_the_default_is_dapo_with_branches() -> None:
     assert len(group.episodes) == len(group.verdicts) == 16
 
 
+def test_defaults() -> None:
+    """K = 20, four responses and twelve continuations of sixteen, ten rounds, 512 tokens of buffer."""
+    inner = {"name": "cure", "branches": 3, "top": 20, "min_chars": 2}
+    assert catalogue.make("S135").rollout == {"name": "dynamic", "inner": inner, "rounds": 10}
+    assert catalogue.make("S135", stage=2).rollout == {"name": "dynamic", "inner": "single_turn", "rounds": 10}
+    plain = Critical(Sampling(8))
+    assert (plain.branches, plain.top, plain.min_chars) == (3, 20, 2)
+    assert isinstance(catalogue.make("S135").reward, VerdictReward)
+    n = 744  # of at most 1000 tokens: half of the buffer, which begins at 488
+    long = Episode(np.zeros(0, np.int64), np.zeros(n, np.int64), np.ones(n, bool), np.zeros(n, np.float32), "", "eos")
+    batch = Batch.from_groups([Group(Ask(TASK, 1), (long,), (Verdict.right(),))], torch.float64)
+    assert catalogue.make("S135", max_length=1000).reward(batch).values.tolist() == [2 - 0.5]
+    Critical(Sampling(8), branches=0, top=1, min_chars=0)
+
+
+def test_a_prompt_is_never_only_right_or_only_wrong() -> None:
+    batch = Batch.from_groups(judge_groups(TabularVerifier(peaked().tree), [collected(peaked())]), torch.float64)
+    assert make_method("S135").value(batch).weights.all()
+    sure = TabularPolicy(Tree.uniform(3, 3, [1.0] * 27))
+    batch = Batch.from_groups(judge_groups(TabularVerifier(sure.tree), [collected(sure)]), torch.float64)
+    assert not make_method("S135").value(batch).weights.any()
+
+
+def test_continuations_are_draws_of_their_own() -> None:
+    """From one response of a nearly uniform second token: twelve draws with the same seed would be equal."""
+    group = collected(peaked(), n=13, branches=12, top=1)
+    assert {e.text.split("/")[1] for e in group.episodes[1:]} == {"0", "1", "2"}
+    tokens = 20
+    seen = position(np.linspace(0, 1, tokens), draws=600, top=tokens - 1)
+    assert set(seen) == set(range(1, tokens))
+
+
 def test_overlong_responses_are_punished_as_in_dapo() -> None:
     """Right and wrong are 2 apart where the whole punishment is 1."""
     policy = peaked()
@@ -159,3 +177,36 @@ def test_errors() -> None:
     for bad in ({"branches": -1}, {"top": 0}, {"min_chars": -1}):
         with pytest.raises(UsageError, match="rollout 'cure'"):
             Critical(Sampling(8), **bad)
+
+
+def test_the_prefix_of_a_language_model_is_taken_over_token_by_token() -> None:
+    engine = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
+    rollout = Critical(Sampling(6), min_chars=1, top=3)
+    [group] = rollout.collect([Ask(Task("t", "12+", "3"), 8)], engine, np.random.default_rng(1))
+    question = engine.encode("12+").tolist()
+    assert any(e.meta.get("at") for e in group.episodes)
+    for episode in group.episodes[2:]:
+        source, at = group.episodes[episode.meta["branch_of"]], episode.meta["at"]
+        assert episode.prompt.tolist() == [*question, *source.tokens[:at].tolist()]
+        assert episode.text == engine.decode([*source.tokens[:at].tolist(), *episode.tokens.tolist()])
+        assert at == 0 or engine.decode([int(source.tokens[at])]).strip()
+    # Log-probabilities are those of the continuation after its whole prompt.
+    batch = Batch.from_groups([group])
+    assert torch.allclose(engine.policy.forward(batch).logprobs[batch.mask], batch.logprobs[batch.mask], atol=1e-4)
+
+
+def test_in_training_stage_two_goes_on_where_stage_one_ended() -> None:
+    """One of 27 leaves in three is right at first; stage 1, then stage 2 on the same weights, by the run's own loop."""
+    tree = Tree.uniform(3, 3, [float(i % 3 == 0) for i in range(27)])
+    policy, task, right = TabularPolicy(tree), Task("t", "", kind="tabular"), []
+    for stage, min_chars in ((1, {"min_chars": 1}), (2, {})):
+        method = {"name": "S135", "options": {"stage": stage, **min_chars}}
+        contexts: list[int] = []
+
+        def watch(step: int, batch: Batch, metrics: object, contexts: list[int] = contexts) -> None:
+            contexts.extend(len(e.prompt) for e in batch.episodes)
+
+        train(policy, [task], TabularVerifier(tree), method, Training(12, 1, 16, 2.0), 0, watch)
+        right.append(float(policy.leaf_logprobs().detach().exp() @ tree.rewards))
+        assert (max(contexts) > 0) == (stage == 1)
+    assert 1 / 3 + 0.1 < right[0] < right[1] - 0.1

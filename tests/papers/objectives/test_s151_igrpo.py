@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 import torch
 
+from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
+from assay.lab.settings import load
 from assay.lab.settings.reasoning.drafts import Drafting
 from assay.method import make_method
+from assay.papers.objectives.s151_igrpo import DraftJudge
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.rollout.best_draft import BestDraft
+from assay.rollout.best_draft import TEMPLATE, BestDraft
 from assay.rollout.single_turn import SingleTurn
 from assay.types import Ask, Episode, Task, Verdict
 from assay.verify.episodes import judge_groups
@@ -138,6 +141,107 @@ def test_hints_stand_before_the_question_in_both():
     assert [r.prompt for r in engine.asked] == ["h\nq", "h\nq|a|"]
 
 
+def test_drafts_are_in_no_baseline_and_have_no_loss():
+    """Of drafts 1, 0, 0, 1 nothing is left; refinements of 1, 0, 0, 0 have (R - 1/4) / (1/2 + epsilon)."""
+    judge = scores(a=1.0, d=1.0, w=1.0)
+    group, _, _ = collect([*"abcd", *"wxyz"], judge, 8)
+    [judged] = judge([group])
+    batch = make_method("S151").value(Batch.from_groups([judged], torch.float64))
+    assert batch.advantages[:, 0].tolist() == pytest.approx([1.5, -0.5, -0.5, -0.5], abs=1e-3)
+    assert batch.totals is not None and batch.totals.sequences == 4 == batch.totals.tokens
+    [judged] = scores()([group])
+    assert not make_method("S151").value(Batch.from_groups([judged], torch.float64)).advantages.any()
+
+
+@pytest.mark.parametrize(
+    ("drafts", "n", "split"),
+    [(0.5, 16, (8, 8)), (0.25, 8, (2, 6)), (0.5, 5, (3, 2)), (0.75, 2, None), (0.9, 20, (18, 2))],
+)
+def test_a_step_costs_what_it_costs_in_grpo(drafts, n, split):
+    """N = round(share x group) drafts, the rest refinements; a group that drafts fill is refused."""
+    texts = ["t"] * n
+    if split is None:
+        with pytest.raises(UsageError, match="leave no response"):
+            collect(texts, scores(), n, drafts=drafts)
+    else:
+        assert tuple(r.n for r in collect(texts, scores(), n, drafts=drafts)[1].asked) == split
+
+
+class Critic(Scripted):
+    """A judge that says in turn what it is given."""
+
+    def generate(self, requests):
+        self.seeds = [r.seed for r in requests]
+        return super().generate(requests)
+
+
+def test_a_judge_scores_drafts_by_the_share_of_its_critiques_that_call_them_right():
+    yes, no = r"so it is \boxed{True}", r"so it is \boxed{False}"
+    critic = Critic([yes, yes, no, yes, no, no, "?", "?"])
+    texts = ["all", "half", "none", "mute"]
+    group, _, _ = collect([*texts, *"wxyz"], scores(), 8)
+    drafts = replace(group, episodes=tuple(replace(group.episodes[0], text=t) for t in texts))
+    [judged] = DraftJudge(critic, 2)([drafts])
+    assert [v.score for v in judged.verdicts[:3]] == [1.0, 0.5, 0.0]
+    assert [v.passed for v in judged.verdicts] == [True, False, False, None], "half of the critiques are not enough"
+    assert judged.verdicts[0].feedback == yes and [r.n for r in critic.asked] == [2] * 4
+    assert all(t in r.prompt for t, r in zip(texts, critic.asked, strict=True)) and len(set(critic.seeds)) == 4
+    [judged] = DraftJudge(Critic([*[yes, no, yes] * 4]), 3)([drafts])
+    assert [(round(v.score, 3), v.passed) for v in judged.verdicts] == [(0.667, True)] * 4, "two of three are"
+    again = Critic([yes] * 8)
+    DraftJudge(again, 2)([drafts])
+    assert again.seeds == critic.seeds, "its critiques are the run's own, whatever came before"
+    made = catalogue.make("S151", judge=Critic([]))
+    assert made.rollout["judge"].critiques == DraftJudge(Critic([])).critiques == 1
+
+
+def test_a_judge_in_place_of_the_verifier_chooses_what_is_shown():
+    yes, no = r"\boxed{True}", r"\boxed{False}"
+    method = catalogue.make("S151", judge=Critic([no, yes]), template="{question}|{draft}|")
+    engine = Scripted(["first", "second", "x", "y"])
+    rollout = build("rollout", method.rollout, sampling=SAMPLING, judge=scores(first=1.0))
+    rollout.collect([Ask(Task("t", "q"), 4)], engine, np.random.default_rng(0))
+    assert engine.asked[1].prompt == "q|second|"
+
+
+def test_several_tasks_at_once():
+    """Drafts of a and b score 1 and 0, c's cannot be told: means are over what was judged, chosen, asked."""
+    engine = Scripted(["good", "bad", "mute", *"xyz"])
+    rollout = BestDraft(SAMPLING, scores(good=1.0, mute=None), template="{question}|{draft}|")
+    asks = [Ask(Task(q, q), 2) for q in "abc"]
+    groups = rollout.collect(asks, engine, np.random.default_rng(0))
+    assert [r.prompt for r in engine.asked[3:]] == ["a|good|", "b|bad|", "c"]
+    assert [(g.ask, g.episodes[0].text) for g in groups] == list(zip(asks, "xyz", strict=True))
+    assert rollout.metrics() == pytest.approx({"drafts/score": 0.5, "drafts/best": 0.5, "drafts/shown": 2 / 3})
+    # One task has a group of one: of half of it no draft is asked, or no response is left.
+    engine = Scripted(["good", "x", "y", "z"])
+    mixed = [Ask(Task("a", "a"), 2), Ask(Task("b", "b"), 1)]
+    rollout = BestDraft(SAMPLING, scores(good=1.0), drafts=0.4, template="{question}|{draft}|")
+    assert len(rollout.collect(mixed, engine, np.random.default_rng(0))) == 2
+    with pytest.raises(UsageError, match="leave no response"):
+        BestDraft(SAMPLING, scores(), template="{draft}").collect(mixed, Scripted([*"abcd"]), np.random.default_rng(0))
+
+
+def test_a_draft_without_a_word_is_not_shown():
+    assert collect(["", "", "x", "y"], scores(**{"": 1.0}))[1].asked[1].prompt == "q"
+    assert collect(["", "b", "x", "y"], scores(**{"": 1.0}))[1].asked[1].prompt == "q|b|"
+
+
+def test_defaults():
+    assert catalogue.make("S151").rollout == {
+        "name": "best_draft",
+        "drafts": 0.5,
+        "template": TEMPLATE,
+        "max_draft": None,
+        "ties": "first",
+    }
+    plain = BestDraft(SAMPLING, scores())
+    assert (plain.drafts, plain.template, plain.max_draft, plain.ties) == (0.5, TEMPLATE, None, "first")
+    assert BestDraft(SAMPLING, scores(), max_draft=1).max_draft == 1
+    with pytest.raises(TypeError):
+        BestDraft(SAMPLING, scores(), _seen={})
+
+
 def drafting(copy: float = 3.0) -> Drafting:
     """One question of three arms, the last of them right."""
     answers = [0.0, 0.0, 0.0, 1.0]
@@ -176,8 +280,16 @@ def test_options():
     method = make_method("S151", rollout={"drafts": 0.25})
     assert method.rollout["drafts"] == 0.25 and method.rollout["name"] == "best_draft"
     assert type(method.objective) is type(make_method().objective)
-    for bad in ({"drafts": 1.0}, {"max_draft": 0}, {"template": "{question}"}):
+    for bad in ({"drafts": 1.0}, {"drafts": -0.1}, {"max_draft": 0}, {"template": "{question}"}):
         with pytest.raises(UsageError, match="best_draft"):
             build("rollout", {"name": "best_draft", **bad}, sampling=SAMPLING, judge=list)
     with pytest.raises(UsageError, match=r"rollout\.group"):
         collect(["a"], scores(), n=1)
+
+
+def test_in_training_answers_without_drafts_get_better(tmp_path):
+    """Rarely right at first, 0.03; only prompts with a draft are learned from, only plain ones measured."""
+    setting = load("drafts", {"steps": 60, "tasks": 2, "prompts": 2, "lr": 3.0})
+    found = setting.run({"name": "S151", "rollout": {"template": "{question}/0/{draft}"}}, 0, tmp_path)
+    assert found["start"] < 0.05 and found["final"] > 0.6
+    assert found["rollouts"] == 60 * 2 * 16

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from assay import catalogue
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.lab.settings import load
@@ -153,19 +154,48 @@ def test_the_posterior_may_be_the_reference_policy():
         assert which in AnswerWeights(posterior=which).models
 
 
-def test_it_finds_the_posterior():
-    """From [0.8, 0.15, 0.05] by sampled steps to within 0.05 of q."""
-    policy, objective = two_views([0.8, 0.15, 0.05], Q), AnswerView(n=5, template="{answer}")
-    (signal,) = objective.needs
-    view, rng = models(policy), np.random.default_rng(1)
-    for step in range(60):
-        p = policy.log_policy()[1].exp().detach().numpy()
-        batch = asked(policy, rng.choice(3, 32, p=p / p.sum()).tolist())
-        batch.signals[signal.name] = signal(batch, view)
-        found = slope(policy, batch, objective)
-        with torch.no_grad():
-            policy.logits -= (1.0 if step < 40 else 0.3) * found
-    assert policy.log_policy()[1].exp().tolist() == pytest.approx(Q, abs=0.05)
+def test_candidates_are_weighed_at_every_position_of_the_rationale_and_nowhere_else():
+    """Rationales of two decisions and of one; with the answer, the second decision is 3 to 1 instead of 1 to 1."""
+    tree = Tree.of([[[0, 0], 0], [[0, 0], 0]])
+    logits = torch.zeros(tree.children.shape, dtype=torch.float64)
+    logits[tree.node([1, 0]), 0] = np.log(3.0)
+    logits[tree.node([1])] = torch.tensor([0.0, np.log(4.0)])
+    policy = TabularPolicy(tree, logits)
+    tokens, lengths = torch.tensor([[0, 1], [1, 0]]), torch.tensor([2, 1])
+    episodes = policy.episodes(tokens, lengths, prompts=[np.array([0])] * 2)
+    group = Group(Ask(Task("t", "0", reference="1"), 2), tuple(episodes), (Verdict.right(),) * 2)
+    batch = Batch.from_groups([group], torch.float64)
+    weights = AnswerWeights(n=4, template="{answer}")(batch, models(policy))
+    candidates = batch.signals["candidates"]
+    first, second = torch.tensor([0.4, 1.6]).double(), torch.tensor([1.5, 0.5]).double()
+    assert torch.allclose(weights[:, 0], first[candidates[:, 0]], atol=1e-6)
+    assert torch.allclose(weights[0, 1], second[candidates[0, 1]], atol=1e-6)
+    assert not weights[1, 1].any() and candidates[0, :, 0].tolist() == [0, 1]
+
+
+def test_the_loss_is_a_mean_over_rationales_tokens_and_candidates(make_batch):
+    """Rationales of 1 and 3 tokens, two candidates: what is logged is over the four tokens together."""
+    batch = make_batch([1, 3], passed=[True, True])
+    logprobs = torch.full((2, 3, 2), -2.0, dtype=torch.float64)
+    weights = torch.tensor([[[1.0, 3.0], [0, 0], [0, 0]], [[200.0, 0.0], [0.0, 0.0], [1.0, 1.0]]], dtype=torch.float64)
+    batch.signals["answer_weights"], batch.live = weights, {"candidate_logprobs": logprobs}
+    found = AnswerView(n=2)(torch.zeros(2, 3, dtype=torch.float64), batch)
+    # Mean weights of the tokens: 2; 100, 0 and 1.
+    assert found.value.item() == pytest.approx(2.0 * (2 + 101 / 3) / 2)
+    assert found.metrics == pytest.approx({"intro/weight": 103 / 4, "intro/shown": 3 / 4, "intro/clipped": 1 / 8})
+
+
+def test_defaults_and_limits():
+    """Five candidates and weights of at most 200; what exactly fits the context is used."""
+    method = catalogue.make("S163")
+    for part in (AnswerView(), AnswerWeights(), method.objective):
+        assert (part.n, part.clip, part.posterior) == (5, 200, "policy")
+    (signal,) = method.objective.needs
+    assert (signal.n, signal.clip, signal.template) == (5, 200, method.objective.template)
+    assert method.objective.summary["clip"] == "at most 200" and AnswerView(n=1, clip=0.5).n == 1
+    policy = two_views()
+    policy.context = 2
+    assert AnswerWeights(n=2, template="{answer}")(asked(policy, [0, 1]), models(policy)).all()
 
 
 def test_the_answer_is_written_into_the_prompt():
@@ -186,6 +216,30 @@ def test_the_answer_is_written_into_the_prompt():
     assert seen[0].startswith("2+2=\n") and "answer is 4" in seen[0]
 
 
+def test_options():
+    for bad in ({"n": 0}, {"clip": 0.0}, {"template": "{question}"}, {"template": "{answer} {other}"}):
+        with pytest.raises(UsageError, match="S163"):
+            make_method("S163", objective=bad)
+    method = make_method("S163")
+    with pytest.raises(UsageError, match="do nothing"):
+        make_method(method, credit="rloo")
+
+
+def test_it_finds_the_posterior():
+    """From [0.8, 0.15, 0.05] by sampled steps to within 0.05 of q."""
+    policy, objective = two_views([0.8, 0.15, 0.05], Q), AnswerView(n=5, template="{answer}")
+    (signal,) = objective.needs
+    view, rng = models(policy), np.random.default_rng(1)
+    for step in range(60):
+        p = policy.log_policy()[1].exp().detach().numpy()
+        batch = asked(policy, rng.choice(3, 32, p=p / p.sum()).tolist())
+        batch.signals[signal.name] = signal(batch, view)
+        found = slope(policy, batch, objective)
+        with torch.no_grad():
+            policy.logits -= (1.0 if step < 40 else 0.3) * found
+    assert policy.log_policy()[1].exp().tolist() == pytest.approx(Q, abs=0.05)
+
+
 def test_the_lab_shows_the_posterior_of_the_start(tmp_path):
     """P(right | answer) = p / (p + doubt (1 - p)), from the trees' own leaves."""
     setting = load("answers", {"steps": 1, "tasks": 1, "doubt": 0.1})
@@ -196,12 +250,3 @@ def test_the_lab_shows_the_posterior_of_the_start(tmp_path):
     assert said_nothing["shown"] == pytest.approx(p)
     with pytest.raises(UsageError, match="doubt"):
         load("answers", {"doubt": 2.0})
-
-
-def test_options():
-    for bad in ({"n": 0}, {"clip": 0.0}, {"template": "{question}"}, {"template": "{answer} {other}"}):
-        with pytest.raises(UsageError, match="S163"):
-            make_method("S163", objective=bad)
-    method = make_method("S163")
-    with pytest.raises(UsageError, match="do nothing"):
-        make_method(method, credit="rloo")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assay.credit.grpo import GRPO
 from assay.credit.standardised import Standardised
 from assay.errors import UsageError
+from assay.lab.settings import load
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.papers.objectives.s200_tricks_or_traps import SWITCHES, ablations, lite_ppo
@@ -64,8 +65,35 @@ def test_the_bound_is_off_unless_asked_for(make_batch):
     free = advantages(make_batch, rewards, groups)
     assert free[7] < -2
     assert advantages(make_batch, rewards, groups, bound=2.0) == pytest.approx([max(x, -2.0) for x in free])
+    assert lite_ppo(bound=1e-9).credit.bound == 1e-9
     with pytest.raises(UsageError, match="above 0"):
         lite_ppo(bound=0.0)
+
+
+def test_the_token_loss_weighs_tokens_and_the_sequence_loss_responses(make_batch):
+    """Responses of 2 and 4 tokens with A = -1 and -2 at rho = 1: 10 / 6, and (1 + 2) / 2; then the clip."""
+    batch = make_batch([2, 4], advantages=torch.tensor([[-1.0] * 2 + [0.0] * 2, [-2.0] * 4], dtype=torch.float64))
+    zero = torch.zeros(2, 4, dtype=torch.float64)
+    for loss, want in (("token", 10 / 6), ("sequence", 1.5)):
+        assert lite_ppo(loss=loss).objective(zero, batch).value.item() == pytest.approx(want)
+    one = make_batch([1], advantages=torch.tensor([[1.0]], dtype=torch.float64))
+    moved = torch.full((1, 1), np.log(2.0), dtype=torch.float64)
+    for high in (0.2, 0.32):
+        assert lite_ppo(clip_high=high).objective(moved, one).value.item() == pytest.approx(-1 - high)
+    one.advantages *= -1
+    for low in (0.2, 0.1):
+        assert lite_ppo(clip_low=low).objective(-moved, one).value.item() == pytest.approx(1 - low)
+
+
+def test_truncated_responses_are_left_out_where_that_is_switched_on(make_batch):
+    """A response of 3 tokens that was cut off: its siblings' baseline is what it was, and 5 tokens are left of 8."""
+    for switch, tokens in ((False, 8.0), (True, 5.0)):
+        batch = make_batch([3, 5], [0.0, 1.0])
+        object.__setattr__(batch.episodes[0], "stop", "length")
+        method = lite_ppo(overlong_filter=switch)
+        batch.weights = method.select(batch)
+        assert batch.count().tokens == tokens
+        assert method.credit(batch)[1, 0].item() == pytest.approx(0.5 / np.sqrt(0.5))
 
 
 def kind(part):
@@ -111,3 +139,9 @@ def test_the_credit_is_the_shared_one_with_a_bound(make_batch):
     assert isinstance(credit, Standardised) and credit.group_relative
     batch = make_batch([2, 1], [1.0, 0.0])
     assert torch.equal(credit(batch), Standardised()(batch))
+
+
+def test_in_training_lite_ppo_learns(tmp_path):
+    setting = load("tree", {"tasks": 4, "depth": 2, "right": 4, "prompts": 4, "steps": 15, "epochs": 2, "lr": 30.0})
+    found = setting.run({"name": "S200"}, 0, tmp_path)
+    assert found["start"] < 0.4 and found["final"] > 0.85

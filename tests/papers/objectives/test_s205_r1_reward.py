@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from choices import Choices, response
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay import catalogue
 from assay.batch import Batch
 from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.engines.base import Sampling
@@ -38,14 +40,6 @@ def test_ratios_are_bounded_before_the_surrogate(make_batch):
     assert wide == pytest.approx((1 + math.exp(10) + 0.8) / 3)
 
 
-@given(st.lists(st.floats(-6.9, 6.9), min_size=1, max_size=5), st.floats(-2, 2))
-def test_within_the_limits_it_is_the_clipped_surrogate(make_batch, gaps, advantage):
-    batch = make_batch([len(gaps)])
-    batch.advantages[:] = advantage
-    logprobs = torch.tensor([gaps], dtype=torch.float64)
-    assert torch.equal(BoundedRatio()(logprobs, batch).value, ClippedSurrogate()(logprobs, batch).value)
-
-
 def test_a_token_far_off_has_a_finite_loss_in_single_precision(make_batch):
     batch = make_batch([3])
     batch.mask[0, 2] = False
@@ -62,14 +56,6 @@ def test_outliers_are_dropped(make_batch):
     found = InlierReturns()(batch)[:, 0].tolist()
     assert found == pytest.approx([-0.248761] * 18 + [0.133948, 0.0], abs=1e-6)
     assert InlierReturns(outlier=5.0)(batch)[-1, 0].item() == pytest.approx(4.343752, abs=1e-6)
-
-
-@given(st.lists(st.floats(-1, 1), min_size=2, max_size=8), st.integers(1, 3))
-def test_without_outliers_it_is_reinforce_plus_plus(make_batch, rewards, length):
-    batch = make_batch([length] * len(rewards), rewards)
-    batch.token_rewards = torch.full(batch.mask.shape, -0.1, dtype=torch.float64)
-    found, want = InlierReturns(outlier=100.0, ddof=1)(batch), ReinforcePlusPlus()(batch)
-    np.testing.assert_allclose(found, want, atol=1e-9)
 
 
 def test_equal_returns_and_single_tokens_have_no_advantage(make_batch):
@@ -140,6 +126,66 @@ def test_the_judge_sees_the_end_of_the_reasoning_and_the_answer():
     assert "line 6\nline 7\nline 8\n" in asked and "line 5" not in asked and "\nB\n" in asked and "<" not in asked
 
 
+def test_the_judge_is_asked_once_more_with_another_seed_and_reads_on():
+    """Seeds are of text and attempt alone; a reply that is readable ends the questions about that response."""
+    judge = Judge("?", "?", "1", "0")
+    reward = rewarded(judge, (WELL, True), (BARE, True))
+    assert reward.terms["consistency"].tolist() == [1, -1] and len(judge.asked) == 4
+    again = Judge("1")
+    rewarded(again, (WELL, True))
+    assert again.seeds == judge.seeds[:1] and all(0 <= s < 2**56 for s in judge.seeds)
+    once = Judge("?", "1")
+    assert not ConsistencyReward(once, tries=1)._ask([WELL])[0] and len(once.asked) == 1
+
+
+def test_weights_of_the_reward():
+    """0.25 + 1 + 2 for a well-formed right and consistent judgement; no judge is asked without an answer."""
+    judge = Judge("1")
+    reward = ConsistencyReward(judge, format_weight=0.25, consistency_weight=2.0)
+    group = Group(Ask(Task("t", ""), 1), (reply_of(WELL),), (Verdict.right(),))
+    found = reward(Batch.from_groups([group], torch.float64))
+    assert found.values.item() == pytest.approx(3.25)
+    assert {k: v.item() for k, v in found.terms.items()} == {"format": 1, "accuracy": 1, "consistency": 1}
+
+
+def test_defaults():
+    """Ratios in [0.001, 1000], three deviations, a clip of 0.2, a divergence of 0.001 in the reward, 0.5 and 0.5."""
+    method = catalogue.make("S205")
+    for objective in (method.objective, BoundedRatio(aggregation="sequence_mean")):
+        assert (objective.least, objective.greatest, objective.clip_low, objective.clip_high) == (1e-3, 1e3, 0.2, 0.2)
+        assert objective.aggregation == "sequence_mean" and not objective.kl_weight
+    for credit in (method.credit, InlierReturns()):
+        assert (credit.outlier, credit.ddof, credit.epsilon) == (3, 0, 1e-8)
+    assert isinstance(catalogue.make("S205", kl_weight=0).reward, ConsistencyReward)
+    reward = ConsistencyReward()
+    assert (reward.format_weight, reward.consistency_weight, reward.tries) == (0.5, 0.5, 3)
+    assert (reward.sampling.max_tokens, reward.sampling.temperature) == (64, 0.1)
+    assert ConsistencyReward(tries=1).tries == 1 and BoundedRatio(least=1.0, greatest=1.0).least == 1
+    for bad in ({"least": 0.0}, {"greatest": 0.5}):
+        with pytest.raises(UsageError, match="S205"):
+            BoundedRatio(**bad)
+    assert "outliers" in InlierReturns().summary["normalisation"]
+
+
+def test_the_divergence_is_a_reward_at_every_token(make_batch):
+    """- 0.5 (log pi_old - log pi_ref) at each of two tokens, and the verdict at the last: returns 0.75 and 0.875."""
+    batch = make_batch([2, 2], [1.0, 0.0], passed=[True, False])
+    batch.signals["policy_logprobs"] = torch.full((2, 2), -1.0, dtype=torch.float64)
+    batch.signals["reference_logprobs"] = torch.full((2, 2), -1.25, dtype=torch.float64)
+    method = make_method(catalogue.make("S205", kl_weight=0.5))
+    method.worth(batch)
+    method.compare(batch)
+    returns = torch.tensor([[0.75, 0.875], [-0.25, -0.125]]).double()
+    want = (returns - returns.mean()) / returns.std(correction=0)
+    assert torch.allclose(batch.advantages, want, atol=1e-6)
+
+
+def test_what_is_not_learned_from_is_in_no_statistic(make_batch):
+    batch = make_batch([1, 1, 1], [1.0, 0.0, 50.0])
+    batch.weights = torch.tensor([1.0, 1.0, 0.0]).double()
+    assert InlierReturns()(batch)[:, 0].tolist() == pytest.approx([1, -1, 0], abs=1e-6)
+
+
 def test_options():
     method = make_method("S205")
     assert {"policy_logprobs", "reference_logprobs"} <= method.needs and method.credit.level == "token"
@@ -208,3 +254,36 @@ def test_voting_makes_a_judge_that_is_right_six_times_in_ten_right_eight_times_i
 def test_it_is_a_strategy_of_the_command_line():
     named = make_strategies("sample,voting", sampling=Sampling(64, 1.0))
     assert named["voting"].sampling.max_tokens == 64
+
+
+@given(st.lists(st.floats(-6.9, 6.9), min_size=1, max_size=5), st.floats(-2, 2))
+def test_within_the_limits_it_is_the_clipped_surrogate(make_batch, gaps, advantage):
+    batch = make_batch([len(gaps)])
+    batch.advantages[:] = advantage
+    logprobs = torch.tensor([gaps], dtype=torch.float64)
+    assert torch.equal(BoundedRatio()(logprobs, batch).value, ClippedSurrogate()(logprobs, batch).value)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=8), st.integers(1, 3))
+def test_without_outliers_it_is_reinforce_plus_plus(make_batch, rewards, length):
+    batch = make_batch([length] * len(rewards), rewards)
+    batch.token_rewards = torch.full(batch.mask.shape, -0.1, dtype=torch.float64)
+    found, want = InlierReturns(outlier=100.0, ddof=1)(batch), ReinforcePlusPlus()(batch)
+    np.testing.assert_allclose(found, want, atol=1e-9)
+
+
+def test_in_training_consistent_right_judgements_win():
+    """Four judgements, alike at first: right and argued so, right against it, wrong, and right without form."""
+    texts = (WELL, WELL.replace("response 1 wins", "response 2 wins"), WELL.replace(">1<", ">2<"), BARE)
+
+    class Reads(Judge):
+        def generate(self, requests):
+            return [[reply_of("1" if "response 1 wins" in r.prompt else "0")] for r in requests]
+
+    method = make_method(catalogue.make("S205", judge=Reads(), kl_weight=0))
+    policy = Choices(torch.zeros(2, 4, dtype=torch.float64), [response(text=t) for t in texts])
+    for _ in range(40):
+        batch = method.value(policy.batch(16, lambda _, k: Verdict.wrong() if k == 2 else Verdict.right()))
+        for _ in range(2):
+            policy.step(method, batch, 0.3)
+    assert policy.chances[:, 0].min() > 0.8

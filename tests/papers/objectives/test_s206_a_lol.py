@@ -92,19 +92,6 @@ def drawn(rewards, values, roles=None, draw="priority", steps=1):
     return [part(batch) for _ in range(steps)]
 
 
-def test_only_responses_above_the_value_are_drawn_in_proportion():
-    rewards, values = [0.8, 0.5, 0.2, 0.6, 0.9], [0.5, 0.5, 0.5, 0.5, 0.1]
-    found = drawn(rewards, values, [None, None, None, None, "value"], steps=1500)
-    assert drawn(rewards, values, draw="uniform")[0].tolist() == [1, 0, 0, 1, 1]
-    assert drawn(rewards, values, [None] * 4 + ["value"], draw="all")[0].tolist() == [1, 1, 1, 1, 0]
-    shares = torch.stack([w / w.sum() for w in found])
-    assert not shares[:, [1, 2, 4]].any()
-    assert shares.mean(0)[[0, 3]].tolist() == pytest.approx([0.75, 0.25], abs=0.03), "A = 0.3 and 0.1"
-    for weights in found[:50]:
-        active = int((weights > 0).sum())
-        assert float(weights.sum()) == pytest.approx(active), "a mean over active samples is the mean over draws"
-
-
 def test_draws_go_on_after_a_checkpoint():
     batch = [0.8, 0.7, 0.6, 0.9], [0.1] * 4
     first = drawn(*batch, steps=3)
@@ -114,6 +101,93 @@ def test_draws_go_on_after_a_checkpoint():
     again = drawn(*batch, steps=3)
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(torch.equal(first[0], w) for w in first[1:])
+
+
+def test_the_advantage_is_what_the_value_leaves(make_batch):
+    """Rewards 0.8 and 0.2 of a prompt worth 0.5: 0.3 and -0.3, on every token, divided by nothing."""
+    batch = make_batch([2, 1], [0.8, 0.2])
+    batch.signals["prompt_value"] = torch.tensor([0.5, 0.5])
+    credit = make_method("S206").credit
+    assert credit(batch).flatten().tolist() == pytest.approx([0.3, 0.3, -0.3, 0.0], abs=1e-6)
+    assert credit.summary == {"baseline": "value of the prompt", "normalisation": "none"}
+
+
+def test_what_is_not_data_is_not_drawn(make_batch):
+    """A response without a token, and one whose verifier abstained, have nothing to teach, however it is drawn."""
+    batch = make_batch([1, 0, 1], [0.9, 0.9, 0.9])
+    batch.valid[2] = False
+    batch.signals["prompt_value"] = torch.tensor([0.5, 0.5, 0.5])
+    for draw in ("priority", "uniform", "all"):
+        assert PositiveLeftover(draw)(batch).tolist() == [1, 0, 0]
+    batch.rewards[:] = 0.5
+    assert PositiveLeftover()(batch).tolist() == PositiveLeftover("uniform")(batch).tolist() == [0, 0, 0]
+    assert PositiveLeftover("all")(batch).tolist() == [1, 0, 0]
+    assert [PositiveLeftover(draw).one_sided for draw in ("priority", "uniform", "all")] == [True, True, False]
+
+
+def test_draws_are_the_seeds_and_what_was_drawn_is_no_option():
+    rewards = torch.tensor([0.8, 0.7, 0.6, 0.9, 0.8]).double()
+    found = []
+    for seed in (0, 0, 1):
+        part = PositiveLeftover(seed=seed)
+        episodes = (Episode(np.array([0]), np.array([1]), np.array([True]), None, "", "eos"),) * 5
+        batch = Batch.from_groups([Group(Ask(Task("t", ""), 5), episodes, (Verdict.right(),) * 5)], torch.float64)
+        batch.rewards, batch.signals["prompt_value"] = rewards, torch.full((5,), 0.1)
+        found.append([part(batch).tolist() for _ in range(3)])
+    assert found[0] == found[1] != found[2]
+    assert part.state_dict() == {"steps": 3} != PositiveLeftover(seed=1).state_dict()
+    assert "drawn" not in repr(part)
+    used = PositiveLeftover(value=part.value, seed=1)
+    assert used == part, "parts that differ in what they have drawn alone are alike"
+    with pytest.raises(TypeError):
+        PositiveLeftover(_drawn={"steps": 1})
+
+
+def test_defaults():
+    """Clipped to [0.1, 1.9], no divergence, priority; V from ten steps and ten passes, of rewards up to 1."""
+    method = make("S206")
+    for objective in (method.objective, Leftovers()):
+        assert (objective.form, objective.clip, objective.floor, objective.kl_weight) == ("sequence", 0.9, 0.1, 0)
+        assert (objective.aggregation, objective.kl_estimator) == ("sequence_sum", "k1")
+    assert method.select.draw == PositiveLeftover().draw == "priority" and method.select.seed == PositiveLeftover().seed
+    value = method.credit.value
+    assert method.rollout == {"name": "recorded", "first": value} and method.select.value is value
+    for one_value in (value, PromptValue()):
+        assert (one_value.steps, one_value.epochs, one_value.lr, one_value.ceiling) == (10, 10, 1e-3, 1.0)
+        assert (one_value.batch, one_value.heads) == (16, 8)
+    assert make("S206", max_value=3.0).credit.value.ceiling == 3
+    assert [Leftovers(form=f).words()[1] for f in ("sequence", "token", "free", "gold")] == [
+        "[0.1, 1.9]",
+        "[0.1, 1.9]",
+        "none",
+        "at least 0.1",
+    ]
+    for good in ({"clip": 0.0}, {"clip": 1.0}):
+        Leftovers(**good)
+    for bad in ({"epochs": 0}, {"batch": 0}, {"ceiling": 0.0}):
+        with pytest.raises(UsageError, match="prompt_value"):
+            PromptValue(**bad)
+    assert PromptValue(steps=1, epochs=1, batch=1, ceiling=1e-3).steps == 1
+    with pytest.raises(UsageError, match="S206"):
+        Leftovers(clip=-0.1)
+
+
+def test_what_is_logged(make_batch):
+    """Weights 1.648721, 0.904837 and 0.367879, of which a clip of half cuts two; gold floors the last of three."""
+    batch, here = one(make_batch, [-1.0, -0.5, -2.0], [-1.5, -0.4, -1.0], 0.3)
+    metrics = Leftovers(form="token", clip=0.5)(here, batch).metrics
+    assert metrics["clip_fraction"] == pytest.approx(2 / 3)
+    assert metrics["a_lol/weight"] == pytest.approx((1.5 + 0.904837 + 0.5) / 3)
+    batch, here = one(make_batch, [-1.0, -0.5, -4.0], [-1.5, -0.4, -1.0], 0.3)
+    assert Leftovers(form="gold")(here, batch).metrics["clip_fraction"] == pytest.approx(1 / 3)
+    free = Leftovers(form="free")(here, batch).metrics
+    assert (free["clip_fraction"], free["a_lol/weight"]) == (0, 1)
+
+
+def test_a_response_far_from_the_reference_has_a_finite_weight(make_batch):
+    batch, here = one(make_batch, [-1.0], [-900.0], 1.0)
+    assert Leftovers(clip=1.0)(here, batch).value.item() == 2
+    assert Leftovers(form="gold", floor=0.5)(here, batch).value.item() == 0.5
 
 
 @pytest.fixture(scope="module")
@@ -154,30 +228,6 @@ def test_states_are_those_of_the_prompts_own_tokens(nano):
             plain = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[0]
         assert int(here.sum()) == ids.shape[1]
         assert torch.allclose(row[here], plain, atol=1e-5)
-
-
-def test_the_value_learns_which_prompts_are_hard_and_then_stays(nano):
-    prompts = [f"{a}{op}{b}=" for a in range(1, 9) for b in range(1, 5) for op in "+*"]
-    rewards = [[1.0, 1.0, 0.0, 1.0] if "+" in p else [0.0, 0.0, 1.0, 0.0] for p in prompts]
-    value = PromptValue(steps=2, epochs=15, lr=1e-2)
-    models = Models(nano, nano, encode=nano.encode, rng=np.random.default_rng(0))
-    torch.manual_seed(0)
-    value.start(models)
-    batch = valued(groups_of(nano, prompts, rewards))
-    assert not value.ready and value.learn(batch, models) == {}
-    ours = valued(groups_of(nano, prompts, [[1.0]] * len(prompts), role="record"))
-    metrics = value.learn(ours, models)
-    assert value.ready and metrics["prompt_value/error"] < 0.02, "records are not what the reference earns"
-    found = value(batch, models)
-    easy = torch.tensor(["+" in p for p in prompts for _ in range(4)])
-    assert float(found[easy].mean()) == pytest.approx(0.75, abs=0.1)
-    assert float(found[~easy].mean()) == pytest.approx(0.25, abs=0.1)
-    assert float(found[easy].min()) > float(found[~easy].max())
-    assert value.learn(batch, models) == {} and torch.equal(value(batch, models), found)
-    other = PromptValue(steps=2)
-    other.start(models)
-    other.load_state_dict(value.state_dict())
-    assert other.ready and torch.equal(other(batch, models), found)
 
 
 def test_an_interrupted_collection_goes_on(nano):
@@ -271,6 +321,54 @@ def final_reward(objective: Leftovers, weight: np.ndarray) -> float:
     return float(policy.log_policy()[0].exp().detach() @ torch.from_numpy(REWARDS))
 
 
+def test_options():
+    method = make_method("S206", objective={"form": "token"}, select={"draw": "uniform"})
+    assert method.objective.form == "token" and method.select.draw == "uniform"
+    assert "reference_logprobs" in method.objective.needs
+    assert "reference_logprobs" not in make_method("S206", objective={"form": "free"}).objective.needs
+    with pytest.raises(UsageError, match="S206"):
+        make_method("S206", objective={"clip": 1.5})
+    with pytest.raises(UsageError, match="prompt_value"):
+        PromptValue(steps=0)
+
+
+def test_only_responses_above_the_value_are_drawn_in_proportion():
+    rewards, values = [0.8, 0.5, 0.2, 0.6, 0.9], [0.5, 0.5, 0.5, 0.5, 0.1]
+    found = drawn(rewards, values, [None, None, None, None, "value"], steps=1500)
+    assert drawn(rewards, values, draw="uniform")[0].tolist() == [1, 0, 0, 1, 1]
+    assert drawn(rewards, values, [None] * 4 + ["value"], draw="all")[0].tolist() == [1, 1, 1, 1, 0]
+    shares = torch.stack([w / w.sum() for w in found])
+    assert not shares[:, [1, 2, 4]].any()
+    assert shares.mean(0)[[0, 3]].tolist() == pytest.approx([0.75, 0.25], abs=0.03), "A = 0.3 and 0.1"
+    for weights in found[:50]:
+        active = int((weights > 0).sum())
+        assert float(weights.sum()) == pytest.approx(active), "a mean over active samples is the mean over draws"
+
+
+def test_the_value_learns_which_prompts_are_hard_and_then_stays(nano):
+    prompts = [f"{a}{op}{b}=" for a in range(1, 9) for b in range(1, 5) for op in "+*"]
+    rewards = [[1.0, 1.0, 0.0, 1.0] if "+" in p else [0.0, 0.0, 1.0, 0.0] for p in prompts]
+    value = PromptValue(steps=2, epochs=15, lr=1e-2)
+    models = Models(nano, nano, encode=nano.encode, rng=np.random.default_rng(0))
+    torch.manual_seed(0)
+    value.start(models)
+    batch = valued(groups_of(nano, prompts, rewards))
+    assert not value.ready and value.learn(batch, models) == {}
+    ours = valued(groups_of(nano, prompts, [[1.0]] * len(prompts), role="record"))
+    metrics = value.learn(ours, models)
+    assert value.ready and metrics["prompt_value/error"] < 0.02, "records are not what the reference earns"
+    found = value(batch, models)
+    easy = torch.tensor(["+" in p for p in prompts for _ in range(4)])
+    assert float(found[easy].mean()) == pytest.approx(0.75, abs=0.1)
+    assert float(found[~easy].mean()) == pytest.approx(0.25, abs=0.1)
+    assert float(found[easy].min()) > float(found[~easy].max())
+    assert value.learn(batch, models) == {} and torch.equal(value(batch, models), found)
+    other = PromptValue(steps=2)
+    other.start(models)
+    other.load_state_dict(value.state_dict())
+    assert other.ready and torch.equal(other(batch, models), found)
+
+
 def test_it_earns_more_than_imitation():
     free = Leftovers(form="free")
     above = (REWARDS - 0.34).clip(0)
@@ -289,14 +387,3 @@ def test_the_lab_starts_where_imitation_ends(tmp_path):
     assert plain["sampled"] == 0
     with pytest.raises(UsageError, match="one number for each arm"):
         load("offline", {"rewards": [0.5]})
-
-
-def test_options():
-    method = make_method("S206", objective={"form": "token"}, select={"draw": "uniform"})
-    assert method.objective.form == "token" and method.select.draw == "uniform"
-    assert "reference_logprobs" in method.objective.needs
-    assert "reference_logprobs" not in make_method("S206", objective={"form": "free"}).objective.needs
-    with pytest.raises(UsageError, match="S206"):
-        make_method("S206", objective={"clip": 1.5})
-    with pytest.raises(UsageError, match="prompt_value"):
-        PromptValue(steps=0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from choices import RIGHT, WRONG, Choices, response
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,7 +125,50 @@ def test_the_whole_group_is_known_only_over_the_batch() -> None:
     assert bool(among.reward_terms["gated"][:8].all()) and not bool(among.reward_terms["gated"][8:].any())
 
 
-@pytest.mark.parametrize("bad", [{"share": 1.2}, {"share": -0.1}, {"alpha": 2.0}, {"threshold": 0.0}])
+def lengths(share: float, updates: int = 40, runs: int = 4) -> tuple[float, float]:
+    """Mean length, and chance of solving a hard prompt, of a policy of lengths 1 to 6 that is asked easy ones too."""
+    hard = np.array([0.0, 0.02, 0.05, 0.15, 0.5, 0.6])
+    rng = np.random.default_rng(0)
+
+    def judge(kind: int, choice: int) -> Verdict:
+        return RIGHT if (rng.random() < hard[choice] if kind else choice > 0) else WRONG
+
+    method = make("S221", share=share)
+    policy = Choices(torch.zeros(runs, 6, dtype=torch.float64), [response(n + 1) for n in range(6)])
+    for _ in range(updates):
+        policy.step(method, method.value(policy.batch(8, judge, kinds=2)), 1.0)
+    p = policy.chances.numpy()
+    return float((p @ np.arange(1, 7)).mean()), float((p @ hard).mean())
+
+
+def test_in_training_the_gate_shortens_less_than_a_penalty_everywhere_and_keeps_more_right() -> None:
+    """From lengths of 3.5 and 0.22 right; without the penalty longer answers win on the hard prompts."""
+    none, gated, always = map(lengths, (0.0, 0.2, 1.0))
+    assert none[0] > gated[0] + 0.3 > always[0] + 0.6
+    assert none[1] > gated[1] > always[1] + 0.05
+
+
+def test_the_defaults_and_their_limits() -> None:
+    """A fifth of the prompts pay, and with it at most a fifth of a right answer's worth; all limits may be taken."""
+    for reward in (make("S221").reward, GatedLength()):
+        assert (reward.share, reward.alpha, reward.threshold) == (0.2, 0.2, None)
+    assert make("S221", share=1, alpha=1).reward == GatedLength(share=1, alpha=1)
+    batch = batch_of(*map(solved, (1, 0.5)))
+    gated = GatedLength(share=0.0, threshold=1.0)(batch).terms["gated"].reshape(2, 8)[:, 0]
+    assert gated.tolist() == [1, 0]
+    assert rewards(batch_of([(True, 9), (True, 9)]), share=1.0, alpha=0.0) == [1, 1]
+
+
+def test_right_responses_of_one_length_all_pay_half() -> None:
+    assert rewards(batch_of([(True, 7)] * 3), share=1.0, alpha=0.4) == pytest.approx([0.8] * 3)
+    # Two lengths that are close together are told apart all the same: z = -1 and 1.
+    close = rewards(batch_of([(True, 1000), (True, 1001)]), share=1.0, alpha=1.0)
+    assert close == pytest.approx([1 - 0.268941, 1 - 0.731059], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"share": 1.2}, {"share": -0.1}, {"alpha": 2.0}, {"alpha": -0.1}, {"threshold": 0.0}, {"threshold": 1.5}]
+)
 def test_options_out_of_range(bad: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="must be in"):
         make("S221", **bad)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +17,15 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.inference.base import Strategy
+from assay.inference.base import Answer, Strategy
 from assay.inference.heads.value_head import ByValueHead, ValueHead, states, width
-from assay.inference.heads.value_training import ValueTraining, prefix_values
+from assay.inference.heads.value_training import ValueTraining, prefix_values, surprise
+from assay.inference.search.beam import Beam
 from assay.lab.settings import load
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.types import Ask, Group, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 
 
@@ -56,28 +59,128 @@ def test_labels_are_those_of_the_definition_and_means_of_their_continuations(
             assert labels[t - 1] == pytest.approx(np.mean([*ends, *later]))
 
 
-def test_labels_converge_to_the_values_of_the_tree() -> None:
-    """The mean error at depth one shrinks about as one over the square root of the number of solutions."""
-    tree = Tree.uniform(3, 3, rewards=[float(i % 4 == 0) for i in range(27)])
-    policy = TabularPolicy.random(tree, seed=1)
-    p = policy.leaf_logprobs().exp().detach().numpy().reshape(3, 9)
-    exact = (p * tree.rewards.numpy().reshape(3, 9)).sum(-1) / p.sum(-1)
-    engine, verifier = TabularEngine(policy), TabularVerifier(tree)
-    errors = []
-    for n in (25, 400):
-        gaps = []
-        for seed in range(30):
-            [episodes] = engine.generate([Request("", n, Sampling(3), seed)])
-            right = [verifier(Task("t", ""), e.text).passed is True for e in episodes]
-            for e, labels in zip(episodes, prefix_values([e.tokens for e in episodes], right), strict=True):
-                gaps.append(abs(labels[0] - exact[e.tokens[0]]))
-        errors.append(float(np.mean(gaps)))
-    assert 2.5 < errors[0] / errors[1] < 6.5
-
-
 def judged(policy: TabularPolicy, n: int, seed: int = 0) -> list[Group]:
     [episodes] = TabularEngine(policy).generate([Request("", n, Sampling(9), seed)])
     return judge_groups(TabularVerifier(policy.tree), [Group(Ask(Task("t", ""), n), tuple(episodes))])
+
+
+def test_abstentions_are_left_out_and_nothing_to_learn_from_is_said() -> None:
+    policy = TabularPolicy(Tree.bandit(2, [1, 0]))
+    [group] = judged(policy, 4)
+    none = Group(group.ask, group.episodes, tuple(Verdict.abstain("x") for _ in group.episodes))
+    with pytest.raises(UsageError, match="nothing to learn"):
+        ValueTraining().fit(policy, [none], np.random.default_rng(0))
+    with pytest.raises(UsageError):
+        ValueTraining(lr=0)
+
+
+class Digits:
+    """An engine whose n-th continuation of a beginning is one token, n - 1; after ``ends``, or three, it has ended."""
+
+    policy = None
+
+    def __init__(self, ends: int = 9):
+        self.ends, self.asked = ends, list[tuple[tuple[int, ...], int]]()
+
+    def encode(self, prompt: object) -> np.ndarray:
+        return np.zeros(0, dtype=np.int64)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return np.array([int(c) for c in text], dtype=np.int64)
+
+    def decode(self, tokens: object) -> str:
+        return "".join(str(int(t)) for t in np.asarray(tokens).tolist())
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        self.asked += [(r.prefix, r.n) for r in requests]
+        return [[self._one(r, j) for j in range(r.n)] for r in requests]
+
+    def _one(self, request: Request, j: int) -> Episode:
+        ended = j == self.ends or len(request.prefix) == 2
+        head = np.array(request.prefix, dtype=np.int64)
+        tokens = np.array([j], dtype=np.int64)
+        return Episode(head, tokens, tokens >= 0, np.zeros(1, dtype=np.float32), str(j), "eos" if ended else "length")
+
+
+def total(task: Task, text: str) -> float:
+    return float(sum(map(int, text)))
+
+
+def test_a_beam_by_hand() -> None:
+    """Scored by the sum of digits, four places, two steps after each kept beginning.
+
+    Of 0, 1, 2, 3 go on 3 and 2; of 30, 31, 20, 21 the best, 31, and of 30 and 21, which are equal, the first.
+    """
+
+    def searched(engine: Digits, places: int, **options: object) -> Answer:
+        made = Beam(total, Sampling(9), **{"branch": 2, "stop": (), "step": 1, **options})
+        [answer] = made([Task("t", "")], engine, places, np.random.default_rng(0))
+        return answer
+
+    engine = Digits()
+    answer = searched(engine, 4)
+    assert engine.asked == [((), 4), ((3,), 2), ((2,), 2), ((3, 1), 2), ((3, 0), 2)]
+    assert [e.text for e in answer.episodes] == ["310", "311", "300", "301"] and answer.text == "311"
+    assert answer.meta == {"score": 5, "whole": 4, "unscored": 0}
+    # Places that do not divide go to the best; a whole response keeps its place.
+    engine = Digits()
+    searched(engine, 5)
+    assert engine.asked[:3] == [((), 5), ((4,), 3), ((3,), 2)]
+    engine = Digits(ends=3)
+    answer = searched(engine, 4)
+    assert engine.asked == [((), 4), ((2,), 3), ((2, 2), 3)]
+    assert [e.text for e in answer.episodes] == ["3", "220", "221", "222"] and answer.text == "222"
+    # With one step after each nothing is left out: best-of-n.
+    engine = Digits()
+    assert searched(engine, 3, branch=1).text == "200"
+    assert engine.asked == [((), 3), ((2,), 1), ((1,), 1), ((0,), 1), ((2, 0), 1), ((1, 0), 1), ((0, 0), 1)]
+    with pytest.raises(UsageError, match="branch"):
+        Beam(total, branch=0)
+
+
+def test_what_has_no_score_comes_last_and_tasks_are_apart() -> None:
+    def score(task: Task, text: str) -> float | None:
+        return None if text.startswith("3") else -total(task, text) if task.id == "low" else total(task, text)
+
+    engine = Digits()
+    tasks = [Task("high", ""), Task("low", "")]
+    high, low = Beam(score, Sampling(9), 2, (), 1)(tasks, engine, 4, np.random.default_rng(0))
+    assert (high.text, low.text) == ("211", "000") and high.meta["unscored"] == low.meta["unscored"] == 1
+    assert engine.asked[:2] == [((), 4), ((), 4)] and engine.asked[2:6] == [((2,), 2), ((1,), 2), ((0,), 2), ((1,), 2)]
+
+
+def test_the_paper_names_the_search(tmp_path: Path) -> None:
+    head = ValueHead(3)
+    head.save(tmp_path / "head.safetensors")
+    factory = catalogue.find("S120").factory
+    assert factory is not None
+    made = factory(head)
+    assert isinstance(made, Beam) and made.scorer == ByValueHead(head) and made.sampling == Sampling()
+    assert (made.branch, made.stop, made.step) == (4, ("\n",), 256) == (Beam().branch, Beam().stop, Beam().step)
+    assert isinstance(factory(str(tmp_path / "head.safetensors")).scorer, ByValueHead)
+    assert not isinstance(factory("confidence", Sampling(7)).scorer, ByValueHead)
+    assert factory("confidence", Sampling(7)).sampling == Sampling(7)
+
+
+def test_search_by_exact_values_does_what_it_should(tmp_path: Path) -> None:
+    """With the exact value of every node and leaf as the head, the beam finds a right leaf wherever it sampled one."""
+    tree = Tree.uniform(3, 3, rewards=[float(i == 13) for i in range(27)])
+    policy = TabularPolicy(tree)
+    head = ValueHead(width(policy))
+    with torch.no_grad():
+        head.linear.weight.fill_(-5)
+        for node in ([1], [1, 1]):
+            head.linear.weight[0, tree.node(node)] = 5
+        head.linear.weight[0, policy.width + 13] = 5
+    head.save(tmp_path / "head.safetensors")
+    strategy = catalogue.find("S120").factory(  # type: ignore[misc]
+        str(tmp_path / "head.safetensors"), Sampling(3), branch=12, stop=(), step=1
+    )
+    assert isinstance(strategy, Strategy)
+    answers = strategy([Task(str(i), "") for i in range(200)], TabularEngine(policy), 12, np.random.default_rng(0))
+    share = np.mean([a.text == "1/1/1" for a in answers])
+    assert abs(share - (1 - (2 / 3) ** 12) ** 3) < 0.06
+    assert {a.scoring for a in answers} == {0}
 
 
 def test_a_head_on_a_tree_learns_the_labels_and_outcome_labels_have_the_same_gradient() -> None:
@@ -99,14 +202,59 @@ def test_a_head_on_a_tree_learns_the_labels_and_outcome_labels_have_the_same_gra
     assert bce(first).detach().numpy() == pytest.approx(labels[0], abs=0.05)
 
 
-def test_abstentions_are_left_out_and_nothing_to_learn_from_is_said() -> None:
-    policy = TabularPolicy(Tree.bandit(2, [1, 0]))
-    [group] = judged(policy, 4)
-    none = Group(group.ask, group.episodes, tuple(Verdict.abstain("x") for _ in group.episodes))
-    with pytest.raises(UsageError, match="nothing to learn"):
-        ValueTraining().fit(policy, [none], np.random.default_rng(0))
-    with pytest.raises(UsageError):
-        ValueTraining(lr=0)
+def test_value_and_language_are_learned_together() -> None:
+    """Beside the values of 12 solutions a tree's policy learns how often each token was taken; without a weight, not.
+
+    -log pi is log 3 a token of a uniform tree, and at its least the entropy of the counts.
+    """
+    tree = Tree.uniform(3, 2, rewards=[float(i in (1, 4)) for i in range(9)])
+    groups = judged(TabularPolicy(tree), 12)
+    taken = groups[0].episodes
+    paths = [tuple(e.tokens.tolist()) for e in taken]
+    counts = Counter(path[:n] for path in paths for n in range(3))
+    least = -np.mean([np.log(counts[path[: n + 1]] / counts[path[:n]]) for path in paths for n in range(2)])
+    right = prefix_values([e.tokens for e in taken], [v.passed is True for v in groups[0].verdicts])
+    for weight, surprised in ((0.0, np.log(3)), (0.5, least)):
+        policy = TabularPolicy(tree)
+        training = ValueTraining(epochs=150, lr=0.1, backbone_lr=0.1, language=weight)
+        head = training.fit(policy, groups, np.random.default_rng(0))
+        with torch.no_grad():
+            assert surprise(policy, taken).item() == pytest.approx(surprised, abs=0.02)
+            assert surprise(policy, taken, budget=1).item() == pytest.approx(surprised, abs=0.02), "in many passes"
+            for h, expected in zip(states(policy, taken), right, strict=True):
+                assert head(h).numpy() == pytest.approx(expected, abs=0.1)
+    assert least < np.log(3) - 0.05
+    for bad in ({"language": 0.5}, {"language": -1.0, "backbone_lr": 1e-3}):
+        with pytest.raises(UsageError, match="language"):
+            ValueTraining(**bad)
+
+
+def test_labels_converge_to_the_values_of_the_tree() -> None:
+    """The mean error at depth one shrinks about as one over the square root of the number of solutions."""
+    tree = Tree.uniform(3, 3, rewards=[float(i % 4 == 0) for i in range(27)])
+    policy = TabularPolicy.random(tree, seed=1)
+    p = policy.leaf_logprobs().exp().detach().numpy().reshape(3, 9)
+    exact = (p * tree.rewards.numpy().reshape(3, 9)).sum(-1) / p.sum(-1)
+    engine, verifier = TabularEngine(policy), TabularVerifier(tree)
+    errors = []
+    for n in (25, 400):
+        gaps = []
+        for seed in range(30):
+            [episodes] = engine.generate([Request("", n, Sampling(3), seed)])
+            right = [verifier(Task("t", ""), e.text).passed is True for e in episodes]
+            for e, labels in zip(episodes, prefix_values([e.tokens for e in episodes], right), strict=True):
+                gaps.append(abs(labels[0] - exact[e.tokens[0]]))
+        errors.append(float(np.mean(gaps)))
+    assert 2.5 < errors[0] / errors[1] < 6.5
+
+
+def test_the_setting_runs(tmp_path: Path) -> None:
+    setting = load("guided", {"repeats": 10, "problems": 2, "solutions": 30})
+    values = {"labels": "tokens", "epochs": 30, "lr": 0.1}
+    found = setting.run({"name": "beam", "stop": (), "step": 1, "values": values}, 0, tmp_path)
+    plain = setting.run({"name": "majority", "ballot": {"equal": "exact"}}, 0, tmp_path)
+    assert found["tokens"] == plain["tokens"] == 16
+    assert found["single"] == plain["single"]
 
 
 def test_a_value_model_of_its_own_learns_below_the_head_and_is_paid_for() -> None:
@@ -133,33 +281,3 @@ def test_a_value_model_of_its_own_learns_below_the_head_and_is_paid_for() -> Non
     assert own.score(pairs, engine, np.random.default_rng(0))[0].tokens == 0
     assert other.score(pairs, engine, np.random.default_rng(0))[0].tokens == len(e.prompt) + len(e.tokens)
     assert other.most(tasks[0], 5, engine) == len(e.prompt) + 5
-
-
-def test_search_by_exact_values_does_what_it_should(tmp_path: Path) -> None:
-    """With the exact value of every node and leaf as the head, the beam finds a right leaf wherever it sampled one."""
-    tree = Tree.uniform(3, 3, rewards=[float(i == 13) for i in range(27)])
-    policy = TabularPolicy(tree)
-    head = ValueHead(width(policy))
-    with torch.no_grad():
-        head.linear.weight.fill_(-5)
-        for node in ([1], [1, 1]):
-            head.linear.weight[0, tree.node(node)] = 5
-        head.linear.weight[0, policy.width + 13] = 5
-    head.save(tmp_path / "head.safetensors")
-    strategy = catalogue.find("S120").factory(  # type: ignore[misc]
-        str(tmp_path / "head.safetensors"), Sampling(3), branch=12, stop=(), step=1
-    )
-    assert isinstance(strategy, Strategy)
-    answers = strategy([Task(str(i), "") for i in range(200)], TabularEngine(policy), 12, np.random.default_rng(0))
-    share = np.mean([a.text == "1/1/1" for a in answers])
-    assert abs(share - (1 - (2 / 3) ** 12) ** 3) < 0.06
-    assert {a.scoring for a in answers} == {0}
-
-
-def test_the_setting_runs(tmp_path: Path) -> None:
-    setting = load("guided", {"repeats": 10, "problems": 2, "solutions": 30})
-    values = {"labels": "tokens", "epochs": 30, "lr": 0.1}
-    found = setting.run({"name": "beam", "stop": (), "step": 1, "values": values}, 0, tmp_path)
-    plain = setting.run({"name": "majority", "ballot": {"equal": "exact"}}, 0, tmp_path)
-    assert found["tokens"] == plain["tokens"] == 16
-    assert found["single"] == plain["single"]

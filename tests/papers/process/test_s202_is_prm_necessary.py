@@ -11,6 +11,7 @@ import pytest
 import torch
 from tiny import TOKENIZER, plain_logits, tiny
 
+from assay.catalogue import make
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
@@ -22,6 +23,7 @@ from assay.lab.settings.reasoning._words import Words
 from assay.method import make_method
 from assay.papers.process.s202_is_prm_necessary import SelfPRM, TrueProbability, pick
 from assay.policies.causal_lm import CausalLM
+from assay.rewards.outcome.vote import Ballot
 from assay.rewards.process.first_error import FirstError, marks
 from assay.statistics.judging import independence, precision_of_verdicts
 from assay.types import Episode, Task
@@ -69,22 +71,6 @@ def answers(texts: Sequence[str], scorer: Any) -> Any:
     return found
 
 
-def test_solving_and_judging_go_together() -> None:
-    table = ((70, 10), (8, 12))
-    solved = [True] * 80 + [False] * 20
-    judged = [True] * 70 + [False] * 10 + [True] * 8 + [False] * 12
-    found = independence(solved, judged)
-    assert found.table == table and found.chi2 == pytest.approx(21.0373, abs=1e-4)
-    assert np.array(found.expected) == pytest.approx(np.array([[62.4, 17.6], [15.6, 4.4]]))
-    assert found.odds == pytest.approx(70 * 12 / 80) and found.p < 1e-5 and found.exact < 1e-4
-    with pytest.raises(ValueError, match="cannot be tested"):
-        independence([True, True], [True, False])
-    # Independent by construction: the statistic exceeds its 95 % point in about 5 % of 400 draws (error 1.1 %).
-    rng = np.random.default_rng(0)
-    high = sum(independence(rng.random(200) < 0.6, rng.random(200) < 0.7).p < 0.05 for _ in range(400))  # type: ignore[arg-type]
-    assert 0.02 <= high / 400 <= 0.085
-
-
 def test_how_far_acceptance_can_be_believed() -> None:
     """Twenty accepted of which one is right: .05; of the easy ones all three."""
     scores: list[float | None] = [1.0] * 20 + [0.0] * 5 + [1.0] * 3 + [None]
@@ -120,15 +106,9 @@ def test_ties_are_voted_on() -> None:
     # Nobody has an answer: the first of the best.
     assert pick([0.5, 1.0, 1.0], [-1, -1, -1], RNG) == 1
     assert pick([1.0, 1.0, 1.0], [0, 1, -1], RNG) == 0
-
-
-def test_with_constant_scores_it_is_the_majority_on_any_samples() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(30):
-        texts = [f"so\n#### {a}" for a in rng.integers(4, size=9)]
-        engine = Replies(lambda prompt, j, texts=texts: texts[j])
-        [vote] = Majority(Sampling(9))([Task("t", "q")], engine, 9, np.random.default_rng(0))
-        assert answers(texts, Fixed([0.5] * 9)).text == vote.text
+    # Scores that differ by rounding alone are equal, others are not.
+    assert pick([0.3, 0.1 + 0.2, 0.1 + 0.2], [0, 1, 1], RNG) == 1
+    assert pick([0.3 + 1e-9, 0.3, 0.3], [0, 1, 1], RNG) == 0
 
 
 def test_by_name_the_model_judges_itself() -> None:
@@ -144,24 +124,44 @@ def test_by_name_the_model_judges_itself() -> None:
         make_method("S202")
 
 
-def test_probability_of_true_is_the_models() -> None:
-    """Against the plain model's softmax: P(1) / (P(1) + P(0)), each with the end of the reply."""
-    plain = tiny("grouped queries")
-    engine = HFEngine(CausalLM(deepcopy(plain), TOKENIZER))
-    scorer = TrueProbability("{question}{response}=", ("1", "0"))
-    task = Task("t", "12+3")
-    response = engine.encode_response("-4", end=False)
-    episode = Episode(engine.encode("12+3"), response, response >= 0, None, "-4", "eos")
-    [found] = scorer.score([(task, episode)], engine, RNG)
-    chances = []
-    for word in ("1", "0"):
-        prompt, code = engine.encode("12+3-4="), engine.encode_response(word)
-        with torch.no_grad():
-            logp = plain_logits(plain, prompt, code).double().log_softmax(-1)
-        chances.append(float(logp.gather(-1, torch.from_numpy(code)[:, None]).sum()))
-    expected = 1 / (1 + np.exp(chances[1] - chances[0]))
-    assert found.value == pytest.approx(expected, abs=1e-5)
-    assert found.tokens > len(prompt)
+def test_probability_and_its_cost_by_hand() -> None:
+    """P(True) = .6, P(False) = .2 of the next word: .75; a prompt that is read once, and both words."""
+    asked: list[Request] = []
+
+    class Sure(Replies):
+        def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            asked.extend(requests)
+            prompt, codes = self.encode(str(requests[0].prompt)), [self.encode(w) for w in ("True", "False")]
+            made = zip(codes, (0.6, 0.2), strict=True)
+            return [[Episode(prompt, c, c >= 0, np.log([p]), "", "eos") for c, p in made] for _ in requests]
+
+    engine = Sure(lambda prompt, j: None)
+    token = engine.encode("x")
+    pair = (Task("t", "a question"), Episode(token, token, token >= 0, None, "a {question} of its own", "eos"))
+    scorer = SelfPRM("probability").scorer
+    [found] = scorer.score([pair], engine, RNG)
+    prompt = str(asked[0].prompt)
+    assert found.value == pytest.approx(0.75) and found.tokens == len(engine.encode(prompt)) + 2
+    assert "a {question} of its own" in prompt and "a question" in prompt
+    assert (asked[0].n, asked[0].sampling.max_tokens, asked[0].beam) == (2, 1, True) and asked[0].within is not None
+    assert scorer.score([], engine, RNG) == [] and scorer == TrueProbability()
+    assert scorer.most(*pair, engine) == found.tokens
+    assert scorer.most(pair[0], 7, engine) == len(engine.encode(prompt.replace("a {question} of its own", ""))) + 9
+    # Words of other lengths: as many tokens as the longer has.
+    TrueProbability(words=("yes it is", "no")).score([pair], Sure(lambda p, j: None), RNG)
+    assert asked[-1].sampling.max_tokens == len(engine.encode("yes it is")) > 1
+
+
+def test_probabilities_far_apart_are_0_and_1() -> None:
+    scorer, token = TrueProbability(), np.zeros(1, dtype=np.int64)
+    for true, false, expected in ((0.0, -2000.0, 1.0), (-2000.0, 0.0, 0.0), (-1.0, -1.0, 0.5)):
+        replies = [Episode(token, token + i, token >= 0, np.array([v]), "", "eos") for i, v in enumerate((true, false))]
+        assert scorer._score(replies, [(0,), (1,)]).value == pytest.approx(expected, abs=1e-12)
+        failed = [replies[0], Episode(token, token + 1, token >= 0, np.array([0.0]), "", "error")]
+        assert scorer._score(failed, [(0,), (1,)]).value is None
+        unknown = [replies[0], Episode(token, token + 1, token >= 0, None, "", "eos")]
+        assert scorer._score(unknown, [(0,), (1,)]).value is None
+    assert scorer._score([], [(0,), (1,)]).tokens == 0
 
 
 def test_without_both_words_there_is_no_score() -> None:
@@ -172,6 +172,13 @@ def test_without_both_words_there_is_no_score() -> None:
     assert found.value is None and "{question}" in str(engine.asked[0].prompt)
     with pytest.raises(UsageError, match="two words"):
         TrueProbability(words=("a", "a"))
+    with pytest.raises(UsageError, match="response"):
+        TrueProbability(template="{question}")
+    made = SelfPRM(Fixed([1.0]), Sampling(7))
+    assert make("S202", sampling=Sampling(7), ballot=Ballot(("boxed",))) == SelfPRM(
+        "judge", Sampling(7), Ballot(("boxed",))
+    )
+    assert make("S202") == SelfPRM("judge", Sampling(), Ballot()) and made.sampling == Sampling(7)
 
 
 def test_the_judge_of_steps_reads_problem_and_steps() -> None:
@@ -221,3 +228,48 @@ def test_self_ref_solves_each_problem_once_and_shows_its_solution() -> None:
         FirstError(engine, own=True, template="{problem} {steps}")
     with pytest.raises(UsageError, match="judge must be an engine"):
         FirstError(None)
+
+
+def test_solving_and_judging_go_together() -> None:
+    table = ((70, 10), (8, 12))
+    solved = [True] * 80 + [False] * 20
+    judged = [True] * 70 + [False] * 10 + [True] * 8 + [False] * 12
+    found = independence(solved, judged)
+    assert found.table == table and found.chi2 == pytest.approx(21.0373, abs=1e-4)
+    assert np.array(found.expected) == pytest.approx(np.array([[62.4, 17.6], [15.6, 4.4]]))
+    assert found.odds == pytest.approx(70 * 12 / 80) and found.p < 1e-5 and found.exact < 1e-4
+    with pytest.raises(ValueError, match="cannot be tested"):
+        independence([True, True], [True, False])
+    # Independent by construction: the statistic exceeds its 95 % point in about 5 % of 400 draws (error 1.1 %).
+    rng = np.random.default_rng(0)
+    high = sum(independence(rng.random(200) < 0.6, rng.random(200) < 0.7).p < 0.05 for _ in range(400))  # type: ignore[arg-type]
+    assert 0.02 <= high / 400 <= 0.085
+
+
+def test_with_constant_scores_it_is_the_majority_on_any_samples() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        texts = [f"so\n#### {a}" for a in rng.integers(4, size=9)]
+        engine = Replies(lambda prompt, j, texts=texts: texts[j])
+        [vote] = Majority(Sampling(9))([Task("t", "q")], engine, 9, np.random.default_rng(0))
+        assert answers(texts, Fixed([0.5] * 9)).text == vote.text
+
+
+def test_probability_of_true_is_the_models() -> None:
+    """Against the plain model's softmax: P(1) / (P(1) + P(0)), each with the end of the reply."""
+    plain = tiny("grouped queries")
+    engine = HFEngine(CausalLM(deepcopy(plain), TOKENIZER))
+    scorer = TrueProbability("{question}{response}=", ("1", "0"))
+    task = Task("t", "12+3")
+    response = engine.encode_response("-4", end=False)
+    episode = Episode(engine.encode("12+3"), response, response >= 0, None, "-4", "eos")
+    [found] = scorer.score([(task, episode)], engine, RNG)
+    chances = []
+    for word in ("1", "0"):
+        prompt, code = engine.encode("12+3-4="), engine.encode_response(word)
+        with torch.no_grad():
+            logp = plain_logits(plain, prompt, code).double().log_softmax(-1)
+        chances.append(float(logp.gather(-1, torch.from_numpy(code)[:, None]).sum()))
+    expected = 1 / (1 + np.exp(chances[1] - chances[0]))
+    assert found.value == pytest.approx(expected, abs=1e-5)
+    assert found.tokens > len(prompt)

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.batch import Batch
 from assay.catalogue import find
 from assay.errors import RunError, UsageError
+from assay.lab.settings.bandits import choices
 from assay.method import Method, make_method
 from assay.rewards.outcome.weighted_tests import WeightedTests, difficulty_weights
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
@@ -45,6 +46,23 @@ def batch_of(*groups: list[str], task: str = "t") -> Batch:
 
 def advantages(rows: list[str], **options: object) -> np.ndarray:
     return make_method(find("S001").factory(**options)).value(batch_of(rows)).advantages[:, 0].numpy()
+
+
+def test_weights_by_hand() -> None:
+    """Without density: e^0, e^-1, e^-2; alpha 0 makes tests equal; a density of two at one rate halves."""
+    rates = np.array([0, 0.5, 1])
+    assert difficulty_weights(rates, sigma=None) == pytest.approx([1, 0.367879, 0.135335], abs=1e-6)
+    assert difficulty_weights(rates, 0.0, None).tolist() == [1, 1, 1]
+    assert difficulty_weights(np.array([0.5, 0.5]), delta=0.0) == pytest.approx([0.183940] * 2, abs=1e-6)
+    assert difficulty_weights(np.array([0.5]), delta=1.0) == pytest.approx([0.183940], abs=1e-6)
+    assert difficulty_weights(np.array([0.0])) == pytest.approx([1 / 1.000001], abs=1e-12)
+    # At a distance of sigma the other counts e^-1/2.
+    assert difficulty_weights(np.array([0.0, 0.1]), 0.0, 0.1, 0.0) == pytest.approx([1 / 1.606531] * 2, abs=1e-6)
+    assert difficulty_weights(np.array([]))[:].tolist() == []
+    made, method = WeightedTests(), find("S001").factory()
+    assert made == method.reward and (made.alpha, made.sigma, made.delta, made.beta) == (2.0, 0.1, 1e-6, 1.0)
+    assert (made.gamma, made.calibrate, made.memory, made.tests) == (1.0, True, 0.0, "")
+    assert method.credit.group_relative
 
 
 def test_weights_of_the_worked_example() -> None:
@@ -80,6 +98,7 @@ def test_groups_without_a_signal_are_rare_beside_the_outcome_reward() -> None:
     assert silent(outcome) > 0.9
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 6), st.integers(1, 8), st.booleans())
 def test_equal_pass_vectors_say_nothing(tests: int, size: int, right: bool) -> None:
     assert advantages([("1" if right else "10" * 4)[:1] * tests] * size) == pytest.approx(np.zeros(size), abs=1e-12)
@@ -91,6 +110,7 @@ def test_one_test_is_a_rescaled_outcome() -> None:
     assert got == pytest.approx(binary * (1 + math.exp(-1) / (1 + 1e-6)))
 
 
+@settings(max_examples=30)
 @given(st.lists(st.text("01", min_size=4, max_size=4), min_size=2, max_size=6))
 def test_the_reference_computation(rows: list[str]) -> None:
     p = np.array([[int(c) for c in row] for row in rows], dtype=float)
@@ -110,6 +130,7 @@ def test_an_abstention_leaves_the_statistics_and_the_update() -> None:
 
 def test_a_test_that_could_not_be_told_neither_praises_nor_blames() -> None:
     local = WeightedTests().local([parts("1"), parts("0"), parts("?")])
+    assert WeightedTests().local([parts("1")]) == pytest.approx([math.exp(-2) / (1 + 1e-6)], abs=1e-12)
     assert local[2] == pytest.approx((local[0] + local[1]) / 2)
     assert WeightedTests().local([parts("?"), parts("?")]).tolist() == [0, 0]
 
@@ -149,6 +170,43 @@ def test_turns_have_advantages_of_their_own() -> None:
         assert not batch.advantages[i, 2 * len(values) :].any()
 
 
+def test_turns_of_one_token_and_a_turn_that_says_nothing() -> None:
+    """One test; turns fail, pass; pass. Its rate is 2/3, its weight e^(-4/3) / (1 + 1e-6); outcomes 1/4 and 1/2."""
+    spans = (Span("turn", 0, 1, {"parts": parts("0")}), Span("turn", 1, 3), Span("turn", 2, 2))
+    zeros = np.zeros(5, dtype=np.int64)
+    mask = np.array([True, True, True, True, False])
+    one = Episode(zeros, zeros, mask, np.zeros(5, dtype=np.float32), "", "eos", spans=spans)
+    group = Group(Ask(Task("t", "?"), 2), (one, episode(1)), (verdict("1"), verdict("1")))
+    made = find("S001").factory(gamma=0.5)
+    batch = made.value(Batch.from_groups([group], torch.float64))
+    w = math.exp(-4 / 3) / (1 + 1e-6)
+    assert batch.reward_terms["tests"].tolist() == pytest.approx([w / 2, w])
+    assert batch.reward_terms["outcome"].tolist() == [0.25, 0.5]
+    assert batch.token_rewards is not None
+    assert batch.token_rewards.tolist() == [pytest.approx([-w / 2, 0, w / 2, 0, 0]), [0] * 5]
+    # Outcomes are 0.125 from their mean; turns 0, w and w from theirs, 2 w / 3. After its turns a sample has its own.
+    want = [-0.125 - 2 * w / 3, -0.125 + w / 3, -0.125 + w / 3, -0.125 + w / 2 - 2 * w / 3, 0]
+    assert batch.advantages[0].tolist() == pytest.approx(want)
+    assert batch.advantages[1].tolist() == pytest.approx([0.125 + w / 3, 0, 0, 0, 0])
+
+
+def test_an_empty_response_has_a_turn_and_an_abstention_none() -> None:
+    batch = Batch.from_groups(
+        [Group(Ask(Task("t", "?"), 3), (episode(0), episode(2), episode(2)), tuple(map(verdict, ["0", "1", "-"])))],
+        torch.float64,
+    )
+    found = WeightedTests()(batch)
+    w = math.exp(-1) / (1 + 1e-6)
+    assert found.tokens is None and found.valid is not None
+    assert found.terms["tests"].tolist() == pytest.approx([0, w, 0]) and found.valid.tolist() == [True, True, False]
+
+
+def test_tasks_without_tests_have_the_plain_verdict() -> None:
+    reward, task = WeightedTests(tests="test"), Task("t", "?")
+    assert reward.plain(task, Verdict(1.0, True, {})) and reward.plain(task, Verdict(1.0, True, {"style": 1.0}))
+    assert not reward.plain(task, verdict("1")) and "tests" in reward.reads_more
+
+
 def test_another_reward_with_turns_is_refused_in_words() -> None:
     batch = multi_turn(["10", "11"], ["00"])
     batch.token_rewards = torch.zeros(batch.mask.shape, dtype=torch.float64)
@@ -171,9 +229,22 @@ def test_memory_counts_earlier_groups_of_the_same_task_and_is_kept_in_the_state(
     assert other.state_dict() == reward.state_dict()
 
 
+def test_the_tasks_seen_longest_ago_are_forgotten(monkeypatch) -> None:
+    monkeypatch.setattr("assay.rewards.outcome.weighted_tests.KEPT", 2)
+    reward = WeightedTests(memory=0.5)
+    for task in "abac":
+        reward.local([parts("1")], task)
+    assert list(reward.seen) == ["a", "c"]
+
+
 def test_options_are_adjusted_by_name_and_checked() -> None:
     assert make_method("S001", reward={"alpha": 0.5}).reward.alpha == 0.5
-    for bad in ({"alpha": -1.0}, {"sigma": 0.0}, {"gamma": 0.0}, {"memory": 1.0}, {"beta": -0.1}):
+    assert WeightedTests(alpha=0.0, delta=0.0, beta=0.0, gamma=1.0, memory=0.0).gamma == 1
+    assert "seen" not in repr(WeightedTests())
+    with pytest.raises(UsageError, match="seen"):
+        make_method("S001", reward={"seen": {}})
+    bads = ({"alpha": -1.0}, {"sigma": 0.0}, {"gamma": 0.0}, {"gamma": 1.5}, {"memory": 1.0}, {"memory": -0.1})
+    for bad in (*bads, {"beta": -0.1}, {"delta": -0.1}):
         with pytest.raises(UsageError, match="must be"):
             make_method("S001", reward=bad)
 
@@ -184,3 +255,13 @@ def test_many_tests_are_quick() -> None:
     got = difficulty_weights(rates)
     few = difficulty_weights(np.array([0.0, 1.0]), delta=0.0)
     assert got.shape == (20_000,) and (got < few.max()).all()
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """Programs that pass the first 0 to 3 of four tests: the outcome teaches nothing, and the best are learned."""
+    rows = [[[1.0, k == 4, {f"test {j}": float(j < k) for j in range(4)}]] for k in range(5)]
+    setting = choices.Setting(rows, logits=[0, 0, 0, 0, -20], steps=10, prompts=1, lr=3.0)
+    outcome = {"name": "grpo", "credit": {"name": "grpo", "normalise": False}}
+    alone, dense = (setting.run(arm, 0, tmp_path) for arm in (outcome, {"name": "S001"}))
+    assert alone["choice 3"] == pytest.approx(0.25) and alone["part test 0"] == pytest.approx(0.75)
+    assert dense["choice 3"] > 0.5 and dense["part test 0"] > 0.9

@@ -35,6 +35,24 @@ LOGS = [-0.6, -3.5, -1.0, -2.0]
 FORMS = ["logprob", "prob", "avg_prob", "avg_logprob", "geo_prob"]
 
 
+def test_what_it_is_unless_told_otherwise() -> None:
+    """The log-likelihood with its direct term; what follows the answer counts, and no answer is demanded."""
+    method = catalogue.make("S009")
+    assert method.reward.by == "logprob" == method.objective.by and method.objective.weight == 1
+    likelihood = method.reward.likelihood
+    assert (likelihood.open, likelihood.close, likelihood.closed, likelihood.required) == (
+        None,
+        "</answer>",
+        True,
+        False,
+    )
+    assert method.credit.sections == Sections(None) and isinstance(method.credit.inner, RLOO)
+    group = catalogue.make("S009", by="jepo")
+    assert group.reward.by == "logprob" and isinstance(group.credit.inner, LogMeanExp)
+    assert LogMeanExp().group_relative
+    assert LogMeanExp().summary == {"baseline": "log-mean-exp of the siblings", "normalisation": "none"}
+
+
 def test_the_worked_advantages(make_batch) -> None:
     """RLOO of the log-likelihoods and of the likelihoods, and the log-mean-exp differences."""
     batch = make_batch([1] * 4, LOGS)

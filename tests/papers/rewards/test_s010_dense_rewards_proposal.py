@@ -8,7 +8,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.batch import Batch
@@ -97,6 +97,7 @@ games = st.integers(1, 5).flatmap(
 )
 
 
+@settings(max_examples=40)
 @given(games)
 def test_shares_are_means_over_orders_and_add_up(v) -> None:
     """Shapley over all orders, Owen over those that keep halves together; each sums to the score of the whole."""
@@ -125,6 +126,47 @@ def test_worked_games() -> None:
     assert values_of("prefix", potential) == pytest.approx([0.2, 0.2, 0, 0.5])
 
 
+def test_the_papers_numbers() -> None:
+    method = dense_rewards()
+    assert (method.credit.discount, method.credit.decay) == (1.0, 0.95)
+    assert method.reward.weights["kl"] == 0.01 and isinstance(dense_rewards(kl_weight=0.0).reward, Divided)
+    for shares in (method.reward.inner["shares"].shares, Shares()):
+        assert (shares.score, shares.form, shares.exact, shares.most) == ("verifier", "shapley", 6, 16)
+        assert shares.pieces == Steps("sentence") and shares.name == "shares"
+    assert method.reward.inner["shares"].dense == 1.0
+    assert dense_rewards(dense=0.0) and Divided(Shares()).dense == 1.0
+    assert Shares(exact=0).exact == 0 and Shares(exact=12).exact == 12 and Shares(most=1).most == 1
+    for bad in ({"exact": -1}, {"exact": 13}, {"most": 0}):
+        with pytest.raises(UsageError, match="shares"):
+            Shares(**bad)
+    with pytest.raises(UsageError, match=r"dense -0\.1"):
+        dense_rewards(dense=-0.1)
+
+
+def test_the_largest_share_is_told(make_batch) -> None:
+    """Shares of 0.6, -0.2 and 0.2 of a response, nothing of another, and none known of a third: sizes 1, 0 and 0."""
+    batch = make_batch([3, 3, 3])
+    nan = float("nan")
+    batch.signals["shares"] = torch.tensor([[0.6, -0.2, 0.2], [0, 0, 0], [nan, nan, nan]], dtype=torch.float64)
+    found = Divided(Shares(), 0.25)(batch)
+    assert found.terms["score"].tolist() == pytest.approx([0.6, 0, 0])
+    assert found.terms["largest"].tolist() == pytest.approx([0.6, 0, 0])
+    assert found.values.tolist() == pytest.approx([0.45, 0, 0]) and found.valid.tolist() == [True, True, False]
+    assert found.tokens.tolist()[0] == pytest.approx([0.15, -0.05, 0.05])
+
+
+def test_shapley_gives_way_to_owen_beyond_the_exact_ones() -> None:
+    """In the glove game of three pieces the two differ: (2/3, 1/6, 1/6) and (1/2, 1/4, 1/4)."""
+
+    def glove(task: Task, text: str) -> float:
+        return float("a" in text and ("b" in text or "c" in text))
+
+    batch = batch_of(["abc"])
+    for exact, want in ((3, [2 / 3, 1 / 6, 1 / 6]), (2, [1 / 2, 1 / 4, 1 / 4])):
+        assert Shares(glove, ONE, exact=exact)(batch, MODELS)[0].tolist() == pytest.approx(want)
+    assert Shares(glove, ONE, form="prefix")(batch, MODELS)[0].tolist() == [0, 1, 0]
+
+
 def test_scores_needed_grow_with_the_square() -> None:
     sizes = {n: len(game("owen", n)[0]) for n in (2, 4, 8, 16, 32)}
     assert sizes[2] == 3 and all(size <= n * n for n, size in sizes.items())
@@ -145,6 +187,7 @@ def test_pieces_are_paid_on_their_last_token() -> None:
     assert not bool(batch.rewards.any())
 
 
+@settings(max_examples=40)
 @given(st.text("abx", max_size=9), st.sampled_from(["shapley", "owen", "prefix"]), st.sampled_from([0.0, 0.3, 1.0]))
 def test_what_a_response_earns_in_all_is_its_score(text, form, dense) -> None:
     """Whatever is divided, and into how many pieces: exact values, nested halves, joined neighbours, no pieces."""
@@ -307,3 +350,11 @@ def test_the_settings_score(tmp_path) -> None:
     assert runs[0]["score"] != runs[1]["score"]
     with pytest.raises(UsageError, match="keywords"):
         keywords.Setting(wanted=5, length=4)
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """A quarter more of the wanted words after ten steps than at the start."""
+    setting = keywords.Setting(words=4, length=3, wanted=2, spread=0.0, steps=10, lr=30.0)
+    reward = {"name": "S010", "score": "here", "pieces": {"by": "fixed", "size": 1}, "kl_weight": 0.0}
+    found = setting.run({"name": "S010", "reward": reward}, 0, tmp_path)
+    assert found["score"] > 1.25 * found["start"]

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from assay.catalogue import make
+from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
-from assay.papers.rewards.s012_rlvrr import chain_score, content, occurrences, run_check, styles
-from assay.types import Task
+from assay.lab.settings._tabular import Training, train
+from assay.papers.rewards.s012_rlvrr import (
+    LIMITS,
+    RewardChain,
+    chain_score,
+    content,
+    extraction,
+    has_chain,
+    occurrences,
+    read_chain,
+    run_check,
+    styles,
+)
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Episode, Task, Verdict
+from assay.verify.none import NoVerifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = ["Paris", "Seine", "Louvre", "metro"]
@@ -51,6 +68,128 @@ def test_points_alternatives_and_references() -> None:
             content(task(broken), "x")
 
 
+def test_the_papers_numbers() -> None:
+    method = make("S012")
+    assert method.objective.kl_weight == 0.01 and method.reward == RewardChain() == RewardChain(0.0)
+    assert make("S012", kl_weight=0.5, length=2.0).objective.kl_weight == 0.5
+    assert make("S012", length=2.0).reward.length == 2.0
+    assert (LIMITS.cpu_seconds, LIMITS.wall_seconds) == (5, 20)
+
+
+@pytest.mark.parametrize(
+    ("words", "penalty"), [(8, 0.2), (9, 0.0), (10, 0.0), (12, 0.0), (13, 0.3), (20, 1.0), (1, 0.9)]
+)
+def test_the_length_penalty_by_hand(words: int, penalty: float) -> None:
+    """Of a reference of ten words; half of the penalty is taken from a content of 1."""
+    long = task([[["a"]]], reference="a" + " b" * 9)
+    assert content(long, "a" + " b" * (words - 1), length=0.5) == pytest.approx(1 - penalty / 2)
+    assert content(long, "a" + " b" * (words - 1)) == 1
+
+
+def test_which_tasks_bring_a_chain() -> None:
+    reward = RewardChain()
+    assert has_chain(task([[WORDS]])) and has_chain(task(checks=[SHORT])) and not has_chain(task())
+    assert not has_chain(Task("t", "?", "3")) and not has_chain(Task("t", "?"))
+    assert reward.plain(Task("t", "?", "3"), Verdict.right()) and not reward.plain(task([[WORDS]]), Verdict.right())
+    assert "key points" in reward.reads_more
+    # Checks alone have no content, and need no reference to be compared with.
+    assert content(task(checks=[SHORT], reference=()), "x") == 0
+    with pytest.raises(UsageError, match="task t"):
+        content(task([[WORDS]], reference=()), "x")
+    for broken in ([[["Paris"], "Rome"]], [[[1]]], ["Paris"]):
+        with pytest.raises(UsageError, match="task t"):
+            content(task(broken), "x")
+    assert content(task((((("Paris",),)),)), "Paris") == 1
+
+
+def test_weights_of_checks_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights 3, 1 and, where none is given, 1 make shares 0.6, 0.2 and 0.2; a weight of 0 is none."""
+    said = {"yes": True, "no": False, "lost": None}
+    monkeypatch.setattr("assay.papers.rewards.s012_rlvrr.run_check", lambda code, texts: [said[code]] * len(texts))
+
+    def told(*checks: tuple[str, float | None]) -> list[float | None]:
+        made = [{"code": code} if weight is None else {"code": code, "weight": weight} for code, weight in checks]
+        return styles(task(checks=made), ["a", "b"])
+
+    assert told(("yes", 3), ("no", 1), ("yes", None)) == pytest.approx([0.8, 0.8])
+    assert told(("no", 3), ("yes", 1), ("no", None)) == pytest.approx([0.2, 0.2])
+    assert told(("yes", 0), ("no", 2)) == [0, 0] == told(("yes", 0)) == told()
+    assert told(("yes", 1), ("lost", 1)) == [None, None] == told(("lost", 1), ("yes", 1))
+    assert styles(task(checks=[{"code": "yes"}]), []) == []
+    for broken in ({"code": "yes", "weight": -1}, {"code": 3}, "yes"):
+        with pytest.raises(UsageError, match="task t"):
+            styles(task(checks=[broken]), ["a"])
+
+
+class Extractor:
+    """An engine that replies to each reference what it was told to."""
+
+    def __init__(self, said: dict[str, str], stop: str = "eos"):
+        self.said, self.stop, self.asked = said, stop, list[Request]()
+
+    def encode(self, prompt: object) -> np.ndarray:
+        raise NotImplementedError
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        raise NotImplementedError
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        raise NotImplementedError
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        none, self.asked = np.zeros(0, dtype=np.int64), list(requests)
+        replies = (next(r for t, r in self.said.items() if t in str(request.prompt)) for request in requests)
+        return [[Episode(none, none, none > 0, None, reply, self.stop)] for reply in replies]  # type: ignore[arg-type]
+
+
+def test_a_model_extracts_what_references_say_and_how() -> None:
+    """What the reference does not have is left out of keywords and checks, and it earns all that is left: 2."""
+    long = {"code": "def check(response):\n    return len(response) > 500", "weight": 0.4}
+    chain = {"key_points": [[["Paris", "Rome", "Louvre"], ["Oslo"]], [["Oslo"]]], "checks": [SHORT, long]}
+    engine = Extractor({REFERENCE: f"Here it is.\n```json\n{json.dumps(chain)}\n```", "other": "none"})
+    tasks = [Task("a", "Why?", REFERENCE, "text"), Task("b", "?", "other"), Task("c", "?", 3), Task("d", "?")]
+    [made] = extraction(tasks, engine)
+    assert made.id == "a" and made.kind == "none" and made.question == "Why?"
+    assert made.reference == {"reference": [REFERENCE], "key_points": [[["Paris", "Louvre"]]], "checks": [SHORT]}
+    assert content(made, REFERENCE) == 1 and styles(made, [REFERENCE]) == [1]
+    assert content(made, "The Louvre in Paris") == 0.5 and styles(made, ["x" * 99]) == [0]
+    [request, other] = engine.asked
+    assert f"Question: Why?\n\nAnswer:\n{REFERENCE}\n" in str(request.prompt) and "other" in str(other.prompt)
+    assert request.sampling == Sampling(4096, 0.0)
+    assert extraction(tasks, Extractor(engine.said, stop="error")) == []
+    [both] = extraction([Task("e", "?", [REFERENCE, "Oslo"])], engine)
+    # A keyword of either counts; a check must hold of both.
+    assert both.reference["key_points"] == [[["Paris", "Louvre"], ["Oslo"]], [["Oslo"]]]
+    assert extraction([], engine) == []
+    with pytest.raises(UsageError, match="extraction"):
+        extraction(tasks, engine, template="{question}")
+    with pytest.raises(UsageError, match="extraction"):
+        extraction(tasks, object())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "nothing",
+        "[1, 2]",
+        "{}",
+        '{"key_points": 3, "checks": "x"}',
+        '{"key_points": [3, [3], [[3]], [[]], []], "checks": [3, {"weight": 1}]}',
+        '{"checks": [{"code": "def check(r):\\n    return True", "weight": -1}, {"code": "broken"}]}',
+        '{"checks": [{"code": "def check(r):\\n    return True", "weight": "much"}]}',
+    ],
+)
+def test_a_reply_that_says_nothing_is_left_out(reply: str) -> None:
+    assert read_chain(reply, [REFERENCE]) is None
+
+
+def test_a_reply_of_points_or_checks_alone() -> None:
+    points, checks = read_chain('{"key_points": [[["metro"]]]}', [REFERENCE]), json.dumps({"checks": [SHORT]})
+    assert points == {"key_points": [[["metro"]]], "checks": []}
+    assert read_chain(checks, [REFERENCE]) == {"key_points": [], "checks": [SHORT]}
+    assert read_chain(checks, [REFERENCE, "x" * 60]) is None
+
+
 def test_checks_run_apart() -> None:
     assert styles(task(checks=[SHORT, ASKS]), ["so", "why?", "x" * 70]) == pytest.approx([0.6, 1.0, 0.0])
     assert styles(task(checks=[SHORT, {"code": "def check(r):\n    return 1 / 0", "weight": 0.4}]), ["a"]) == [0.6]
@@ -80,3 +219,12 @@ def test_the_reward(make_batch: Callable[..., Any], monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError):
         make("S012", length=-1.0)
     assert make("S012", kl_weight=0.0) and make("S012")
+
+
+def test_it_acts_in_training() -> None:
+    """Of the nine texts of two words the reference's becomes the likeliest, and its reverse stays behind."""
+    policy = TabularPolicy(Tree.uniform(3, 2))
+    told = Task("t", "?", {"reference": "0 2", "key_points": [[["0", "1", "2"]]]}, "none")
+    train(policy, [told], NoVerifier(), {"name": "S012"}, Training(12, 1, 8, 2.0), 0)
+    chance = dict(zip(policy.tree.paths, policy.leaf_logprobs().detach().exp().tolist(), strict=True))
+    assert chance[0, 2] > 0.5 and chance[2, 0] < 1 / 9

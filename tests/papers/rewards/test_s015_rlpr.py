@@ -13,9 +13,12 @@ from spelled import alone, nano, responses
 
 from assay import catalogue
 from assay.batch import Batch
+from assay.catalogue.claim import claim_of
 from assay.errors import UsageError
+from assay.lab.settings.open_ended import references
 from assay.learning.signals import compute_signals
 from assay.rewards.likelihood.reference_gain import ReferenceGain
+from assay.select.everything import All
 from assay.select.reward_std import RewardSpread
 from assay.signals.base import Models
 from assay.signals.likelihood_value import value
@@ -39,6 +42,15 @@ def hand(batch: Batch, with_reasoning, without, **options):
     batch.signals["reference_likelihood"] = torch.tensor(with_reasoning).double().log()[:, None]
     batch.signals["reference_likelihood_without"] = torch.tensor(without).double().log()[:, None]
     return ReferenceGain(**{"open": "<answer>"} | options)(batch)
+
+
+def test_the_papers_numbers() -> None:
+    method = catalogue.make("S015")
+    assert (method.select.beta, method.select.rounds) == (0.5, 10)
+    assert (method.reward.form, method.reward.debias, method.reward.by) == (0.1, True, "avg_prob")
+    assert (method.reward.ngram, method.reward.repeats) == (10, 10)
+    assert (method.objective.clip_low, method.objective.clip_high) == (0.2, 0.27)
+    assert isinstance(catalogue.make("S015", beta=0).select, All)
 
 
 def test_the_worked_example(policy) -> None:
@@ -162,3 +174,11 @@ def test_the_filters_state_and_edges(make_batch) -> None:
     for bad in ({"form": 2.0}, {"by": "logprob"}, {"repeats": 1}):
         with pytest.raises(UsageError, match="reference_gain"):
             ReferenceGain(**bad)
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """The expected quality of thoughts rises from 0.50, which no verifier ever told of."""
+    claim = claim_of("S015")
+    setting = references.Setting(**{**claim.options, "steps": 20, "lr": 1.0})
+    found = setting.run(claim.arms["avg_prob"], 0, tmp_path)
+    assert found["quality"] > found["quality/start"] + 0.05

@@ -106,3 +106,11 @@ def test_it_prefers_what_only_this_question_makes_likely() -> None:
     compute_signals(batch, SelfAligned().needs, Models(policy, encode=engine.encode))
     values = SelfAligned()(batch).values.tolist()
     assert values == sorted(values, reverse=True) and values[0] > values[1] > values[2] > values[3]
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """With no verdict beside it, fillers become fewer, and the question's own moves lead to more that is right."""
+    setting = Setting(spread=0.0, steps=15, lr=3.0)
+    found = setting.run({"name": "S021", "reward": {"name": "self_aligned"}}, 0, tmp_path)
+    assert found["fillers"] < found["start/fillers"] - 0.1
+    assert found["solved"] > found["start/solved"] + 0.1

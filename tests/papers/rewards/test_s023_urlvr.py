@@ -8,14 +8,18 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
 from spelled import nano, responses
 
 from assay.errors import UsageError
+from assay.lab.settings.bandits import choices
 from assay.learning.signals import compute_signals
 from assay.method import make_method
-from assay.papers.rewards.s023_urlvr import collapse_step, sharpened
+from assay.papers.rewards.s023_urlvr import FOOLED, collapse_step, sharpened, urlvr
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.likelihood.intrinsic import Certainty, Frequency
+from assay.rewards.likelihood.self_verdict import SelfVerdict
+from assay.rewards.outcome.majority import MajorityVote
 from assay.rewards.outcome.vote import Ballot
 from assay.signals.base import Models
 from assay.types import Task
@@ -32,13 +36,66 @@ def test_sharpening_by_the_worked_numbers():
     # The gap to 1 shrinks by e^(-1/beta) a step.
     late = sharpened(0.4, 1.0, 12)
     assert (1 - late[-1]) / (1 - late[-2]) == pytest.approx(math.exp(-1), rel=1e-3)
-    with pytest.raises(UsageError, match="sharpened"):
-        sharpened(1.0, 1.0)
+    for p, beta in ((1.0, 1.0), (0.0, 1.0), (0.4, 0.0)):
+        with pytest.raises(UsageError, match="sharpened"):
+            sharpened(p, beta)
+    assert len(sharpened(0.4, 1.0)) == 1 and sharpened(0.4, 1.0, 0) == []
+
+
+@pytest.mark.parametrize(("p", "beta"), [(0.4, 1.0), (0.9, 0.5), (0.02, 3.0)])
+def test_a_step_is_the_optimum_with_a_divergence(p, beta):
+    """Found by search: of chances q, the greatest q - beta KL(q || p)."""
+
+    def loss(q):
+        return -q + beta * (q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p)))
+
+    best = minimize_scalar(loss, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-10}).x
+    assert sharpened(p, beta) == pytest.approx([best], abs=1e-6)
+    # Far out, where e^x is too large for a number.
+    assert sharpened(0.5, 1e-3, 1) == [1.0] and sharpened(1e-300, 10.0, 1)[0] == pytest.approx(1e-300 * math.exp(0.1))
+
+
+@pytest.mark.parametrize(
+    ("reward", "kind"),
+    [
+        ("majority", MajorityVote),
+        ("other_wordings", MajorityVote),
+        ("frequency", Frequency),
+        ("self_verification", SelfVerdict),
+        *((kind, Certainty) for kind in ("self_certainty", "token_entropy", "trajectory_entropy", "disparity")),
+    ],
+)
+def test_each_reward_and_its_rollout(reward, kind):
+    method = urlvr(reward, kl_weight=0.25)
+    assert type(method.reward) is kind and method.objective.kl_weight == 0.25
+    assert method.rollout == ("paraphrased" if reward == "other_wordings" else "single_turn")
+    if kind is Certainty:
+        assert method.reward.kind == reward
+    if kind is MajorityVote:
+        assert method.reward.voters == ("others" if reward == "other_wordings" else "own")
+    assert type(urlvr().reward) is MajorityVote and urlvr().objective.kl_weight == 0
+    assert Certainty().kind == "self_certainty"
 
 
 def test_collapse_step():
     assert collapse_step([0.9, 0.5, 0.009, 0.5]) == 2
     assert collapse_step([0.9, 0.01]) is None and collapse_step([]) is None
+    assert collapse_step([0.9, 0.014]) is None and collapse_step([0.9, 0.4, 0.2], below=0.3) == 2
+
+
+def test_the_majority_and_what_the_log_says_of_it(make_batch):
+    """Answers 4, 4, 5 and none of one prompt, of which 5 is right; 7 of another, which is right."""
+    tasks = [Task("t", "?", "5")] * 4 + [Task("u", "?", "7")]
+    passed = [False, False, True, False, True]
+    batch = make_batch([1] * 5, [0.0] * 5, passed=passed, tasks=tasks, texts=["4", "4", "5", "", "7"])
+    batch.prompt_group[:] = torch.tensor([0, 0, 0, 0, 1])
+    found = urlvr(rules=("boxed",)).reward(batch)
+    assert found.values.tolist() == [1, 1, 0, 0, 1]
+    assert found.terms["majority_ratio"].tolist() == pytest.approx([2 / 3] * 4 + [1])
+    assert found.terms["label_right"].tolist() == [0] * 4 + [1]
+    assert found.terms["reward_right"].tolist() == [0, 0, 0, 1, 1]
+    share = urlvr("frequency", rules=("boxed",)).reward(batch)
+    assert share.values.tolist() == pytest.approx([2 / 3, 2 / 3, 1 / 3, 0, 1])
 
 
 ANSWERS = ["3", "3.0", "6/2", "3.", " $3$", "\\text{3}", "three", "THREE", "Three", "1,000", "1e3", "-0", "0"]
@@ -126,3 +183,12 @@ def test_every_reward_by_name(reward):
     assert type(method).__name__ in {"MajorityVote", "Frequency", "Certainty"}
     with pytest.raises(UsageError, match="reward"):
         make_method("grpo", reward={"name": "S023", "reward": "luck"})
+
+
+def test_a_wrong_majority_is_learned_until_it_collapses(tmp_path):
+    """Of answers with chances 0.3, 0.5, 0.1 and 0.1 the first is right; the second is what the majority says."""
+    right = [[[1.0, True, {}]], *([[[1.0, False, {}]]] * 3)]
+    assert [math.exp(x) for x in FOOLED] == pytest.approx([0.3, 0.5, 0.1, 0.1])
+    setting = choices.Setting(right, FOOLED, steps=10, prompts=2, group=32)
+    found = setting.run({"name": "S023"}, 0, tmp_path)
+    assert found["choice 1"] > 0.9 and found["right"] < 0.05

@@ -9,6 +9,7 @@ from spelled import alone, nano, responses
 
 from assay import catalogue
 from assay.batch import Batch
+from assay.catalogue.claim import claim_of
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import UsageError
@@ -35,6 +36,37 @@ def test_the_worked_example() -> None:
     w = 1 / (1 + np.exp(0.5))
     assert combined(short, 1.0).tolist() == pytest.approx([w + 2 * (1 - w), 0])
     assert combined(torch.zeros(3, 0), 1.0).tolist() == [0, 0, 0]
+
+
+def test_what_it_is_unless_told_otherwise() -> None:
+    method = catalogue.make("S026")
+    reward, rollout = method.reward, method.rollout
+    assert (reward.slope, reward.cold, reward.gains.most) == (1.0, 0, 4)
+    assert reward == PathFaithfulness(gains=PathGains(ReferenceLikelihood("reasoning", None, "</answer>")))
+    assert (rollout["share"], rollout["open"]) == (0.25, None) and "{answer}" in rollout["template"]
+    assert reward.gains.name == "path_gains" and reward.gains.whole
+    names = {n.name for n in reward.needs}
+    assert "path_gains" in names and len(names) == 2
+    assert len(catalogue.make("S026", open="<answer>").reward.needs) == 1
+    other = catalogue.make("S026", share=0.5, most=2, slope=0.0, cold=3, open="=", close="!")
+    assert (other.reward.slope, other.reward.cold, other.reward.gains.most) == (0.0, 3, 2)
+    assert (other.reward.gains.likelihood.open, other.reward.gains.likelihood.close) == ("=", "!")
+    assert other.rollout["share"] == 0.5 and PathGains(most=1).most == 1 and PathFaithfulness(cold=0)
+
+
+def test_the_cold_start_counts_its_steps() -> None:
+    policy = nano()
+    batch = responses(policy, ["1<answer>2</answer>", "5"], passed=[False] * 2)
+    batch.signals["path_gains"] = torch.tensor([[0.5], [2.0]], dtype=torch.float64)
+    reward = catalogue.make("S026", open="<answer>", cold=2).reward
+    assert [reward(batch).values.tolist() for _ in range(3)] == [[0, -1], [0, -1], [0.5, -1]]
+    assert reward.state_dict() == {"done": 3}
+    found = reward(batch)
+    assert found.terms["solved"].tolist() == [0, 0] and found.terms["format"].tolist() == [1, 0]
+    assert found.terms["faithful"].tolist() == [0.5, 2] and found.terms["verdict"].tolist() == [0, 0]
+    halves = responses(policy, ["1<answer>2", "<answer>2</answer> 3<answer>"], passed=[False] * 2)
+    halves.signals["path_gains"] = batch.signals["path_gains"]
+    assert reward(halves).values.tolist() == [-1, -1], "what counts is the last answer that is opened"
 
 
 def test_borders() -> None:
@@ -191,3 +223,11 @@ def test_without_chains_or_likelihood() -> None:
         PathGains(TAGGED, most=0)
     with pytest.raises(UsageError, match="cold"):
         PathFaithfulness(cold=-1)
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """The quality of thoughts rises in ten steps by more than the outcome alone makes it rise."""
+    claim = claim_of("S026")
+    setting = Setting(**{**claim.options, "steps": 10, "lr": 3.0})
+    found, alone_ = (setting.run(claim.arms[name], 0, tmp_path) for name in ("p2s", "grpo"))
+    assert found["quality"] > found["quality/start"] + 0.05 > alone_["quality"]

@@ -17,6 +17,7 @@ from tiny import LLAMA_LIKE, TOKENIZER, tiny
 
 from assay import catalogue
 from assay.batch import Batch
+from assay.catalogue.claim import claim_of
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
@@ -43,6 +44,15 @@ NAN = float("nan")
 
 def gains(*accuracy, discount=0.7, lookahead=4, threshold=0.1):
     return spread(accuracy, discount, lookahead, threshold)
+
+
+def test_the_papers_numbers() -> None:
+    method = catalogue.make("S033")
+    rollout, reward = method.rollout, method.reward
+    assert (rollout["probes"], rollout["probe_tokens"], rollout["start"], rollout["end"]) == (5, 768, False, None)
+    assert (rollout["forced"], rollout["header"]) == ("{end}", "")
+    assert rollout["steps"] == PatternSteps(pattern=WORDS, where="sentence", first=1000, apart=400)
+    assert reward == StepGains(1.0, 1.0, 0.7, 4, 1e-5, 0.0)
 
 
 def test_the_worked_example() -> None:
@@ -372,3 +382,10 @@ def test_options_of_a_recipe() -> None:
         make_method("grpo", credit="S052", objective="gspo")
     assert isinstance(catalogue.make("S033", start=True).reward, StepGains)
     assert Batch.from_groups([]).mask.shape == (0, 0)
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """From 0.34 right answers and two checks in each response to four in five right and few checks."""
+    setting = Setting(steps=10, lr=30.0)
+    found = setting.run(claim_of("S033").arms["vsrm"], 0, tmp_path)
+    assert found["start"] < 0.4 and found["right"] > 0.8 and found["checks"] < 0.4

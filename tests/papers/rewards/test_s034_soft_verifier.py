@@ -204,6 +204,27 @@ def test_a_teacher_labels_what_the_small_judge_will_be_asked() -> None:
     assert len({t.id for t in tasks}) == 2
 
 
+def test_the_three_optimisers(make_batch) -> None:
+    """Of rewards 1 and 0, standardised to 0.707 and -0.707: as they are; less the sibling's; whitened by token."""
+    half = math.sqrt(0.5)
+    for optimiser, want in {
+        "reinforce": [half, -half],
+        "rloo": [2 * half, -2 * half],
+        "reinforce++": [0.730297, -1.095445],
+    }.items():
+        method = soft_verifier(optimiser=optimiser, kl_weight=0.5)
+        batch = make_batch([3, 2], rewards=[1.0, 0.0], passed=[True, False])
+        batch.prompt_group = torch.zeros(2, dtype=torch.int64)
+        method.value(batch)
+        # Whitened: three tokens at h and two at -h have mean h / 5 and variance 1.2 h^2.
+        assert batch.advantages[:, 0].tolist() == pytest.approx(want, abs=1e-5)
+        assert method.objective.kl_weight == 0.5
+    judge = Judge({})
+    made = soft_verifier(judge).reward.inner["raw"].judge
+    assert (made.judge, made.score, made.shown, made.unread) == (judge, "soft", "final_step", "abstain")
+    assert soft_verifier().reward.over == "batch" and soft_verifier().reward.ddof == 1
+
+
 def test_options() -> None:
     with pytest.raises(UsageError, match=r"reference judge.*engine"):
         ReferenceJudge(object())
@@ -249,3 +270,10 @@ def test_an_arm_is_given_the_settings_judge(tmp_path) -> None:
     for answer, want in enumerate((0.2, 0.9)):
         verdict = ReferenceJudge(judge)(Task("0", "0", reference="0"), str(answer))
         assert verdict.score == pytest.approx(want) and verdict.passed is (want > 0.5)
+
+
+def test_it_acts_in_training(tmp_path) -> None:
+    """The chance of a right answer rises beyond what the judge's mistakes explain, without any rule that knows it."""
+    setting = free_form.Setting(steps=10)
+    found = setting.run({"name": "S034", "reward": {"name": "S034", "judge": "here"}}, 0, tmp_path)
+    assert found["right"] > found["start"] + 0.05

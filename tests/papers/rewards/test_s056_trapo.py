@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from assay.batch import Batch
 from assay.errors import UsageError
+from assay.lab.settings.open_ended import views
 from assay.method import make_method
 from assay.rewards.outcome.by_label import ByLabel
 from assay.select.trajectory import Trajectory, similarity
@@ -90,6 +93,42 @@ def test_a_task_is_not_compared_with_itself():
     assert part.kept(["b"]) == []
 
 
+def test_what_was_kept_is_compared_with():
+    """A kept task joins the labelled ones that later tasks are compared with, unless told otherwise."""
+    for update, want in ((True, ["d0", "d1", "ua"]), (False, ["d0", "d1"])):
+        part = with_histories(update=update, top=0.0, warm_up=0)
+        part.histories["ua"] = [0.2, 0.4, 0.5]
+        batch = asked(ua=["5", "5", "5", "5"])
+        batch.rewards[:] = torch.tensor([1, 0, 0, 0])
+        assert part(batch).tolist() == [0] * 4 and list(part.database) == ["d0", "d1"]
+        assert part.histories["ua"] == [0.2, 0.4, 0.5, 0.25]
+        part.histories["ua"] = [0.2, 0.4, 0.5]
+        batch.rewards[:] = 1
+        assert part(batch).tolist() == [1] * 4 and list(part.database) == want
+
+
+def test_the_papers_numbers():
+    method = make_method("S056")
+    part = method.select
+    assert (part.warm_up, part.threshold, part.top, part.over, part.update) == (8, 0.4, 0.1, "mean", True)
+    assert method.objective.kl_weight == 0
+    for part in (Trajectory(), Trajectory(warm_up=0, top=0.0), Trajectory(top=1.0)):
+        assert part.state_dict() == {"histories": {}, "database": []}
+
+
+def test_the_top_share_is_rounded_down_and_at_least_one():
+    keys = [f"u{k}" for k in range(6)]
+    part = Trajectory(threshold=2.0, top=0.34)
+    part.histories = {"d": [0.0, 1.0, 2.0]} | {k: [0.0, 1.0, 2.0 - i] for i, k in enumerate(keys)}
+    part.database = {"d": None}
+    # Correlations with (0, 1, 2): 1, 1 / 2 of (0, 1, 1) is 0.866, then 0, -0.33 ...; 0.34 of six are two.
+    assert part.kept(keys) == ["u0", "u1"] and part.kept(keys[:2]) == ["u0"] and part.kept([]) == []
+    part.threshold = similarity([0.0, 1.0, 1.0], [[0.0, 1.0, 2.0]])
+    assert part.threshold == pytest.approx(math.sqrt(3) / 2)
+    part.top = 0.0
+    assert part.kept(keys) == ["u0", "u1"]
+
+
 def test_warm_up_records_and_does_not_learn():
     method = make_method("S056", select={"name": "trajectory", "warm_up": 2, "top": 1.0})
     rates = (["4", "5"], ["5", "5"]), (["4", "4"], ["7", "5", "5"]), (["4", "4"], ["7", "5"])
@@ -130,3 +169,10 @@ def test_options():
     for bad in ({"warm_up": -1}, {"top": 1.5}):
         with pytest.raises(UsageError, match="trajectory"):
             Trajectory(**bad)
+
+
+def test_it_acts_in_training(tmp_path):
+    """With one task in four labelled, the others' answers are right more often than at the start."""
+    setting = views.Setting(views=1, labelled=0.25, known=0.5, group=8, steps=30, lr=1.0)
+    found = setting.run({"name": "S056"}, 0, tmp_path)
+    assert found["right"] > found["start/right"] + 0.05

@@ -10,8 +10,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from spelled import NANO, all_groups, alone, responses, tree
+from spelled import NANO, all_groups, alone, nano, responses, tree
 
+from assay.batch import Batch
 from assay.catalogue import make
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
@@ -30,7 +31,7 @@ from assay.rewards.likelihood.confidence import Confidence
 from assay.select.pairs import ID, OVER, Pairs
 from assay.signals.answer_tokens import AnswerTokens, answer_range
 from assay.signals.base import Models
-from assay.types import Episode, Task
+from assay.types import Ask, Episode, Task
 from assay.verify.answer.extract import extract
 from assay.verify.answer.place import marked
 
@@ -133,6 +134,17 @@ def test_edges_of_the_reward(policy, make_batch) -> None:
         by_answer_confidence(rules=("box",))
     made = build("reward", {"name": "confidence", "answer": {"rules": ["boxed"]}})
     assert made.answer == AnswerTokens(("boxed",))
+
+
+def test_one_unknown_token_of_the_answer_leaves_no_reward(policy) -> None:
+    batch = responses(policy, [r"9 \boxed{123}"] * 2)
+    batch.logprobs[0, 10] = torch.nan  # the answer's second token
+    batch.logprobs[1, 0] = torch.nan  # none of the answer's
+    found = rewarded(policy, batch)
+    assert found.valid.tolist() == [False, True]
+    assert found.values[0] == 0 and found.values[1] == pytest.approx(math.exp(-1))
+    assert found.terms["answered"].tolist() == [1, 1], "it is there, if not known"
+    assert rewarded(policy, batch, over="response").valid.tolist() == [False, False]
 
 
 # --- at test time -----------------------------------------------------------------------------------------------------
@@ -409,6 +421,32 @@ def test_the_method_prefers_sure_right_answers_to_unsure_wrong_ones() -> None:
         widest = max(sure[i] - sure[j] for i in right for j in wrong)
         here = batch.group[better] == g
         assert torch.allclose(sure[better[here]] - sure[worse[here]], widest, atol=1e-6)
+
+
+def test_a_round_of_pairs_is_that_of_a_fixed_policy() -> None:
+    """Recorded responses are scored by the policy as RL began: its updates change neither the scores nor the pairs."""
+    method = make_method(
+        "S127", rollout="recorded", options={"source": "reference", "count": 2, "rules": ["regex:=(.*)"]}
+    )
+    start = nano()
+    said = [("1=7", 1.0), ("22=7", 1.0), ("3=8", 0.0), ("=9", 0.0)]
+    task = Task("t", "4+3=", "7", meta={"responses": [{"text": t, "reward": r} for t, r in said]})
+    rollout = build("rollout", method.rollout, sampling=Sampling(8))
+    sure = [float(np.mean(np.exp(alone(start, t.partition("=")[0] + "=", t[-1], "4+3=")))) for t, _ in said]
+    widest = sorted(((sure[w] - sure[v], w, v) for w in (0, 1) for v in (2, 3)), reverse=True)[:2]
+    moved = start.twin()
+    for parameter in moved.module.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    for policy in (start, moved):
+        batch = Batch.from_groups(rollout.collect([Ask(task, 4)], HFEngine(policy), np.random.default_rng(0)))
+        assert [e.text for e in batch.episodes] == [t for t, _ in said]
+        compute_signals(batch, method.needs, Models(policy, start, encode=policy.encode))
+        method.value(batch)
+        assert batch.rewards.tolist() == pytest.approx(sure, abs=1e-5)
+        batch.weights = method.select(batch)
+        assert sorted(zip(*(rows.tolist() for rows in picked(batch)), strict=True)) == sorted(
+            (w, v) for _, w, v in widest
+        )
 
 
 def test_parts_go_into_other_methods() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -12,7 +15,9 @@ from hypothesis import strategies as st
 
 from assay.batch import Batch, Reward
 from assay.catalogue import make
+from assay.catalogue.claim import claim_of
 from assay.errors import RunError, UsageError
+from assay.lab.settings import load
 from assay.papers.rewards.s141_lsc import CentredRewards, level, with_levels
 from assay.types import Task
 
@@ -34,6 +39,9 @@ def test_by_hand(make_batch: Callable[..., Any]) -> None:
     got = make("S141", terms={"a": Fixed(r)}, references={"a": 1.0}).reward(batch)
     assert got.values.tolist() == pytest.approx([-3.048587, -1.313262, -0.313262, -0.006715], abs=1e-6)
     assert set(got.terms) == {"a", "a/centred"}
+    # In units of 3: log sigmoid of -1, -1/3, 1/3 and 5/3.
+    scaled = make("S141", terms={"a": Fixed(r)}, references={"a": 1.0}, scale=3.0).reward(batch)
+    assert scaled.values.tolist() == pytest.approx([-math.log1p(math.exp(-x / 3)) for x in (-3, -1, 1, 5)])
     x = torch.tensor(r, dtype=torch.float64, requires_grad=True)
     part = CentredRewards({"a": lambda batch: Reward(x)}, {"a": 1.0})
     (slopes,) = torch.autograd.grad(part(batch).values.sum(), x)
@@ -84,6 +92,48 @@ def test_where_levels_come_from(make_batch: Callable[..., Any]) -> None:
     assert CentredRewards({"a": Fixed([1.0])}, {"a": 5.0})(numbered).values.item() == pytest.approx(half.item())
 
 
+def test_a_canned_refusal_is_the_level_of_its_property(make_batch: Callable[..., Any]) -> None:
+    """Harmlessness is better than a refusal's, helpfulness better than the task's own level: sigmoids by hand."""
+    stored = Task("t", "", meta={"reward_reference": {"helpful": 2.0}})
+    terms = {"helpful": Fixed([2.0, 4.0, 0.0]), "harmless": Fixed([0.5, -1.5, 0.5])}
+    batch = make_batch([1] * 3, tasks=[stored] * 3)
+    found = make("S141", terms=terms, references={"harmless": 0.5, "helpful": 9.0}).reward(batch)
+    # log sigmoid of 0, 2 and -2: -0.693147, -0.126928, -2.126928; a task's own level goes before that of all.
+    assert found.terms["helpful/centred"].tolist() == pytest.approx([-0.693147, -0.126928, -2.126928], abs=1e-6)
+    assert found.terms["harmless/centred"].tolist() == pytest.approx([-0.693147, -2.126928, -0.693147], abs=1e-6)
+    assert found.values.tolist() == pytest.approx([-1.386294, -2.253856, -2.820075], abs=1e-6)
+
+
+def test_a_level_is_a_quantile_between_ranks() -> None:
+    """As NumPy's linear quantiles; the ends are the least and the greatest."""
+    rewards = [3.0, -1.0, 0.5, 2.0]
+    assert [level(rewards, q) for q in (0.0, 0.3, 0.85, 1.0)] == pytest.approx(
+        np.quantile(rewards, [0.0, 0.3, 0.85, 1.0]).tolist()
+    )
+    for bad in (-0.1, 1.1):
+        with pytest.raises(UsageError, match="quantile"):
+            level(rewards, bad)
+    made = make("S141", quantile=0.0).reward
+    assert isinstance(made, CentredRewards) and made.quantile == 0
+
+
+def test_so_many_levels_are_remembered_the_latest_seen(make_batch: Callable[..., Any]) -> None:
+    """65,536: levels of prompts seen longest ago go first, one that is seen again stays."""
+    part = CentredRewards({"a": Fixed([5.0, 5.0])})
+    part.first = {str(i): {"a": 0.0} for i in range(65_536)}
+    batch = make_batch([1, 1], tasks=[Task("0", ""), Task("new", "")])
+    batch.prompt_group = torch.tensor([0, 1])
+    part(batch)
+    assert len(part.first) == 65_536 and "1" not in part.first and {"0", "2", "new"} <= set(part.first)
+    assert part.first["0"] == {"a": 0.0} and part.first["new"] == {"a": 5.0}
+
+
+def test_the_objective_has_its_divergence() -> None:
+    assert make("S141").objective.kl_weight == 0 and make("S141").needs == frozenset()
+    method = make("S141", kl_weight=0.3)
+    assert method.objective.kl_weight == 0.3 and "reference_logprobs" in method.needs
+
+
 def test_an_abstention_sets_no_level(make_batch: Callable[..., Any]) -> None:
     batch = make_batch([1, 1, 1], tasks=[Task("t", "")] * 3)
     batch.prompt_group = torch.zeros(3, dtype=torch.int64)
@@ -92,7 +142,8 @@ def test_an_abstention_sets_no_level(make_batch: Callable[..., Any]) -> None:
     assert part.first == {"t": {"a": 1.0}}
     assert reward.valid is not None and reward.valid.tolist() == [True, True, False]
     nothing = CentredRewards({"a": Fixed([9.0] * 3, [False] * 3)})
-    assert nothing(batch).values.isfinite().all() and nothing.first == {}
+    assert nothing(batch).values.tolist() == pytest.approx([-math.log1p(math.exp(-9))] * 3), "a level of 0"
+    assert nothing.first == {}
 
 
 def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
@@ -100,8 +151,16 @@ def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
     for options in bad:
         with pytest.raises(UsageError):
             make("S141", **options)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="needs rewards"):
         level([])
     broken = make_batch([1], tasks=[Task("t", "", meta={"reward_reference": float("nan")})])
     with pytest.raises(RunError, match="task t"):
         make("S141").reward(broken)
+
+
+def test_it_learns_what_is_good_in_both_where_a_sum_learns_what_is_very_good_in_one(tmp_path: Path) -> None:
+    """Raw sums are 4, 5 and 5; the log-sigmoids' sums -0.25, -2.13 and -2.13."""
+    claim = claim_of("S141")
+    setting = load(claim.setting, {**claim.options, "steps": 25, "lr": 1.0})
+    right = {name: setting.run(arm, 0, tmp_path)["right"] for name, arm in claim.arms.items()}
+    assert right["centred"] > 0.7 and right["raw"] < 0.2

@@ -9,14 +9,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from spelled import alone, nano, responses
+from spelled import all_groups, alone, nano, responses, tree, valued
 
 from assay import catalogue
 from assay.credit.grpo import GRPO
-from assay.credit.segment_gain import spread_gains
+from assay.credit.segment_gain import SegmentGain, spread_gains
 from assay.errors import RunError, UsageError
 from assay.learning.signals import compute_signals
 from assay.method import make_method
+from assay.registry import build
 from assay.signals.base import Models
 from assay.signals.entropy_steps import EntropySteps
 from assay.signals.steps import Steps
@@ -121,3 +122,61 @@ def test_engines_without_entropies_and_bad_options() -> None:
     assert catalogue.make("S165", steps={"share": 0.5}).credit.likelihood.steps == EntropySteps(0.5)
     with pytest.raises(UsageError, match="own advantage"):
         make_method("S165", objective="gspo")
+
+
+def test_without_a_reference_the_outcome_alone_counts() -> None:
+    policy = nano()
+    batch = responses(policy, ["12+34", "9"], passed=[True, False])
+    batch.tasks = [replace(task, reference=None) for task in batch.tasks]
+    method = catalogue.make("S165", steps=Steps("fixed", 2))
+    compute_signals(batch, method.needs, Models(policy, encode=policy.encode))
+    method.value(batch)
+    assert batch.advantages[0, :5].tolist() == pytest.approx([0.5] * 5) and batch.advantages[1, 0].item() == -0.5
+
+
+def test_the_credit_by_itself_is_the_papers() -> None:
+    made = build("credit", "segment_gain")
+    assert (made.alpha, made.by, made.inner) == (1.2, "prob", GRPO(normalise=False)) and made.group_relative
+    assert made.likelihood.steps == EntropySteps(0.2, 4) and not made.likelihood.required
+    assert not SegmentGain(inner=Silent()).group_relative
+    paper = catalogue.make("S165").credit
+    assert (paper.alpha, paper.by, paper.likelihood.required) == (1.2, "prob", False)
+
+
+class Silent:
+    """A credit that does not say whether it needs whole groups."""
+
+    level = "token"
+
+    def __call__(self, batch):
+        return batch.rewards[:, None]
+
+
+def test_the_expected_gradient_is_that_of_outcome_and_process() -> None:
+    """Over every group of two responses "=k", "a=k", "b=k": beside the outcome's, 1.2 E[C_1 - C_0] of the thoughts.
+
+    C are read off the tree: C_0 is the chance of the reference right away, C_1 that after the thought.
+    """
+    policy = tree(3)
+    found = []
+    for alpha in (1.2, 0.0):
+        method = catalogue.make("S165", alpha=alpha, open="=", close="", steps=Steps("fixed", 1))
+        batch, weights = all_groups(policy, 2)
+        valued(method, policy, batch)
+        policy.logits.grad = None
+        logprobs = policy.forward(batch).logprobs
+        (weights[:, None] * batch.advantages * torch.where(batch.mask, logprobs, 0)).sum().backward()
+        found.append(policy.logits.grad.clone() / 2)
+    policy.logits.grad = None
+    p = policy.log_policy().exp()
+    root, right = policy.tree.node([0]), 1
+    chance = {thought: p[policy.tree.node([0, *thought, 0]), right].detach() for thought in ((), (1,), (2,))}
+    process = sum(p[root, k] * (chance[k,] - chance[()]) for k in (1, 2))
+    process.backward()
+    torch.testing.assert_close(found[0] - found[1], 1.2 * policy.logits.grad, atol=1e-10, rtol=1e-8)
+    # The outcome's: p (1 - p) halved, for of two samples each is compared with the mean of both.
+    policy.logits.grad = None
+    q = policy.log_policy().exp()
+    reward = q[root, 0] * q[policy.tree.node([0, 0]), right]
+    (reward + sum(q[root, k] * q[policy.tree.node([0, k, 0]), right] for k in (1, 2))).backward()
+    torch.testing.assert_close(found[1], policy.logits.grad / 2, atol=1e-10, rtol=1e-8)

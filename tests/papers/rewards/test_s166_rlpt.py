@@ -190,20 +190,24 @@ def test_bad_files_are_told(tmp_path: Path) -> None:
 def test_a_prediction_is_a_beginning_or_wrong(text: str, right: bool, parts: dict[str, float]) -> None:
     verdict = Continuation()(TRUTH, said(text))
     assert verdict.passed is right and verdict.score == right and verdict.parts == parts
+    told = "" if right else "goes on with 'It rains.'" if text else "an empty prediction"
+    assert verdict.feedback == told
 
 
 def test_marks() -> None:
     assert prediction(said("a") + said(" b ")) == "b"
     assert prediction("a") is None and prediction(f"{CLOSE}a{OPEN}") is None and prediction(f"{OPEN}a") is None
     assert prediction(f"{OPEN}{OPEN}x{CLOSE} tail") == "x"
+    assert prediction(said("a", before="")) == "a" and prediction("<", "<", ">") is None
     for bare in ("It rains.", f"{OPEN} It rains."):
         verdict = Continuation()(TRUTH, bare)
-        assert verdict.passed is False and verdict.parts["formed"] == 0
+        assert verdict.passed is False and verdict.parts["formed"] == 0 and verdict.feedback == "no prediction"
     assert Continuation(open="<p>", close="</p>")(TRUTH, "<p>It rains</p>").passed
 
 
 def test_near_predictions_by_f1() -> None:
     near = Continuation(near=0.6)
+    assert Continuation(near=0.5)(TRUTH, said("It rained.")).passed, "one word of two either way"
     assert near(TRUTH, said("It rained.")).score == pytest.approx(0.5) and not near(TRUTH, said("It rained.")).passed
     # Of five words of the whole reference it has four, and none besides.
     verdict = near(TRUTH, said("It rains, roads wet."))
@@ -213,7 +217,7 @@ def test_near_predictions_by_f1() -> None:
 def test_nothing_to_compare_with() -> None:
     for reference in (None, [], [" "]):
         assert Continuation()(Task("t", "", reference), said("x")).passed is None
-    for bad in ({"near": 0.0}, {"near": 1.1}, {"open": ""}):
+    for bad in ({"near": 0.0}, {"near": 1.1}, {"open": ""}, {"close": ""}):
         with pytest.raises(UsageError):
             Continuation(**bad)
 
@@ -225,7 +229,7 @@ class Judge:
     """An engine that says what it was told to of each prediction, and keeps its prompts."""
 
     def __init__(self, said: dict[str, tuple[str, str]]):
-        self.said, self.asked = said, list[str]()
+        self.said, self.asked, self.requests = said, list[str](), list[Any]()
 
     def encode(self, prompt: Any) -> Any:
         raise NotImplementedError
@@ -238,6 +242,7 @@ class Judge:
 
     def generate(self, requests: Any) -> Any:
         self.asked += [r.prompt for r in requests]
+        self.requests += requests
         assert all(r.sampling.temperature == 0 for r in requests)
         given = [r.prompt.partition("Prediction: ")[2].partition("\n\nDoes")[0] for r in requests]
         none = np.zeros(0, dtype=np.int64)
@@ -288,6 +293,21 @@ def test_other_tasks_abstentions_and_long_predictions_are_not_asked_of(make_batc
     assert plain.values.tolist() == [0.5, 0, 0] and set(plain.terms) == {"verdict"}
 
 
+def test_a_prediction_is_judged_up_to_its_longest(make_batch: Callable[..., Any]) -> None:
+    judge = Judge({"y" * 2000: ("Score: 1", "eos")})
+    batch = make_batch([1, 1], passed=[False, False], texts=[said("y" * 2000), said("y" * 2001)], tasks=[TRUTH] * 2)
+    assert ContinuationReward(judge)(batch).values.tolist() == [1, 0]
+    assert [r.sampling.max_tokens for r in judge.requests] == [8]
+    assert ContinuationReward(max_chars=1).max_chars == 1
+    with pytest.raises(UsageError, match="max_chars"):
+        ContinuationReward(max_chars=0)
+
+
+def test_the_objective_has_no_divergence() -> None:
+    method = make("S166")
+    assert method.objective.kl_weight == 0 and "reference_logprobs" not in method.needs
+
+
 def test_what_is_no_judge() -> None:
     with pytest.raises(UsageError, match="must be an engine"):
         make("S166", judge=SimpleNamespace())
@@ -295,7 +315,17 @@ def test_what_is_no_judge() -> None:
         ContinuationReward(template="{reference}")
 
 
-# The loop
+# The lab's setting
+
+
+def test_the_setting_starts_as_it_says() -> None:
+    found = Setting(steps=1, lr=0.0).run({"name": "S166"}, 3, Path())
+    assert found["area"] == pytest.approx(found["start"]) and 0 < found["beginning"] < found["first"] < 1
+    assert found["sentences"] > 2, "responses run on"
+    short = Setting(steps=1, lr=0.0, long=-50.0).run({"name": "S166"}, 3, Path())
+    assert short["sentences"] == pytest.approx(1) and short["first"] == pytest.approx(short["beginning"])
+    learned = Setting(texts=1, steps=15, long=0.0, lr=3.0).run({"name": "S166"}, 3, Path())
+    assert learned["first"] > learned["start"] and np.isfinite(learned["area"])
 
 
 def test_a_language_model_learns_from_a_folder(tmp_path: Path) -> None:
@@ -314,16 +344,3 @@ def test_a_language_model_learns_from_a_folder(tmp_path: Path) -> None:
     )
     steps = [row for row in metrics(folder) if row["stage"] == "rl"]
     assert len(steps) == 2 and all(row["reward/mean"] == 0 for row in steps), "four tokens hold no prediction"
-
-
-# The lab's setting
-
-
-def test_the_setting_starts_as_it_says() -> None:
-    found = Setting(steps=1, lr=0.0).run({"name": "S166"}, 3, Path())
-    assert found["area"] == pytest.approx(found["start"]) and 0 < found["beginning"] < found["first"] < 1
-    assert found["sentences"] > 2, "responses run on"
-    short = Setting(steps=1, lr=0.0, long=-50.0).run({"name": "S166"}, 3, Path())
-    assert short["sentences"] == pytest.approx(1) and short["first"] == pytest.approx(short["beginning"])
-    learned = Setting(texts=1, steps=15, long=0.0, lr=3.0).run({"name": "S166"}, 3, Path())
-    assert learned["first"] > learned["start"] and np.isfinite(learned["area"])

@@ -9,17 +9,22 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from spelled import nano
 
 from assay.batch import Batch
 from assay.catalogue import make
+from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
 from assay.errors import UsageError
 from assay.lab.settings import load
+from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.objectives.picked_pairs import picked
 from assay.registry import build
-from assay.rewards.text.quip import Quip, quips
+from assay.rewards.text.quip import Quip, corpus_index, quips
 from assay.select.pairs import Pairs
-from assay.types import Task
+from assay.signals.base import Models
+from assay.types import Ask, Task
 from assay.verify.grounding.bloom import BloomIndex
 from assay.verify.grounding.ngrams import NGramIndex
 
@@ -54,34 +59,6 @@ def test_quip_by_hand_is_that_of_the_exact_index() -> None:
     # "quick" counts twice, beside "uick " and " quic".
     assert index.quip("quick quick") == pytest.approx(4 / 7)
     assert BloomIndex([], 5).quip(FOX) == 0 and len(BloomIndex([], 5)) == 0
-
-
-@pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
-def test_memory_and_false_positives_are_as_told(error) -> None:
-    """Measured on n-grams that are not in the corpus, against (1 - exp(-k d / m))^k within four standard errors."""
-    random = np.random.default_rng(0)
-    corpus, other = ("".join(random.choice(list("abcdefgh "), 120_000)) for _ in range(2))
-    exact, index = NGramIndex([corpus], 25), BloomIndex([corpus], 25, error)
-    distinct = len(exact)
-    assert index.nbytes == math.ceil(math.ceil(-(len(corpus) - 24) * math.log(error) / math.log(2) ** 2) / 8)
-    assert index.nbytes < exact.hashes.nbytes * 1.45 * math.log2(1 / error) / 64
-    assert len(index) == pytest.approx(distinct, rel=0.01)
-    theory = (1 - math.exp(-index.functions * distinct / index.size)) ** index.functions
-    assert theory == pytest.approx(error, rel=0.06)
-    assert index.error == pytest.approx(theory, rel=0.05)
-    absent = ~exact.found(other)
-    measured, trials = float(index.found(other)[absent].mean()), int(absent.sum())
-    assert trials > 100_000
-    assert abs(measured - theory) < 4 * math.sqrt(theory * (1 - theory) / trials)
-
-
-def test_the_error_asked_for_holds_at_any_size() -> None:
-    """Sizes of all parities, among them powers of two, whose remainders are low bits."""
-    random = np.random.default_rng(1)
-    corpus, other = ("".join(random.choice(list("abcdefgh"), 20_000)) for _ in range(2))
-    for capacity in (19_976, 20_480, 32_768, 65_536):
-        index = BloomIndex([corpus], 25, 0.01, capacity)
-        assert float(index.found(other).mean()) < 0.013
 
 
 def test_a_capacity_that_is_too_small_is_told_by_the_error() -> None:
@@ -131,7 +108,12 @@ def test_quip_of_a_tasks_documents(make_batch) -> None:
     assert found.values.tolist() == pytest.approx([9 / 11, 1, 1, 0, 0]) and found.valid.all()
     assert Quip(n=5, plain=False)(batch).values[2] < 0.6
     left = Quip(n=5, short="leave_out")(batch)
-    assert left.valid.tolist() == [True, True, True, False, False]
+    assert left.valid.tolist() == [True, True, True, False, False] and left.values[3:].tolist() == [0, 0]
+    # Five characters are one 5-gram: no longer short.
+    assert Quip(n=5, short="leave_out")(texts_of(make_batch, ["quick"], [FOX])).values.tolist() == [1]
+    assert Quip(n=1)(texts_of(make_batch, ["qx!"], [FOX])).values.tolist() == pytest.approx([2 / 3])
+    named = texts_of(make_batch, ["quick brown fax", "jumps"], {"a": FOX, "b": "jumps over"})
+    assert Quip(n=5)(named).values.tolist() == pytest.approx([9 / 11, 1])
     tagged = texts_of(make_batch, [f"hm <answer>{FOX}</answer>"], {"documents": {"a": FOX}})
     assert Quip(n=5)(tagged).values.tolist() == [1]
 
@@ -141,7 +123,7 @@ def test_who_has_no_reward(make_batch) -> None:
     assert not Quip(n=5)(batch).valid.any()
     batch = texts_of(make_batch, [FOX, FOX], [FOX], passed=[None, False])
     assert Quip(n=5)(batch).valid.tolist() == [False, True]
-    for bad in ({"n": 0}, {"error": 1.0}):
+    for bad in ({"n": 0}, {"error": 1.0}, {"error": 0.0}):
         with pytest.raises(UsageError, match="quip"):
             Quip(**bad)
 
@@ -155,6 +137,12 @@ def test_quip_of_files(make_batch, tmp_path, error) -> None:
     # The files come before the documents, and no n-gram runs from one file into the next.
     batch = texts_of(make_batch, ["the quick brown", "jumps over", "fox jumps"], ["something else"])
     assert made(batch).values.tolist() == pytest.approx([1, 1, 1 / 5])
+    three = tmp_path / "three.txt"
+    three.write_text("abc")
+    # 15 and 6 n-grams of five characters and none: -21 ln(1e-6) / ln(2)^2 bits; for a corpus of none, those of one.
+    sizes = [getattr(corpus_index(paths, 5, 1e-6), "size") for paths in ((one, two, three), (three,))]  # noqa: B009
+    assert sizes == [604, 29] and corpus_index((one,)).n == 25
+    assert corpus_index((one,)).quip("the QUICK brown fox jump") == 0 < corpus_index((one,), 5).quip("THE quick")
     two.write_text("abc")
     assert Quip((two,), 5, error)(batch).values.tolist() == [0, 0, 0]
     with pytest.raises(UsageError, match="cannot be read"):
@@ -211,7 +199,7 @@ def test_short_responses_do_not_win_by_being_short(make_batch) -> None:
 def test_defaults_are_the_papers() -> None:
     method = make("quote-tuning")
     assert (method.select.margin, method.select.length, method.select.count, method.reward.n) == (0.1, 0.1, 1, 25)
-    assert method.objective.loss.beta == 0.1
+    assert method.objective.loss.beta == 0.1 and method.reward.error == 1e-3 and Quip().n == 25
     assert make_method("S179", select={"length": None}).select.length is None
     assert isinstance(make_method("grpo", reward={"name": "S179", "n": 7}).reward, Quip)
 
@@ -225,3 +213,55 @@ def test_the_setting_reads_as_its_corpus(tmp_path) -> None:
     assert found["quoted"] > found["quoted/start"]
     with pytest.raises(UsageError, match="phrases"):
         load("phrases", {"wordings": 1})
+
+
+@pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
+def test_memory_and_false_positives_are_as_told(error) -> None:
+    """Measured on n-grams that are not in the corpus, against (1 - exp(-k d / m))^k within four standard errors."""
+    random = np.random.default_rng(0)
+    corpus, other = ("".join(random.choice(list("abcdefgh "), 120_000)) for _ in range(2))
+    exact, index = NGramIndex([corpus], 25), BloomIndex([corpus], 25, error)
+    distinct = len(exact)
+    assert index.nbytes == math.ceil(math.ceil(-(len(corpus) - 24) * math.log(error) / math.log(2) ** 2) / 8)
+    assert index.nbytes < exact.hashes.nbytes * 1.45 * math.log2(1 / error) / 64
+    assert len(index) == pytest.approx(distinct, rel=0.01)
+    theory = (1 - math.exp(-index.functions * distinct / index.size)) ** index.functions
+    assert theory == pytest.approx(error, rel=0.06)
+    assert index.error == pytest.approx(theory, rel=0.05)
+    absent = ~exact.found(other)
+    measured, trials = float(index.found(other)[absent].mean()), int(absent.sum())
+    assert trials > 100_000
+    assert abs(measured - theory) < 4 * math.sqrt(theory * (1 - theory) / trials)
+
+
+def test_the_error_asked_for_holds_at_any_size() -> None:
+    """Sizes of all parities, among them powers of two, whose remainders are low bits."""
+    random = np.random.default_rng(1)
+    corpus, other = ("".join(random.choice(list("abcdefgh"), 20_000)) for _ in range(2))
+    for capacity in (19_976, 20_480, 32_768, 65_536):
+        index = BloomIndex([corpus], 25, 0.01, capacity)
+        assert float(index.found(other).mean()) < 0.013
+
+
+def test_pairs_of_recorded_responses_stay_what_they_are() -> None:
+    """With the initial policy's responses on record, updates of the policy change no pair; the loss is DPO's."""
+    method = make_method("S179", rollout="recorded", options={"n": 3})
+    start = nano()
+    said = ["12345", "12399", "99999", "123456789"]  # 3 of 3, 1 of 3, none, and too long beside the others
+    task = Task("t", "1+", ["0123456789"], meta={"responses": [{"text": t, "reward": 0.0} for t in said]})
+    rollout = build("rollout", method.rollout, sampling=Sampling(12))
+    moved = start.twin()
+    for parameter in moved.module.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    for policy in (start, moved):
+        batch = Batch.from_groups(rollout.collect([Ask(task, 4)], HFEngine(policy), np.random.default_rng(0)))
+        compute_signals(batch, method.needs, Models(policy, start, encode=policy.encode))
+        method.value(batch)
+        assert batch.rewards.tolist() == pytest.approx([1, 1 / 3, 0, 1])
+        batch.weights = method.select(batch)
+        assert [rows.tolist() for rows in picked(batch)] == [[0], [1]]
+        with torch.no_grad():
+            loss = method.objective(policy.forward(batch).logprobs, batch).value.item()
+        now, then = (p.forward(batch).logprobs[:2].where(batch.mask[:2], 0).sum(1).tolist() for p in (policy, start))
+        margin = (now[0] - then[0]) - (now[1] - then[1])
+        assert loss == pytest.approx(math.log(1 + math.exp(-0.1 * margin)), abs=1e-5)

@@ -43,6 +43,7 @@ class Teacher:
 
     def generate(self, requests: Any) -> Any:
         self.asked += [r.prompt[0]["content"] for r in requests]
+        self.requests = list(requests)
         return [[SimpleNamespace(text=text)] for text in self.replies]
 
 
@@ -128,7 +129,9 @@ def test_options() -> None:
     for bad in ({"k": 0}, {"persistence": 0.0}, {"persistence": 1.5}):
         with pytest.raises(UsageError, match="S208"):
             make("S208", **bad)
-    assert make("S208").objective.kl_weight == 1e-3
+    made = make("S208")
+    assert made.objective.kl_weight == 1e-3 and "reference_logprobs" in made.needs
+    assert made.reward == MultiViewReward() == MultiViewReward(0.2, 0.1, 10, 1.0)
 
 
 # Data
@@ -163,6 +166,50 @@ def test_labels_that_disagree_are_left_out() -> None:
     asked = teacher.asked[:3]
     assert "The answer is: a gold leaf" in asked[0] and "a gold leaf" not in asked[1] + asked[2]
     assert synthesised(rows, teacher)[0].reference == {"order": ["2", "1", "3", "4"], "relevance": ["2"]}
+
+
+def test_the_teachers_reasoned_list_is_the_solution_of_its_task() -> None:
+    """Of several answers in a reply the last counts; the warm-up learns the reply as it is."""
+    ranked = said("[1] > [2]", "at first") + said("[2] > [1]", "no")
+    teacher = Teacher(["<answer>[1]</answer> or rather <answer>[2]</answer>", ranked] * 2)
+    one, two = synthesised([("q", ["a", "b"], ""), ("r", ["a", "b"], "")], teacher, threshold=1.0, seed=5)
+    assert one.reference == two.reference == {"order": ["2", "1"], "relevance": ["2"]}
+    assert one.solution == two.solution == ranked and Ranking()(one, ranked).passed
+    assert [(r.n, r.seed, r.sampling.max_tokens) for r in teacher.requests] == [(1, s, 4096) for s in (5, 6, 7, 8)]
+    synthesised([("q", ["a", "b"], "")], teacher := Teacher(["", ""]))
+    assert [r.seed for r in teacher.requests] == [0, 1]
+
+
+def test_ten_places_decide_whether_labels_agree() -> None:
+    """Eleven passages of which the last of the list alone helps: its NDCG@10 is 0, its NDCG@11 1 / log2(12) = 0.279."""
+    task = ranking_task("t", "", ["p"] * 11, list(range(1, 12)), [11])
+    assert consistency(task) == 0 and consistency(task, 11) == pytest.approx(1 / math.log2(12))
+    order = " > ".join(f"[{i}]" for i in range(1, 12))
+    rows = [("q", ["p"] * 11, "")]
+    found = [
+        synthesised(rows, Teacher(["<answer>[11]</answer>", said(order)]), threshold=0.2, **k) for k in ({}, {"k": 11})
+    ]
+    assert [len(tasks) for tasks in found] == [0, 1]
+    assert ranking_task("t", "", ["a", "b"], [2, 1], [1, 2]).reference["relevance"] == ["1", "2"], "all may help"
+
+
+def test_grades_of_zero_are_not_relevant(make_batch: Callable[..., Any]) -> None:
+    task = Task("t", "", reference={"order": ["2", "1", "doc"], "relevance": {"1": 0, "2": 1}})
+    found = rewards(make_batch, [said("[1] > [2] > [doc]")], MultiViewReward(k=1), task)
+    assert found.terms["recall"].tolist() == [0], "the one that helps is not first"
+    assert found.values.item() == pytest.approx(0.1 * (0 + 1 + 1) / 3)
+
+
+def test_windows_of_twenty_move_by_ten() -> None:
+    sizes: list[tuple[int, int]] = []
+
+    def rank(part: Any) -> Any:
+        sizes.append((part[0], len(part)))
+        return part
+
+    assert sliding(range(35), rank) == list(range(35))
+    assert sizes == [(15, 20), (5, 20), (0, 20)]
+    assert sliding([1, 2, 3], sorted, 2, 2) == sliding([3, 2, 1], sorted, 3, 1) == [1, 2, 3]
 
 
 def test_a_window_slides_from_the_end() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from assay.batch import Batch, Reward
 from assay.catalogue import make
+from assay.catalogue.claim import claim_of
 from assay.errors import RunError, UsageError
+from assay.lab.settings import load
 from assay.papers.rewards.s218_armed import discriminability, wording
 from assay.registry import build
 from assay.rewards.shaping.running_range import RunningRange
@@ -134,11 +137,38 @@ def test_samples_without_a_score_are_not_remembered() -> None:
 
 
 def test_what_cannot_be() -> None:
+    least = RunningRange(Given([0.0]), low=0.0, high=1.0, memory=2)
+    assert (least.quantiles, least.seen.maxlen) == ((0.0, 1.0), 2)
     with pytest.raises(RunError, match=r"row 1 .task t. has the reward nan"):
         spread([0.1, float("nan")])
-    for bad in ({"low": 0.9, "high": 0.1}, {"high": 1.5}, {"memory": 1}, {"epsilon": 0.0}):
+    bounds = [{"low": 0.9, "high": 0.1}, {"low": 0.5, "high": 0.5}, {"low": -0.1}, {"high": 1.5}]
+    for bad in (*bounds, {"memory": 1}, {"epsilon": 0.0}):
         with pytest.raises(UsageError, match="running_range"):
             build("reward", {"name": "running_range", **bad})
+
+
+def test_a_band_of_epsilon_is_wide_enough() -> None:
+    """The memory's band first, at its bound; then that of the group, at its own."""
+    assert spread([0.0, 0.5], [1, 1], low=0.0, high=1.0, epsilon=0.5) == [0, 1]
+    assert spread([0.0, 0.5], [1, 1], low=0.0, high=1.0, epsilon=0.51) == [0.5, 0.5]
+    assert spread([0.0] * 99 + [0.25], [96, 4], epsilon=0.25) == [0.5] * 96 + [0, 0, 0, 1]
+    assert spread([0.0] * 99 + [0.25], [96, 4], epsilon=0.26) == [0.5] * 100
+
+
+def test_groups_without_a_score_and_batches_without_a_sample() -> None:
+    part = RunningRange(Given([0.9, 0.9, 7.0, 7.0, 0.9, 9.0], [True, True, False, False, True, False]))
+    found = part(groups(2, 2, 2)).values.tolist()
+    assert found[:2] == [0.5, 0.5] and found[4] == 0.5 and all(0 <= x <= 1 for x in found)
+    part.inner["raw"] = Given([])
+    assert part(Batch.from_groups([], torch.float64)).values.tolist() == []
+
+
+def test_defaults() -> None:
+    """Quantiles of 5% and 95% of 2,048 similarities; form, words and meaning weigh the same."""
+    method = make("S218").reward
+    assert method.weights == {"form": 1.0, "text": 1.0, "semantic": 1.0}
+    for part in (method.inner["semantic"], RunningRange()):
+        assert (part.quantiles, part.seen.maxlen, part.epsilon) == ((0.05, 0.95), 2048, 1e-6)
 
 
 # The sum
@@ -191,7 +221,14 @@ def test_the_form(make_batch: Callable[..., Any], text: str, formed: int) -> Non
     assert rewards(make_batch, [text]).terms["form"].tolist() == [formed]
 
 
-def test_wording() -> None:
+def make_empty(make_batch: Callable[..., Any]) -> list[float]:
+    """What an empty answer earns for words and meaning, where the reference is an article."""
+    found = rewards(make_batch, [said("")], Task("t", "", "The"), low=0.0, high=1.0)
+    return [found.terms["text"].item(), found.terms["semantic/raw"].item()]
+
+
+def test_wording(make_batch: Callable[..., Any]) -> None:
+    assert make_empty(make_batch) == [0.0, 0.0]
     assert wording("The heart", "heart!") == 1 and wording("heart", "lung") == 0
     assert 0 < wording("left lung", "left heart") < 1
     # One word of two is shared, either way.
@@ -216,6 +253,16 @@ def test_several_references_count_by_the_nearest(make_batch: Callable[..., Any])
 def test_discriminability_by_hand() -> None:
     assert discriminability([1.0, 0.0, 0.5], [True, False, False]) == pytest.approx(0.75 / np.std([1, 0, 0.5]))
     assert discriminability([1.0, 1.0], [True, False]) == 0
+    # Means of two right and two wrong: 0.7 and 0.2; the deviation of all is 0.269258.
+    assert discriminability([0.8, 0.6, 0.3, 0.1], [True, True, False, False]) == pytest.approx(0.5 / 0.269258, abs=1e-5)
     for bad in ([True, True], [False, False], [True]):
         with pytest.raises(UsageError, match="discriminability"):
             discriminability([1.0, 0.0], bad)
+
+
+def test_a_spread_band_teaches_what_a_narrow_one_does_not(tmp_path: Path) -> None:
+    """Right answers are .94 alike and share .3 of the words, wrong ones .89 and .6: the plain sum prefers these."""
+    claim = claim_of("S218")
+    setting = load(claim.setting, {**claim.options, "steps": 25, "lr": 1.0})
+    right = {name: setting.run(arm, 0, tmp_path)["right"] for name, arm in claim.arms.items()}
+    assert right["adaptive"] > 0.6 and right["plain"] < 0.3

@@ -98,6 +98,33 @@ def test_the_baseline_leaves_the_gradient_what_it_is() -> None:
     assert batch.totals is not None and batch.totals.sequences == len(leaves) * 2
 
 
+def test_the_expected_gradient_is_that_of_outcome_and_progress() -> None:
+    """By enumeration: E[A grad log pi] is the gradient of E[score + 0.2 (J(first token) - J(nothing))]."""
+    torch.manual_seed(1)
+    policy = TabularPolicy(Tree.uniform(2, 2, [0.0, 1.0, 1.0, 0.0]), torch.randn(3, 2, dtype=torch.float64))
+    leaves = policy.leaf_episodes(torch.arange(4))
+    chance, j = policy.leaf_logprobs().exp(), {None: 0.5, 0: 0.25, 1: 1.0}
+    groups = []
+    for i, episode in enumerate(leaves):
+        probes = (Probe(0, (), (j[None],)), Probe(1, (), (j[int(episode.tokens[0])],)))
+        going = replace(episode, meta={"role": "continued", "probes": probes})
+        ended = replace(leaves[0], mask=np.zeros(2, dtype=bool), meta={"role": "terminated"})
+        right = float(policy.tree.rewards[i])
+        groups.append(Group(Ask(Task("0", ""), 2), (going, ended), (Verdict(right, right == 1), Verdict(0.5, False))))
+    batch = Batch.from_groups(groups, torch.float64)
+    catalogue.make("S219").value(batch)
+    # Right after token 1: 1 + 0.2 * 0.5 - 0.5; wrong after token 0: -0.2 * 0.25 - 0.5.
+    assert batch.advantages[::2, 0].tolist() == pytest.approx([-0.55, 0.45, 0.6, -0.4])
+    weights = chance.detach().repeat_interleave(2)[:, None]
+    (weights * batch.advantages * torch.where(batch.mask, policy.forward(batch).logprobs, 0)).sum().backward()
+    assert policy.logits.grad is not None
+    got = policy.logits.grad.clone()
+    policy.logits.grad = None
+    earned = torch.tensor([right + 0.2 * (j[i // 2] - j[None]) for i, right in enumerate(policy.tree.rewards.tolist())])
+    (policy.leaf_logprobs().exp() * earned).sum().backward()
+    torch.testing.assert_close(got, policy.logits.grad)
+
+
 def collected(engine, n=4, seed=0, **options):
     spec = {"name": "branched", "steps": {"by": "newline"}, "end": "#", "forced": "..#", "header": ">", "probes": 2}
     made = build("rollout", {**spec, **options}, sampling=Sampling(30), judge=judge)
@@ -224,6 +251,24 @@ def test_online_every_step_earns_its_progress(make_batch) -> None:
     assert isinstance(method.credit, ReinforcePlusPlus) and batch.token_rewards is not None
     assert batch.token_rewards[0].tolist() == pytest.approx([0, 0, 0, 0.2, 0, 0, 0])
     assert batch.token_rewards[1].tolist() == pytest.approx([0, 0, 0, 0.2, 0, 0, 0])
+
+
+def test_what_a_run_does_by_default() -> None:
+    """Half of a group answers at once; every J is of four answers of up to 512 tokens; one paragraph is an episode."""
+    method = catalogue.make("S219")
+    cutting = {"steps": PatternSteps(pattern=WORDS), "grouped": 1, "end": None, "forced": None, "header": None}
+    assert method.rollout == {
+        "name": "branched",
+        "share": 0.5,
+        "learned": False,
+        **cutting,
+        "probes": 4,
+        "probe_tokens": 512,
+    }
+    assert (method.reward.weight, method.reward.lookahead) == (0.2, 0)
+    assert isinstance(method.credit, TerminationBaseline) and method.credit.group_relative
+    online = catalogue.make("S219", online=True).rollout
+    assert (online["name"], online["start"]) == ("probed", True), "J before any thought is progress' beginning"
 
 
 def test_attempts_begin_with_their_words() -> None:

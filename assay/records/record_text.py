@@ -1,4 +1,4 @@
-"""Records of the lab as JSON that a person and ``git diff`` can read: a member a line, an element of a list a line."""
+"""Records as JSON that a person and ``git diff`` can read: a member a line, an element of a list a line."""
 
 from __future__ import annotations
 

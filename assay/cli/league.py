@@ -1,0 +1,69 @@
+"""``assay league``: run methods in the league's settings, and make its table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional
+
+from assay.cli.common import Unprotected, protect, say
+from assay.printable import printable
+
+
+def league(
+    setting: Annotated[str, Positional],
+    methods: str = "",
+    jobs: int = 0,
+    dir: Path | None = None,
+    out: Path | None = None,
+    unsafe_no_sandbox: Unprotected = False,
+) -> int:
+    """Run methods in a setting of the league, each against the same GRPO on the same seeds, and make the table.
+
+    The same command goes on after Ctrl-C, a crash, or on another machine with the records: a run that they have is not
+    repeated. GRPO is run first where its record is not whole.
+
+    Args:
+        setting: L1.
+        methods: separated by commas: names of standard methods (reinforce, rloo, dr-grpo, dapo, gspo, cispo,
+            reinforce++, opo, ppo), papers' ids, or TOML files with a [method] table, called by their file's name. None
+            makes the table from the records there are.
+        jobs: runs side by side; one per core unless given.
+        dir: where the runs are kept; runs/league/SETTING unless given.
+        out: where records and pages go; in a checkout of assay league/ and docs/, otherwise the folder of the runs.
+        unsafe_no_sandbox: run programs from responses without protection.
+    """
+    from assay.errors import UsageError
+    from assay.league import enter, load
+    from assay.league.page import write
+    from assay.league.places import places
+    from assay.league.settings import BASELINE, entrant
+
+    if jobs < 0:
+        raise UsageError("--jobs is a number of processes, or 0 for one per core")
+    protect(unsafe_no_sandbox)
+    here = load(setting)
+    entrants = dict(entrant(name.strip()) for name in methods.split(",") if name.strip())
+    for label, method in entrants.items():  # what does not fit is said before anything runs
+        here.plan(label, method)
+    folder = dir or Path("runs") / "league" / here.name
+    store, docs = places(out or folder, given=out is not None)
+    for label, method in ({BASELINE: {"name": BASELINE}} | entrants if entrants else {}).items():
+        record = enter(
+            here,
+            label,
+            method,
+            folder,
+            store / here.name,
+            jobs,
+            say=lambda line: print(printable(line), file=sys.stderr, flush=True),
+            unprotected=unsafe_no_sandbox,
+        )
+        if record is None:
+            print("assay: stopped; the same command goes on", file=sys.stderr)
+            return 130
+    paths = write(store, docs)
+    say(*map(str, paths))
+    return 0

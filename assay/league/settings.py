@@ -1,0 +1,107 @@
+"""The league's settings, a recipe each with what is compared in it, and the methods by the names they have here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from assay.compare.plan import Plan, read_plan
+from assay.errors import UsageError, nearest
+
+SETTINGS = ("L1",)
+BASELINE = "grpo"
+"""The method that all others are compared with: assay's GRPO as it is without options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of the league.
+
+    Attributes:
+        name: such as ``L1``.
+        recipe: its file, whose table ``[compare]`` has budget, measure, points, seeds and the first sweep.
+    """
+
+    name: str
+    recipe: Path
+
+    def plan(self, label: str, method: Mapping[str, Any], sweep: Mapping[str, Sequence[Any]] | None = None) -> Plan:
+        """Return what one method runs.
+
+        Args:
+            label: what the method is called.
+            method: its ``[method]`` table.
+            sweep: in place of the setting's own.
+        """
+        return read_plan(self.recipe, methods={label: method}, sweep=sweep)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of what its recipe sets, budget and measure; records of another one cannot be compared.
+
+        More seeds or rates leave it as it is, and so do keys that recipes have learnt since.
+        """
+        plan = self.plan(BASELINE, {"name": BASELINE})
+        shared = [plan.recipe, plan.budget.unit, plan.budget.amount, plan.points, plan.measure]
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def load(name: str) -> Setting:
+    """Return a setting by its name, in any case.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name.upper() not in SETTINGS:
+        raise UsageError(f"the league has no setting {name!r}; its settings are {', '.join(SETTINGS)}")
+    return Setting(name.upper(), Path(str(resources.files("assay.league").joinpath(f"{name.lower()}.toml"))))
+
+
+@cache
+def known() -> Mapping[str, Mapping[str, Any]]:
+    """Return the methods that have a name in the league, each with its ``[method]`` table."""
+    return tomllib.loads(resources.files("assay.league").joinpath("methods.toml").read_text(encoding="utf-8"))
+
+
+def method(label: str) -> Mapping[str, Any]:
+    """Return the ``[method]`` table of a name in the league or of a paper's id.
+
+    Raises:
+        UsageError: neither.
+    """
+    if label in known():
+        return known()[label]
+    from assay.catalogue import find
+
+    try:
+        row = find(label)
+    except UsageError:
+        raise UsageError(f"no method is called {label!r} in the league{nearest(label, known())}") from None
+    return {"name": row.id}
+
+
+def entrant(name: str) -> tuple[str, Mapping[str, Any]]:
+    """Return label and ``[method]`` table of a name, a paper's id, or a TOML file that has such a table.
+
+    Raises:
+        UsageError: none of these.
+    """
+    if not name.endswith(".toml"):
+        return (name if name in known() else name.upper()), method(name)
+    path = Path(name)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name} cannot be read as TOML: {error}") from None
+    if not isinstance(data.get("method"), Mapping) or path.stem in known():
+        raise UsageError(f"{name} needs a table [method], and another name than the standard methods have")
+    return path.stem, data["method"]
