@@ -135,7 +135,7 @@ def _assemble(
     source = stream.source
     known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
     check_verifier(own, known)
-    plain = before(method, known, own)
+    plain = before(method, known, own, rollout)
     keep_freed_memory()
     if ranks.size > 1:
         from assay.scale.sharding import ShardedLM

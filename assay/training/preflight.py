@@ -1,13 +1,16 @@
 """What of a method cannot act: told before the run where tasks show it, and from the first step's own rollouts else.
 
-Nothing is generated for it, so that a run is bit for bit what it would be without.
+The policy generates nothing for it, so that a run is bit for bit what it would be without; a server that a part asks
+is asked for one token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
+
+from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
@@ -24,15 +27,23 @@ LOOKED_AT = 4
 """Tasks that are looked at before a run."""
 
 
-def before(method: Method, tasks: Sequence[Task], verifier: Verifier) -> list[str]:
+def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: Any = None) -> list[str]:
     """Return a line for each part that comes down to the plain verdict on tasks such as these.
 
     A part that reads more than a verdict's score, if there is more, says what in ``reads_more``, and whether there is
     nothing of it in ``plain(task, verdict)``. Each task is judged once, on its worked solution or an empty response.
 
     Raises:
-        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number.
+        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; a part
+            asks a server that does not answer.
     """
+    asked = [(seam, part, engine) for seam, part in method.parts.items() for engine in _asked(part)]
+    # A rollout is made from its name once the run is; what it holds besides a teacher, such as all tasks, asks nobody.
+    for seam, part, engine in (*asked, *(("rollout", rollout, engine) for engine in _asked(rollout, depth=1))):
+        try:
+            engine.reach()
+        except UsageError as error:
+            raise UsageError(f"method.{seam} {type(part).__name__} asks a model: {error}") from None
     some = list(islice(tasks, LOOKED_AT))
     if some and not any(text_of_reference(task) for task in some):
         for signal in _signals(method):
@@ -91,6 +102,21 @@ def _empty(signal: Signal, batch: Batch) -> str | None:
 
 def _signals(method: Method) -> list[Signal]:
     return [need for need in method.needs if not isinstance(need, str)]
+
+
+def _asked(part: Any, depth: int = 4) -> Iterator[Any]:
+    """Yield what in a part is an engine that asks a server: it can be ``reach``ed."""
+    if hasattr(part, "reach"):
+        yield part
+    elif depth and not isinstance(part, str | bytes | int | float | type(None) | Tensor | type):
+        inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, list | tuple) else None
+        for one in _fields(part) if inner is None else inner:
+            yield from _asked(one, depth - 1)
+
+
+def _fields(part: Any) -> list[Any]:
+    slots = [name for kind in type(part).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(part, "__dict__", {}).values(), *(getattr(part, name, None) for name in slots)]
 
 
 def _name(part: Any) -> str:

@@ -39,6 +39,7 @@ class Scope:
     tests: tuple[str, ...]
 
 
+@functools.cache
 def scopes() -> dict[str, Scope]:
     """Return the scope of every row that is implemented, by its id."""
     return {row.id: scope(row) for row in catalogue.rows() if row.factory is not None}

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from benchmarked import benchmark
 
 pytest.importorskip("ray", reason="the extra ray is not installed")
 pytest.importorskip("psutil", reason="psutil is not installed")
-
-
-def kills() -> ModuleType:
-    """The benchmark of which this is the short version."""
-    file = Path(__file__).parents[2] / "benchmarks" / "kills.py"
-    spec = importlib.util.spec_from_file_location("kills", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.slow
@@ -35,7 +24,7 @@ def test_trainers_of_one_machine_stop_in_a_line_without_ray_and_go_on(victim: st
     import assay
     from assay.records.checkpoints import checkpoints
 
-    module, folder, steps = kills(), tmp_path / "run", 400
+    module, folder, steps = benchmark("kills"), tmp_path / "run", 400
     recipe = module.recipe(folder, steps, every=1, actors=1)
     recipe["scale"] = {"trainers": 2, "engines": 1}
     file, log = tmp_path / "run.toml", tmp_path / "log"
@@ -74,7 +63,7 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     The undisturbed run is one process without Ray, so the weights agree as far as two ways to batch do.
     """
     kinds = ("engine", "verifier", "trainer")
-    found = kills().compare(tmp_path, steps=8, kills=3, kinds=kinds, seed=1, every=2, actors=0)
+    found = benchmark("kills").compare(tmp_path, steps=8, kills=3, kinds=kinds, seed=1, every=2, actors=0)
     log = (tmp_path / "struck.log").read_text()
     assert found["exit code"] == 0, log
     assert found["kills"] == dict.fromkeys(kinds, 1), log

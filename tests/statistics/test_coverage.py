@@ -6,14 +6,11 @@ of its standard errors (1.8 and 1.2 points) in less than one case of 700.
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
+from benchmarked import benchmark
 from scipy import stats
 
 from assay.statistics import aggregate
@@ -32,17 +29,7 @@ from assay.statistics.profiles import probability_of_improvement, profile
 SIMS = 200
 
 
-def load() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
-    spec = importlib.util.spec_from_file_location("coverage_benchmark", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-BENCH = load()
+BENCH = benchmark("coverage")
 
 
 def iqm(kind: str, runs: int, tasks: int) -> tuple[object, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engines.base import Request
+from assay.engines.base import Request, Sampling
 from assay.engines.ended import listener
 from assay.engines.openai.address import Server
 from assay.engines.openai.cache import Cache
@@ -81,6 +81,17 @@ class OpenAIEngine:
             log = logging.getLogger(__name__)
             log.warning("%d requests to %s failed, e.g.: %s", lost, self.server.base_url, reasons[0] if reasons else "")
         return out
+
+    def reach(self) -> None:
+        """Ask for one token, so that a server that does not answer is known of before anything builds on it.
+
+        Raises:
+            UsageError: it gave no answer, or the key, the address or the model is wrong.
+        """
+        [[reply]] = self.generate([Request("Say yes.", 1, Sampling(1, 0.0), 0)])
+        if reply.stop == "error":
+            reason = reply.meta["error"]
+            raise UsageError(f"{self.server.base_url} does not answer: {reason}; start it, or mend its address")
 
     def close(self) -> None:
         """Close connections; the engine can still be used and opens new ones."""

@@ -77,8 +77,6 @@ def announced(text: str) -> str | None:
     readings = _reads(text)
     if readings and not isinstance(readings[0], Text):
         return text
-    if negated(text) and any(map(str.isdigit, text)):
-        return None
     head = _CLAUSE.split(text, maxsplit=1)[0].strip()
     if alternatives(text[: len(head) + 12]):
         return None

@@ -1,0 +1,48 @@
+"""What is tried before the first step: servers that parts of a method ask."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import recipe
+from serving import running_server, small_engine
+
+from assay import train
+from assay.errors import UsageError
+from assay.serve.server import ModelServer
+
+
+def judged(folder: Path, port: int) -> dict[str, Any]:
+    """A run whose reward is the confidence of a judge behind a server."""
+    judge = {"name": "openai", "model": "judge", "base_url": f"http://127.0.0.1:{port}/v1", "retries": 0}
+    sections = recipe(folder)
+    sections["method"] = {"name": "S034", "options": {"judge": judge}}
+    return sections
+
+
+def test_a_judge_that_nobody_answers_for_is_told_of_before_the_first_step(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    said = rf"^method.reward \w+ asks a model: http://127.0.0.1:{port}/v1 does not answer: "
+    with pytest.raises(UsageError, match=said):
+        train(judged(tmp_path / "run", port), quiet=True)
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_a_judge_that_answers_is_asked_for_one_token_first(tmp_path: Path) -> None:
+    server = ModelServer(small_engine(), "judge", ("127.0.0.1", 0))
+    asked: list[int] = []
+    generate = server.engine.generate
+
+    def counted(requests: Any) -> Any:
+        asked.extend(request.sampling.max_tokens for request in requests)
+        return generate(requests)
+
+    server.engine.generate = counted  # type: ignore[method-assign]
+    with running_server(server):
+        train(judged(tmp_path / "run", server.address[1]), quiet=True)
+    assert asked[0] == 1 and len(asked) > 1
