@@ -104,8 +104,8 @@ class RankedReward:
         UsageError: both weights are 0.
     """
 
-    rule: float = 1.0
-    ranking: float = 1.0
+    rule: float
+    ranking: float
 
     def __post_init__(self) -> None:
         if not self.rule and not self.ranking:

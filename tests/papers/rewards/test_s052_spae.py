@@ -134,6 +134,10 @@ def test_correctness_is_the_mean_probability_after_what_was_put() -> None:
     for reference in ("", None, ["42"], "4" * 200):
         bare = replace_reference(batch, reference)
         assert bool(ProbeCorrectness()(bare, models).isnan().all())
+    # As much as the context holds, prompt, prefix and what was put included, and not one token more.
+    room = policy.context - len(batch.episodes[1].prompt) - 1 - len(put)
+    fits, beyond = (ProbeCorrectness()(replace_reference(batch, "4" * n), models) for n in (room, room + 1))
+    assert fits[1, 0].isfinite() and not beyond.isfinite().any()
     bare = replace_reference(batch, "42")
     bare.episodes = [replace(e, meta={}) for e in bare.episodes]
     assert ProbeCorrectness()(bare, models).shape == (2, 0)
@@ -244,7 +248,12 @@ def test_the_gradient_is_that_of_the_advantages() -> None:
 def test_the_credit_brings_its_rollout() -> None:
     method = make_method("grpo", credit="S052")
     assert isinstance(method.credit, SPAE) and method.rollout["name"] == "probed" and not method.rollout["score"]
-    assert catalogue.make("S052").objective.clip_high == 0.28
+    made = catalogue.make("S052")
+    assert made.objective.clip_high == 0.28 and made.credit == SPAE()
+    # Five answers of ten tokens at 0.6 after each step, whichever way it is asked for; ten rounds at most.
+    for rollout in (method.rollout, made.rollout):
+        assert [rollout[k] for k in ("probes", "probe_tokens", "temperature")] == [5, 10, 0.6]
+    assert made.rollout["inner"] == {"name": "dynamic", "rounds": 10}
 
 
 def test_a_policy_is_right_sooner_for_the_steps_credit() -> None:

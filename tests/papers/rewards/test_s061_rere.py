@@ -100,6 +100,14 @@ def test_the_rank_reaches_the_reward_in_whatever_order() -> None:
     assert moved.tolist() == pytest.approx(straight[order].tolist())
 
 
+def test_groups_are_ranked_by_themselves() -> None:
+    """Two questions in one batch, one without a right item: nothing of one reaches the other."""
+    one, other = ranked([False, True]), ranked([False, False])
+    groups = [Group(Ask(Task(k, ""), 2), tuple(b.episodes), tuple(b.verdicts)) for k, b in (("a", one), ("b", other))]
+    found = make("S061").reward(Batch.from_groups(groups, torch.float64))
+    assert found.values.tolist() == pytest.approx([-1 / (1 + 1 / np.log2(3)), 1, 0, 0])
+
+
 def test_samples_rank_by_their_log_probability() -> None:
     part = make("S061").reward
     found = part(ranked([False, True, False], logprobs=[-3.0, -2.0, -1.0])).terms["ranking"]
@@ -119,6 +127,11 @@ def test_abstentions_have_no_rank() -> None:
 def test_terms_have_weights() -> None:
     only = make_method("grpo", reward={"name": "S061", "rule": 0.0}).reward(ranked([True, False])).values
     assert only.tolist() == pytest.approx([0, -0.386853], abs=1e-6)
+    twice = make("S061", rule=2.0, ranking=0.5).reward(ranked([True, False])).values
+    assert twice.tolist() == pytest.approx([2, -0.386853 / 2], abs=1e-6)
+    method = make("S061")
+    assert method.objective.kl_weight == 1e-3 and method.credit.epsilon == 1e-4
+    assert (method.rollout["decode"], method.rollout["add_target"]) == ("beam", False)
     with pytest.raises(UsageError, match="both 0"):
         make("S061", rule=0.0, ranking=0.0)
 
@@ -193,6 +206,42 @@ def test_the_target_can_take_the_last_place() -> None:
     assert [e.text for e in foreign.episodes] == best[:3], "it is no item"
 
 
+def test_without_a_catalogue_or_a_reference_the_target_is_what_is_known() -> None:
+    policy = shop()
+    free, _ = collected(policy, Task("t", "", reference="1/1"), 2, add_target=True)
+    best = order_of(policy, ["/".join(map(str, path)) for path in policy.tree.paths])
+    assert [e.text for e in free.episodes] == ([best[0], "1/1"] if "1/1" not in best[:2] else best[:2])
+    nothing, _ = collected(policy, Task("t", ""), 3, items=ITEMS, add_target=True)
+    assert [e.text for e in nothing.episodes] == order_of(policy)[:3]
+    last, _ = collected(policy, Task("t", "", reference=order_of(policy)[2]), 3, items=ITEMS, add_target=True)
+    assert last.episodes[2].logprobs is not None, "found already"
+
+
+def test_half_as_many_again_are_sampled_for_distinct_items() -> None:
+    policy, asked = shop(), []
+
+    class Counted(TabularEngine):
+        def generate(self, requests: Any) -> Any:
+            asked.extend(r.n for r in requests)
+            return super().generate(requests)
+
+    judge = partial(judge_groups, exact)
+    rollout = build("rollout", {"name": "catalogue", "items": ITEMS, "decode": "distinct"}, sampling=LONG, judge=judge)
+    rollout.collect([Ask(Task("t", ""), 5)], Counted(policy), np.random.default_rng(0))
+    assert asked == [7]
+
+
+def test_the_catalogue_is_read_once_for_an_engine() -> None:
+    one, other = TabularEngine(shop()), TabularEngine(shop(1))
+    part = Catalogue(LONG, partial(judge_groups, exact), ITEMS)
+    first = part.within(one)
+    assert first is not None and part.within(one) is first and part.within(other) is not first
+    assert Catalogue(Sampling(first.depth), part.judge, ITEMS).within(one).depth == first.depth
+    with pytest.raises(UsageError, match="max_tokens"):
+        Catalogue(Sampling(first.depth - 1), part.judge, ITEMS).within(one)
+    assert Catalogue(LONG, part.judge).within(one) is None and part.collect([], one, np.random.default_rng(0)) == []
+
+
 # What is measured
 
 
@@ -209,6 +258,16 @@ def test_lists_are_measured_by_their_first_right_item() -> None:
             "NDCG@3": (1 + 1 / 2) / 3,
             "HR@5": 1.0,
             "NDCG@5": (1 + 1 / 2 + 1 / np.log2(6)) / 3,
+        }
+    )
+    # Unless told otherwise 20 are searched for, of lists of 3, 5, 10 and 20.
+    wide = TabularPolicy(Tree.bandit(20), torch.arange(20.0, dtype=torch.float64)[None])
+    last = recommended([Task("t", "", reference="10")], TabularEngine(wide), exact, [str(k) for k in range(20)])
+    assert last == pytest.approx(
+        {
+            f"{m}@{k}": x
+            for k, hit in ((3, 0), (5, 0), (10, 1), (20, 1))
+            for m, x in (("HR", hit), ("NDCG", hit / np.log2(11)))
         }
     )
     assert hits([]) == {} and recommended([], TabularEngine(policy), exact, ITEMS, 5, (1,)) == {}

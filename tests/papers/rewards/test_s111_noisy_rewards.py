@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from claimed import learned
-from hypothesis import given
-from hypothesis import strategies as st
 
 from assay.batch import Batch
 from assay.credit.gae import GAE
@@ -32,23 +32,24 @@ def advantages(batch: Batch, part) -> torch.Tensor:
     return GRPO()(batch)[:, 0]
 
 
-@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=6))
-def test_a_flipped_group_has_its_advantages_negated(make_batch, scores):
-    plain = advantages(two_prompts(make_batch, [scores]), Flipped(chance=0.0))
-    turned = advantages(two_prompts(make_batch, [scores]), Flipped(chance=1.0))
-    assert torch.allclose(turned, -plain, atol=1e-9)
+def test_a_flipped_group_has_its_advantages_negated(make_batch):
+    """Every group of two to five verdicts."""
+    groups = [[*scores] for n in range(2, 6) for scores in product([0.0, 1.0], repeat=n)]
+    plain = advantages(two_prompts(make_batch, groups), Flipped(chance=0.0))
+    turned = advantages(two_prompts(make_batch, groups), Flipped(chance=1.0))
+    assert plain.any() and torch.allclose(turned, -plain, atol=1e-9)
 
 
 def test_responses_of_a_prompt_share_a_draw_and_prompts_do_not(make_batch):
-    part = Flipped()
-    share, rounds = 0.0, 400
-    for _ in range(rounds):
-        values = part(two_prompts(make_batch, [[1.0, 1.0, 0.0], [1.0, 0.0]]))
-        flipped = values.terms["flipped"].tolist()
-        assert flipped[0] == flipped[1] == flipped[2] and flipped[3] == flipped[4]
-        share += (flipped[0] + flipped[3]) / 2 / rounds
+    part, rounds = Flipped(), 400
+    flipped = part(two_prompts(make_batch, [[1.0, 1.0, 0.0], [1.0, 0.0]] * rounds)).terms["flipped"].tolist()
+    drawn = []
+    for at in range(0, 5 * rounds, 5):
+        assert flipped[at] == flipped[at + 1] == flipped[at + 2] and flipped[at + 3] == flipped[at + 4]
+        drawn += [flipped[at], flipped[at + 3]]
     # Standard error 0.017.
-    assert share == pytest.approx(0.4, abs=0.07)
+    assert sum(drawn) / len(drawn) == pytest.approx(0.4, abs=0.07)
+    assert drawn[::2] != drawn[1::2]
 
 
 def test_draws_are_repeatable_and_survive_a_checkpoint(make_batch):

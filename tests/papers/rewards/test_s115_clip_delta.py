@@ -54,6 +54,11 @@ def test_the_worked_scores():
         assert bounded(WORKED, bound).tolist() == pytest.approx(numbers, abs=1e-6)
     assert bounded(WORKED, "delta").flip(0).cumsum(0).flip(0).tolist() == pytest.approx([0.9, 0.7, 0.95, 0])
     assert bounded((0.9,), "delta").tolist() == [0.0]
+    assert bounded((0.9,), "mean").tolist() == [0.9]
+    # What is no step of the response has no reward, and is not counted.
+    p, known = torch.tensor([[0.9, 0.2, 0.5]], dtype=torch.float64), torch.tensor([[True, False, True]])
+    for bound, numbers in (("none", [0.9, 0, 0.5]), ("mean", [0.45, 0, 0.25]), ("delta", [0.9, 0, 0])):
+        assert bound_scores(p, known, bound, 0.8)[0].tolist() == pytest.approx(numbers)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
@@ -96,6 +101,12 @@ def test_weights_unless_told_otherwise(make_batch):
         assert reward.values.tolist() == [1.0]
 
 
+def test_the_last_step_counts_when_clipped(make_batch):
+    _, reward = solved(make_batch, [(0.9, 0.3)], BoundedSteps(bound="clip", alpha=1.0))
+    assert reward.tokens[0].tolist() == pytest.approx([0, -0.2])
+    assert reward.terms["steps"].tolist() == pytest.approx([-0.2])
+
+
 def test_a_step_without_learnable_tokens_is_stepped_over(make_batch):
     part = BoundedSteps(bound="delta", alpha=1.0)
     _, reward = solved(make_batch, [WORKED], part, mask=[[True, False, True, True]])
@@ -119,6 +130,7 @@ def test_without_weight_it_is_the_verdict(make_batch):
 def test_options():
     method = make_method("S115", reward={"bound": "clip", "eta": 0.3, "steps": Steps("fixed", 2)})
     assert method.reward.bound == "clip" and method.reward.eta == 0.3
+    assert "signal" not in repr(BoundedSteps())
     assert BoundedSteps(eta=0.0).eta == 0 and BoundedSteps(eta=1.0).eta == 1
     for bad in ({"eta": 1.5}, {"eta": -0.1}, {"alpha": -1.0}):
         with pytest.raises(UsageError, match="bounded_steps"):

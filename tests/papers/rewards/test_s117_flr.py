@@ -216,6 +216,9 @@ def test_who_has_no_reward(make_batch) -> None:
     rows = [[-1.0] * 4, [float("nan")] * 4, [-1.0] * 4]
     found = rewarded(FollowUpReward(ONE), make_batch, rows, passed=[False, True, None])
     assert found.valid.tolist() == [True, False, False] and found.values.tolist() == [0, 0, 0]
+    assert found.terms["positive"].tolist() == [-1, 0, 0] == found.terms["negative"].tolist()
+    one = [-1.0, float("nan"), -1.0, -1.0]
+    assert rewarded(FollowUpReward(ONE), make_batch, [one]).valid.tolist() == [False], "one did not fit"
 
 
 # --- the method -------------------------------------------------------------------------------------------------------

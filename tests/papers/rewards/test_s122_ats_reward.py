@@ -63,7 +63,7 @@ def test_rl_is_held_to_the_fine_tuned_policy(tmp_path: Path) -> None:
     assert [row["stage"] for row in rows if row["stage"] != "rl"]
     kl = [row["kl/reference"] for row in rows if row["stage"] == "rl"]
     assert kl[0] == pytest.approx(0, abs=1e-6) and kl[-1] > 1e-4
-    assert make("S122").objective.kl_weight == 0.04
+    assert make("S122").objective.kl_weight == 0.04 and make("S122").reward == ScreeningReward()
 
 
 def test_a_policy_learns_to_decide() -> None:
@@ -117,6 +117,9 @@ def test_measures_by_class() -> None:
     assert [found[f"rejected_{m}"] for m in ("precision", "recall", "f1")] == pytest.approx([0.5, 1 / 3, 0.4])
     always = screened([(YES, "Decision: REJECTED"), (NO, "Decision: REJECTED")])
     assert "selected_precision" not in always and always["selected_recall"] == 0 == always["selected"]
+    assert always["selected_f1"] == 0 and always["rejected_f1"] == pytest.approx(2 / 3)
+    lone = screened([(YES, "Decision: SELECTED")])
+    assert lone["selected_f1"] == 1 and not any(name.startswith("rejected") for name in lone)
     assert screened([]) == {}
 
 
