@@ -137,6 +137,9 @@ def test_the_second_probe_stops_it_there_and_leaves_no_trace() -> None:
     made = len(engine.encode(first + "Wait,")) + len(engine.encode(second + "Wait,"))
     assert answer.scoring == 2 * (probe + 1)
     assert answer.tokens == made + answer.scoring
+    asides = [r for r in engine.asked if engine.decode(r.prefix).endswith(PROBE)]
+    assert [(r.n, r.sampling.max_tokens, r.sampling.temperature) for r in asides] == [(1, 4, 0.0)] * 2
+    assert max(r.seed for r in asides) > 2**40 and max(r.seed for r in engine.asked if r not in asides) > 2**40
     # Where it says no each time, nothing is lost.
     engine = Scripted(whole, replies=["No", "No"])
     [answer] = strategy([TASK], engine, 1, RNG)
@@ -248,6 +251,7 @@ def test_of_several_slow_opinions_the_commonest_counts_and_the_last_that_names_i
     assert (found.index, found.slow, found.agreement, found.critique) == (1, True, 0.5, votes[-1])
     assert [(r.n, r.prefix) for r in engine.asked] == [(2, ()), (3, ())]
     assert len({r.seed for r in engine.asked}) == 2, "slow opinions are other draws than quick ones"
+    assert max(r.seed for r in engine.asked) > 2**40
     # A solution without an error is worth 1 and says nothing against it.
     engine = Scripted(r"fine \boxed{-1}")
     [score] = Flex(engine, 1, by=Steps("newline"), skip="").score([(TASK, solution(engine, text))], engine, RNG)
