@@ -17,7 +17,7 @@ from assay.errors import UsageError
 from assay.inference.base import Budget, Strategy
 from assay.inference.meter import Meter
 from assay.inference.scoring.flex import Flex, flex
-from assay.inference.solve_detect_verify import PROBE, Detector, SolveDetectVerify, cut, hesitation
+from assay.inference.solve_detect_verify import PROBE, RETRY, Detector, SolveDetectVerify, cut, hesitation
 from assay.lab.settings.reasoning._words import Words
 from assay.papers.judges.s050_flexive import process_f1
 from assay.policies.causal_lm import CausalLM
@@ -308,6 +308,23 @@ def test_as_many_new_solutions_as_rounds_and_samples_allow() -> None:
     assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
     answer, _ = run(5, rounds=0)
     assert answer.text == "#### 5" and answer.meta["scores"] == []
+
+
+def test_tokens_that_do_not_pay_for_a_question_or_a_new_solution_are_not_spent_on_it() -> None:
+    """At what they cost and one less: the prompt that is read again, the question, its replies and four tokens more."""
+    engine = Scripted()
+    again = len(engine.encode(RETRY.format(question=TASK.prompt, draft="#### 5", feedback="its score is 0")))
+    for spare, made in ((0, ["#### 5", "#### 4"]), (-1, ["#### 5"])):
+        strategy = SolveDetectVerify(lambda t, r: 0.0, Sampling(3), None)
+        [answer] = strategy([TASK], Scripted("#### 5", "#### 4"), Budget(tokens=2 + again + 3 + spare), RNG)
+        assert [e.text for e in answer.episodes] == made
+    whole = "It is 4.\nWait, no."
+    begun, asking = len(engine.encode("It is 4.\nWait,")), len(engine.encode(PROBE)) + 2 + 4
+    for spare, text, stopped in ((0, "It is 4.\n", 1), (-1, whole, 0)):
+        solver = Scripted(whole, replies=["Yes"])
+        strategy = SolveDetectVerify(lambda t, r: 1.0, Sampling(50), Detector())
+        [answer] = strategy([TASK], solver, Budget(tokens=begun + asking + spare), RNG)
+        assert (answer.text, answer.meta["stopped"]) == (text, stopped)
 
 
 def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:
