@@ -108,12 +108,12 @@ def test_a_test_that_refuses_a_right_program_is_removed_by_replacement() -> None
 
 
 @needs_sandbox
-def test_the_best_round_is_kept_even_if_the_last_is_worse() -> None:
+def test_the_last_round_is_kept_or_the_best_even_if_the_last_is_worse() -> None:
     replies = (opening("1 2", "2 1"), "<replace>\n1 2 => 5\n2 1 => 6\n</replace>", "nothing to say")
-    made = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies))
+    made = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies), keep="best")
     assert [one.rates.balanced for one in made.rounds] == [0.75, 0.5, 0.5]
     assert made.kept is made.rounds[0]
-    last = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies), keep="last")
+    last = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies))
     assert last.kept is last.rounds[2] and last.rounds[2].plan == last.rounds[1].plan
 
 
@@ -242,7 +242,7 @@ def test_what_a_run_does_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "suite", lambda problem, plan: ([Test("a", "1", "c")], faults))
     monkeypatch.setattr(module, "trial", judged)
     engine = Scripted("", "", "", "")
-    made = codecontests_o(long, many, many, engine)
+    made = codecontests_o(long, many, many, engine, keep="best")
     assert len(made.rounds) == 3 and engine.seeds == [0, 1, 2]
     assert len(made.kept.trial.right) == len(made.kept.trial.wrong) == 10
     assert "[1 characters]" in engine.asked[0] and engine.asked[0].count("#") > 4000
