@@ -107,7 +107,7 @@ class Refined:
         ),
     },
     choices=(
-        "the round with the best (TPR + TNR) / 2 is kept; keep = 'last' takes the last one, as the paper does",
+        "a round without tests is kept only where there is no other; keep = 'best' keeps that of the best rates",
         "10 programs of each kind are drawn once; option programs = None takes all",
         "at most 200 commands; the words of prompts",
     ),
@@ -119,7 +119,7 @@ def codecontests_o(
     engine: Engine,
     rounds: int = 3,
     programs: int | None = 10,
-    keep: Literal["best", "last"] = "best",
+    keep: Literal["best", "last"] = "last",
     shown: int = 1000,
     sampling: Sampling = WRITING,
     seed: int = 0,
@@ -147,7 +147,7 @@ def codecontests_o(
         UsageError: no right or no wrong program, or no round.
         SandboxUnavailable: programs cannot be run on this machine.
 
-    Source: "CodeContests-O" (arXiv 2601.13682) and its authors' code; what is kept by default is a choice.
+    Source: "CodeContests-O" (arXiv 2601.13682) and its authors' code.
     """
     if not right or not wrong or rounds < 1:
         raise UsageError("tests are refined with right and wrong programs and one round or more")

@@ -27,6 +27,9 @@ from assay.rewards.outcome.vote import Ballot
         "the verifier's RL: 1 if the boxed verdict is the label, without a standard deviation": (
             "test_the_verifier_earns_the_label_and_nothing_is_divided"
         ),
+        "warmed up on critiques and trained, the verifier's verdicts become right": (
+            "tasks/test_critiques.py::test_a_recipe_trains_the_verifier"
+        ),
         "v_i: the mean of the readable verdicts of N critiques; score = count (mean v + 0.15)": (
             "test_a_small_cluster_of_convincing_solutions_wins"
         ),
@@ -41,9 +44,8 @@ from assay.rewards.outcome.vote import Ballot
     choices=(
         "ties by lot, which in expectation is the averaged credit of the code",
         "the threshold of abstention: 0.3; the paper shows a range",
-        "the words of the critic's and the verifier's prompts",
+        "the words of the critic's and the verifier's prompts; the critic is any engine",
     ),
-    lacks="the verifier's recipe needs the hinted critic behind a server of one's own; no run trains it end to end",
 )
 def mirror_critique(
     sampling: Sampling | None = None,
@@ -63,7 +65,8 @@ def mirror_critique(
     The verifier is trained by a recipe whose tasks are those of source ``critiques``: (question, solution) -> critique,
     made of the solver's stored rollouts, with a hinted critic's for the warm-up (3 epochs in the paper); judged by
     verifier ``critique``, 1[boxed verdict == label]; by GRPO with n = 8, without division by the standard deviation and
-    without a KL term, ``credit = {name = "grpo", normalise = false}``. See ``recipes/mirror_critique.toml``.
+    without a KL term, ``credit = {name = "grpo", normalise = false}``. See ``recipes/mirror_critique.toml``. The critic
+    is any engine: an endpoint, or a model that the run loads, ``{name = "hf", model = ...}``.
 
     Args:
         sampling: how solutions are drawn; K is the budget.

@@ -8,7 +8,7 @@ from sandbox.support import needs_sandbox
 from suite_programs import ABOVE_ZERO, CRASHES, FIRST, LARGEST, LAST, PROBLEM, RIGHT, WRONG, Scripted
 
 from assay import catalogue
-from assay.audit.suite import suite_rates
+from assay.audit.suite import auc, ceiling, diversity, mean_correlation, suite_rates, verifier_accuracy
 from assay.audit.suite.asking import patched, pieces, shortened
 from assay.audit.suite.trials import OURS, Cell, Problem, Test, Trial, trial
 from assay.errors import UsageError
@@ -75,6 +75,7 @@ def test_a_killing_test_a_round_raises_the_detection_rate_until_nothing_is_left(
         for source in WRONG[:number]:
             assert source not in prompt, "and of no other"
         assert PROBLEM.statement in prompt and "1 <= n <= 5" in prompt
+        assert GENERATOR in prompt and "## Commands\n\n3\n" in prompt
     # Each reply is drawn with a seed of its own.
     assert engine.seeds == [0, 1, 2, 3, 4]
 
@@ -107,12 +108,12 @@ def test_a_test_that_refuses_a_right_program_is_removed_by_replacement() -> None
 
 
 @needs_sandbox
-def test_the_best_round_is_kept_even_if_the_last_is_worse() -> None:
+def test_the_last_round_is_kept_or_the_best_even_if_the_last_is_worse() -> None:
     replies = (opening("1 2", "2 1"), "<replace>\n1 2 => 5\n2 1 => 6\n</replace>", "nothing to say")
-    made = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies))
+    made = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies), keep="best")
     assert [one.rates.balanced for one in made.rounds] == [0.75, 0.5, 0.5]
     assert made.kept is made.rounds[0]
-    last = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies), keep="last")
+    last = codecontests_o(PROBLEM, RIGHT, WRONG, Scripted(*replies))
     assert last.kept is last.rounds[2] and last.rounds[2].plan == last.rounds[1].plan
 
 
@@ -231,21 +232,68 @@ def test_what_a_run_does_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [f"print({n})  {'#' * 1001}" for n in range(11)]
     long = Problem(PROBLEM.statement, "#" * 4001)
     cell = Cell(True, "")
-    monkeypatch.setattr(module, "suite", lambda problem, plan: ([Test("a", "1", "c")], []))
-    monkeypatch.setattr(
-        module, "trial", lambda p, tests, right, wrong: trial_of([[cell]] * len(right), [[cell]] * len(wrong))
-    )
+    drawn: list[list[str]] = []
+
+    def judged(problem: Problem, tests: list[Test], right: list[str], wrong: list[str]) -> Trial:
+        drawn.append(right)
+        return trial_of([[cell]] * len(right), [[cell]] * len(wrong))
+
+    faults = ["the generator stopped", f"{OURS}: no machine"]
+    monkeypatch.setattr(module, "suite", lambda problem, plan: ([Test("a", "1", "c")], faults))
+    monkeypatch.setattr(module, "trial", judged)
     engine = Scripted("", "", "", "")
-    made = codecontests_o(long, many, many, engine)
+    made = codecontests_o(long, many, many, engine, keep="best")
     assert len(made.rounds) == 3 and engine.seeds == [0, 1, 2]
     assert len(made.kept.trial.right) == len(made.kept.trial.wrong) == 10
     assert "[1 characters]" in engine.asked[0] and engine.asked[0].count("#") > 4000
     assert made.kept is made.rounds[-1], "of equal ones the latest"
+    # What the model did not write has no heading, and what failed here is not its fault.
+    assert not any(f"## {what}" in engine.asked[1] for what in ("Constraints", "Generator", "Commands"))
+    assert "the generator stopped" in engine.asked[1] and "no machine" not in engine.asked[1]
+    assert drawn[0] == drawn[1] == drawn[2] and set(drawn[0]) < set(many)
     # A survivor is cut by the 12 or 13 characters that it has beyond 1,000; all are shown at their length elsewhere.
     assert engine.asked[1].count("characters] ...") == 10
     assert (
         codecontests_o(long, many, many, Scripted(""), rounds=1, programs=11).rounds[0].trial.right == ((cell,),) * 11
     )
+    assert drawn[-1] == many, "all of them, as they were given"
+
+
+def test_rates_of_nothing_and_ceilings_at_their_bounds() -> None:
+    """Rates without programs count as 1; p and rho in [0, 1], one test or more."""
+    right, none = suite_rates(np.ones((2, 1)), []), suite_rates([], np.ones((2, 1)))
+    assert (right.balanced, none.balanced, suite_rates([], []).balanced) == (1, 0.5, 1)
+    assert right.tnr is None and none.tpr is None and none.rejected == 0 and right.accurate and not none.accurate
+    assert suite_rates(np.ones((0, 3)), np.ones((1, 2))).wrong == 1, "without programs there is no number of tests"
+    for left, other in (([[1, 0]], [[1]]), ([[1]], [[1, 0]])):
+        with pytest.raises(ValueError, match="ran"):
+            suite_rates(left, other)
+    assert diversity(np.ones((2, 0))) == (0, 0.0) and diversity([[1, 1], [1, 0]]) == (2, 1.0)
+    # Verifier accuracy of one, then of two tests: 0 and 1; where a suite has three, the third does not count.
+    assert auc([[[1, 0], [0, 1]], [[1, 0, 0], [0, 1, 0]]]) == 0.5
+    for p, rho, n, expected in (
+        (0.0, 0.5, None, 0.0),
+        (1.0, 0.5, None, 1.0),
+        (0.36, 0.5, None, 1 - 0.64**2),
+        (0.3, 1.0, None, 0.3),
+        (0.3, 0.2, 1, 0.3),
+        (0.5, 0.0, 3, 0.875),
+        (0.36, 1 / 3, 2, 1 - 0.64**1.5),
+    ):
+        assert ceiling(p, rho, n) == pytest.approx(expected)
+    for p, rho, n in ((-0.1, 0.5, 1), (1.1, 0.5, 1), (0.5, -0.1, 1), (0.5, 1.1, 1), (0.5, 0.5, 0.5)):
+        with pytest.raises(ValueError, match="ceiling needs"):
+            ceiling(p, rho, n)
+    # Two tests of which each rejects the other's program; a third that rejects both tells nothing apart.
+    assert mean_correlation([[1, 0, 1], [0, 1, 1]]) == pytest.approx(-1)
+    assert np.isnan(mean_correlation([])) and np.isnan(mean_correlation([[1, 1], [0, 1]]))
+    for bad in ([1, 0], [[[1]]]):
+        with pytest.raises(ValueError, match="table"):
+            diversity(bad)
+    with pytest.raises(ValueError, match="one problem"):
+        verifier_accuracy([])
+    with pytest.raises(ValueError, match="two tests"):
+        auc([])
 
 
 def trial_of(right: list[list[Cell]], wrong: list[list[Cell]]) -> Trial:

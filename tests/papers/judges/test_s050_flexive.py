@@ -17,7 +17,7 @@ from assay.errors import UsageError
 from assay.inference.base import Budget, Strategy
 from assay.inference.meter import Meter
 from assay.inference.scoring.flex import Flex, flex
-from assay.inference.solve_detect_verify import PROBE, Detector, SolveDetectVerify, cut, hesitation
+from assay.inference.solve_detect_verify import PROBE, RETRY, Detector, SolveDetectVerify, cut, hesitation
 from assay.lab.settings.reasoning._words import Words
 from assay.papers.judges.s050_flexive import process_f1
 from assay.policies.causal_lm import CausalLM
@@ -137,6 +137,9 @@ def test_the_second_probe_stops_it_there_and_leaves_no_trace() -> None:
     made = len(engine.encode(first + "Wait,")) + len(engine.encode(second + "Wait,"))
     assert answer.scoring == 2 * (probe + 1)
     assert answer.tokens == made + answer.scoring
+    asides = [r for r in engine.asked if engine.decode(r.prefix).endswith(PROBE)]
+    assert [(r.n, r.sampling.max_tokens, r.sampling.temperature) for r in asides] == [(1, 4, 0.0)] * 2
+    assert max(r.seed for r in asides) > 2**40 and max(r.seed for r in engine.asked if r not in asides) > 2**40
     # Where it says no each time, nothing is lost.
     engine = Scripted(whole, replies=["No", "No"])
     [answer] = strategy([TASK], engine, 1, RNG)
@@ -248,6 +251,7 @@ def test_of_several_slow_opinions_the_commonest_counts_and_the_last_that_names_i
     assert (found.index, found.slow, found.agreement, found.critique) == (1, True, 0.5, votes[-1])
     assert [(r.n, r.prefix) for r in engine.asked] == [(2, ()), (3, ())]
     assert len({r.seed for r in engine.asked}) == 2, "slow opinions are other draws than quick ones"
+    assert max(r.seed for r in engine.asked) > 2**40
     # A solution without an error is worth 1 and says nothing against it.
     engine = Scripted(r"fine \boxed{-1}")
     [score] = Flex(engine, 1, by=Steps("newline"), skip="").score([(TASK, solution(engine, text))], engine, RNG)
@@ -304,6 +308,23 @@ def test_as_many_new_solutions_as_rounds_and_samples_allow() -> None:
     assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
     answer, _ = run(5, rounds=0)
     assert answer.text == "#### 5" and answer.meta["scores"] == []
+
+
+def test_tokens_that_do_not_pay_for_a_question_or_a_new_solution_are_not_spent_on_it() -> None:
+    """At what they cost and one less: the prompt that is read again, the question, its replies and four tokens more."""
+    engine = Scripted()
+    again = len(engine.encode(RETRY.format(question=TASK.prompt, draft="#### 5", feedback="its score is 0")))
+    for spare, made in ((0, ["#### 5", "#### 4"]), (-1, ["#### 5"])):
+        strategy = SolveDetectVerify(lambda t, r: 0.0, Sampling(3), None)
+        [answer] = strategy([TASK], Scripted("#### 5", "#### 4"), Budget(tokens=2 + again + 3 + spare), RNG)
+        assert [e.text for e in answer.episodes] == made
+    whole = "It is 4.\nWait, no."
+    begun, asking = len(engine.encode("It is 4.\nWait,")), len(engine.encode(PROBE)) + 2 + 4
+    for spare, text, stopped in ((0, "It is 4.\n", 1), (-1, whole, 0)):
+        solver = Scripted(whole, replies=["Yes"])
+        strategy = SolveDetectVerify(lambda t, r: 1.0, Sampling(50), Detector())
+        [answer] = strategy([TASK], solver, Budget(tokens=begun + asking + spare), RNG)
+        assert (answer.text, answer.meta["stopped"]) == (text, stopped)
 
 
 def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from assay import catalogue
 from assay.batch import Batch
 from assay.catalogue.claim import claim_of
 from assay.engines.base import Request, Sampling
+from assay.errors import UsageError
 from assay.evaluate.strategies import Outcome, Point
 from assay.inference.base import Strategy
 from assay.inference.scoring.base import Score
@@ -24,6 +26,7 @@ from assay.method import make_method
 from assay.registry import build
 from assay.rewards.outcome.vote import Ballot
 from assay.tasks.critique_data import critique_tasks, critiques_with_hint
+from assay.tasks.critiques import Critiques
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 RNG = np.random.default_rng(0)
@@ -204,6 +207,23 @@ def test_the_verifier_earns_the_label_and_nothing_is_divided() -> None:
     assert batch.advantages[:, 0].tolist() == pytest.approx([0.75, -0.25, -0.25, -0.25])
     assert sections["tasks"]["source"]["name"] == "critiques" and sections["rollout"]["group"] == 8
     assert method.objective.kl_weight == 0
+
+
+def test_the_critic_can_be_a_model_that_the_run_loads(tmp_path: Path) -> None:
+    """No server is asked: an untrained model writes critiques, none of which has a verdict, and that is said."""
+    samples = tmp_path / "samples.jsonl"
+    solved = [{"id": "q", "prompt": "1+1", "response": str(n), "correct": n == 2} for n in (2, 3)]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in solved))
+    nano = {
+        "hidden": 16,
+        "layers": 1,
+        "heads": 2,
+        "context": 1024,
+        "alphabet": "".join(map(chr, range(32, 127))) + "\n",
+    }
+    critic = {"name": "hf", "model": {"source": "nano", "nano": nano}}
+    with pytest.raises(UsageError, match="none of one label, came to the right verdict"):
+        Critiques(samples, critic=critic, tries=2, max_tokens=4, keep=tmp_path / "critiques.jsonl")
 
 
 def told(texts: Sequence[str]) -> Group:

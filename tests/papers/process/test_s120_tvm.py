@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay import catalogue
-from assay.engines.base import Request, Sampling
+from assay.engines.base import Engine, Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.inference.base import Answer, Strategy
+from assay.inference.base import Answer, Budget, Strategy
 from assay.inference.heads.value_head import ByValueHead, ValueHead, states, width
 from assay.inference.heads.value_training import ValueTraining, prefix_values, surprise
+from assay.inference.scoring.base import Score
 from assay.inference.search.beam import Beam
 from assay.lab.settings import load
 from assay.policies.causal_lm import CausalLM
@@ -96,7 +97,7 @@ class Digits:
         return [[self._one(r, j) for j in range(r.n)] for r in requests]
 
     def _one(self, request: Request, j: int) -> Episode:
-        ended = j == self.ends or len(request.prefix) == 2
+        ended = j == self.ends or len(request.prefix) == 2 or request.prompt == "short"
         head = np.array(request.prefix, dtype=np.int64)
         tokens = np.array([j], dtype=np.int64)
         return Episode(head, tokens, tokens >= 0, np.zeros(1, dtype=np.float32), str(j), "eos" if ended else "length")
@@ -147,6 +148,66 @@ def test_what_has_no_score_comes_last_and_tasks_are_apart() -> None:
     high, low = Beam(score, Sampling(9), 2, (), 1)(tasks, engine, 4, np.random.default_rng(0))
     assert (high.text, low.text) == ("211", "000") and high.meta["unscored"] == low.meta["unscored"] == 1
     assert engine.asked[:2] == [((), 4), ((), 4)] and engine.asked[2:6] == [((2,), 2), ((1,), 2), ((0,), 2), ((1,), 2)]
+
+
+class Dear:
+    """The sum of digits at two tokens an opinion."""
+
+    def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
+        return [Score(total(task, e.text), 2) for task, e in pairs]
+
+    def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
+        return 2
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "asked", "scoring"),
+    [
+        # Steps of one token at two for an opinion: two of them, and with three tokens left one more.
+        (9, "10", [((), 2), ((1,), 1)], 6),
+        # Two tokens pay for no opinion: the best beginning goes on without one.
+        (8, "10", [((), 2), ((1,), 1)], 4),
+        (6, "1", [((), 2)], 4),
+        # The first step is made whatever it costs, and the rest of its response.
+        (2, "00", [((), 1), ((0,), 1)], 0),
+        (1, "0", [((), 1)], 0),
+    ],
+)
+def test_a_beam_goes_as_far_as_its_tokens(tokens: int, text: str, asked: list[object], scoring: int) -> None:
+    engine = Digits()
+    [answer] = Beam(Dear(), Sampling(3), 2, (), 1)([Task("t", "")], engine, Budget(2, tokens), np.random.default_rng(0))
+    assert (answer.text, answer.scoring, answer.tokens <= tokens) == (text, scoring, True)
+    assert engine.asked == asked
+
+
+def test_a_task_that_is_done_holds_up_no_other() -> None:
+    engine = Digits()
+    tasks = [Task("a", "short"), Task("b", ""), Task("c", "short")]
+    found = Beam(total, Sampling(9), 2, (), 1)(tasks, engine, 2, np.random.default_rng(0))
+    assert [a.text for a in found] == ["1", "111", "1"]
+
+
+def test_what_a_value_costs_and_what_has_none() -> None:
+    """On a tree, by a head that knows only the node after token 1; responses of other lengths beside each other."""
+    tree = Tree.of([[0.0, [1.0, 0.0]], 0.0])
+    policy = TabularPolicy(tree)
+    engine, head = TabularEngine(policy), ValueHead(width(policy))
+    with torch.no_grad():
+        head.linear.weight[0, tree.node([0, 1])] = np.log(3)
+    none = np.zeros(0, dtype=np.int64)
+    paths = [np.array([0, 1]), np.array([1]), none]
+    pairs = [(Task("t", ""), Episode(none, p, p >= 0, None, "", "eos")) for p in paths]
+    found = ByValueHead(head).score(pairs, engine, np.random.default_rng(0))
+    assert [s.value for s in found] == pytest.approx([0.75, 0.5, None]) and [s.tokens for s in found] == [0, 0, 0]
+    assert ByValueHead(head).score([], engine, np.random.default_rng(0)) == []
+    assert ByValueHead(head).most(pairs[0][0], 5, engine) == ByValueHead(head).most(*pairs[0], engine) == 0
+    with pytest.raises(UsageError, match="does not give"):
+        ByValueHead(head).score(pairs, Digits(), np.random.default_rng(0))
+    own = ByValueHead(head, policy)
+    assert own.most(*pairs[0], engine) == 2 and [s.tokens for s in own.score(pairs, engine, RNG)] == [2, 1, 0]
+
+
+RNG = np.random.default_rng(0)
 
 
 def test_the_paper_names_the_search(tmp_path: Path) -> None:

@@ -107,6 +107,8 @@ def test_quip_of_a_tasks_documents(make_batch) -> None:
     found = Quip(n=5)(batch)
     assert found.values.tolist() == pytest.approx([9 / 11, 1, 1, 0, 0]) and found.valid.all()
     assert Quip(n=5, plain=False)(batch).values[2] < 0.6
+    loud = texts_of(make_batch, ["the quick brown"], ["The QUICK brown fox"])
+    assert Quip(n=5)(loud).values.tolist() == [1] and Quip(n=5, plain=False)(loud).values[0] < 0.5
     left = Quip(n=5, short="leave_out")(batch)
     assert left.valid.tolist() == [True, True, True, False, False] and left.values[3:].tolist() == [0, 0]
     # Five characters are one 5-gram: no longer short.
@@ -142,7 +144,7 @@ def test_quip_of_files(make_batch, tmp_path, error) -> None:
     # 15 and 6 n-grams of five characters and none: -21 ln(1e-6) / ln(2)^2 bits; for a corpus of none, those of one.
     sizes = [getattr(corpus_index(paths, 5, 1e-6), "size") for paths in ((one, two, three), (three,))]  # noqa: B009
     assert sizes == [604, 29] and corpus_index((one,)).n == 25
-    assert corpus_index((one,)).quip("the QUICK brown fox jump") == 0 < corpus_index((one,), 5).quip("THE quick")
+    assert corpus_index((one,), 5).quip("the quick") == 1 > corpus_index((one,), 5, plain=False).quip("the quick")
     two.write_text("abc")
     assert Quip((two,), 5, error)(batch).values.tolist() == [0, 0, 0]
     with pytest.raises(UsageError, match="cannot be read"):
