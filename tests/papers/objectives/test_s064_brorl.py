@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 
@@ -196,6 +196,7 @@ def test_mass_that_is_not_known_is_not_told() -> None:
     rollout = build("rollout", {"name": "broad", "inner": Silent()}, sampling=Sampling(1))
     assert len(rollout.collect([], TabularEngine(policy), np.random.default_rng(0))) == 1
     assert rollout.metrics() == {}
+    assert [f.name for f in fields(rollout) if not f.init] == ["_inner", "_metrics"]
     assert type(build("rollout", "broad", sampling=Sampling(1), judge=list)._inner).__name__ == "Dynamic"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.lab.settings.bandits.problems import Coupled, Setting
 from assay.papers.objectives.s067_self import coverage, interference, log_likelihood, winner_take_all
+from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
 from assay.registry import build
@@ -53,13 +55,15 @@ def test_problems_that_greedy_decoding_solves_are_not_used() -> None:
     groups, engine, rollout = collected(bandits(1, -1, 2, -2))
     assert [g.task.id for g in groups] == ["1", "3"] and [len(g.episodes) for g in groups] == [4, 4]
     greedy, sampled = engine.seen[:4], engine.seen[4:]
-    assert all(r.sampling.temperature == 0 and r.n == 1 for r in greedy)
+    assert all((r.sampling, r.n, r.seed) == (Sampling(4, 0.0, 1.0, 0), 1, 0) for r in greedy)
+    assert [f.name for f in fields(rollout) if not f.init] == ["_inner", "_metrics"]
     assert all(r.sampling.temperature == 1 and r.n == 4 for r in sampled) and len(sampled) == 2
     assert rollout.metrics() == {"gate/kept": 0.5, "gate/abstained": 0.0}
 
 
 def test_unknown_is_not_wrong() -> None:
     def judge(groups):
+        assert all(g.ask.n == len(g.episodes) == 1 for g in groups)
         verdicts = {"0": Verdict.abstain("timed out"), "1": Verdict.wrong(), "2": Verdict.right()}
         return [g.judged([verdicts[g.task.id]] * len(g.episodes)) for g in groups]
 
@@ -119,6 +123,12 @@ def test_the_likelihood_is_of_whole_responses() -> None:
     batch = Batch.from_groups([Group(Ask(Task("0", "0"), 5), tuple(episodes))], torch.float64)
     assert log_likelihood(policy, batch) == pytest.approx(np.log(0.5))
     assert log_likelihood(policy, batch, token_budget=1) == pytest.approx(np.log(0.5))
+    # Of two tokens and of one: each response's sum, none of its padding.
+    tree = TabularPolicy.random(Tree.of([[1.0, 0.0], 0.0]), seed=3)
+    ragged = Batch.from_groups(
+        [Group(Ask(Task("0", "0"), 3), tuple(tree.leaf_episodes(torch.arange(3))))], torch.float64
+    )
+    assert log_likelihood(tree, ragged) == pytest.approx(float(tree.leaf_logprobs().detach().mean()))
     with pytest.raises(UsageError, match="no responses"):
         log_likelihood(policy, batch.rows(torch.tensor([], dtype=torch.int64)))
 
@@ -135,6 +145,8 @@ def test_coverage_shrinks_where_the_curves_cross() -> None:
     assert curve[1] == (pytest.approx(7 / 24), pytest.approx(1 / 3))
     assert curve[8] == (1.0, pytest.approx(1 / 3)) and crossing == 2
     assert coverage(tuned, tuned)[1] is None
+    assert list(coverage(base, evaluation({"a": 4, "b": 0, "c": 0}, 4))[0]) == [1, 2, 4]
+    assert list(coverage(evaluation({"a": 4, "b": 0, "c": 0}, 4), base)[0]) == [1, 2, 4]
     with pytest.raises(UsageError, match="same tasks"):
         coverage(base, evaluation({"a": 1}))
 
@@ -143,6 +155,9 @@ def test_winners_take_all() -> None:
     base = evaluation({"a": 6, "b": 4, "c": 2})
     assert winner_take_all(base, evaluation({"a": 8, "b": 4, "c": 0})) == pytest.approx(1)
     assert winner_take_all(base, evaluation({"a": 4, "b": 4, "c": 4})) == pytest.approx(-1)
+    two = evaluation({"a": 6, "b": 2})
+    assert winner_take_all(two, evaluation({"a": 8, "b": 1})) == pytest.approx(1)
+    assert np.isnan(winner_take_all(evaluation({"a": 6}), evaluation({"a": 8})))
     assert np.isnan(winner_take_all(base, base))
 
 
