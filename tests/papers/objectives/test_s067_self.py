@@ -72,19 +72,6 @@ def test_unknown_is_not_wrong() -> None:
     assert rollout.metrics() == {"gate/kept": pytest.approx(1 / 3), "gate/abstained": pytest.approx(1 / 3)}
 
 
-def test_a_step_in_which_all_are_solved_changes_no_weight(tmp_path: Path) -> None:
-    """Greedy answers that are all right: no optimiser step, the weights of the start bit for bit."""
-    assert collected(bandits(1, 2))[0] == []
-    sections = {"method": {"name": "S067", "reward": "verdict"}, "warmup": {"steps": 0}}
-    everything = {"verify": {"name": "format", "min_chars": 0}}
-    folder = run(tmp_path / "run", **sections, tasks=everything, train={"steps": 2})
-    base = run(tmp_path / "base", warmup={"steps": 0}, train={"steps": 0})
-    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
-    assert all(row["skipped"] == 1 and row["gate/kept"] == 0 for row in rows) and len(rows) == 2
-    first, last = weights(base), weights(folder)
-    assert first.keys() == last.keys() and all(torch.equal(first[k], last[k]) for k in first)
-
-
 def test_the_worked_example_of_interference() -> None:
     """Six easy problems that push a shared weight up, two hard ones that need it down, as the setting has them."""
     kinds = ((6, 0.3, 1.0, 4.0), (1, 1.0, -1.2, -0.6), (1, 1.0, -1.2, -0.9))
@@ -169,3 +156,16 @@ def test_training_raises_the_hard_problems_that_grpo_lowers(tmp_path: Path) -> N
     assert ours["hard/start"] == plain["hard/start"] == pytest.approx((0.277 + 0.221) / 2, abs=1e-3)
     assert ours["hard"] > 0.35 > 0.249 > plain["hard"]
     assert plain["easy"] > 0.85 and ours["easy"] > 0.5
+
+
+def test_a_step_in_which_all_are_solved_changes_no_weight(tmp_path: Path) -> None:
+    """Greedy answers that are all right: no optimiser step, the weights of the start bit for bit."""
+    assert collected(bandits(1, 2))[0] == []
+    sections = {"method": {"name": "S067", "reward": "verdict"}, "warmup": {"steps": 0}}
+    everything = {"verify": {"name": "format", "min_chars": 0}}
+    folder = run(tmp_path / "run", **sections, tasks=everything, train={"steps": 2})
+    base = run(tmp_path / "base", warmup={"steps": 0}, train={"steps": 0})
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert all(row["skipped"] == 1 and row["gate/kept"] == 0 for row in rows) and len(rows) == 2
+    first, last = weights(base), weights(folder)
+    assert first.keys() == last.keys() and all(torch.equal(first[k], last[k]) for k in first)
