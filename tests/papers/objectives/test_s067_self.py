@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -132,8 +132,14 @@ def test_coverage_shrinks_where_the_curves_cross() -> None:
     assert curve[1] == (pytest.approx(7 / 24), pytest.approx(1 / 3))
     assert curve[8] == (1.0, pytest.approx(1 / 3)) and crossing == 2
     assert coverage(tuned, tuned)[1] is None
-    assert list(coverage(base, evaluation({"a": 4, "b": 0, "c": 0}, 4))[0]) == [1, 2, 4]
-    assert list(coverage(evaluation({"a": 4, "b": 0, "c": 0}, 4), base)[0]) == [1, 2, 4]
+    fewer = evaluation({"a": 4, "b": 0, "c": 0}, 6)
+    assert list(coverage(base, fewer)[0]) == list(coverage(fewer, base)[0]) == [1, 2, 4, 6]
+    uneven = [
+        replace(evaluation({"a": 2}, n), samples=(*evaluation({"a": 2}, n).samples, *evaluation({"b": 1}, m).samples))
+        for n, m in ((8, 4), (4, 8))
+    ]
+    # At 8 attempts one has the first task alone and the other the second.
+    assert list(coverage(*uneven)[0]) == [1, 2, 4]
     with pytest.raises(UsageError, match="same tasks"):
         coverage(base, evaluation({"a": 1}))
 
