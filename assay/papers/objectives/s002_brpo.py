@@ -91,19 +91,24 @@ claims(
         "anywhere than rewards at the last budget alone.",
         setting="anytime",
         arms={
-            arm: {
+            "last": {
                 "name": "S002",
                 "rollout": {
-                    "end": "0",
-                    "forced": "0",
-                    "header": "",
-                    "stop": False,
-                    "judged": "response",
-                    "summary_tokens": 1,
-                    **cuts,
+                    **(
+                        TEXTS := {
+                            "end": "0",
+                            "forced": "0",
+                            "header": "",
+                            "stop": False,
+                            "judged": "response",
+                            "summary_tokens": 1,
+                        }
+                    ),
+                    "budgets": (1.0,),
+                    "summaries": 8,
                 },
-            }
-            for arm, cuts in {"last": {"budgets": (1.0,), "summaries": 8}, "brpo": {"summaries": 2}}.items()
+            },
+            "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
         },
         better="brpo",
         baseline="last",

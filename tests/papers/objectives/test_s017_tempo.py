@@ -144,6 +144,19 @@ def test_a_response_that_goes_on_from_anothers_prefix_shares_it() -> None:
     assert b[1, 0] == a[1, 2] and torch.equal(b[[0, 2, 3]], a[[0, 2, 3]])
 
 
+def test_prompts_of_different_lengths() -> None:
+    """Two responses go on from the first tokens of a third, and part where that one, the longest, has ended."""
+    whole, rewards = [[1, 2, 3, 4], [1, 2, 5, 6, 7], [1, 2, 5, 6, 8]], [1.0, 0.0, 1.0]
+    want = brute_force(whole, rewards, [True] * 3)
+    split = batch_of([whole[0], whole[1][2:], whole[2][2:]], rewards, prompts=[[7], [7, 1, 2], [7, 1, 2]])
+    td = temporal_differences(split, split.rewards)
+    assert td[0].tolist() == pytest.approx(want[0]) == [0, 0, pytest.approx(1 / 3), 0]
+    assert td[1].tolist() == pytest.approx([*want[1][2:], 0]) and td[2].tolist() == pytest.approx([*want[2][2:], 0])
+    # One that goes on for long, alone, from where others part before it: nothing of that is on its own tokens.
+    late = batch_of([[1], [2], [5, 6, 7, 8]], [0.0, 1.0, 1.0], prompts=[[7], [7], [7, 1]])
+    assert temporal_differences(late, late.rewards)[2].tolist() == pytest.approx([0.5, 0, 0, 0])
+
+
 def test_tokens_that_are_not_learned_from_get_nothing_but_count_as_prefix() -> None:
     batch = batch_of(letters(LETTERS), [1, 0, 0, 1])
     want = Tempo()(batch)
