@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.credit import tempo
 from assay.credit.grpo import GRPO
 from assay.credit.tempo import Tempo, temporal_differences
 from assay.errors import UsageError
@@ -155,6 +156,17 @@ def test_prompts_of_different_lengths() -> None:
     # One that goes on for long, alone, from where others part before it: nothing of that is on its own tokens.
     late = batch_of([[1], [2], [5, 6, 7, 8]], [0.0, 1.0, 1.0], prompts=[[7], [7], [7, 1]])
     assert temporal_differences(late, late.rewards)[2].tolist() == pytest.approx([0.5, 0, 0, 0])
+
+
+def test_the_tree_is_walked_only_where_responses_stand_together(monkeypatch) -> None:
+    """Neither a common prompt but for its last token, nor what follows where all stand alone or have ended."""
+    walked, real = [], tempo._shared
+    monkeypatch.setattr(tempo, "_shared", lambda node, active, on: walked.append(on) or real(node, active, on))
+    apart = batch_of([[1] * 40, [2] * 40], [1.0, 0.0], prompts=[[7] * 50] * 2)
+    assert temporal_differences(apart, apart.rewards)[:, 0].tolist() == [0.5, -0.5] and len(walked) == 3
+    walked.clear()
+    ended = batch_of([[1], [1], [2] * 40], [1.0, 0.0, 1.0])
+    assert temporal_differences(ended, ended.rewards)[2, 0].item() == pytest.approx(1 / 3) and len(walked) == 3
 
 
 def test_tokens_that_are_not_learned_from_get_nothing_but_count_as_prefix() -> None:
