@@ -93,9 +93,9 @@ def _parting(tokens: Int[Tensor, "N T"], group: Int[Tensor, "N"]) -> int:
 
 
 def _numbered(node: Int[Tensor, "N"], branch: Int[Tensor, "N"]) -> Int[Tensor, "N"]:
-    """Return the child that each branch, -1 or more, of a node is, from 0: equal where node and branch are."""
-    width = int(branch.max()) + 2 if len(branch) else 1
-    return torch.unique(node * width + branch + 1, return_inverse=True)[1]
+    """Return the child that each branch of a node is, from 0: equal where node and branch are."""
+    number = branch.unique(return_inverse=True)[1]
+    return (node * len(branch) + number).unique(return_inverse=True)[1]
 
 
 def _shared(node: Int[Tensor, "N"], active: Bool[Tensor, "N"], on: Bool[Tensor, "N"]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.credit.brpo import BRPO, Variant
@@ -82,35 +84,43 @@ def brpo(
     return Method(credit=BRPO(baseline), rollout={"name": "anytime", **cuts, **texts})
 
 
-TEXTS = {"end": "0", "forced": "0", "header": "", "stop": False, "judged": "response", "summary_tokens": 1}
-ARMS = {
-    "last": {"name": "S002", "rollout": {**TEXTS, "budgets": (1.0,), "summaries": 8}},
-    "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
-}
-
 claims(
-    Claim(
+    CLAIM := Claim(
         paper="S002",
         text="At equal numbers of thoughts and answers, rewards at several budgets give better answers to thoughts cut "
         "anywhere than rewards at the last budget alone.",
         setting="anytime",
-        arms=ARMS,
+        arms={
+            "last": {
+                "name": "S002",
+                "rollout": {
+                    **(
+                        TEXTS := {
+                            "end": "0",
+                            "forced": "0",
+                            "header": "",
+                            "stop": False,
+                            "judged": "response",
+                            "summary_tokens": 1,
+                        }
+                    ),
+                    "budgets": (1.0,),
+                    "summaries": 8,
+                },
+            },
+            "brpo": {"name": "S002", "rollout": {**TEXTS, "summaries": 2}},
+        },
         better="brpo",
         baseline="last",
         measure="anytime",
         sweep={"lr": (1.0, 3.0, 10.0, 30.0)},
     ),
-    Claim(
-        paper="S002",
+    replace(
+        CLAIM,
         name="mechanism",
         text="Where answers cannot be learned by heart, rewards at several budgets make thoughts come to "
         "the point early: cut anywhere, they answer better than after rewards at the last budget "
         "alone.",
-        setting="anytime",
-        arms=ARMS,
-        better="brpo",
-        baseline="last",
-        measure="anytime",
         options={"longest": 6, "enough": 3, "eager": -2.0, "steps": 40},
         sweep={"lr": (3.0, 10.0, 30.0)},
         tuning=(1000, 1001),

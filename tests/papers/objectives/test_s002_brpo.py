@@ -484,3 +484,29 @@ def test_what_a_rollout_tells_of_verdicts_that_differ() -> None:
         (0.0, 0.0, 0.0, False),
     ]
     assert made.metrics() == {"anytime/accuracy": 0.375, "anytime/at 3": 0.5, "anytime/at 6": 0.25}
+
+
+def test_thoughts_that_were_not_to_be_had_and_answers_that_nobody_judged() -> None:
+    """A failed thought is answered where it was cut before, and scores nothing at its own end, which is unknown."""
+    marks = {"end": "#", "forced": "..#", "header": ">"}
+    for stop in ("error", "context"):
+        [group], seen, made = answered(Scripted([("abcd", stop)]), n=1, **marks)
+        assert [group.verdicts[0].parts[f"budget {j}"] for j in range(4)] == [1, None, None, None]
+        assert group.verdicts[0].passed is None and seen == [">1"] * 2 and made.metrics() == {}
+
+    def silent(groups):
+        return [g.judged([Verdict.abstain("timed out")] * len(g.episodes)) for g in groups]
+
+    [unknown], _, _ = answered(Scripted([("abcdefghijkl", "length")], answer="1#"), judge=silent, n=1, **marks)
+    assert all(v.passed is None for v in unknown.verdicts)
+
+
+def test_two_of_three_last_answers_pass() -> None:
+    said = iter([True, True, False])
+
+    def judge(groups):
+        return [g.judged([Verdict.right() if next(said) else Verdict.wrong() for _ in g.episodes]) for g in groups]
+
+    options = {"end": "#", "forced": "#", "header": "", "budgets": (1.0,), "summaries": 3}
+    [group], _, _ = answered(Scripted([("abcdefghijkl", "length")]), n=1, judge=judge, **options)
+    assert group.verdicts[0].passed is True and group.verdicts[0].score == pytest.approx(2 / 3)

@@ -279,27 +279,6 @@ def test_the_method_and_its_options() -> None:
     assert not math.isnan(make("S016", correction="forward").reward(batch_of([None])).values.item())
 
 
-# The lab's setting
-
-
-def test_the_verifier_of_the_bandit_errs_at_its_rates() -> None:
-    setting = Setting(success=(0.6, 0.4), false_negative=(0.5, 0.0), false_positive=(0.1, 0.2))
-    verifier = Erring(setting, np.random.default_rng(0))
-    task = Task("bandit", "?")
-    for arm, accepted in ((0, 0.6 * 0.5 + 0.4 * 0.1), (1, 0.4 + 0.6 * 0.2)):
-        said = [verifier(task, str(arm)) for _ in range(4000)]
-        assert np.mean([v.passed for v in said]) == pytest.approx(accepted, abs=0.03)
-        assert all(v.parts == {f"arm {arm}": float(bool(v.passed))} for v in said)
-
-
-def test_a_run_of_the_bandit_measures_what_is_true(tmp_path: Path) -> None:
-    found = load("noisy_bandit", {"steps": 3, "lr": 0.0, "spread": 0.0}).run({"name": "grpo"}, 0, tmp_path)
-    assert found["start"] == found["final"] == found["area"] == pytest.approx(0.5)
-    assert found["best"] == pytest.approx(0.5) and found["rollouts"] == 3 * 4 * 8
-    with pytest.raises(UsageError, match="each arm"):
-        load("noisy_bandit", {"success": [0.1, 0.2, 0.3]})
-
-
 def test_the_defaults_of_the_method_and_of_its_parts() -> None:
     for reward in (NoiseCorrected(), make("S016").reward):
         assert (reward.correction, reward.false_positive, reward.false_negative) == ("forward", 0.1, 0.2)
@@ -400,3 +379,24 @@ def test_a_category_without_a_decision_is_passed_over_and_the_next_is_not() -> N
     appeals = Appeals(Judge({"r0": "hm", "r2": "yes"}))
     appeals.hear(Batch.from_groups(groups))
     assert appeals.rate("open") is None and appeals.rate("told") == pytest.approx(0.5)
+
+
+# The lab's setting
+
+
+def test_the_verifier_of_the_bandit_errs_at_its_rates() -> None:
+    setting = Setting(success=(0.6, 0.4), false_negative=(0.5, 0.0), false_positive=(0.1, 0.2))
+    verifier = Erring(setting, np.random.default_rng(0))
+    task = Task("bandit", "?")
+    for arm, accepted in ((0, 0.6 * 0.5 + 0.4 * 0.1), (1, 0.4 + 0.6 * 0.2)):
+        said = [verifier(task, str(arm)) for _ in range(4000)]
+        assert np.mean([v.passed for v in said]) == pytest.approx(accepted, abs=0.03)
+        assert all(v.parts == {f"arm {arm}": float(bool(v.passed))} for v in said)
+
+
+def test_a_run_of_the_bandit_measures_what_is_true(tmp_path: Path) -> None:
+    found = load("noisy_bandit", {"steps": 3, "lr": 0.0, "spread": 0.0}).run({"name": "grpo"}, 0, tmp_path)
+    assert found["start"] == found["final"] == found["area"] == pytest.approx(0.5)
+    assert found["best"] == pytest.approx(0.5) and found["rollouts"] == 3 * 4 * 8
+    with pytest.raises(UsageError, match="each arm"):
+        load("noisy_bandit", {"success": [0.1, 0.2, 0.3]})

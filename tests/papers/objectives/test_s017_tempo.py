@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.batch import Batch
+from assay.credit import tempo
 from assay.credit.grpo import GRPO
 from assay.credit.tempo import Tempo, temporal_differences
 from assay.errors import UsageError
@@ -142,6 +143,30 @@ def test_a_response_that_goes_on_from_anothers_prefix_shares_it() -> None:
     split = batch_of([rows[0], rows[1][2:], rows[2], rows[3]], [1, 0, 0, 1], prompts=[[7], [7, *rows[1][:2]], [7], [7]])
     a, b = temporal_differences(whole, whole.rewards), temporal_differences(split, split.rewards)
     assert b[1, 0] == a[1, 2] and torch.equal(b[[0, 2, 3]], a[[0, 2, 3]])
+
+
+def test_prompts_of_different_lengths() -> None:
+    """Two responses go on from the first tokens of a third, and part where that one, the longest, has ended."""
+    whole, rewards = [[1, 2, 3, 4], [1, 2, 5, 6, 7], [1, 2, 5, 6, 8]], [1.0, 0.0, 1.0]
+    want = brute_force(whole, rewards, [True] * 3)
+    split = batch_of([whole[0], whole[1][2:], whole[2][2:]], rewards, prompts=[[7], [7, 1, 2], [7, 1, 2]])
+    td = temporal_differences(split, split.rewards)
+    assert td[0].tolist() == pytest.approx(want[0]) == [0, 0, pytest.approx(1 / 3), 0]
+    assert td[1].tolist() == pytest.approx([*want[1][2:], 0]) and td[2].tolist() == pytest.approx([*want[2][2:], 0])
+    # One that goes on for long, alone, from where others part before it: nothing of that is on its own tokens.
+    late = batch_of([[1], [2], [5, 6, 7, 8]], [0.0, 1.0, 1.0], prompts=[[7], [7], [7, 1]])
+    assert temporal_differences(late, late.rewards)[2].tolist() == pytest.approx([0.5, 0, 0, 0])
+
+
+def test_the_tree_is_walked_only_where_responses_stand_together(monkeypatch) -> None:
+    """Neither a common prompt but for its last token, nor what follows where all stand alone or have ended."""
+    walked, real = [], tempo._shared
+    monkeypatch.setattr(tempo, "_shared", lambda node, active, on: walked.append(on) or real(node, active, on))
+    apart = batch_of([[1] * 40, [2] * 40], [1.0, 0.0], prompts=[[7] * 50] * 2)
+    assert temporal_differences(apart, apart.rewards)[:, 0].tolist() == [0.5, -0.5] and len(walked) == 3
+    walked.clear()
+    ended = batch_of([[1], [1], [2] * 40], [1.0, 0.0, 1.0])
+    assert temporal_differences(ended, ended.rewards)[2, 0].item() == pytest.approx(1 / 3) and len(walked) == 3
 
 
 def test_tokens_that_are_not_learned_from_get_nothing_but_count_as_prefix() -> None:

@@ -140,6 +140,9 @@ def test_groups_do_not_mix_and_one_sided_ones_are_left_to_grpo():
     alone = tree_batch(policy, [[0, 4]], [[True, False]])
     models = Models(policy)
     assert torch.equal(Influence()(both, models)[:2], Influence()(alone, models))
+    empty = tree_batch(policy, [[1, 3], [0, 4]], [[True, True], [True, False]])
+    empty.mask[:2] = False
+    assert torch.equal(Influence()(empty, models)[2:], Influence()(alone, models)), "a group without tokens ends it"
     sided = tree_batch(policy, [[0, 1], [2, 3], [4, 5]], [[True, True], [False, False], [None, False]])
     sided.signals["hidden_influence"] = Influence()(sided, models)
     assert not sided.signals["hidden_influence"][2:].any()
@@ -198,7 +201,7 @@ def test_options():
     assert method.credit.p == -0.2 and method.credit.level == "token"
     with pytest.raises(UsageError, match="gspo_token"):
         make_method("S054", objective="gspo")
-    for bad in ({"p": 2.0}, {"beta": -1.0}, {"threshold": -0.1}):
+    for bad in ({"p": 2.0}, {"p": -1.5}, {"beta": -1.0}, {"threshold": -0.1}):
         with pytest.raises(UsageError, match="S054"):
             make_method("S054", credit=bad)
     for edge in ({"p": 1.0}, {"p": -1.0}, {"beta": 0.0}, {"threshold": 0.0}):

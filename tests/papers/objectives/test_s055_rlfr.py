@@ -119,32 +119,6 @@ def test_the_field_starts_at_zero_and_reads_all_that_it_is_given():
         assert (other - base).abs().max() > 1e-4
 
 
-def test_the_field_tells_typical_states_from_others():
-    """h = tanh(c A) + noise: typical states score far below those of another context or shifted ones."""
-    torch.manual_seed(0)
-    mix = torch.randn(8, 8)
-    field = Velocity(8, 64, 2)
-    optimizer = torch.optim.Adam(field.parameters(), lr=4e-3)
-
-    def states(n: int):
-        c = torch.randn(n, 8)
-        return (c @ mix).tanh() + 0.1 * torch.randn(n, 8), c
-
-    for _ in range(300):
-        h, c = states(64)
-        loss = deviation(field, h, c, 0.5, torch.sigmoid(torch.randn(64)), torch.randn_like(h)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    with torch.no_grad():
-        h, c = states(512)
-        t, n = torch.full((512,), 0.8), torch.randn_like(h)
-        typical, shuffled, shifted = (
-            4 * deviation(field, x, c, 0.5, t, n).mean().item() for x in (h, h.roll(1, 0), h + 2)
-        )
-    assert typical < shuffled / 5 and typical < shifted / 5
-
-
 @pytest.fixture(scope="module")
 def nano() -> CausalLM:
     torch.manual_seed(0)
@@ -418,3 +392,29 @@ def test_it_trains_in_the_real_loop(tmp_path) -> None:
     )
     rows = [row for row in metrics(folder) if row["stage"] == "rl"]
     assert rows[0]["reward/flow"] == 0 > rows[1]["reward/flow"] and all("flow/loss" in row for row in rows)
+
+
+def test_the_field_tells_typical_states_from_others():
+    """h = tanh(c A) + noise: typical states score far below those of another context or shifted ones."""
+    torch.manual_seed(0)
+    mix = torch.randn(8, 8)
+    field = Velocity(8, 64, 2)
+    optimizer = torch.optim.Adam(field.parameters(), lr=4e-3)
+
+    def states(n: int):
+        c = torch.randn(n, 8)
+        return (c @ mix).tanh() + 0.1 * torch.randn(n, 8), c
+
+    for _ in range(300):
+        h, c = states(64)
+        loss = deviation(field, h, c, 0.5, torch.sigmoid(torch.randn(64)), torch.randn_like(h)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        h, c = states(512)
+        t, n = torch.full((512,), 0.8), torch.randn_like(h)
+        typical, shuffled, shifted = (
+            4 * deviation(field, x, c, 0.5, t, n).mean().item() for x in (h, h.roll(1, 0), h + 2)
+        )
+    assert typical < shuffled / 5 and typical < shifted / 5

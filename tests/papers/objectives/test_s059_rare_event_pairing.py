@@ -191,6 +191,7 @@ def test_the_method() -> None:
 def test_the_defaults_of_the_method_and_of_its_parts() -> None:
     method = make("S059")
     assert method.curriculum == {"name": "paired", "candidates": 64, "most": 2, "choose": "pair", "pairs": 1}
+    assert SignedOutcome.relabels, "a division by the group's deviation undoes it"
     assert SignedOutcome() == method.reward and PairWeighted() == method.credit
     batch = Batch.from_groups([judged(Task("a", "?"), 1, 2, abstained=1)], torch.float64)
     found = SignedOutcome()(batch)

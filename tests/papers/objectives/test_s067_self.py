@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.lab.settings.bandits.problems import Coupled, Setting
 from assay.papers.objectives.s067_self import coverage, interference, log_likelihood, winner_take_all
+from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
 from assay.registry import build
@@ -53,32 +55,21 @@ def test_problems_that_greedy_decoding_solves_are_not_used() -> None:
     groups, engine, rollout = collected(bandits(1, -1, 2, -2))
     assert [g.task.id for g in groups] == ["1", "3"] and [len(g.episodes) for g in groups] == [4, 4]
     greedy, sampled = engine.seen[:4], engine.seen[4:]
-    assert all(r.sampling.temperature == 0 and r.n == 1 for r in greedy)
+    assert all((r.sampling, r.n, r.seed) == (Sampling(4, 0.0, 1.0, 0), 1, 0) for r in greedy)
+    assert [f.name for f in fields(rollout) if not f.init] == ["_inner", "_metrics"]
     assert all(r.sampling.temperature == 1 and r.n == 4 for r in sampled) and len(sampled) == 2
     assert rollout.metrics() == {"gate/kept": 0.5, "gate/abstained": 0.0}
 
 
 def test_unknown_is_not_wrong() -> None:
     def judge(groups):
+        assert all(g.ask.n == len(g.episodes) == 1 for g in groups)
         verdicts = {"0": Verdict.abstain("timed out"), "1": Verdict.wrong(), "2": Verdict.right()}
         return [g.judged([verdicts[g.task.id]] * len(g.episodes)) for g in groups]
 
     groups, _, rollout = collected(bandits(-1, -1, -1), judge)
     assert [g.task.id for g in groups] == ["1"]
     assert rollout.metrics() == {"gate/kept": pytest.approx(1 / 3), "gate/abstained": pytest.approx(1 / 3)}
-
-
-def test_a_step_in_which_all_are_solved_changes_no_weight(tmp_path: Path) -> None:
-    """Greedy answers that are all right: no optimiser step, the weights of the start bit for bit."""
-    assert collected(bandits(1, 2))[0] == []
-    sections = {"method": {"name": "S067", "reward": "verdict"}, "warmup": {"steps": 0}}
-    everything = {"verify": {"name": "format", "min_chars": 0}}
-    folder = run(tmp_path / "run", **sections, tasks=everything, train={"steps": 2})
-    base = run(tmp_path / "base", warmup={"steps": 0}, train={"steps": 0})
-    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
-    assert all(row["skipped"] == 1 and row["gate/kept"] == 0 for row in rows) and len(rows) == 2
-    first, last = weights(base), weights(folder)
-    assert first.keys() == last.keys() and all(torch.equal(first[k], last[k]) for k in first)
 
 
 def test_the_worked_example_of_interference() -> None:
@@ -119,6 +110,12 @@ def test_the_likelihood_is_of_whole_responses() -> None:
     batch = Batch.from_groups([Group(Ask(Task("0", "0"), 5), tuple(episodes))], torch.float64)
     assert log_likelihood(policy, batch) == pytest.approx(np.log(0.5))
     assert log_likelihood(policy, batch, token_budget=1) == pytest.approx(np.log(0.5))
+    # Of two tokens and of one: each response's sum, none of its padding.
+    tree = TabularPolicy.random(Tree.of([[1.0, 0.0], 0.0]), seed=3)
+    ragged = Batch.from_groups(
+        [Group(Ask(Task("0", "0"), 3), tuple(tree.leaf_episodes(torch.arange(3))))], torch.float64
+    )
+    assert log_likelihood(tree, ragged) == pytest.approx(float(tree.leaf_logprobs().detach().mean()))
     with pytest.raises(UsageError, match="no responses"):
         log_likelihood(policy, batch.rows(torch.tensor([], dtype=torch.int64)))
 
@@ -135,6 +132,14 @@ def test_coverage_shrinks_where_the_curves_cross() -> None:
     assert curve[1] == (pytest.approx(7 / 24), pytest.approx(1 / 3))
     assert curve[8] == (1.0, pytest.approx(1 / 3)) and crossing == 2
     assert coverage(tuned, tuned)[1] is None
+    fewer = evaluation({"a": 4, "b": 0, "c": 0}, 6)
+    assert list(coverage(base, fewer)[0]) == list(coverage(fewer, base)[0]) == [1, 2, 4, 6]
+    uneven = [
+        replace(evaluation({"a": 2}, n), samples=(*evaluation({"a": 2}, n).samples, *evaluation({"b": 1}, m).samples))
+        for n, m in ((8, 4), (4, 8))
+    ]
+    # At 8 attempts one has the first task alone and the other the second.
+    assert list(coverage(*uneven)[0]) == [1, 2, 4]
     with pytest.raises(UsageError, match="same tasks"):
         coverage(base, evaluation({"a": 1}))
 
@@ -143,6 +148,9 @@ def test_winners_take_all() -> None:
     base = evaluation({"a": 6, "b": 4, "c": 2})
     assert winner_take_all(base, evaluation({"a": 8, "b": 4, "c": 0})) == pytest.approx(1)
     assert winner_take_all(base, evaluation({"a": 4, "b": 4, "c": 4})) == pytest.approx(-1)
+    two = evaluation({"a": 6, "b": 2})
+    assert winner_take_all(two, evaluation({"a": 8, "b": 1})) == pytest.approx(1)
+    assert np.isnan(winner_take_all(evaluation({"a": 6}), evaluation({"a": 8})))
     assert np.isnan(winner_take_all(base, base))
 
 
@@ -154,3 +162,16 @@ def test_training_raises_the_hard_problems_that_grpo_lowers(tmp_path: Path) -> N
     assert ours["hard/start"] == plain["hard/start"] == pytest.approx((0.277 + 0.221) / 2, abs=1e-3)
     assert ours["hard"] > 0.35 > 0.249 > plain["hard"]
     assert plain["easy"] > 0.85 and ours["easy"] > 0.5
+
+
+def test_a_step_in_which_all_are_solved_changes_no_weight(tmp_path: Path) -> None:
+    """Greedy answers that are all right: no optimiser step, the weights of the start bit for bit."""
+    assert collected(bandits(1, 2))[0] == []
+    sections = {"method": {"name": "S067", "reward": "verdict"}, "warmup": {"steps": 0}}
+    everything = {"verify": {"name": "format", "min_chars": 0}}
+    folder = run(tmp_path / "run", **sections, tasks=everything, train={"steps": 2})
+    base = run(tmp_path / "base", warmup={"steps": 0}, train={"steps": 0})
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert all(row["skipped"] == 1 and row["gate/kept"] == 0 for row in rows) and len(rows) == 2
+    first, last = weights(base), weights(folder)
+    assert first.keys() == last.keys() and all(torch.equal(first[k], last[k]) for k in first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,8 @@ def test_the_first_batch_uses_each_bundles_own_quantiles_and_the_next_those_befo
 def test_the_quantiles_survive_a_resume() -> None:
     one, two = MixedValueAtRisk(bundle=2), MixedValueAtRisk(bundle=2)
     found(one, REWARDS)
+    assert one == two and "quantiles" not in repr(one), "what was followed is state, no option"
+    assert [f.name for f in fields(one) if not f.init] == ["_quantiles"]
     two.load_state_dict(one.state_dict())
     assert torch.equal(found(one, REWARDS[::-1]), found(two, REWARDS[::-1]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -213,14 +214,6 @@ def test_the_settings_start_and_its_judge():
     assert index_of(judge.generate([Request("?", 1, Sampling(), 0)])[0][0].text) is None
 
 
-def test_an_arm_is_given_the_settings_judge(tmp_path):
-    setting = derivations.Setting(steps=3)
-    arms = {"reward": {"judge": "here"}}, {"options": {"judge": None, "penalty": 0.0}}
-    runs = [setting.run({"name": "S075", **arm}, 0, tmp_path) for arm in arms]
-    assert runs[0]["rollouts"] == runs[1]["rollouts"] == 3 * 4 * 16
-    assert runs[0]["flawed"] < runs[1]["flawed"]
-
-
 def test_what_the_judge_is_asked_with():
     """One greedy reply of at most 4096 tokens, and a seed that depends on the prompt alone."""
     asked = []
@@ -234,7 +227,9 @@ def test_what_the_judge_is_asked_with():
     both, alone = (FlawedAware(Recorded(), **options) for options in ({}, {"max_tokens": 1, "temperature": 0.5}))
     assert both.read(pairs) == [-1, -1] and alone.read(pairs[1:]) == [-1]
     assert [(r.n, r.sampling) for r in asked] == [(1, Sampling(4096, 0.0))] * 2 + [(1, Sampling(1, 0.5))]
-    assert asked[1].seed == asked[2].seed != asked[0].seed and all(0 <= r.seed < 2**63 for r in asked)
+    assert asked[1].seed == asked[2].seed != asked[0].seed and all(0 <= r.seed < 2**56 for r in asked)
+    assert both == FlawedAware(both.judge) and "readings" not in repr(both), "what was read is no option"
+    assert [f.name for f in fields(both) if not f.init] == ["_readings"]
 
 
 def test_the_rewards_and_the_method_by_default(make_batch):
@@ -280,3 +275,11 @@ def test_a_critic_on_other_tasks_has_the_verdicts_score(make_batch):
     batch = make_batch([1, 1, 1], passed=[True, False, None], texts=["x", "y", "z"])
     reward = critic().reward(batch)
     assert reward.values.tolist() == [v.score for v in batch.verdicts] and reward.valid.tolist() == [True, True, False]
+
+
+def test_an_arm_is_given_the_settings_judge(tmp_path):
+    setting = derivations.Setting(steps=3)
+    arms = {"reward": {"judge": "here"}}, {"options": {"judge": None, "penalty": 0.0}}
+    runs = [setting.run({"name": "S075", **arm}, 0, tmp_path) for arm in arms]
+    assert runs[0]["rollouts"] == runs[1]["rollouts"] == 3 * 4 * 16
+    assert runs[0]["flawed"] < runs[1]["flawed"]
