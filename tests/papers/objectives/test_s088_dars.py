@@ -19,7 +19,7 @@ from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.learning.step import learn
 from assay.method import make_method
-from assay.papers.objectives.s088_dars import extra
+from assay.papers.objectives.s088_dars import SecondRound, extra
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.signals.base import Models
@@ -155,6 +155,9 @@ def test_a_group_may_be_asked_up_to_four_or_eight_times_its_size() -> None:
     for schedule, most in (("hardness", 64), ("equal", 32)):
         (group,), _, _ = collected(arms(1e-12), schedule=schedule)
         assert len(group.episodes) == most
+    (group,), _, rollout = collected(arms(1e-12), n=16)
+    assert len(group.episodes) == 8 * 16, "it wants 240 more"
+    assert rollout.metrics() == {"dars/again": 1.0, "dars/extra": 7.0}
     assert len(collected(arms(1e-12), most=9)[0][0].episodes) == 9
     assert len(collected(arms(1e-12), most=1)[0][0].episodes) == 8
     (group,), _, _ = collected(arms(1e-12), n=2, most=100, schedule="equal", standardised=True)
@@ -164,8 +167,9 @@ def test_a_group_may_be_asked_up_to_four_or_eight_times_its_size() -> None:
 def test_problems_without_a_response_are_left_alone() -> None:
     rollout = collected(arms(0.5), judge=lambda groups: [])[2]
     assert rollout.metrics() == {"dars/again": 0.0, "dars/extra": 0.0}
-    with pytest.raises(TypeError):
-        build("rollout", "dars", sampling=Sampling(4), judge=list)._metrics()
+    for name in ("_inner", "_metrics"):
+        with pytest.raises(TypeError):
+            SecondRound(Sampling(4), list, **{name: {}})
 
 
 def test_breadth_is_one_mini_batch_of_the_whole_step() -> None:

@@ -128,7 +128,7 @@ def test_only_right_responses_with_a_reference_teach():
     batch.signals[signal.name] = signal(batch, models(policy))
     method.value(batch)
     assert batch.weights.tolist() == [1, 0, 0, 1] and batch.totals is not None and batch.totals.sequences == 2
-    assert not batch.signals["answer_weights"][1:3].any()
+    assert not batch.signals["answer_weights"][1:3].any() and batch.signals["answer_weights"][[0, 3]].all()
     for without in (asked(policy, [0], [False]), asked(policy, [0], reference=None)):
         without.signals[signal.name] = signal(without, models(policy))
         method.value(without)
@@ -165,6 +165,9 @@ def test_candidates_are_weighed_at_every_position_of_the_rationale_and_nowhere_e
     episodes = policy.episodes(tokens, lengths, prompts=[np.array([0])] * 2)
     group = Group(Ask(Task("t", "0", reference="1"), 2), tuple(episodes), (Verdict.right(),) * 2)
     batch = Batch.from_groups([group], torch.float64)
+    alone = AnswerWeights(n=1, template="{answer}")(batch, models(policy))
+    assert torch.allclose(alone[..., 0], torch.tensor([[0.4, 0.5], [1.6, 0.0]]).double(), atol=1e-6)
+    assert batch.signals["candidates"][..., 0].tolist() == [[0, 1], [1, 0]]
     weights = AnswerWeights(n=4, template="{answer}")(batch, models(policy))
     candidates = batch.signals["candidates"]
     first, second = torch.tensor([0.4, 1.6]).double(), torch.tensor([1.5, 0.5]).double()

@@ -126,6 +126,8 @@ def test_the_matrix_of_ablations():
     named = methods["mean=batch std=none clip_high=0.28 loss=sequence overlong_filter=True"]
     assert (named.credit.mean, named.credit.scale) == ("batch", "none")
     assert (named.objective.clip_high, named.objective.aggregation) == (0.28, "sequence_mean")
+    # The upper bounds that the paper tries.
+    assert {m.objective.clip_high for m in methods.values()} == {0.2, 0.24, 0.28, 0.32}
     few = ablations({"std": ("group", "batch")})
     assert list(few) == ["std=group", "std=batch"]
     with pytest.raises(UsageError, match="did you mean 'clip_high'"):

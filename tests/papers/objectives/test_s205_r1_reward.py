@@ -178,6 +178,22 @@ def test_the_divergence_is_a_reward_at_every_token(make_batch):
     returns = torch.tensor([[0.75, 0.875], [-0.25, -0.125]]).double()
     want = (returns - returns.mean()) / returns.std(correction=0)
     assert torch.allclose(batch.advantages, want, atol=1e-6)
+    make_method(catalogue.make("S205")).worth(batch)
+    assert batch.token_rewards.flatten().tolist() == pytest.approx([-0.001 * 0.25] * 4), "0.001 unless told"
+
+
+def test_the_deviation_that_z_is_by(make_batch):
+    """Returns 0, 0, 0, 4: z = (4 - 1) / sqrt 3 with the population's deviation, 3 / 2 with the unbiased one."""
+    batch = make_batch([1] * 4, [0.0, 0, 0, 4])
+    for ddof, z in ((0, math.sqrt(3)), (1, 1.5)):
+        assert InlierReturns(ddof=ddof)(batch)[3, 0].item() == pytest.approx(z)
+        assert InlierReturns(outlier=z + 1e-6, ddof=ddof, epsilon=0.0)(batch)[3, 0].item() == pytest.approx(z)
+        assert InlierReturns(outlier=z - 1e-6, ddof=ddof, epsilon=0.0)(batch)[3, 0].item() == 0
+    # An epsilon of 1 in the variance of 3: 3 / 2.
+    assert InlierReturns(epsilon=1.0)(batch)[3, 0].item() == pytest.approx(1.5)
+    assert InlierReturns(ddof=1)(make_batch([1, 1], [0.0, 2.0]))[:, 0].tolist() == pytest.approx(
+        [-(0.5**0.5), 0.5**0.5]
+    )
 
 
 def test_what_is_not_learned_from_is_in_no_statistic(make_batch):
