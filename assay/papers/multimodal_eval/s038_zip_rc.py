@@ -36,6 +36,7 @@ from assay.inference.sampling.adaptive import Adaptive
         "beginnings that are worth it branch": "test_beginnings_that_are_worth_it_branch",
     },
     choices=(
+        "outputs: rows of their own beside the vocabulary's, where the authors take those of unused tokens",
         "search for the set of largest utility: the best addition, one by one, then removals",
         "decisions every 64 tokens, two copies of a beginning and 16 at a time at most",
         "a token costs 1e-4 of a reward, all of it as compute; waiting has a share of 1 - a",

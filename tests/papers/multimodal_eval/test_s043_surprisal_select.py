@@ -45,6 +45,7 @@ def test_rules_on_five_samples() -> None:
 
 
 def test_the_first_of_equals_is_taken() -> None:
+    assert select([-2.0, -0.1, -0.5], [True] * 3, [0.0] * 3, "confident", RNG) == 1
     for rule in ("surprisal", "confident", "top3", "oracle"):
         assert select([-1.0] * 3, [False, True, True], [2.0] * 3, rule, RNG) == 1
 
