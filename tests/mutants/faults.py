@@ -101,7 +101,7 @@ def spared(node: ast.AST, place: Place) -> bool:
             return True
         if isinstance(up, ast.keyword) and up.arg in EXACT:
             return True
-        if isinstance(up, ast.Call) and called(up) in ("claims", "isinstance"):
+        if isinstance(up, ast.Call) and called(up) in ("claims", "Claim", "isinstance"):
             return True
         if isinstance(up, ast.If) and isinstance(up.test, ast.Name) and up.test.id == "TYPE_CHECKING":
             return True

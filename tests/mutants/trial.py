@@ -16,7 +16,7 @@ import pytest
 
 from mutants.scope import ROOT, source
 
-LOADED = ("scipy.stats", "sympy", "torch", "hypothesis.strategies", "transformers", "conftest")
+LOADED = ("scipy.stats", "sympy", "torch", "torch._dynamo", "hypothesis.strategies", "transformers", "conftest")
 LOADED += ("assay.batch", "assay.config", "assay.ops", "assay.policies.tabular", "assay.tasks.configured")
 """What is imported before the first fork: libraries, and of assay what lies below the parts that papers bring."""
 OPTIONS = ("--assert=plain", "--exitfirst", "--override-ini=addopts=", "-m", "not slow", "-p", "no:cacheprovider")
