@@ -16,6 +16,9 @@ from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.outcome.by_label import is_labelled
 
+SAME = 1e-6
+"""A history whose rates are together no further from their mean does not vary: it is one of equal rates, rounded."""
+
 
 @part("select", "trajectory")
 class Trajectory:
@@ -25,9 +28,9 @@ class Trajectory:
     many agree with its pseudo-label, 0 where it has none. The database holds the histories of labelled tasks and, with
     ``update``, of unlabelled ones kept before. All are cut to the first T entries, T the length of the shortest, and
 
-        z(h) = (h - mean h) / (std h + 1e-8),   s(u) = mean (or max) over d of cos(z(u), z(d))
+        z(h) = (h - mean h) / std h,   s(u) = mean (or max) over d of cos(z(u), z(d));
 
-    with the unbiased deviation; the cosine with a history that does not vary is 0, so that T = 1 gives s = 0. A task is
+    the cosine with a history that does not vary is 0, so that T = 1 gives s = 0. A task is
     not compared with itself. Kept are those with s >= threshold, and the best ``top`` share of the batch's unlabelled
     tasks (rounded down, at least one). Until a task has been asked more than ``warm_up`` times it is not learned from.
     Histories are in the checkpoint.
@@ -113,11 +116,8 @@ def similarity(
 
 
 def standardised(history: Sequence[float]) -> np.ndarray:
-    """Return a history less its mean, of length 1; zeros where it does not vary."""
-    gaps = np.asarray(history, dtype=np.float64)
-    gaps = gaps - gaps.mean() if len(gaps) else gaps
-    # The deviation, with 1e-8 added to it, would cancel from the cosine but for histories that hardly vary.
-    scaled = gaps / (gaps.std(ddof=1) + 1e-8) if len(gaps) > 1 else gaps * 0
-    norm = float(np.linalg.norm(scaled))
-    out: np.ndarray = scaled / norm if norm > 1e-6 else scaled * 0
-    return out
+    """Return a history less its mean, of length 1, since deviations cancel from cosines; zeros where it does not vary."""
+    values = np.asarray(history, dtype=np.float64)
+    gaps: np.ndarray = values - values.mean() if len(values) else values
+    norm = np.linalg.norm(gaps)
+    return gaps / norm if norm > SAME else 0 * gaps

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.batch import Batch
+from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.lab.settings.open_ended import views
 from assay.method import make_method
@@ -112,6 +112,8 @@ def test_the_papers_numbers():
     part = method.select
     assert (part.warm_up, part.threshold, part.top, part.over, part.update) == (8, 0.4, 0.1, "mean", True)
     assert method.objective.kl_weight == 0
+    alone = Trajectory()
+    assert (alone.warm_up, alone.threshold, alone.top, alone.over, alone.update) == (8, 0.4, 0.1, "mean", True)
     for part in (Trajectory(), Trajectory(warm_up=0, top=0.0), Trajectory(top=1.0)):
         assert part.state_dict() == {"histories": {}, "database": []}
 
@@ -148,6 +150,15 @@ def test_rewards_by_label():
     without = Task("t", "?")
     batch.tasks[:3] = [without] * 3
     assert ByLabel()(batch).values.tolist() == [1, 1, 0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("place", ["labelled", "unlabelled"])
+def test_rewards_on_tokens_are_refused(place):
+    def on_tokens(batch: Batch) -> Reward:
+        return Reward(torch.zeros_like(batch.rewards), tokens=torch.zeros_like(batch.advantages))
+
+    with pytest.raises(UsageError, match="takes rewards for responses, not for tokens"):
+        ByLabel(**{place: on_tokens})(asked(l=["4"], u=["5"]))
 
 
 def test_failures_of_the_verifier_leave_no_trace():
