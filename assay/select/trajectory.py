@@ -116,7 +116,7 @@ def similarity(
 
 
 def standardised(history: Sequence[float]) -> np.ndarray:
-    """Return a history less its mean, of length 1, since deviations cancel from cosines; zeros where it does not vary."""
+    """Return a history less its mean, of length 1 (a deviation cancels from cosines); zeros where it does not vary."""
     values = np.asarray(history, dtype=np.float64)
     gaps: np.ndarray = values - values.mean() if len(values) else values
     norm = np.linalg.norm(gaps)
