@@ -50,9 +50,10 @@ class Claim:
     evidence: Evidence | Literal[""] = ""
     unequal: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.evidence:
-            object.__setattr__(self, "evidence", "mechanism" if self.name == "mechanism" else "claim")
+    @property
+    def kind(self) -> Evidence:
+        """What it is evidence of."""
+        return self.evidence or ("mechanism" if self.name == "mechanism" else "claim")
 
     @property
     def label(self) -> str:

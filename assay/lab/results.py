@@ -56,7 +56,7 @@ def evidence(record: Mapping[str, Any]) -> str:
 
     find(record["paper"])  # makes its claims
     name = record.get("name", record["setting"]["name"])
-    made = {claim.label: claim.evidence for claim in claims_made().get(record["paper"], ())}
+    made = {claim.label: claim.kind for claim in claims_made().get(record["paper"], ())}
     return made.get(name) or "claim"
 
 

@@ -154,6 +154,7 @@ def test_a_dead_engine_changes_nothing(places: Any, tmp_path: Path) -> None:
     same(engine.generate(requests()), HFEngine(policy).generate(requests()))
 
 
+@pytest.mark.slow
 def test_a_broadcast_outlives_an_engine(places: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine dies in the middle of a broadcast: both answer as one does, and the next broadcast reaches both."""
     monkeypatch.setattr(packing, "packed", partial(packing.packed, size=2000))

@@ -85,6 +85,7 @@ def test_engines_that_share(joined: Join) -> None:
     assert len(set().union(*seen)) == 7 and all(len(each) == 1 for each in seen)
 
 
+@pytest.mark.slow
 def test_another_job_has_the_trainers_gpu(joined: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is refused in a line that names the GPU; nothing stays reserved."""
     other = ray.remote(num_gpus=2)(Seat).remote()

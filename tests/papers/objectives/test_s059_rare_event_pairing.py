@@ -218,7 +218,7 @@ def test_rewards_that_hardly_differ_are_hardly_told_apart() -> None:
 def test_training_moves_the_two_prompts_of_the_pair_alone() -> None:
     """Six independent problems of chances 0.88, 0.5 and 0.12: after probing, one of the first and one of the last."""
     kinds = ((2, 1.0, 0.0, 2.0), (2, 1.0, 0.0, 0.0), (2, 1.0, 0.0, -2.0))
-    policy = Setting(kinds=kinds).policy()
+    policy = Setting(kinds=kinds, spread=0.0).policy(0)
     start, moved = policy.theta.detach().clone(), []
 
     def watch(step: int, batch: Batch, metrics: Any) -> None:

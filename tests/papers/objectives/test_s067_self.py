@@ -157,7 +157,7 @@ def test_winners_take_all() -> None:
 def test_training_raises_the_hard_problems_that_grpo_lowers(tmp_path: Path) -> None:
     """Six easy problems push a shared weight up, two hard ones (0.277 and 0.221 at the start) need it down."""
     kinds = ((6, 0.3, 1.0, 4.0), (1, 1.0, -1.2, -0.6), (1, 1.0, -1.2, -0.9))
-    setting = Setting(kinds=kinds, hard=2, shared=0.3, steps=8, group=32, lr=4.0)
+    setting = Setting(kinds=kinds, hard=2, shared=0.3, spread=0.0, steps=8, group=32, lr=4.0)
     ours, plain = (setting.run({"name": name}, 0, tmp_path / name) for name in ("S067", "grpo"))
     assert ours["hard/start"] == plain["hard/start"] == pytest.approx((0.277 + 0.221) / 2, abs=1e-3)
     assert ours["hard"] > 0.35 > 0.249 > plain["hard"]

@@ -239,7 +239,8 @@ def test_the_second_round_makes_up_for_the_missing_weight(n: int, data: st.DataO
 
 def test_in_training_a_second_round_turns_learning_to_what_is_hard(tmp_path) -> None:
     """Pass rates of 0.5 and 0.1, by a run's own loop: what hard problems gain, against what easy ones do."""
-    setting = load("problems", {"kinds": [[8, 1.0, 0.0, 0.0], [8, 1.0, 0.0, -2.197225]], "steps": 8, "lr": 10.0})
+    kinds = [[8, 1.0, 0.0, 0.0], [8, 1.0, 0.0, -2.197225]]
+    setting = load("problems", {"kinds": kinds, "spread": 0.0, "steps": 8, "lr": 10.0})
     arms_ = ({"name": "S088"}, {"name": "S088", "rollout": "single_turn"})
     both, once = (setting.run(arm, 0, tmp_path) for arm in arms_)
     assert both["hard"] > once["hard"] > once["hard/start"] == pytest.approx(0.1)

@@ -260,7 +260,7 @@ def test_many_tests_are_quick() -> None:
 def test_it_acts_in_training(tmp_path) -> None:
     """Programs that pass the first 0 to 3 of four tests: the outcome teaches nothing, and the best are learned."""
     rows = [[[1.0, k == 4, {f"test {j}": float(j < k) for j in range(4)}]] for k in range(5)]
-    setting = choices.Setting(rows, logits=[0, 0, 0, 0, -20], steps=10, prompts=1, lr=3.0)
+    setting = choices.Setting(rows, logits=[0, 0, 0, 0, -20], spread=0.0, steps=10, prompts=1, lr=3.0)
     outcome = {"name": "grpo", "credit": {"name": "grpo", "normalise": False}}
     alone, dense = (setting.run(arm, 0, tmp_path) for arm in (outcome, {"name": "S001"}))
     assert alone["choice 3"] == pytest.approx(0.25) and alone["part test 0"] == pytest.approx(0.75)

@@ -200,7 +200,8 @@ def test_what_cannot_be() -> None:
 def test_evidence_is_learned_where_no_answer_is(tmp_path: Any) -> None:
     """Of two choices of equal odds one names the evidence and neither is ever answered right."""
     named = {"evidence": 1.0}
-    setting = choices.Setting([[[1.0, False, named]], [[1.0, False, {"evidence": 0.0}]]], steps=4, prompts=1)
+    rows = [[[1.0, False, named]], [[1.0, False, {"evidence": 0.0}]]]
+    setting = choices.Setting(rows, spread=0.0, steps=4, prompts=1)
     by_part = {"evidence": {"name": "part", "part": "evidence"}, "tagged": False}
     answer = setting.run({"name": "S003", "reward": "verdict"}, 0, tmp_path)
     both = setting.run({"name": "S003", "reward": {"name": "S003", **by_part}}, 0, tmp_path)

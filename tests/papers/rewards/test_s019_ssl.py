@@ -145,6 +145,6 @@ def test_what_cannot_be() -> None:
 def test_it_acts_in_training(tmp_path: Any) -> None:
     """Four choices as near as 0, 0.3, 0.6 and 0.9, none right: the verdict leaves their odds, tiers do not."""
     rows = [[[1.0, False, {"proximity": s}]] for s in (0.0, 0.3, 0.6, 0.9)]
-    setting = choices.Setting(rows, steps=6, prompts=1)
+    setting = choices.Setting(rows, spread=0.0, steps=6, prompts=1)
     plain, tiers = (setting.run({"name": name}, 0, tmp_path) for name in ("grpo", "S019"))
     assert plain["choice 3"] == 0.25 and tiers["choice 3"] > 0.6 and tiers["choice 0"] < 0.1
