@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,7 @@ class Score:
         return self.caught / self.made if self.made else 1.0
 
 
+@functools.cache
 def scores() -> Mapping[str, Score]:
     """Return the recorded scores by the paper's id."""
     return {key: Score(**row) for key, row in json.loads(FILE.read_text(encoding="utf-8")).items()}
@@ -33,6 +35,7 @@ def scores() -> Mapping[str, Score]:
 
 def record(key: str, score: Score) -> None:
     """Put a row's score into the record, one line a row."""
+    scores.cache_clear()
     rows = {**scores(), key: score}
     lines = [f"{json.dumps(key)}: {json.dumps(asdict(rows[key]))}" for key in sorted(rows)]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

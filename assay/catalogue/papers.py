@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal, TypeVar
 
+from assay.catalogue.mutants import ENOUGH, scores
 from assay.errors import UsageError, nearest
 from assay.registry import call
 
@@ -28,6 +29,8 @@ PACKAGE = "assay.papers"
 INDEX = "assay.catalogue"
 UNLISTED = "what the paper cannot do without is not listed yet"
 """Why a row without essentials is partial."""
+UNMEASURED = "how many small faults in its code its tests notice is not recorded yet, or less than nine in ten"
+"""Why a row with all essentials is still partial, see :mod:`assay.catalogue.mutants`."""
 SEAMS = (
     "tasks",
     "curriculum",
@@ -55,9 +58,9 @@ class PaperRow:
         arxiv: arXiv number, where known.
         name: what the method is called.
         seams: what it changes against the default, in the order of the data flow.
-        state: ``absent`` not implemented; ``exact`` all that the paper cannot do without is there, each tested;
-            ``partial`` something is missing or has a stand-in, see ``lacks``. Whether the lab recorded the effect that
-            the paper claims is told by :mod:`assay.lab.results`.
+        state: ``absent`` not implemented; ``exact`` all that the paper cannot do without is there, each tested, and the
+            tests notice nine in ten small faults; ``partial`` something is missing or has a stand-in, see ``lacks``.
+            Whether the lab recorded the effect that the paper claims is told by :mod:`assay.lab.results`.
         factory: makes the method; ``None`` while absent.
         essentials: what the paper cannot do without, each with the test that shows it, as pytest names it.
         choices: constants and readings that the paper leaves open, and what they are here.
@@ -119,7 +122,9 @@ def paper(
             raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
         ordered = tuple(s for s in SEAMS if s in seams)
         shown = tuple((what, _test(test, factory.__module__)) for what, test in (essentials or {}).items())
-        missing = lacks or ("" if shown else UNLISTED)
+        score = scores().get(id)
+        noticed = score is not None and score.share >= ENOUGH
+        missing = lacks or ("" if shown else UNLISTED) or ("" if noticed else UNMEASURED)
         _REGISTERED[id] = replace(
             row,
             name=name,

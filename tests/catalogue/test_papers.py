@@ -13,6 +13,7 @@ import pytest
 import assay.papers
 from assay import catalogue
 from assay.catalogue import papers as index
+from assay.catalogue.mutants import Score
 from assay.errors import UsageError
 
 
@@ -150,14 +151,20 @@ def test_a_registration_without_a_number_keeps_that_of_the_index(folder: Path) -
     assert (catalogue.find("S014").state, catalogue.find("S014").arxiv) == ("partial", "2602.00983")
 
 
-def test_a_row_is_exact_only_with_essentials_and_nothing_lacking(folder: Path) -> None:
+def test_a_row_is_exact_only_with_essentials_and_nothing_lacking(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made() -> None: ...
+
+    noticed = {"S014": Score(10, 9, "")}
+    monkeypatch.setattr("assay.catalogue.papers.scores", lambda: noticed)
 
     made.__module__ = "assay.papers.objectives.s014_dispo"
     tests = {"four bounds": "test_bounds", "no KL": "objectives/test_objectives.py::test_no_kl"}
     catalogue.paper("S014", "DISPO", seams=["objective"], essentials=tests)(made)
     row = catalogue.find("S014")
     assert row.state == "exact" and row.lacks == ""
+    for noticed in ({"S014": Score(100, 89, "")}, {}):
+        catalogue.paper("S014", "DISPO", seams=["objective"], essentials=tests)(made)
+        assert catalogue.find("S014").state == "partial" and "small faults" in catalogue.find("S014").lacks
     assert row.essentials == (
         ("four bounds", "tests/papers/objectives/test_s014_dispo.py::test_bounds"),
         ("no KL", "tests/objectives/test_objectives.py::test_no_kl"),
