@@ -162,9 +162,11 @@ def test_a_row_is_exact_only_with_essentials_and_nothing_lacking(folder: Path, m
     catalogue.paper("S014", "DISPO", seams=["objective"], essentials=tests)(made)
     row = catalogue.find("S014")
     assert row.state == "exact" and row.lacks == ""
-    for noticed in ({"S014": Score(100, 89, "")}, {}):
+    for score in (Score(100, 89, ""), None):
+        monkeypatch.setattr("assay.catalogue.papers.scores", lambda score=score: {"S014": score} if score else {})
         catalogue.paper("S014", "DISPO", seams=["objective"], essentials=tests)(made)
         assert catalogue.find("S014").state == "partial" and "small faults" in catalogue.find("S014").lacks
+    monkeypatch.setattr("assay.catalogue.papers.scores", lambda: noticed)
     assert row.essentials == (
         ("four bounds", "tests/papers/objectives/test_s014_dispo.py::test_bounds"),
         ("no KL", "tests/objectives/test_objectives.py::test_no_kl"),
