@@ -11,7 +11,7 @@ from fuzz.cases import ENTRIES
 from fuzz.contract import WATCH, Fault, call, faults
 from fuzz.entry import Missing
 
-EXAMPLES = 5
+EXAMPLES = 15
 
 
 def test_every_verifier_is_fuzzed() -> None:
