@@ -1,4 +1,4 @@
-"""A short run of the fuzzing that ``make fuzz`` does at length, and that no verifier is left out of it."""
+"""A short run of the fuzzing that ``make fuzz`` does at length, for a release; and that no verifier is left out of it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def test_every_verifier_is_fuzzed() -> None:
     assert not missing, f"add valid tasks and right answers to tests/fuzz/cases for {sorted(missing)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", {entry.kind: name for name, entry in reversed(ENTRIES.items())}.values())
 def test_verdicts_keep_their_contract(name: str) -> None:
     try:

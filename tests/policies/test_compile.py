@@ -44,7 +44,8 @@ def assert_equal(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
         assert float((a - b).abs().max() / b.abs().max().clamp(min=1)) < 1e-5
 
 
-@pytest.mark.parametrize("checkpointing", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("checkpointing", [False, True])
 def test_a_compiled_policy_equals_the_other(checkpointing: bool) -> None:
     options = {"nano": NANO, "gradient_checkpointing": checkpointing}
     plain, fast = (CausalLM.load(ModelConfig(**options, compile=c)) for c in (False, True))

@@ -11,6 +11,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+import pytest
+
 from assay.sandbox import Limits, Program, Sandbox
 
 from .support import descendants, needs_sandbox
@@ -19,6 +21,7 @@ pytestmark = needs_sandbox
 CHECKS = 2000
 
 
+@pytest.mark.slow
 def test_killing_processes_at_random_loses_no_check_and_falsifies_none() -> None:
     limits = Limits(cpu_seconds=5, wall_seconds=30)
     done = threading.Event()

@@ -116,6 +116,7 @@ def test_same_losses_as_one_process(weights: str, tmp_path: Path, monkeypatch: p
     assert faults(many) == []
 
 
+@pytest.mark.slow
 def test_a_dead_engine_changes_nothing(places: Any, tmp_path: Path) -> None:
     """Engines are killed between calls and during one; what comes back is what a single engine gives."""
     cluster, lines = places(2, 0)

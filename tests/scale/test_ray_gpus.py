@@ -66,6 +66,7 @@ def test_engines_never_get_the_trainers_gpus(joined: Join) -> None:
     assert sorted(map(sorted, joined(4, GPUs(own=names(0, 1, 2, 3))))) == [["4"], ["5"], ["6"], ["7"]]
 
 
+@pytest.mark.slow
 def test_trainers_on_other_gpus_than_the_first(joined: Join) -> None:
     """CUDA_VISIBLE_DEVICES may name any: those are left out, and nothing else is."""
     seen = joined(6, GPUs(own=names(5, 2)))
