@@ -26,11 +26,13 @@ class Totals:
         tokens: learnable tokens of samples with non-zero weight.
         sequences: samples with non-zero weight and at least one learnable token.
         groups: distinct advantage groups among them.
+        trajectories: distinct trajectories among them.
     """
 
     tokens: float
     sequences: float
     groups: float
+    trajectories: float
 
 
 @dataclass(slots=True)
@@ -69,6 +71,9 @@ class Batch:
         logprobs: ``(N, T)`` float32 behaviour log-probabilities; NaN where the author's are unknown, 0 where padded.
         prompt_group: ``(N,)`` int64, index of the prompt's group within the rollout.
         group: ``(N,)`` int64, index of the advantage group; equals ``prompt_group`` unless episodes say otherwise.
+        trajectory: ``(N,)`` int64, index of the trajectory: samples are parts of one where their episodes say so.
+        turn: ``(N, T)`` int64, index of the turn in its trajectory that a token is the policy's own in, -1 elsewhere; 0
+            on every learnable token of an episode without turns.
         valid: ``(N,)`` bool, false for samples without a reward.
         rewards: ``(N,)``; token_rewards ``(N, T)`` or None; reward_terms by name, ``(N,)`` each.
         advantages: ``(N, T)``, zero outside ``mask``.
@@ -88,6 +93,8 @@ class Batch:
     logprobs: Float[Tensor, "N T"]
     prompt_group: Int[Tensor, "N"]
     group: Int[Tensor, "N"]
+    trajectory: Int[Tensor, "N"]
+    turn: Int[Tensor, "N T"]
     valid: Bool[Tensor, "N"]
     rewards: Float[Tensor, "N"]
     advantages: Float[Tensor, "N T"]
@@ -110,6 +117,8 @@ class Batch:
             e.advantage_group if e.advantage_group is not None else i for i, g in enumerate(groups) for e in g.episodes
         ]
         index = {k: i for i, k in enumerate(dict.fromkeys(keys))}
+        parts = [e.trajectory if e.trajectory is not None else i for i, e in enumerate(episodes)]
+        whole = {k: i for i, k in enumerate(dict.fromkeys(parts))}
         n, width = len(episodes), max((len(e.tokens) for e in episodes), default=0)
         return cls(
             episodes=episodes,
@@ -124,6 +133,8 @@ class Batch:
             ).to(dtype),
             prompt_group=torch.tensor([i for i, g in enumerate(groups) for _ in g.episodes], dtype=torch.int64),
             group=torch.tensor([index[k] for k in keys], dtype=torch.int64),
+            trajectory=torch.tensor([whole[k] for k in parts], dtype=torch.int64),
+            turn=pad([_turns(e) + 1 for e in episodes], width, np.int64) - 1,
             valid=torch.ones(n, dtype=torch.bool),
             rewards=torch.zeros(n, dtype=dtype),
             advantages=torch.zeros(n, width, dtype=dtype),
@@ -150,6 +161,7 @@ class Batch:
             tokens=float(self.mask[used].sum()),
             sequences=float(used.sum()),
             groups=float(self.group[used].unique().numel()),
+            trajectories=float(self.trajectory[used].unique().numel()),
         )
 
     def rows(self, index: Int[Tensor, "M"]) -> Batch:
@@ -178,6 +190,16 @@ class Batch:
             return {k: move(v) for k, v in value.items()} if isinstance(value, dict) else value
 
         return Batch(**{f.name: move(getattr(self, f.name)) for f in fields(self)})
+
+
+def _turns(episode: Episode) -> np.ndarray:
+    """Return the index of each token's turn, -1 where it is none of the policy's."""
+    if not episode.turns:
+        return np.where(episode.mask, 0, -1)
+    out = np.full(len(episode.tokens), -1, dtype=np.int64)
+    for turn in episode.turns:
+        out[turn.start : turn.end] = turn.index
+    return out
 
 
 def pad(rows: Sequence[np.ndarray], width: int, dtype: Any) -> Tensor:

@@ -34,6 +34,7 @@ PACKAGES = {
     "inference": "assay.inference",
     "scorer": "assay.inference",
     "engine": "assay.engines",
+    "environment": "assay.environments",
     "signal": "assay.signals",
 }
 

@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
 
 class Message(TypedDict):
-    """One chat message; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``."""
+    """One chat message; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``.
+
+    An assistant's may have ``tool_calls`` as OpenAI writes them; a tool's says which one it answers, and the tool's
+    ``name``.
+    """
 
     role: str
     content: str
+    tool_calls: NotRequired[Sequence[Mapping[str, Any]]]
+    tool_call_id: NotRequired[str]
+    name: NotRequired[str]
 
 
 Prompt = str | tuple[Message, ...]
@@ -135,7 +142,84 @@ class Span:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
-Stop = Literal["eos", "stop", "length", "context", "error"]
+Problem = Literal["", "not_json", "unclosed", "no_name", "unknown_tool", "bad_arguments"]
+"""Why something that stands there as a tool call is none; empty for one that can be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function a model may call.
+
+    Attributes:
+        name, description: for the model.
+        parameters: JSON Schema of its arguments, an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a model wrote as a call of a tool. One with a ``problem`` is never made.
+
+    Attributes:
+        name: of the tool; empty where it cannot be read.
+        arguments: as JSON has them; ``None`` where they cannot be read.
+        start, end: where it stands, ``[start, end)``: in characters of the text it was read from, in response tokens
+            once it belongs to an episode's turn.
+        problem: see :data:`Problem`.
+        reason: the problem in words, for the model.
+        id: tells it from the other calls of its turn.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] | None
+    start: int
+    end: int
+    problem: Problem = ""
+    reason: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One of the policy's turns in an episode, and what came of it.
+
+    Attributes:
+        index: of the turn in its trajectory, from 0.
+        start, end: its own tokens, ``[start, end)`` of the episode's response.
+        calls: the tool calls it made, as tokens.
+        reward: of this turn alone, where the environment gives one.
+        verdict: on this turn's action alone, where there is an oracle.
+        state, next_state: keys of the state it was taken in and of the one it led to: equal for states that are
+            equivalent; ``None`` where the environment tells none.
+        valid: whether the action was one that could be taken.
+        error: what the environment said was wrong with it.
+        tag: what kind of turn it is, for credit that tells kinds apart.
+        terminated: the environment ended with it; ``truncated``: a limit did.
+        reset: no return flows across it.
+    """
+
+    index: int
+    start: int
+    end: int
+    calls: tuple[ToolCall, ...] = ()
+    reward: float | None = None
+    verdict: Verdict | None = None
+    state: str | None = None
+    next_state: str | None = None
+    valid: bool = True
+    error: str = ""
+    tag: str | None = None
+    terminated: bool = False
+    truncated: bool = False
+    reset: bool = False
+
+
+Stop = Literal["eos", "stop", "length", "context", "turns", "limit", "error"]
+"""Why an episode ended; of several turns also for its number of ``turns``, or another ``limit`` (tokens, time)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +232,15 @@ class Episode:
         mask: ``(T,)`` bool, true for the decisions the policy made and may learn from.
         logprobs: ``(T,)`` float32, log-probabilities when sampled, after temperature; ``None`` for an outside author.
         text: the response decoded.
-        stop: why it ended; ``length`` and ``context`` mean truncated.
+        stop: why it ended; all but ``eos``, ``stop`` and ``error`` mean truncated.
         entropies: ``(T,)`` float32, entropy in nats of each sampling distribution, where the engine reports it.
         sampled_prompt: the prompt it was *sampled* under, if another (hints, drafts, feedback).
         origins: ``(T,)`` uint8 of :class:`Origin`; ``None`` means all ``OWN``.
         spans: named ranges of response tokens.
         advantage_group: key of the samples it is compared with; ``None`` means its prompt's group.
-        meta: anything else (turn, role, version of the weights that sampled it).
+        turns: the policy's turns, in order; empty where the response is one turn.
+        trajectory: key of the trajectory it is a part of, where that is trained as several episodes.
+        meta: anything else (role, version of the weights that sampled it).
     """
 
     prompt: np.ndarray
@@ -168,11 +254,13 @@ class Episode:
     origins: np.ndarray | None = None
     spans: tuple[Span, ...] = ()
     advantage_group: str | None = None
+    turns: tuple[Turn, ...] = ()
+    trajectory: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def truncated(self) -> bool:
-        return self.stop in ("length", "context")
+        return self.stop in ("length", "context", "turns", "limit")
 
 
 @dataclass(frozen=True, slots=True)

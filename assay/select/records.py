@@ -15,9 +15,9 @@ from assay.types import Episode, Task, Verdict
 Record = dict[str, Any]
 """Tensors, numbers and strings of one sample: what losses read of it, and neither ``meta`` nor spans."""
 
-WHOLE = ("prompt_group", "group", "valid", "rewards", "weights")
+WHOLE = ("prompt_group", "group", "trajectory", "valid", "rewards", "weights")
 """Fields of a batch with one value per sample."""
-TOKENS = ("tokens", "mask", "logprobs", "advantages", "token_rewards")
+TOKENS = ("tokens", "mask", "turn", "logprobs", "advantages", "token_rewards")
 """Fields with one value per token."""
 
 
@@ -38,7 +38,8 @@ def restored(kept: Sequence[Record]) -> Batch:
     columns: dict[str, Any] = {name: torch.stack([r[name] for r in kept]) for name in WHOLE}
     for name in TOKENS:
         columns[name] = None if kept[0][name] is None else torch.stack([_padded(r[name], width) for r in kept])
-    for name in ("prompt_group", "group"):
+    columns["turn"] = torch.where(columns["mask"], columns["turn"], -1)
+    for name in ("prompt_group", "group", "trajectory"):
         columns[name] = columns[name].unique(return_inverse=True)[1]
     for name in ("signals", "reward_terms"):
         columns[name] = {key: _joined([r[name][key] for r in kept], width) for key in kept[0][name]}

@@ -1,4 +1,4 @@
-"""A short run of the fuzzing that ``make fuzz`` does at length, for a release; and that no verifier is left out of it."""
+"""A short run of what ``make fuzz`` does at length, for a release; and that no verifier is left out of it."""
 
 from __future__ import annotations
 

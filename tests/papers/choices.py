@@ -85,6 +85,8 @@ class Choices:
             logprobs=torch.where(mask, old[:, None], 0),
             prompt_group=names[prompt],
             group=names[prompt],
+            trajectory=torch.arange(len(chosen)),
+            turn=torch.where(mask, 0, -1),
             valid=torch.ones(len(chosen), dtype=torch.bool),
             rewards=zero[:, 0].clone(),
             advantages=zero.clone(),

@@ -34,6 +34,10 @@ class BadCall(ValueError):
     """Something stands there as a call and is none; the message says why."""
 
 
+class NoName(BadCall):
+    """It does not say what it calls."""
+
+
 def read_calls(text: str, form: Format = "auto") -> list[Call]:
     """Return the calls that ``text`` makes, in order; none where it makes none.
 
@@ -78,7 +82,7 @@ def _tagged(body: str) -> list[Call]:
     except NoValue as error:
         raise BadCall(str(error)) from None
     if calls is None:
-        raise BadCall("a tool call without name and arguments")
+        raise NoName("a tool call without name and arguments")
     return calls
 
 
@@ -88,7 +92,7 @@ _PARAMETER = "<parameter="
 def _function(body: str) -> Call:
     name, closed, rest = body.partition(">")
     if not closed or not name.strip():
-        raise BadCall("a <function= without its name")
+        raise NoName("a <function= without its name")
     if _PARAMETER not in rest:
         return Call(name.strip(), _arguments(rest.strip() or "{}"))
     arguments: dict[str, Any] = {}

@@ -1,0 +1,1 @@
+"""Worlds that a policy acts in over several turns."""

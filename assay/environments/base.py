@@ -1,0 +1,135 @@
+"""The environments seam: what does an action do, and has the goal been reached?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from assay.errors import RunError
+from assay.tasks.base import TaskSource
+from assay.types import Message, Task, Tool, ToolCall, Verdict
+
+
+class EnvironmentFailure(RunError):
+    """The world itself failed (a server is away, a disk is full): the episode abstains, whatever the policy did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the policy is shown.
+
+    Attributes:
+        messages: appended to the conversation: of the user, of tools, of the system at the beginning.
+        tools: that may be called from now on; read at the beginning of an episode.
+        state: key of the state, equal for states that are equivalent; ``None`` where none is told.
+        admissible: the actions that can be taken, where there is a list of them.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    state: str | None = None
+    admissible: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the policy said in its turn, and the tool calls found in it.
+
+    A call with a ``problem`` must not be made; it is answered by what is wrong with it.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of an action.
+
+    Attributes:
+        observation: what is seen now; its messages are shown unless the episode is over.
+        reward: of this turn alone; ``None`` where there is none.
+        terminated: the episode is over; ``truncated``: a limit of the environment's own has ended it.
+        valid: whether the action was one that could be taken.
+        error: what was wrong with it, in a line.
+        tag: what kind of turn it was.
+        info: anything else worth keeping; plain data.
+    """
+
+    observation: Observation
+    reward: float | None = None
+    terminated: bool = False
+    truncated: bool = False
+    valid: bool = True
+    error: str = ""
+    tag: str | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """A world for one episode at a time, and the tasks that are set in it.
+
+    What a policy causes (a malformed call, a tool's refusal, a program that times out) is an observation. Any exception
+    that ``reset``, ``step`` or ``verdict`` raises is the world's own failure: the episode abstains. With the same task,
+    seed and actions an episode takes the same course, unless :attr:`repeats` is false.
+
+    ``verdict`` judges the state the world is in, never what the policy says of it. ``close`` frees all that an episode
+    holds; it may be called at any time, twice, and after a failure; ``reset`` may follow.
+
+    Optional attributes: ``waits = True`` where a step spends its time waiting (a server, a program), so that many are
+    taken side by side; ``repeats = False`` where an episode cannot be played again.
+    """
+
+    def tasks(self) -> TaskSource:
+        """Return the tasks that can be set."""
+        ...
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        """Begin an episode."""
+        ...
+
+    def step(self, action: Action) -> Step:
+        """Take an action.
+
+        Raises:
+            RuntimeError: no episode is under way.
+        """
+        ...
+
+    def verdict(self) -> Verdict:
+        """Judge the state."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Snapshots(Protocol):
+    """An environment whose state can be put away and come back to: branching, values by rollouts."""
+
+    def snapshot(self) -> bytes: ...
+
+    def restore(self, snapshot: bytes) -> None: ...
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """An environment that can judge one action in the present state, without taking it."""
+
+    def judge(self, action: Action) -> Verdict: ...
+
+
+@runtime_checkable
+class Guided(Protocol):
+    """An environment that knows actions which reach the goal from the present state."""
+
+    def gold(self) -> Sequence[Action]: ...
+
+
+@runtime_checkable
+class Evidence(Protocol):
+    """An environment that can tell its state as JSON has it; what a verifier of states judges."""
+
+    def state_json(self) -> Any: ...
