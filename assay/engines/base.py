@@ -12,7 +12,7 @@ import numpy as np
 from assay.engines.trie import Trie
 from assay.errors import UsageError
 from assay.registry import build, find
-from assay.types import Episode, Prompt, Task
+from assay.types import Episode, Message, Prompt, Task, Tool
 
 if TYPE_CHECKING:
     from assay.policies.base import Policy
@@ -82,6 +82,27 @@ class Engine(Protocol):
         Log-probabilities are those of the distribution sampled from *before* top-p and top-k truncation (after
         temperature), so that they equal the trainer's.
         """
+        ...
+
+
+@runtime_checkable
+class Conversing(Protocol):
+    """An engine that says, in tokens, how a conversation opens and what stands between two of its turns.
+
+    A response then goes on from what was sampled before (``Request.prefix``), which is never tokenised again.
+    """
+
+    @property
+    def window(self) -> int:
+        """Tokens of the longest prompt with its response."""
+        ...
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        """Return the tokens ``(P,)`` before the first turn."""
+        ...
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        """Return the tokens ``(B,)`` between a turn, which its last token ``ended`` or not, and the next."""
         ...
 
 

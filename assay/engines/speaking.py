@@ -7,17 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from assay.types import Prompt
+from assay.engines.tokens import Tokens
+from assay.policies.conversation import bridge, opening
+from assay.types import Message, Prompt, Tool
 
 
 class Speaking:
-    """An engine's ``encode``, ``encode_response`` and ``decode``, see :class:`assay.engines.base.Engine`, as ``policy``
-    has them."""
+    """What an engine has of its ``policy``: see :class:`assay.engines.base.Engine` and
+    :class:`assay.engines.base.Conversing`."""
 
     policy: Any
 
+    @property
+    def window(self) -> int:
+        """Tokens of the longest prompt with its response."""
+        return int(getattr(self, "context", self.policy.context))
+
     def encode(self, prompt: Prompt) -> np.ndarray:
-        return np.asarray(self.policy.encode(prompt))
+        return prompt.ids if isinstance(prompt, Tokens) else np.asarray(self.policy.encode(prompt))
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        """See :func:`assay.policies.conversation.opening`."""
+        ids = opening(self.policy.tokenizer, self.policy.chat, messages, tools)
+        return ids if len(ids) else self.encode("")
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        """See :func:`assay.policies.conversation.bridge`."""
+        return bridge(self.policy.tokenizer, self.policy.chat, messages, ended, self.policy.stop_ids)
 
     def encode_response(self, text: str, end: bool = True) -> np.ndarray:
         return np.asarray(self.policy.encode_response(text, end))

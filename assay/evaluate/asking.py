@@ -7,13 +7,33 @@ from typing import Protocol
 
 import numpy as np
 
+from assay.config import RunConfig
 from assay.engines.base import Engine, Request, Sampling, requests
 from assay.errors import RunError, UsageError
 from assay.records.evaluation import Evaluation
 from assay.records.sample import FAILED, Sample
-from assay.types import Episode, Task
+from assay.registry import build, find
+from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_episodes
+
+
+class Player(Protocol):
+    """Plays and judges episodes of several turns, as :class:`assay.rollout.multi_turn.MultiTurn` does."""
+
+    def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Engine) -> list[Group]:
+        """Return a judged group per ask."""
+        ...
+
+
+def player_of(config: RunConfig, sampling: Sampling) -> Player | None:
+    """Return what plays the tasks of a configuration, ``None`` where a response to them is one turn."""
+    spec = config.method.rollout
+    name = spec.get("name") if isinstance(spec, dict) else spec
+    if name is None or not hasattr(find("rollout", name), "play"):
+        return None
+    found: Player = build("rollout", spec, sampling=sampling)
+    return found
 
 
 class Adds(Protocol):
@@ -38,6 +58,7 @@ def evaluate(
     step: int,
     chunk: int = 64,
     progress: Callable[[int, int], None] | None = None,
+    player: Player | None = None,
 ) -> Evaluation:
     """Ask every task ``samples`` times and judge the responses.
 
@@ -50,6 +71,7 @@ def evaluate(
         rng: source of the seeds; advanced by one draw per task.
         chunk: tasks per call of the engine.
         progress: called as ``progress(tasks done, tasks in all)`` after each chunk.
+        player: plays and judges the episodes of several turns, in place of one response each.
 
     Raises:
         UsageError: no tasks, two tasks of the same id, ``samples < 1`` or ``chunk < 1``.
@@ -60,7 +82,7 @@ def evaluate(
     rows: list[Sample] = []
     for start in range(0, len(tasks), chunk):
         part = slice(start, start + chunk)
-        rows += sample_tasks(tasks[part], asked[part], engine, verifier)
+        rows += sample_tasks(tasks[part], asked[part], engine, verifier, player=player)
         if progress is not None:
             progress(min(start + chunk, len(tasks)), len(tasks))
     return Evaluation(label, step, tuple(rows))
@@ -87,13 +109,23 @@ def sample_tasks(
     verifier: Verifier,
     detail: Adds | None = None,
     rng: np.random.Generator | None = None,
+    player: Player | None = None,
 ) -> list[Sample]:
     """Answer and judge some tasks; ``detail``, with its ``rng``, adds what it finds out of every response.
+
+    Where there is a ``player``, it plays and judges them.
 
     Raises:
         RunError: the engine gave another number of responses than it was asked for.
     """
-    answers = engine.generate(asked)
+    verdicts: list[Verdict] | None = None
+    if player is None:
+        answers = engine.generate(asked)
+    else:
+        asks = [Ask(task, request.n) for task, request in zip(tasks, asked, strict=True)]
+        groups = player.play(asks, [request.seed for request in asked], engine)
+        answers = [list(group.episodes) for group in groups]
+        verdicts = [verdict for group in groups for verdict in group.verdicts]
     if [len(a) for a in answers] != [r.n for r in asked]:
         raise RunError(f"the engine was asked for {asked[0].n} responses to each of {len(tasks)} tasks and gave others")
     pairs = [(task, episode) for task, episodes in zip(tasks, answers, strict=True) for episode in episodes]
@@ -108,7 +140,7 @@ def sample_tasks(
             length=int(np.count_nonzero(episode.mask)),
             stop=episode.stop,
         )
-        for (task, episode), verdict in zip(pairs, judge_episodes(verifier, pairs), strict=True)
+        for (task, episode), verdict in zip(pairs, verdicts or judge_episodes(verifier, pairs), strict=True)
     ]
     return rows if detail is None else detail.add(pairs, rows, engine, rng or np.random.default_rng(0))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.engines.base import requests
 from assay.errors import RunError, UsageError
-from assay.evaluate.asking import check_tasks, sample_tasks
+from assay.evaluate.asking import check_tasks, player_of, sample_tasks
 from assay.evaluate.chain_judge import as_chain_judge
 from assay.evaluate.detail import Detail, final_answers
 from assay.evaluate.source import FILES, Options
@@ -69,6 +69,7 @@ class ModelSource:
         )
         self.verifier = make_verifier(config)
         check_verifier(self.verifier, self.asked)
+        self.player = player_of(config, sampling)
         self.seed = config.seed
         self.requests = requests(self.asked, samples, sampling, Randomness(config.seed).fresh("evaluate/command"))
         self.about = {
@@ -109,7 +110,8 @@ class ModelSource:
     def make(self, part: int) -> list[Sample]:
         here = self._slice(part)
         rng = np.random.default_rng([self.seed, part])
-        samples = sample_tasks(self.asked[here], self.requests[here], self.engine, self.verifier, self.detail, rng)
+        asked = self.asked[here], self.requests[here]
+        samples = sample_tasks(*asked, self.engine, self.verifier, self.detail, rng, self.player)
         if all(s.stop == "error" for s in samples):
             # Not stored, so that they are asked again.
             raise RunError(
@@ -134,7 +136,7 @@ class ModelSource:
                 places += failed
         rng = np.random.default_rng([self.seed, part])
         for place, sample in zip(
-            places, sample_tasks(tasks, asked, self.engine, self.verifier, self.detail, rng), strict=True
+            places, sample_tasks(tasks, asked, self.engine, self.verifier, self.detail, rng, self.player), strict=True
         ):
             rows[place] = sample
         for task in tasks:  # old answers and new ones that say the same have the same text

@@ -1,9 +1,9 @@
-"""The transformers engine as a server needs it: prompts that are tokens already, and tokens told as they are drawn."""
+"""The transformers engine as a server needs it: tokens are told as they are drawn."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -11,24 +11,12 @@ import torch
 from assay.engines.hf import HFEngine
 from assay.engines.stream import Row
 from assay.errors import RunError
-from assay.types import Prompt
 
 Drawn = Callable[[int, int, int, float], None]
 """Called with a request's number, a response's number, a token and its log-probability."""
 
 Unwanted = Callable[[int], bool]
 """Tells of a request's number whether nobody waits for its responses any more."""
-
-
-class Tokens(str):
-    """A prompt as token ids."""
-
-    ids: np.ndarray
-
-    def __new__(cls, ids: Sequence[int] | np.ndarray) -> Tokens:
-        made = super().__new__(cls, f"{len(ids)} tokens")
-        made.ids = np.asarray(ids, dtype=np.int64)
-        return made
 
 
 class ServedEngine(HFEngine):
@@ -45,9 +33,6 @@ class ServedEngine(HFEngine):
         self.drawn: Drawn | None = None
         self.unwanted: Unwanted | None = None
         self.stopping = threading.Event()
-
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return prompt.ids if isinstance(prompt, Tokens) else super().encode(prompt)
 
     def observe(
         self, rows: list[Row], live: np.ndarray, tokens: torch.Tensor, logprobs: torch.Tensor

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Request, Sampling
+from assay.engines.tokens import Tokens
 from assay.errors import UsageError
 from assay.serve.asked import Asked, Refusal
-from assay.serve.decoding import ServedEngine, Tokens
+from assay.serve.decoding import ServedEngine
 
 
 def requests(asked: Asked, engine: ServedEngine) -> list[Request]:

@@ -12,7 +12,7 @@ import torch
 from assay.batch import Batch
 from assay.engines.base import Follower, Sampling
 from assay.errors import RunError, UsageError
-from assay.evaluate.asking import evaluate
+from assay.evaluate.asking import evaluate, player_of
 from assay.learning.optimizer import learning_rate
 from assay.learning.step import learn, sample, value
 from assay.learning.update import update
@@ -292,6 +292,7 @@ class Trainer(State):
             Stopped: asked to stop; what was measured so far is dropped.
         """
         settings, rollout = self.config.evaluate, self.config.rollout
+        sampling = Sampling(rollout.max_tokens, settings.temperature, settings.top_p, stop=tuple(rollout.stop))
         self.keeper.sync()
         if self.pipeline is not None:
             self.pipeline.idle(verdicts=True)
@@ -306,12 +307,13 @@ class Trainer(State):
                 self.engine,
                 self.verifier,
                 samples=samples,
-                sampling=Sampling(rollout.max_tokens, settings.temperature, settings.top_p, stop=tuple(rollout.stop)),
+                sampling=sampling,
                 rng=self.random.fresh(f"evaluate/{label}"),
                 label=label,
                 step=self.step,
                 chunk=max(1, rollout.max_rows // samples),
                 progress=progress,
+                player=player_of(self.config, sampling),
             )
 
     def set_lr(self, peak: float, step: int, total: int, ramp: int, schedule: Any) -> float:

@@ -1,0 +1,257 @@
+"""Episodes of many turns: what was sampled stays what it is, and what breaks is nobody's wrong answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from running import metrics, run
+from tiny import TOKENIZER, tiny
+
+from assay.batch import Batch
+from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
+from assay.engines.tabular import TabularEngine
+from assay.environments.base import Action, EnvironmentFailure, Observation, Step
+from assay.environments.guess import Guess
+from assay.environments.played import Played
+from assay.environments.tools import say
+from assay.errors import UsageError
+from assay.policies.causal_lm import CausalLM
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.records.evaluation import Evaluation
+from assay.rollout.multi_turn import MultiTurn
+from assay.types import Ask, Episode, Group, Message, Origin, Task
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Noting(HFEngine):
+    """Remembers what it was asked and what it gave."""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        made = super().generate(requests)
+        self.said = [*getattr(self, "said", []), *((r, e) for r, [e] in zip(requests, made, strict=True))]
+        return made
+
+
+def engine() -> Noting:
+    return Noting(CausalLM(tiny("llama", seed=3), TOKENIZER))
+
+
+def playing(environment: Any = "guess", sampling: Sampling | None = None, **options: Any) -> MultiTurn:
+    return MultiTurn(environment, sampling or Sampling(5), **options)
+
+
+def played(rollout: MultiTurn, by: HFEngine, n: int = 4, tasks: int = 3, seed: int = 0) -> list[Group]:
+    source = Guess().tasks()
+    return rollout.collect([Ask(source[i], n) for i in range(tasks)], by, np.random.default_rng(seed))
+
+
+def test_what_was_sampled_is_what_is_learned_from() -> None:
+    by = engine()
+    groups = played(playing(), by)
+    ids = {e.trajectory: e for g in groups for e in g.episodes}
+    assert len(ids) == 12
+    for episode in ids.values():
+        own = np.zeros(len(episode.tokens), dtype=bool)
+        for turn in episode.turns:
+            own[turn.start : turn.end] = True
+            # The turn is one of the engine's responses, to all that stands before it.
+            assert any(
+                np.array_equal(said.tokens, episode.tokens[turn.start : turn.end])
+                and np.array_equal(said.logprobs, episode.logprobs[turn.start : turn.end])  # type: ignore[arg-type, index]
+                and request.prefix == tuple(episode.tokens[: turn.start].tolist())
+                for request, said in by.said
+            )
+        assert np.array_equal(own, episode.mask) and np.array_equal(own, episode.origins == Origin.OWN)
+        assert [t.index for t in episode.turns] == list(range(len(episode.turns)))
+        assert np.isnan(episode.logprobs[~own]).all()  # type: ignore[index]
+    assert sum(int(e.mask.sum()) for e in ids.values()) == sum(len(said.tokens) for _, said in by.said)
+
+
+def test_the_trainer_agrees_with_the_sampler_on_every_turn() -> None:
+    by = engine()
+    batch = Batch.from_groups(played(playing(), by))
+    with torch.no_grad():
+        logprobs = by.policy.forward(batch).logprobs
+    assert float((logprobs - batch.logprobs)[batch.mask].abs().max()) < 1e-4
+    assert torch.equal(batch.turn >= 0, batch.mask) and batch.turn.max() > 0
+    assert batch.count().trajectories == len(batch)
+
+
+def test_an_ask_does_not_depend_on_the_others() -> None:
+    source, rollout, by = Guess().tasks(), playing(), engine()
+    asks = [Ask(source[i], 2) for i in range(3)]
+    together = rollout.play(asks, [7, 8, 9], by)
+    alone = rollout.play(asks[1:2], [8], by)
+    assert [e.text for e in alone[0].episodes] == [e.text for e in together[1].episodes]
+    assert alone[0].verdicts == together[1].verdicts
+
+
+def test_budgets_end_an_episode_where_it_stands() -> None:
+    by = engine()
+    turns = [e for g in played(playing(turns=2), by) for e in g.episodes]
+    assert all(len(e.turns) <= 2 for e in turns) and {e.stop for e in turns} >= {"turns"}
+    tokens = [e for g in played(playing(tokens=7), by) for e in g.episodes]
+    assert all(e.mask.sum() <= 7 for e in tokens) and {e.stop for e in tokens} >= {"limit"}
+    context = [e for g in played(playing(environment={"name": "guess", "asks": 20}, turns=20), by) for e in g.episodes]
+    assert all(len(e.prompt) + len(e.tokens) <= by.window for e in context) and {e.stop for e in context} >= {"context"}
+    for episode in (*turns, *tokens, *context):
+        assert episode.truncated == episode.turns[-1].truncated == (not episode.turns[-1].terminated)
+
+
+class Fragile(Guess):
+    """Breaks as it is told."""
+
+    breaks: Callable[[Any, str], None]
+    made_so_far = 0
+    open = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Fragile.made_so_far += 1
+        self.born, self.steps = Fragile.made_so_far, 0
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        Fragile.open += 1
+        self.breaks("reset")
+        return super().reset(task, seed)
+
+    def step(self, action: Action) -> Step:
+        self.steps += 1
+        self.breaks("step")
+        return super().step(action)
+
+    def verdict(self) -> Any:
+        self.breaks("verdict")
+        return super().verdict()
+
+    def close(self) -> None:
+        Fragile.open -= 1
+        super().close()
+
+
+def fragile(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[Fragile, str], None], **options: Any) -> MultiTurn:
+    monkeypatch.setattr(Fragile, "breaks", breaks, raising=False)
+    monkeypatch.setattr(Fragile, "made_so_far", 0)
+    monkeypatch.setattr(Fragile, "open", 0)
+    rollout = playing(**options)
+    rollout.make = Fragile
+    return rollout
+
+
+@pytest.mark.parametrize("where", ["reset", "step", "verdict"])
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, EnvironmentFailure])
+def test_what_always_breaks_abstains(where: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(world: Fragile, here: str) -> None:
+        if here == where:
+            raise kind("no world today")
+
+    rollout = fragile(monkeypatch, breaks)
+    [group] = played(rollout, engine(), tasks=1)
+    assert all(v.passed is None and v.fault == "infrastructure" for v in group.verdicts)
+    assert all("no world today" in v.feedback for v in group.verdicts)
+    assert Fragile.open == 0
+    batch = Batch.from_groups([group])
+    assert len(batch) == 4 and all(len(e.prompt) for e in batch.episodes)
+
+
+def test_what_breaks_once_is_played_again_to_the_same_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(world: Fragile, here: str) -> None:
+        if here == "step" and world.steps == 2 and world.born <= 12:
+            raise OSError("a cable was pulled")
+
+    by = engine()
+    expected = played(playing(), by)
+    got = played(fragile(monkeypatch, breaks), by)
+    assert [g.verdicts for g in got] == [g.verdicts for g in expected]
+    assert [e.text for g in got for e in g.episodes] == [e.text for g in expected for e in g.episodes]
+    assert Fragile.made_so_far > 12 and Fragile.open == 0
+
+
+def test_a_world_that_does_not_repeat_itself_is_given_up() -> None:
+    count = 0
+
+    class Whimsical(Guess):
+        def step(self, action: Action) -> Step:
+            nonlocal count
+            count += 1
+            if count == 2:
+                raise OSError("gone")
+            made = super().step(action)
+            return Step(Observation((Message(role="user", content=str(count)),)), terminated=made.terminated)
+
+    world = Played(Whimsical, Task("t", "1-16?", {"number": 5}), 0, attempts=3)
+    world.reset()
+    world.step(say("1"))
+    with pytest.raises(EnvironmentFailure, match="takes another course"):
+        world.step(say("2"))
+
+
+def test_gold_passes_idle_does_not() -> None:
+    source = Guess().tasks()
+    for i in range(50):
+        world, idle = Guess(), Guess()
+        world.reset(source[i], 0)
+        idle.reset(source[i], 0)
+        for action in world.gold():
+            assert world.judge(action).passed
+            step = world.step(action)
+        assert step.terminated and world.verdict().passed
+        while not idle.step(say("I wait")).terminated:
+            assert not idle.verdict().passed
+        assert idle.verdict().passed is False
+
+
+def test_an_engine_without_tokens_of_its_own_is_refused() -> None:
+    by = TabularEngine(TabularPolicy(Tree.bandit(2, [1, 0])))
+    with pytest.raises(UsageError, match="cannot go on from its own tokens"):
+        playing().collect([Ask(Guess().tasks()[0], 1)], by, np.random.default_rng(0))
+    with pytest.raises(UsageError, match="must be >= 1"):
+        playing(turns=0)
+    with pytest.raises(UsageError, match="no option"):
+        playing(environment={"name": "guess", "mots": 3})
+
+
+CHATML = (
+    "{% for m in messages %}({{ m['role'][0] }} {{ m['content'] }}<eos>\n{% endfor %}"
+    "{% if add_generation_prompt %}(a {% endif %}"
+)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_chat_goes_on_as_its_template_writes_it(ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening, a turn and the bridge are the very tokens of the whole conversation, where the turn can be written."""
+    monkeypatch.setattr(TOKENIZER, "chat_template", CHATML)
+    by = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
+    first, later = Message(role="user", content="1+1"), Message(role="tool", content="2")
+    turn = TOKENIZER("a b", add_special_tokens=False)["input_ids"]
+    turn = [*turn, TOKENIZER.eos_token_id] if ended else turn
+    got = [*by.opening((first,), ()), *turn, *by.bridge((later,), ended)]
+    said = Message(role="assistant", content="a b")
+    whole = TOKENIZER.apply_chat_template([first, said, later], add_generation_prompt=True, tokenize=False)
+    assert got == TOKENIZER(whole, add_special_tokens=False)["input_ids"]
+
+
+def test_it_trains_and_is_measured_by_playing(tmp_path: Path) -> None:
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 96}},
+        tasks={"source": {"name": "environment", "environment": {"name": "guess", "most": 9}}, "eval_share": 0.2},
+        warmup={"steps": 0},
+        method={"reward": "verdict", "rollout": {"name": "multi_turn", "environment": {"name": "guess", "most": 9}}},
+        rollout={"prompts": 4, "group": 8, "max_tokens": 2, "max_rows": 64},
+        train={"steps": 3, "epochs": 1, "mini_batches": 1},
+    )
+    rows = [m for m in metrics(folder) if m["stage"] == "rl"]
+    assert [m["environment/lost"] for m in rows] == [0.0] * 3
+    assert all(1 <= m["environment/turns"] <= 4 for m in rows)
+    assert any(m["grad_norm"] > 0 for m in rows)
+    for label in ("before", "after"):
+        found = Evaluation.from_parquet(folder / "evals" / f"{label}.parquet")
+        assert len(found.samples) == 12 and all(s.passed is not None for s in found.samples)
