@@ -19,6 +19,7 @@ from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 from assay.errors import UsageError, nearest
+from assay.from_file import from_file, is_reference
 
 T = TypeVar("T")
 
@@ -69,7 +70,14 @@ def names(seam: str) -> list[str]:
 
 
 def find(seam: str, name: str) -> Callable[..., Any]:
-    """Return the class or factory registered under ``name``; raise UsageError naming the nearest one."""
+    """Return the class or factory registered under ``name``, or the one that ``path/to/file.py:Name`` names.
+
+    Raises:
+        UsageError: there is none; names the nearest.
+    """
+    if is_reference(name):
+        made: Callable[..., Any] = from_file(name, seam)
+        return made
     _discover(seam)
     try:
         return _PARTS[seam][name]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 import numbers
-import sys
 from collections.abc import Callable, Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from assay.batch import Batch, Reward
-from assay.errors import RunError, UsageError, nearest
+from assay.errors import RunError, UsageError
+from assay.from_file import from_file
 from assay.registry import part
 
 
@@ -152,25 +150,8 @@ class FunctionReward:
 
 def load_function(reference: str) -> Callable[..., Any]:
     """Return the function that ``"path/to/file.py:name"`` names."""
-    path, _, name = reference.rpartition(":")
-    if not path or not Path(path).is_file():
-        raise UsageError(f"reward function {reference!r}: no file {path or reference!r}; write path/to/file.py:name")
-    file = Path(path).resolve()
-    spec = importlib.util.spec_from_file_location(f"{file.stem} at {file.parent}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # As for a script: what lies beside the file can be imported. Dataclasses look their module up by its name.
-    if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"reward function {reference!r}: {path} raised {_line(error)}") from error
-    if not callable(getattr(module, name, None)):
-        functions = [k for k, v in vars(module).items() if inspect.isfunction(v)]
-        raise UsageError(f"reward function {reference!r}: {path} has no function {name!r}{nearest(name, functions)}")
-    return getattr(module, name)
+    found: Callable[..., Any] = from_file(reference, "reward function")
+    return found
 
 
 def _line(error: BaseException) -> str:

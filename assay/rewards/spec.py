@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import UsageError
+from assay.from_file import is_reference
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.rewards.function import FunctionReward
@@ -24,7 +24,7 @@ def reward_of(spec: Any) -> RewardPart:
     Raises:
         UsageError: none of these, or something does not fit.
     """
-    if isinstance(spec, str) and is_file(spec):
+    if isinstance(spec, str) and is_reference(spec):
         return FunctionReward(spec)
     if isinstance(spec, Mapping) and "name" not in spec and "function" in spec:
         return build("reward", {"name": "function", **spec})
@@ -35,11 +35,6 @@ def reward_of(spec: Any) -> RewardPart:
     if not callable(spec):
         raise UsageError(f"reward is a {type(spec).__name__}; give a function, a reward part or 'file.py:name'")
     return spec if is_part(spec) else FunctionReward(spec)
-
-
-def is_file(spec: str) -> bool:
-    """Whether a text names a function in a file."""
-    return re.fullmatch(r".*\.py:\w*", spec, re.DOTALL) is not None
 
 
 def is_part(reward: Any) -> bool:
@@ -55,5 +50,5 @@ def name_of(spec: Any) -> str:
     if isinstance(spec, Mapping):
         spec = spec.get("name", "function") if spec.get("name", "function") != "function" else spec.get("function", "")
     if isinstance(spec, str):
-        return spec.rpartition(":")[2] if is_file(spec) else spec
+        return spec.rpartition(":")[2] if is_reference(spec) else spec
     return str(getattr(spec, "name", None) or getattr(spec, "__name__", None) or type(spec).__name__)

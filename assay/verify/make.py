@@ -6,13 +6,12 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from assay.errors import UsageError, nearest
+from assay.from_file import module_of
 from assay.registry import build, call, part
 from assay.verify.base import Verifier
 from assay.verify.guard import raised
@@ -55,7 +54,7 @@ def make_verifier(spec: Any = None) -> Verifier:
 
 def _loaded(reference: str, options: Mapping[str, Any]) -> Verifier:
     where, _, path = reference.rpartition(":")
-    module = _file(where, reference) if where.endswith(".py") else _module(where, reference)
+    module = module_of(where, f"verifier {reference!r}") if where.endswith(".py") else _module(where, reference)
     found: Any = module
     for name in path.split("."):
         known = [k for k, v in vars(found).items() if callable(v) and not k.startswith("_")]
@@ -81,21 +80,6 @@ def _module(name: str, reference: str) -> ModuleType:
         hint = "; write package.module:attribute or path/to/file.py:attribute"
         own = isinstance(error, ModuleNotFoundError) and name.startswith(error.name or "-")
         raise UsageError(_failed(reference, f"module {name!r}", error) + (hint if own else "")) from None
-
-
-def _file(path: str, reference: str) -> ModuleType:
-    if not Path(path).is_file():
-        raise UsageError(f"verifier {reference!r}: no file {path}")
-    # The full path makes the name unique, so that what the module defines can be found again by pickle.
-    name = f"assay_file_{abs(hash(str(Path(path).resolve()))):x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise UsageError(_failed(reference, path, error)) from None
-    return module
 
 
 def _failed(reference: str, what: str, error: BaseException) -> str:

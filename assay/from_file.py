@@ -1,0 +1,63 @@
+"""A user's own code: what ``path/to/file.py:Name`` in a recipe stands for."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from hashlib import blake2b
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from assay.errors import UsageError, nearest
+
+
+def is_reference(spec: str) -> bool:
+    """Whether a name in a recipe stands for something in a Python file."""
+    return re.fullmatch(r".*\.py:\w*", spec, re.DOTALL) is not None
+
+
+def from_file(reference: str, what: str) -> Any:
+    """Return what ``path/to/file.py:Name`` names, which must be callable.
+
+    Args:
+        reference: see above.
+        what: it is to be, for the error: ``reward function``.
+
+    Raises:
+        UsageError: there is no such file, it raises when it is run, or it has no such name.
+    """
+    path, _, name = reference.rpartition(":")
+    where = f"{what} {reference!r}"
+    if not path:
+        raise UsageError(f"{where}: no file {reference!r}; write path/to/file.py:name")
+    module = module_of(path, where)
+    if not callable(getattr(module, name, None)):
+        known = [k for k, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
+        raise UsageError(f"{where}: {path} has no {what.split()[-1]} {name!r}{nearest(name, known)}")
+    return getattr(module, name)
+
+
+def module_of(path: str, where: str) -> ModuleType:
+    """Run a Python file and return it as a module; what lies beside it can be imported, as for a script.
+
+    Raises:
+        UsageError: there is no such file, or it raises; the line begins with ``where``.
+    """
+    if not Path(path).is_file():
+        raise UsageError(f"{where}: no file {path!r}; write path/to/file.py:name")
+    file = Path(path).resolve()
+    # Unique by the whole path, and found by its name again: dataclasses look there, and so does pickle.
+    name = f"{file.stem}_{blake2b(str(file).encode(), digest_size=6).hexdigest()}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        said = " ".join(str(error).split())[:500]
+        raise UsageError(f"{where}: {path} raised {type(error).__name__}" + (f": {said}" if said else "")) from error
+    return module
