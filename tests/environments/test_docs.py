@@ -1,0 +1,31 @@
+"""The worked example of docs/environments.md does what the page says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from assay.environments.base import Environment
+from assay.environments.tools import say
+from assay.registry import build
+
+PAGE = (Path(__file__).parents[2] / "docs/environments.md").read_text(encoding="utf-8")
+
+
+def test_the_example(tmp_path: Path) -> None:
+    [code] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    [recipe] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "till.py").write_text(code)
+    assert len(code.splitlines()) <= 60
+    named = tomllib.loads(recipe)["tasks"]["source"]["environment"].replace("till.py", str(tmp_path / "till.py"))
+    source = build("tasks", {"name": "environment", "environment": named})
+    for index in range(source.size):
+        world, idle = build("environment", named), build("environment", named)
+        assert isinstance(world, Environment)
+        world.reset(source[index], 0)
+        idle.reset(source[index], 0)
+        for action in world.gold():
+            assert world.step(action).valid
+        assert world.verdict().passed
+        assert idle.step(say("done")).terminated and not idle.verdict().passed
