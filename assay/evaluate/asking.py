@@ -9,10 +9,11 @@ import numpy as np
 
 from assay.config import RunConfig
 from assay.engines.base import Engine, Request, Sampling, requests
+from assay.from_file import is_reference
 from assay.errors import RunError, UsageError
 from assay.records.evaluation import Evaluation
 from assay.records.sample import FAILED, Sample
-from assay.registry import build, find
+from assay.registry import build, find, names
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_episodes
@@ -30,7 +31,9 @@ def player_of(config: RunConfig, sampling: Sampling) -> Player | None:
     """Return what plays the tasks of a configuration, ``None`` where a response to them is one turn."""
     spec = config.method.rollout
     name = spec.get("name") if isinstance(spec, dict) else spec
-    if name is None or not hasattr(find("rollout", name), "play"):
+    # A paper's id stands for the paper's own rollout, and none of those plays.
+    known = name is not None and (is_reference(name) or name in names("rollout"))
+    if not known or not hasattr(find("rollout", name), "play"):
         return None
     found: Player = build("rollout", spec, sampling=sampling)
     return found
