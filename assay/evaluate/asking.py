@@ -9,8 +9,8 @@ import numpy as np
 
 from assay.config import RunConfig
 from assay.engines.base import Engine, Request, Sampling, requests
-from assay.from_file import is_reference
 from assay.errors import RunError, UsageError
+from assay.from_file import is_reference
 from assay.records.evaluation import Evaluation
 from assay.records.sample import FAILED, Sample
 from assay.registry import build, find, names
@@ -32,8 +32,9 @@ def player_of(config: RunConfig, sampling: Sampling) -> Player | None:
     spec = config.method.rollout
     name = spec.get("name") if isinstance(spec, dict) else spec
     # A paper's id stands for the paper's own rollout, and none of those plays.
-    known = name is not None and (is_reference(name) or name in names("rollout"))
-    if not known or not hasattr(find("rollout", name), "play"):
+    if not isinstance(name, str) or not (is_reference(name) or name in names("rollout")):
+        return None
+    if not hasattr(find("rollout", name), "play"):
         return None
     found: Player = build("rollout", spec, sampling=sampling)
     return found
