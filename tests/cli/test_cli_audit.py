@@ -144,7 +144,7 @@ def test_rows_that_count_in_no_rate_are_reported_on_their_own(rows: Path, capfd:
         ("rows.jsonl --command no-such-program-here", "no program"),
         ("exact rows.jsonl --tau 2", "--tau must be in"),
         ("exact rows.jsonl --out rows.jsonl", "is a file; give a folder"),
-        ("none.py:judge rows.jsonl", "no file none.py"),
+        ("none.py:judge rows.jsonl", "no file 'none.py'"),
     ],
 )
 def test_mistakes_end_in_one_line(
