@@ -73,13 +73,12 @@ class Environment(Protocol):
 
     What a policy causes (a malformed call, a tool's refusal, a program that times out) is an observation. Any exception
     that ``reset``, ``step`` or ``verdict`` raises is the world's own failure: the episode abstains. With the same task,
-    seed and actions an episode takes the same course, unless :attr:`repeats` is false.
+    seed and actions an episode takes the same course, unless ``repeats`` is false.
 
     ``verdict`` judges the state the world is in, never what the policy says of it. ``close`` frees all that an episode
     holds; it may be called at any time, twice, and after a failure; ``reset`` may follow.
 
-    Optional attributes: ``waits = True`` where a step spends its time waiting (a server, a program), so that many are
-    taken side by side; ``repeats = False`` where an episode cannot be played again.
+    Optional attribute: ``repeats = False`` where an episode cannot be played again.
     """
 
     def tasks(self) -> TaskSource:

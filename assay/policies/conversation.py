@@ -16,7 +16,7 @@ from assay.errors import UsageError
 from assay.types import Message, Tool
 
 TURN = "\u2402\u2403"
-"""Stands for what a model said; characters that no template writes."""
+"""Stands for what a model said; no template writes it. The first one in a text is ours, whatever messages say."""
 
 
 def opening(tokenizer: Any, chat: bool, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
@@ -50,7 +50,7 @@ def bridge(tokenizer: Any, chat: bool, messages: Sequence[Message], ended: bool,
     """
     if chat:
         before = [Message(role="user", content="?"), Message(role="assistant", content=TURN)]
-        text = _rendered(tokenizer, [*before, *messages], ()).rpartition(TURN)[2]
+        text = _rendered(tokenizer, [*before, *messages], ()).partition(TURN)[2]
     else:
         text = "".join(f"\n{m['content']}" for m in messages) + "\n"
     ids = list(tokenizer(text, add_special_tokens=False)["input_ids"])

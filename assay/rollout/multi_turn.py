@@ -16,7 +16,7 @@ from assay.environments.base import Action, EnvironmentFailure, Step
 from assay.environments.calls import find_calls
 from assay.environments.played import Played
 from assay.errors import UsageError
-from assay.registry import build, part
+from assay.registry import call, find, part
 from assay.rollout.single_turn import with_hint
 from assay.types import Ask, Episode, Group, Origin, Stop, Tool, ToolCall, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
@@ -40,7 +40,6 @@ class _Live:
     spent: int = 0
     stop: Stop | None = None
     verdict: Verdict | None = None
-    text: str = ""
 
     def add(self, tokens: np.ndarray, logprobs: np.ndarray, entropies: np.ndarray, own: bool) -> None:
         self.tokens.append(tokens)
@@ -88,7 +87,10 @@ class MultiTurn:
     ):
         if min(turns, attempts, 1 if tokens is None else tokens) < 1:
             raise UsageError(f"rollout 'multi_turn': turns {turns}, tokens {tokens}, attempts {attempts} must be >= 1")
-        self.make: Callable[[], Any] = partial(build, "environment", environment)
+        options = {"name": environment} if isinstance(environment, str) else dict(environment)
+        name = str(options.pop("name", ""))
+        # Found once: a file that names it is not run again for every episode.
+        self.make: Callable[[], Any] = partial(call, find("environment", name), options, f"environment {name!r}")
         self.sampling, self.turns, self.tokens, self.calls, self.attempts = sampling, turns, tokens, calls, attempts
         self.make()  # what is wrong with its options is said at once
         self._metrics: dict[str, float] = {}

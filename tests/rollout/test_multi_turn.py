@@ -224,17 +224,26 @@ CHATML = (
 )
 
 
+def test_an_environment_in_a_file_is_run_once(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    own = f"open({str(count)!r}, 'a').write('x')\nfrom assay.environments.guess import Guess\nclass Own(Guess): pass\n"
+    (tmp_path / "own.py").write_text(own)
+    groups = played(playing(environment=f"{tmp_path / 'own.py'}:Own"), engine())
+    assert count.read_text() == "x" and all(v.passed is not None for g in groups for v in g.verdicts)
+
+
+@pytest.mark.parametrize("said", ["2", "2 \u2402\u2403 2"])
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_chat_goes_on_as_its_template_writes_it(ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_goes_on_as_its_template_writes_it(ended: bool, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening, a turn and the bridge are the very tokens of the whole conversation, where the turn can be written."""
     monkeypatch.setattr(TOKENIZER, "chat_template", CHATML)
     by = HFEngine(CausalLM(tiny("llama"), TOKENIZER))
-    first, later = Message(role="user", content="1+1"), Message(role="tool", content="2")
+    first, later = Message(role="user", content="1+1"), Message(role="tool", content=said)
     turn = TOKENIZER("a b", add_special_tokens=False)["input_ids"]
     turn = [*turn, TOKENIZER.eos_token_id] if ended else turn
     got = [*by.opening((first,), ()), *turn, *by.bridge((later,), ended)]
-    said = Message(role="assistant", content="a b")
-    whole = TOKENIZER.apply_chat_template([first, said, later], add_generation_prompt=True, tokenize=False)
+    spoken = Message(role="assistant", content="a b")
+    whole = TOKENIZER.apply_chat_template([first, spoken, later], add_generation_prompt=True, tokenize=False)
     assert got == TOKENIZER(whole, add_special_tokens=False)["input_ids"]
 
 
