@@ -84,6 +84,18 @@ def test_the_trainer_agrees_with_the_sampler_on_every_turn() -> None:
     assert batch.count().trajectories == len(batch)
 
 
+def test_a_turn_that_was_cut_is_given_its_end() -> None:
+    """Before the next turn every turn has ended once: by itself, or in what the environment's words begin with."""
+    eos, cut, whole = TOKENIZER.eos_token_id, 0, 0
+    for episode in (e for g in played(playing(sampling=Sampling(3)), engine(), n=16) for e in g.episodes):
+        for turn in episode.turns[:-1]:
+            ended = episode.tokens[turn.end - 1] == eos
+            assert (episode.tokens[turn.end] == eos) != ended
+            assert not episode.mask[turn.end]
+            cut, whole = cut + (not ended), whole + ended
+    assert cut and whole
+
+
 def test_an_ask_does_not_depend_on_the_others() -> None:
     source, rollout, by = Guess().tasks(), playing(), engine()
     asks = [Ask(source[i], 2) for i in range(3)]
@@ -91,6 +103,9 @@ def test_an_ask_does_not_depend_on_the_others() -> None:
     alone = rollout.play(asks[1:2], [8], by)
     assert [e.text for e in alone[0].episodes] == [e.text for e in together[1].episodes]
     assert alone[0].verdicts == together[1].verdicts
+    # But on its seed, and so do its episodes, each in its own way.
+    [other] = rollout.play(asks[1:2], [9], by)
+    assert len({e.text for e in (*alone[0].episodes, *other.episodes)}) == 4
 
 
 def test_budgets_end_an_episode_where_it_stands() -> None:
@@ -191,6 +206,22 @@ def test_a_world_that_does_not_repeat_itself_is_given_up() -> None:
     world.step(say("1"))
     with pytest.raises(EnvironmentFailure, match="takes another course"):
         world.step(say("2"))
+
+    class Moving(Guess):
+        born = 0
+
+        def reset(self, task: Task, seed: int) -> Observation:
+            Moving.born += 1
+            return Observation((Message(role="user", content=str(Moving.born)),), state=super().reset(task, seed).state)
+
+        def step(self, action: Action) -> Step:
+            raise OSError("gone")
+
+    moved = Played(Moving, Task("t", "1-16?", {"number": 5}), 0, attempts=3)
+    moved.reset()
+    with pytest.raises(EnvironmentFailure, match="begins differently"):
+        moved.step(say("2"))
+    assert Moving.born == 2
 
 
 def test_gold_passes_idle_does_not() -> None:
