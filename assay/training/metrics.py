@@ -9,6 +9,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.ops import group_count, group_mean, group_std, outcome
+from assay.types import Origin
 
 NGRAM = 4
 """Tokens in a row that count as said again."""
@@ -24,6 +25,8 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     not known to be wrong) and ``unselected`` (a reward, but left out of the update) are shares of all samples. A step
     that was left without samples reports ``skipped`` 1.
 
+    ``length/*`` are in tokens, without those that a tool or an environment wrote.
+
     What a gamed reward shows in: ``score/mean`` over samples with a verdict; ``repetition``, the mean share of a
     response's 4-grams that it had before; ``verdict_correlation`` of rewards and scores; ``hollow_wins``, the share of
     rewards above their prompt's mean whose score is not above its mean.
@@ -31,7 +34,7 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     if not len(batch):
         return {"skipped": 1.0}
     passed = [v.passed for v in batch.verdicts if v.passed is not None]
-    lengths = [len(e.tokens) for e in batch.episodes]
+    lengths = [len(e.tokens) if e.origins is None else int((e.origins != Origin.TOOL).sum()) for e in batch.episodes]
     rewards = batch.rewards[batch.valid]
     out = {
         "reward/mean": float(rewards.mean()) if len(rewards) else 0.0,
@@ -49,9 +52,9 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         out["score/mean"] = float(np.mean([v.score for v in batch.verdicts if v.passed is not None]))
         out |= _agreement(batch)
     out["repetition"] = float(np.mean([repetition(e.tokens[e.mask]) for e in batch.episodes]))
-    entropies = [e.entropies for e in batch.episodes if e.entropies is not None]
-    if entropies:
-        out["entropy"] = float(np.concatenate(entropies).mean())
+    entropies = np.concatenate([np.zeros(0), *(e.entropies for e in batch.episodes if e.entropies is not None)])
+    if not np.isnan(entropies).all():
+        out["entropy"] = float(np.nanmean(entropies))
     if len(rewards):
         spread = group_std(batch.rewards, batch.group, batch.active, ddof=0)
         present = group_count(batch.group, batch.active, batch.rewards.dtype) > 0

@@ -292,6 +292,9 @@ def test_it_trains_and_is_measured_by_playing(tmp_path: Path) -> None:
     assert [m["environment/lost"] for m in rows] == [0.0] * 3
     assert all(1 <= m["environment/turns"] <= 4 for m in rows)
     assert any(m["grad_norm"] > 0 for m in rows)
+    # What the environment says is neither drawn from a distribution nor a part of the length.
+    assert all(np.isfinite([v for v in m.values() if isinstance(v, float)]).all() for m in rows)
+    assert all(m["length/max"] <= 2 * 4 for m in rows)
     for label in ("before", "after"):
         found = Evaluation.from_parquet(folder / "evals" / f"{label}.parquet")
         assert len(found.samples) == 12 and all(s.passed is not None for s in found.samples)
