@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from assay.environments.base import Action, Environment, EnvironmentFailure, Observation, Step
+from assay.environments.hosted.host import Lost
 from assay.types import Task, Verdict
 
 
@@ -18,9 +20,13 @@ class Played:
     """Calls an environment, and where it raises, makes another, plays the same actions and tries again.
 
     Args:
-        make: makes an environment.
+        make: makes an environment; those of :class:`~assay.environments.hosted.worlds.Worlds` may be lost for what
+            another episode did, which is no attempt of this one.
         task, seed: what is played.
         attempts: environments in all, at least 1; one that does not repeat itself has no second.
+
+    Attributes:
+        seconds: wall time that the environment's calls have taken; ``processor``: its processor time.
     """
 
     def __init__(self, make: Callable[[], Environment], task: Task, seed: int, attempts: int = 2):
@@ -28,6 +34,7 @@ class Played:
         self.seen: list[Any] = []  # what each action, and the beginning, led to
         self.actions: list[Action] = []
         self.world: Environment | None = None
+        self.seconds = self.processor = 0.0
 
     def reset(self) -> Observation:
         """Begin.
@@ -84,12 +91,25 @@ class Played:
         assert self.world is not None
         return self.world
 
+    def _timed(self, call: Callable[[], Any]) -> Any:
+        before, used = time.monotonic(), time.thread_time()
+        try:
+            return call()
+        finally:
+            self.seconds += time.monotonic() - before
+            # A hosted world counts for itself.
+            self.processor = getattr(self.world, "processor", self.processor + time.thread_time() - used)
+
     def _tried(self, call: Callable[[], Any]) -> Any:
         while True:
             try:
-                return call()
+                return self._timed(call)
             except (Exception, SystemExit) as error:
-                self.attempts -= 1
+                if isinstance(error, Lost):
+                    # One at a time the next, if it may have been this one's doing: then it is known.
+                    self.make = getattr(self.make, "alone", self.make) if error.suspect else self.make
+                else:
+                    self.attempts -= 1
                 repeats = getattr(self.world, "repeats", True)
                 self.close()
                 if self.attempts < 1 or not repeats or isinstance(error, _Diverged):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,44 +14,19 @@ import numpy as np
 
 from assay.engines.base import Conversing, Engine, Request, Sampling
 from assay.engines.tokens import Tokens
-from assay.environments.base import Action, EnvironmentFailure, Step
+from assay.environments.base import Action, EnvironmentFailure, Observation, Step
 from assay.environments.calls import find_calls
+from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import UsageError
-from assay.registry import call, find, part
+from assay.registry import part
 from assay.rollout.single_turn import with_hint
-from assay.types import Ask, Episode, Group, Origin, Stop, Tool, ToolCall, Turn, Verdict
+from assay.rollout.under_way import Live
+from assay.types import Ask, Episode, Group, Stop, ToolCall, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
 
-
-@dataclass(slots=True)
-class _Live:
-    """An episode under way."""
-
-    played: Played
-    rng: np.random.Generator
-    prompt: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    tools: tuple[Tool, ...] = ()
-    state: str | None = None
-    tokens: list[np.ndarray] = field(default_factory=list)
-    own: list[bool] = field(default_factory=list)
-    logprobs: list[np.ndarray] = field(default_factory=list)
-    entropies: list[np.ndarray] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
-    length: int = 0
-    spent: int = 0
-    stop: Stop | None = None
-    verdict: Verdict | None = None
-
-    def add(self, tokens: np.ndarray, logprobs: np.ndarray, entropies: np.ndarray, own: bool) -> None:
-        self.tokens.append(tokens)
-        self.logprobs.append(logprobs)
-        self.entropies.append(entropies)
-        self.own.append(own)
-        self.length += len(tokens)
-
-    def lose(self, reason: str) -> None:
-        self.stop, self.verdict = "error", Verdict.abstain(reason, "infrastructure")
+BESIDE = 256
+"""Environments that are asked at a time."""
 
 
 @part("rollout", "multi_turn")
@@ -61,8 +38,9 @@ class MultiTurn:
     run repeats itself whatever each of them does. A turn cut by ``max_tokens`` is taken as it stands.
 
     An environment that fails (whatever it raises) is made anew and brought to the same place by the same actions; where
-    that fails too the episode abstains. An episode that has spent its turns, tokens or context ends there and is judged
-    by the state it has reached.
+    that fails too the episode abstains. In processes of its own (``workers``) it may hang or die as well, and the
+    episodes' steps are taken beside each other. An episode that has spent its turns, tokens, context or time ends there
+    and is judged by the state it has reached.
 
     Args:
         environment: a part's name, or a table with ``name`` and options.
@@ -71,9 +49,15 @@ class MultiTurn:
         tokens: of the policy's own in an episode, at most; ``None`` for any number.
         calls: notation of tool calls, see :mod:`assay.verify.tool_calls.formats`.
         attempts: environments an episode may use up.
+        workers: processes that environments live in; 0 for this one, where each step waits for the one before.
+        seconds: wall time of one step, in a process; one that takes longer has failed.
+        wall, processor: seconds of an episode's steps together; ``None`` for any. What stops by a clock does not
+            repeat itself.
+        arrival: whether an episode takes its next turn as soon as its environment has answered, and does not wait for
+            the others: faster where answers take time, but a run does not repeat itself bit for bit.
 
     Raises:
-        UsageError: a limit below 1.
+        UsageError: a limit below 1, or ``arrival`` without ``workers``.
     """
 
     def __init__(
@@ -84,15 +68,23 @@ class MultiTurn:
         tokens: int | None = None,
         calls: Format = "auto",
         attempts: int = 2,
+        workers: int = 0,
+        seconds: float = 60.0,
+        wall: float | None = None,
+        processor: float | None = None,
+        arrival: bool = False,
     ):
         if min(turns, attempts, 1 if tokens is None else tokens) < 1:
             raise UsageError(f"rollout 'multi_turn': turns {turns}, tokens {tokens}, attempts {attempts} must be >= 1")
-        options = {"name": environment} if isinstance(environment, str) else dict(environment)
-        name = str(options.pop("name", ""))
-        # Found once: a file that names it is not run again for every episode.
-        self.make: Callable[[], Any] = partial(call, find("environment", name), options, f"environment {name!r}")
+        if min(wall or 1, processor or 1) <= 0 or 0 in (wall, processor):
+            raise UsageError(f"rollout 'multi_turn': wall {wall} and processor {processor} must be above 0")
+        if arrival and not workers:
+            raise UsageError("rollout 'multi_turn': arrival needs environments beside each other; set workers = 2")
+        self.worlds = Worlds(environment, workers, seconds)
         self.sampling, self.turns, self.tokens, self.calls, self.attempts = sampling, turns, tokens, calls, attempts
-        self.make()  # what is wrong with its options is said at once
+        self.wall, self.processor = wall or math.inf, processor or math.inf
+        self.waits = FIRST_COMPLETED if arrival else ALL_COMPLETED
+        self._beside = ThreadPoolExecutor(BESIDE, "environments") if workers else None
         self._metrics: dict[str, float] = {}
 
     def metrics(self) -> dict[str, float]:
@@ -116,17 +108,16 @@ class MultiTurn:
         for ask, seed in zip(asks, seeds, strict=True):
             task = replace(ask.task, prompt=with_hint(ask.task.prompt, ask.hint))
             # Every episode of a group begins in the same world.
-            played = [Played(self.make, task, seed, self.attempts) for _ in range(ask.n)]
-            groups.append([_Live(p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
+            played = [Played(self.worlds, task, seed, self.attempts) for _ in range(ask.n)]
+            groups.append([Live(p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
         everyone = [live for group in groups for live in group]
+        self.worlds.start()
         try:
-            for live in everyone:
-                self._begin(live, engine)
-            while going := [live for live in everyone if live.stop is None]:
-                self._wave(going, engine)
-            for live in everyone:
-                if live.verdict is None:
-                    live.verdict = live.played.verdict()
+            self._play(everyone, engine)
+        except BaseException:
+            # Nobody waits for steps that are still being taken.
+            self.worlds.close()
+            raise
         finally:
             for live in everyone:
                 live.played.close()
@@ -134,15 +125,50 @@ class MultiTurn:
         return [
             Group(
                 ask,
-                tuple(self._episode(live, engine, f"{seeds[k]}/{k}/{i}") for i, live in enumerate(group)),
+                tuple(live.episode(engine, f"{seeds[k]}/{k}/{i}") for i, live in enumerate(group)),
                 tuple(live.verdict for live in group if live.verdict is not None),
             )
             for k, (ask, group) in enumerate(zip(asks, groups, strict=True))
         ]
 
-    def _begin(self, live: _Live, engine: Any) -> None:
+    def _play(self, everyone: Sequence[Live], engine: Any) -> None:
+        """Play to the end: whoever has been answered takes a turn, all together or as answers arrive."""
+        asked = {self._aside(live.played.reset): partial(self._begun, live, engine) for live in everyone}
+        while asked:
+            done, _ = wait(asked, return_when=self.waits)
+            # In the order they were asked in.
+            for answer in [a for a in asked if a in done]:
+                asked.pop(answer)(answer)
+            for live in everyone:
+                if live.stop is not None and not live.judging and live.verdict is None:
+                    live.judging = True
+                    asked[self._aside(live.played.verdict)] = partial(_judged, live)
+            if going := [live for live in everyone if live.stop is None and not live.acting]:
+                made = engine.generate([self._request(live) for live in going])
+                for live, [turn] in zip(going, made, strict=True):
+                    if turn.stop == "error":
+                        live.lose(str(turn.meta.get("error", "generation failed")))
+                        continue
+                    calls = find_calls(turn.text, live.tools, self.calls) if live.tools else ()
+                    live.acting = True
+                    answer = self._aside(live.played.step, Action(turn.text, calls))
+                    asked[answer] = partial(self._turn, live, turn, calls, engine)
+
+    def _aside(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Return what a call will return: beside this thread where environments are in other processes."""
+        if self._beside is not None:
+            return self._beside.submit(call, *arguments)
+        answer: Future[Any] = Future()
         try:
-            shown = live.played.reset()
+            answer.set_result(call(*arguments))
+        except EnvironmentFailure as error:
+            answer.set_exception(error)
+        return answer
+
+    def _begun(self, live: Live, engine: Any, answer: Future[Observation]) -> None:
+        live.acting = False
+        try:
+            shown = answer.result()
         except EnvironmentFailure as error:
             live.prompt = engine.encode(live.played.task.prompt)
             live.lose(str(error))
@@ -152,34 +178,22 @@ class MultiTurn:
         if len(live.prompt) >= engine.window:
             live.stop = "context"
 
-    def _wave(self, going: Sequence[_Live], engine: Any) -> None:
-        """Take one turn of each."""
-        requests = []
-        for live in going:
-            sampling = self.sampling
-            if self.tokens is not None and self.tokens - live.spent < sampling.max_tokens:
-                sampling = replace(sampling, max_tokens=self.tokens - live.spent)
-            prefix = tuple(np.concatenate(live.tokens).tolist()) if live.tokens else ()
-            requests.append(Request(Tokens(live.prompt), 1, sampling, int(live.rng.integers(2**63)), prefix))
-        for live, [made] in zip(going, engine.generate(requests), strict=True):
-            self._turn(live, made, engine)
+    def _request(self, live: Live) -> Request:
+        """Return what is asked for the next turn."""
+        sampling = self.sampling
+        if self.tokens is not None and self.tokens - live.spent < sampling.max_tokens:
+            sampling = replace(sampling, max_tokens=self.tokens - live.spent)
+        prefix = tuple(np.concatenate(live.tokens).tolist()) if live.tokens else ()
+        return Request(Tokens(live.prompt), 1, sampling, int(live.rng.integers(2**63)), prefix)
 
-    def _turn(self, live: _Live, made: Episode, engine: Any) -> None:
-        if made.stop == "error":
-            live.lose(str(made.meta.get("error", "generation failed")))
-            return
-        start, n = live.length, len(made.tokens)
-        unknown = np.full(n, np.nan, dtype=np.float32)
-        live.add(
-            made.tokens,
-            unknown if made.logprobs is None else made.logprobs,
-            unknown if made.entropies is None else made.entropies,
-            True,
-        )
-        live.spent += n
-        calls = find_calls(made.text, live.tools, self.calls) if live.tools else ()
+    def _turn(self, live: Live, made: Episode, calls: Sequence[ToolCall], engine: Any, answer: Future[Step]) -> None:
+        """Note a turn and what came of it."""
+        live.acting = False
+        start = live.length
+        live.add(made.tokens, made.logprobs, made.entropies, own=True)
+        live.spent += len(made.tokens)
         try:
-            step = live.played.step(Action(made.text, calls))
+            step = answer.result()
         except EnvironmentFailure as error:
             live.lose(str(error))
             return
@@ -187,7 +201,7 @@ class MultiTurn:
         bridge = np.zeros(0, dtype=np.int64)
         if step.terminated:
             over = made.stop if made.stop in ("eos", "stop") else "eos"
-        elif step.truncated:
+        elif step.truncated or live.played.seconds > self.wall or live.played.processor > self.processor:
             over = "limit"
         elif len(live.turns) + 1 >= self.turns:
             over = "turns"
@@ -200,29 +214,16 @@ class MultiTurn:
         live.turns.append(_noted(live, made, start, calls, step, over, engine))
         live.state, live.stop = step.observation.state, over
         if len(bridge):
-            nothing = np.full(len(bridge), np.nan, dtype=np.float32)
-            live.add(bridge, nothing, nothing, False)
+            live.add(bridge, None, None, own=False)
 
-    def _episode(self, live: _Live, engine: Engine, trajectory: str) -> Episode:
-        tokens = np.concatenate([np.zeros(0, dtype=np.int64), *live.tokens])
-        own = np.repeat(np.asarray(live.own, dtype=bool), [len(t) for t in live.tokens])
-        none = np.zeros(0, dtype=np.float32)
-        return Episode(
-            prompt=live.prompt,
-            tokens=tokens,
-            mask=own,
-            logprobs=np.concatenate([none, *live.logprobs]),
-            text=engine.decode(tokens),
-            stop=live.stop or "error",
-            entropies=np.concatenate([none, *live.entropies]),
-            origins=np.where(own, Origin.OWN, Origin.TOOL).astype(np.uint8),
-            turns=tuple(live.turns),
-            trajectory=trajectory,
-        )
+
+def _judged(live: Live, answer: Future[Verdict]) -> None:
+    live.verdict = answer.result()
+    live.played.close()
 
 
 def _noted(
-    live: _Live, made: Episode, start: int, calls: Sequence[ToolCall], step: Step, over: Stop | None, engine: Engine
+    live: Live, made: Episode, start: int, calls: Sequence[ToolCall], step: Step, over: Stop | None, engine: Engine
 ) -> Turn:
     placed = tuple(_placed(call, made, start, engine) for call in calls)
     return Turn(
@@ -252,7 +253,7 @@ def _placed(call: ToolCall, made: Episode, start: int, engine: Engine) -> ToolCa
     return replace(call, start=start + reach(call.start), end=start + min(reach(call.end - 1) + 1, len(made.tokens)))
 
 
-def _measured(everyone: Sequence[_Live]) -> dict[str, float]:
+def _measured(everyone: Sequence[Live]) -> dict[str, float]:
     """Return means over trajectories; those lost count for ``lost`` alone."""
     whole = [live for live in everyone if live.stop != "error"]
     out = {"environment/lost": sum(live.stop == "error" for live in everyone) / max(1, len(everyone))}

@@ -156,7 +156,7 @@ def fragile(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[Fragile, str], No
     monkeypatch.setattr(Fragile, "made_so_far", 0)
     monkeypatch.setattr(Fragile, "open", 0)
     rollout = playing(**options)
-    rollout.make = Fragile
+    monkeypatch.setattr(rollout.worlds, "here", Fragile)
     return rollout
 
 
@@ -187,6 +187,35 @@ def test_what_breaks_once_is_played_again_to_the_same_end(monkeypatch: pytest.Mo
     assert [g.verdicts for g in got] == [g.verdicts for g in expected]
     assert [e.text for g in got for e in g.episodes] == [e.text for g in expected for e in g.episodes]
     assert Fragile.made_so_far > 12 and Fragile.open == 0
+
+
+@pytest.mark.parametrize("arrival", [False, True])
+def test_in_processes_it_plays_the_same_episodes(arrival: bool) -> None:
+    """Each turn has a seed of its own, so that who waits for whom changes nothing but rounding."""
+    expected = played(playing(), engine())
+    rollout = playing(workers=2, arrival=arrival)
+    got = played(rollout, engine())
+    assert [g.verdicts for g in got] == [g.verdicts for g in expected]
+    assert [e.text for g in got for e in g.episodes] == [e.text for g in expected for e in g.episodes]
+    rollout.worlds.close()
+    with pytest.raises(UsageError, match="arrival needs"):
+        playing(arrival=True)
+
+
+def test_time_is_a_budget() -> None:
+    slow = Path(__file__).parents[1] / "environments" / "hosted_world.py"
+    world = {"name": f"{slow}:World", "latency": 0.02}
+    task = Task("t", "go")
+    [group] = playing(world, wall=0.01).play([Ask(task, 2)], [0], engine())
+    assert all(e.stop == "limit" and len(e.turns) == 1 and e.turns[0].truncated for e in group.episodes)
+    assert all(v.passed is False for v in group.verdicts)
+    # Waiting takes no processor.
+    [group] = playing(world, processor=30.0, turns=2).play([Ask(task, 2)], [0], engine())
+    assert all(len(e.turns) == 2 for e in group.episodes)
+    [group] = playing(world, processor=1e-9, turns=2).play([Ask(task, 2)], [0], engine())
+    assert all(e.stop == "limit" for e in group.episodes)
+    with pytest.raises(UsageError, match="must be above 0"):
+        playing(wall=0)
 
 
 def test_a_world_that_does_not_repeat_itself_is_given_up() -> None:

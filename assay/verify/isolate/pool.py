@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import multiprocessing.spawn
 import pickle
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -17,11 +15,10 @@ from assay.types import Task, Verdict
 from assay.verify.answer.spans import Span
 from assay.verify.base import answer_place
 from assay.verify.isolate import workers as isolate
+from assay.verify.isolate.modules import Imports, imports_of
 from assay.verify.isolate.workers import MOST, WALL, Failure, Workers
 from assay.verify.kind import KindVerifier, check_ready
 from assay.verify.make import make_verifier
-
-MAIN_KEYS = ("init_main_from_name", "init_main_from_path")
 
 
 class VerifierPool:
@@ -131,20 +128,13 @@ CLOSED = _verdict(isolate.CLOSED)
 """The abstention of a check that was under way, or waited, when the pool was closed."""
 
 
-def _setup(spec: Any) -> tuple[list[str], dict[str, Any] | None, bytes]:
-    """What a process needs to make the verifier: modules that register parts, the main script, the pickled spec."""
-    modules = {find("verify", name).__module__ for name in names("verify")}
-    outside = sorted(m for m in modules if not m.startswith("assay."))
+def _setup(spec: Any) -> tuple[Imports, bytes]:
+    """What a process needs to make the verifier: what it imports, the pickled spec."""
     try:
         pickled = pickle.dumps(spec)
     except Exception as error:
         raise UsageError(
             f"the verifier cannot be sent to a worker process ({error}); define it at the top level of a module"
         ) from None
-    main = None
-    if "__main__" in outside or b"__main__" in pickled:
-        outside = [m for m in outside if m != "__main__"]
-        main = {k: v for k, v in multiprocessing.spawn.get_preparation_data("pool").items() if k in MAIN_KEYS}
-        if not main and not hasattr(sys.modules["__main__"], "__file__"):
-            raise UsageError("the verifier is defined interactively; put it into a module, so that workers find it")
-    return outside, main, pickled
+    modules = {find("verify", name).__module__ for name in names("verify")}
+    return imports_of(modules, "the verifier", b"__main__" in pickled), pickled

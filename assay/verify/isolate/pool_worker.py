@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import multiprocessing.spawn
 import pickle
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from assay.types import Task, Verdict
 from assay.verify.base import Verifier
 from assay.verify.guard import judge
+from assay.verify.isolate.modules import Imports, import_all
 from assay.verify.make import make_verifier
 
 LONGEST = 100_000
@@ -19,13 +18,9 @@ LONGEST = 100_000
 _VERIFIER: list[Verifier] = []
 
 
-def prepare(modules: list[str], main: dict[str, Any] | None, spec: bytes) -> None:
-    """Make the verifier: ``spec`` is a pickled one or a description, ``modules`` register parts it may name."""
-    if main is not None:
-        # What a script defines is pickled by name, so the script is imported as ``multiprocessing`` does it.
-        multiprocessing.spawn.prepare(main)
-    for module in modules:
-        importlib.import_module(module)
+def prepare(imports: Imports, spec: bytes) -> None:
+    """Make the verifier: ``spec`` is a pickled one or a description, which may name parts of what is imported."""
+    import_all(imports)
     _VERIFIER[:] = [make_verifier(pickle.loads(spec))]
 
 

@@ -1,0 +1,173 @@
+"""Environments in a few processes, each of which hosts many episodes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from assay.environments.base import Action, EnvironmentFailure, Observation, Step
+from assay.environments.hosted.host import Host, Lost
+from assay.errors import UsageError
+from assay.from_file import is_reference
+from assay.registry import call, find
+from assay.tasks.base import TaskSource
+from assay.types import Task, Verdict
+from assay.verify.isolate.modules import imports_of
+from assay.verify.isolate.workers import MOST
+
+
+class Worlds:
+    """Makes environments that live in ``workers`` processes, or here where that is 0.
+
+    A call that takes longer than ``seconds`` costs its process, which is what ends a hang; what else the process
+    hosted is lost with it, :class:`~assay.environments.hosted.host.Lost`, and can be played again in another. Where a
+    process ends by itself, nobody knows whose call it was: the suspects are played again with :meth:`alone`, where one
+    call is made at a time.
+
+    Args:
+        environment: a part's name, or a table with ``name`` and options.
+        workers: processes, started when first needed.
+        seconds: wall time of one call.
+
+    Raises:
+        UsageError: no such environment, or options it does not take.
+    """
+
+    def __init__(self, environment: str | Mapping[str, Any], workers: int = 0, seconds: float = 60.0):
+        if not 0 <= workers <= MOST or not 0 < seconds < math.inf:
+            raise UsageError(f"environments: workers {workers} must be 0 to {MOST}, and seconds {seconds:g} above 0")
+        options = {"name": environment} if isinstance(environment, str) else dict(environment)
+        name = str(options.pop("name", ""))
+        # Found once: a file that names it is not run again for every episode.
+        factory = find("environment", name)
+        self.here = partial(call, factory, options, f"environment {name!r}")
+        self.here()  # what is wrong with its options is said at once
+        self.workers, self.seconds = workers, seconds
+        modules = [] if is_reference(name) else [factory.__module__]
+        self._what = (imports_of(modules, f"environment {name!r}"), name, options) if workers else None
+        # The last place is that of :meth:`alone`.
+        self._hosts: list[Host | None] = [None] * (workers + 1)
+        self._lock, self._single = threading.Lock(), threading.Lock()
+        self._numbers = itertools.count()
+        weakref.finalize(self, _end, self._hosts)
+
+    def __call__(self) -> Any:
+        """Return an environment.
+
+        Raises:
+            EnvironmentFailure: its process could not be started.
+        """
+        return self._hosted(alone=False) if self.workers else self.here()
+
+    def alone(self) -> Any:
+        """Return an environment in a process that makes one call at a time.
+
+        Raises:
+            EnvironmentFailure: its process could not be started.
+        """
+        return self._hosted(alone=True) if self.workers else self.here()
+
+    def start(self) -> None:
+        """Start the processes, if there are to be some.
+
+        Raises:
+            UsageError: the environment cannot be made in one.
+        """
+        try:
+            if self.workers:
+                self().close()
+        except EnvironmentFailure as error:
+            raise UsageError(f"the environment: {error}; mend that, or set workers = 0") from None
+
+    def _hosted(self, alone: bool) -> Hosted:
+        with self._lock:
+            places = [self.workers] if alone else range(self.workers)
+            host = min((self._at(place) for place in places), key=lambda h: len(h.episodes))
+            episode = next(self._numbers)
+            host.episodes.add(episode)
+        return _kind(tuple(host.methods))(host, episode, self.seconds, self._single if alone else None, self.here)
+
+    def _at(self, place: int) -> Host:
+        """Return the process at a place, a new one if it has ended."""
+        host = self._hosts[place]
+        if host is None or host.why:
+            assert self._what is not None
+            host = self._hosts[place] = Host(*self._what)
+        return host
+
+    def close(self) -> None:
+        """End the processes; episodes under way are lost."""
+        _end(self._hosts)
+
+
+def _end(hosts: list[Host | None]) -> None:
+    for host in hosts:
+        if host is not None:
+            host.end("the environments were closed")
+
+
+class Hosted:
+    """An environment that lives in another process; ``processor`` is what its episode has used, in seconds."""
+
+    def __init__(self, host: Host, episode: int, seconds: float, single: threading.Lock | None, here: Any):
+        self.host, self.episode, self.seconds, self.single, self.here = host, episode, seconds, single, here
+        self.repeats, self.processor = host.repeats, 0.0
+
+    def tasks(self) -> TaskSource:
+        found: TaskSource = self.here().tasks()
+        return found
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        shown: Observation = self._ask("reset", _plain(task), seed)
+        return shown
+
+    def step(self, action: Action) -> Step:
+        made: Step = self._ask("step", action)
+        return made
+
+    def verdict(self) -> Verdict:
+        found: Verdict = self._ask("verdict")
+        return found
+
+    def close(self) -> None:
+        """Free the episode; the process closes its environment, and nobody waits for that."""
+        self.host.forget(self.episode)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        with self.single or nullcontext():
+            try:
+                value, self.processor = self.host.ask(self.episode, method, arguments, self.seconds)
+            except Lost as error:
+                if self.single is None or not error.suspect:
+                    raise
+                # The only call there was.
+                raise EnvironmentFailure(f"{error} during {method}") from None
+        return value
+
+
+def _plain(task: Task) -> Task:
+    """Return a task that can be sent: what it holds may be a view of something that cannot."""
+    return Task(task.id, task.prompt, task.reference, task.kind, task.solution, task.hints, dict(task.meta))
+
+
+_KINDS: dict[tuple[str, ...], type[Hosted]] = {}
+
+
+def _kind(methods: tuple[str, ...]) -> type[Hosted]:
+    """Return the class of hosted environments with these optional methods, so that who has one is seen by it."""
+    if methods not in _KINDS:
+        _KINDS[methods] = type("Hosted", (Hosted,), {name: _asking(name) for name in methods})
+    return _KINDS[methods]
+
+
+def _asking(name: str) -> Any:
+    def method(self: Hosted, *arguments: Any) -> Any:
+        return self._ask(name, *arguments)
+
+    return method

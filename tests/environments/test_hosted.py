@@ -1,0 +1,176 @@
+"""Environments in processes: what hangs or dies costs its own episode, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.environments.base import EnvironmentFailure, Guided, Oracle, Snapshots
+from assay.environments.hosted.worlds import Worlds
+from assay.environments.played import Played
+from assay.environments.tools import say
+from assay.errors import UsageError
+from assay.types import Task, Verdict
+
+FILE = Path(__file__).with_name("hosted_world.py")
+WORLD = f"{FILE}:World"
+TASKS = [Task(str(i), f"world {i}") for i in range(16)]
+
+
+@pytest.fixture
+def worlds(tmp_path: Path) -> Iterator[Worlds]:
+    made = Worlds({"name": WORLD, "folder": str(tmp_path)}, workers=2, seconds=5)
+    yield made
+    made.close()
+
+
+def play(worlds: Worlds, words: list[str], task: Task = TASKS[0], attempts: int = 2) -> Verdict:
+    """Play the words; what fails for good abstains with the reason."""
+    played = Played(worlds, task, 0, attempts)
+    try:
+        played.reset()
+        for word in words:
+            played.step(say(word))
+        return played.verdict()
+    except EnvironmentFailure as error:
+        return Verdict.abstain(str(error), "infrastructure")
+    finally:
+        played.close()
+
+
+def together(worlds: Worlds, plays: list[list[str]]) -> list[Verdict]:
+    with ThreadPoolExecutor(len(plays)) as beside:
+        return list(beside.map(lambda words: play(worlds, words), plays))
+
+
+FINE = ["four", "four", "four"]
+
+
+def test_it_is_the_world_it_would_be_here(worlds: Worlds) -> None:
+    here = Worlds(WORLD)
+    assert play(worlds, FINE) == play(here, FINE) == Verdict(12 / 20, False)
+    world = worlds()
+    assert isinstance(world, Snapshots) and not isinstance(world, Oracle | Guided)
+    shown = world.reset(TASKS[0], 0)
+    assert shown.messages[0]["content"] == "world 0" and shown.state == "0"
+    world.step(say("four"))
+    kept = world.snapshot()
+    assert world.step(say("four")).observation.state == "8"
+    world.restore(kept)
+    assert world.step(say("fives")).observation.state == "9"
+    assert world.tasks()[3] == Task("3", "world 3")
+    world.close()
+    world.close()
+
+
+@pytest.mark.parametrize(("word", "reason"), [("hang", "longer than"), ("die", "ended"), ("kill", "ended")])
+def test_what_takes_its_process_with_it_costs_one_episode(worlds: Worlds, word: str, reason: str) -> None:
+    plays = [FINE] * 12
+    plays[5] = ["four", word]
+    got = together(worlds, plays)
+    assert got[5].passed is None and got[5].fault == "infrastructure" and reason in got[5].feedback
+    assert [v for i, v in enumerate(got) if i != 5] == [Verdict(12 / 20, False)] * 11
+
+
+@pytest.mark.parametrize("word", ["hang", "die", "kill", "raise", "exit"])
+def test_what_goes_wrong_once_is_played_again(worlds: Worlds, word: str) -> None:
+    plays = [FINE] * 6
+    plays[2] = ["four", f"{word} {word}", "four"]
+    got = together(worlds, plays)
+    assert got[2] == Verdict((8 + len(word)) / 20, False)
+    assert [v for i, v in enumerate(got) if i != 2] == [Verdict(12 / 20, False)] * 5
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"), [("raise", "ValueError: broken"), ("exit", "SystemExit"), ("odd", "TypeError")]
+)
+def test_what_it_raises_is_told(worlds: Worlds, word: str, reason: str) -> None:
+    found = play(worlds, ["four", word])
+    assert found.passed is None and reason in found.feedback
+    assert play(worlds, FINE).passed is False
+
+
+def test_what_is_no_step_is_a_failure() -> None:
+    worlds = Worlds(f"{FILE}:Odd", workers=1)
+    assert "step returned what it may not" in play(worlds, ["four"]).feedback
+    worlds.close()
+
+
+def test_a_process_killed_from_outside_costs_nothing(worlds: Worlds) -> None:
+    played = [Played(worlds, task, 0) for task in TASKS[:8]]
+    for episode in played:
+        episode.reset()
+        episode.step(say("four"))
+    for host in worlds._hosts[:2]:
+        assert host is not None
+        os.kill(host.process.pid, 9)
+        host.process.wait()
+    assert [p.step(say("fives")).observation.state for p in played] == ["9"] * 8
+    assert [p.verdict() for p in played] == [Verdict(9 / 20, False)] * 8
+    assert all(p.seconds > 0 for p in played)
+
+
+def test_what_cannot_be_made_is_said_at_once() -> None:
+    with pytest.raises(UsageError, match="no option 'folders'"):
+        Worlds({"name": WORLD, "folders": "x"}, workers=2)
+    with pytest.raises(RuntimeError, match="not today"):
+        Worlds({"name": WORLD, "refuses": "not today"}, workers=2)
+    with pytest.raises(UsageError, match="workers -1"):
+        Worlds(WORLD, workers=-1)
+    worlds = Worlds(WORLD, workers=1)
+    assert worlds._what is not None
+    worlds._what[2]["refuses"] = "not there"
+    with pytest.raises(UsageError, match="could not be started: RuntimeError: not there; mend that, or set workers"):
+        worlds.start()
+
+
+def test_nothing_is_left_behind() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    worlds = Worlds(WORLD, workers=2, seconds=30)
+    for _ in range(3):
+        assert together(worlds, [FINE] * 8) == [Verdict(12 / 20, False)] * 8
+    hosts = [host for host in worlds._hosts if host is not None]
+    assert len(hosts) == 2 and all(not host.episodes for host in hosts)
+    worlds.close()
+    assert all(host.process.returncode is not None for host in hosts)
+    until(lambda: set(os.listdir("/proc/self/fd")) <= before)
+    # And once it is forgotten, without being closed.
+    worlds = Worlds(WORLD, workers=1)
+    worlds.start()
+    [host, _] = worlds._hosts
+    assert host is not None
+    del worlds
+    until(lambda: host.process.poll() is not None)
+
+
+def test_it_ends_with_who_asked() -> None:
+    script = (
+        "import os\nfrom assay.environments.hosted.worlds import Worlds\n"
+        f"worlds = Worlds({WORLD!r}, workers=1)\nworlds.start()\n"
+        "print(worlds._hosts[0].process.pid, flush=True)\nos._exit(0)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    until(lambda: not alive(int(ran.stdout)))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(holds: Any, seconds: float = 60) -> None:
+    """Wait for what takes a moment."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
