@@ -1,5 +1,6 @@
 """A world that goes wrong on demand, for tests of processes that host it: actions are words."""
 
+import ctypes
 import os
 import sqlite3
 import time
@@ -48,6 +49,8 @@ class World:
     def wrong(self, word):
         if word == "hang":
             time.sleep(1e6)
+        if word == "freeze":  # with the lock that all threads need
+            ctypes.PyDLL(None).sleep(1000)
         if word == "die":
             os._exit(3)
         if word == "kill":

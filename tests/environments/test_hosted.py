@@ -71,8 +71,13 @@ def test_it_is_the_world_it_would_be_here(worlds: Worlds) -> None:
     world.close()
 
 
-@pytest.mark.parametrize(("word", "reason"), [("hang", "longer than"), ("die", "ended"), ("kill", "ended")])
-def test_what_takes_its_process_with_it_costs_one_episode(worlds: Worlds, word: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "reason"), [("hang", "longer than"), ("freeze", "longer than"), ("die", "ended"), ("kill", "ended")]
+)
+def test_what_takes_its_process_with_it_costs_one_episode(
+    worlds: Worlds, word: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.environments.hosted.host.PATIENCE", 1.0)
     plays = [FINE] * 12
     plays[5] = ["four", word]
     got = together(worlds, plays)
@@ -104,13 +109,31 @@ def test_what_is_no_step_is_a_failure() -> None:
     worlds.close()
 
 
+def test_a_spoilt_process_ends_when_the_others_have_left(worlds: Worlds) -> None:
+    one = Played(worlds, TASKS[0], 0)
+    one.reset()
+    assert one.world is not None
+    host = one.world.host  # type: ignore[attr-defined]
+    others = [Played(worlds, task, 0) for task in TASKS[:2]]
+    assert all(other.reset() for other in others)
+    with pytest.raises(EnvironmentFailure, match="longer than"):
+        Played(worlds, TASKS[0], 0, 1)._tried(lambda: host.ask(one.world.episode, "step", (say("hang"),), 0.5))  # type: ignore[union-attr]
+    one.close()
+    assert not host.why and host.spoilt
+    # It hosts nobody new, and those in it go on.
+    assert [o.step(say("four")).observation.state for o in others] == ["4", "4"]
+    assert play(worlds, FINE).passed is False
+    for other in others:
+        other.close()
+    assert host.why and host.process.returncode is not None
+
+
 def test_a_process_killed_from_outside_costs_nothing(worlds: Worlds) -> None:
     played = [Played(worlds, task, 0) for task in TASKS[:8]]
     for episode in played:
         episode.reset()
         episode.step(say("four"))
-    for host in worlds._hosts[:2]:
-        assert host is not None
+    for host in worlds._hosts:
         os.kill(host.process.pid, 9)
         host.process.wait()
     assert [p.step(say("fives")).observation.state for p in played] == ["9"] * 8
@@ -137,7 +160,7 @@ def test_nothing_is_left_behind() -> None:
     worlds = Worlds(WORLD, workers=2, seconds=30)
     for _ in range(3):
         assert together(worlds, [FINE] * 8) == [Verdict(12 / 20, False)] * 8
-    hosts = [host for host in worlds._hosts if host is not None]
+    hosts = list(worlds._hosts)
     assert len(hosts) == 2 and all(not host.episodes for host in hosts)
     worlds.close()
     assert all(host.process.returncode is not None for host in hosts)
@@ -145,8 +168,7 @@ def test_nothing_is_left_behind() -> None:
     # And once it is forgotten, without being closed.
     worlds = Worlds(WORLD, workers=1)
     worlds.start()
-    [host, _] = worlds._hosts
-    assert host is not None
+    [host] = worlds._hosts
     del worlds
     until(lambda: host.process.poll() is not None)
 

@@ -21,7 +21,12 @@ from assay.verify.isolate.modules import Imports
 
 START = 120.0
 """Seconds a process may take to import the environment."""
+PATIENCE = 5.0
+"""Seconds in which a process answers that still can."""
 START_BY = "import sys; sys.path[:] = {!r}; from assay.environments.hosted.inside import main; main()"
+
+Reply = Future[tuple[str, bytes, float]]
+"""An error, what was returned, processor seconds."""
 
 
 class Lost(EnvironmentFailure):
@@ -60,9 +65,9 @@ class Host:
         self.connection = Connection(ours.detach())
         self.episodes: set[int] = set()
         self.numbers = itertools.count()
-        self.asked: dict[int, Future[tuple[str, bytes, float]]] = {}
+        self.asked: dict[int, Reply] = {}
         self.lock, self.sending = threading.Lock(), threading.Lock()
-        self.why = ""
+        self.why, self.spoilt = "", False
         try:
             self.connection.send((imports, name, options))
             hello: dict[str, Any] = (
@@ -83,10 +88,31 @@ class Host:
 
         Raises:
             Lost: the process ended meanwhile, or before.
-            EnvironmentFailure: the method raised, returned what it may not, or took longer than ``seconds``; the
-                process is ended then.
+            EnvironmentFailure: the method raised, returned what it may not, or took longer than ``seconds``. The
+                process is ``spoilt`` then: it is ended once the other episodes have left it, or at once where they
+                cannot go on in it.
         """
-        reply: Future[tuple[str, bytes, float]] = Future()
+        number, reply = self._send(episode, method, arguments)
+        try:
+            error, value, used = reply.result(seconds)
+        except Late:
+            self.asked.pop(number, None)
+            self.spoilt, late = True, f"{method} took longer than {seconds:g} s"
+            if self._answers():
+                raise EnvironmentFailure(late) from None
+            # One of the calls holds up all.
+            self._end(late, suspect=True)
+            raise Lost(late, suspect=True) from None
+        if error:
+            raise EnvironmentFailure(error)
+        try:
+            return unpacked(method, value), used
+        except ValueError as wrong:
+            raise EnvironmentFailure(f"{method} returned what it may not: {wrong}") from None
+
+    def _send(self, episode: int, method: str, arguments: tuple[Any, ...]) -> tuple[int, Reply]:
+        """Ask, and return the number of the call with what will be its reply."""
+        reply: Reply = Future()
         with self.lock:
             if self.why:
                 raise Lost(self.why, suspect=False)
@@ -98,23 +124,20 @@ class Host:
                 self.connection.send((number, episode, method, arguments))
         except OSError:
             raise Lost("its process has ended", suspect=False) from None
-        try:
-            error, value, used = reply.result(seconds)
-        except Late:
-            with self.lock:
-                self.asked.pop(number, None)
-            self.end(f"another episode's {method} took longer than {seconds:g} s")
-            raise EnvironmentFailure(f"{method} took longer than {seconds:g} s") from None
-        if error:
-            raise EnvironmentFailure(error)
-        try:
-            return unpacked(method, value), used
-        except ValueError as wrong:
-            raise EnvironmentFailure(f"{method} returned what it may not: {wrong}") from None
+        return number, reply
+
+    def _answers(self) -> bool:
+        """Whether the process can still do anything: one call that is stuck may hold up all."""
+        with suppress(Late, Lost):
+            self._send(-1, "ping", ())[1].result(PATIENCE)
+            return True
+        return False
 
     def forget(self, episode: int) -> None:
         """Free an episode."""
         self.episodes.discard(episode)
+        if self.spoilt and not self.episodes:
+            self.end("nobody is left in it")
         with self.sending, suppress(OSError):
             if not self.why:
                 self.connection.send((0, episode, "forget", ()))

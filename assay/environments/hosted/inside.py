@@ -1,8 +1,9 @@
 """What runs in a process that hosts environments: many episodes, each in a thread of its own.
 
-Protocol, over a socket whose descriptor is the only argument: first a pickled ``(imports, name, options)``,
-answered by one line about the environment; then pickled ``(number, episode, method, arguments)``, each answered as it
-is done by ``<JSON of number, error, processor seconds>\\n<JSON of the value>``. Method ``forget`` frees an episode.
+Protocol, over a socket whose descriptor is the only argument: first a pickled ``(imports, name, options)``, answered by
+one line about the environment; then pickled ``(number, episode, method, arguments)``, each answered as it is done by
+``<JSON of number, error, processor seconds>\n<JSON of the value>``. Method ``forget`` frees an episode, ``ping`` asks
+whether anything is answered still.
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ def main() -> None:
         except EOFError:
             # Whatever threads are still at: who asked for it is gone.
             os._exit(0)
+        if method == "ping":
+            answer(number, "", b"[null]")
+            continue
         if method == "forget":
             if gone := episodes.pop(episode, None):
                 gone.calls.put(None)

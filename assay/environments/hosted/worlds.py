@@ -25,10 +25,10 @@ from assay.verify.isolate.workers import MOST
 class Worlds:
     """Makes environments that live in ``workers`` processes, or here where that is 0.
 
-    A call that takes longer than ``seconds`` costs its process, which is what ends a hang; what else the process
-    hosted is lost with it, :class:`~assay.environments.hosted.host.Lost`, and can be played again in another. Where a
-    process ends by itself, nobody knows whose call it was: the suspects are played again with :meth:`alone`, where one
-    call is made at a time.
+    A call that takes longer than ``seconds`` spoils its process: the others that it hosts are played to their end in
+    it, and new ones begin in another. Where one call holds up all, or the process ends by itself, they are
+    :class:`~assay.environments.hosted.host.Lost`, and can be played again in another. Nobody knows whose call it was:
+    the suspects are played again with :meth:`alone`, where one call is made at a time.
 
     Args:
         environment: a part's name, or a table with ``name`` and options.
@@ -52,7 +52,8 @@ class Worlds:
         modules = [] if is_reference(name) else [factory.__module__]
         self._what = (imports_of(modules, f"environment {name!r}"), name, options) if workers else None
         # The last place is that of :meth:`alone`.
-        self._hosts: list[Host | None] = [None] * (workers + 1)
+        self._places: list[Host | None] = [None] * (workers + 1)
+        self._hosts: list[Host] = []
         self._lock, self._single = threading.Lock(), threading.Lock()
         self._numbers = itertools.count()
         weakref.finalize(self, _end, self._hosts)
@@ -95,10 +96,11 @@ class Worlds:
 
     def _at(self, place: int) -> Host:
         """Return the process at a place, a new one if it has ended."""
-        host = self._hosts[place]
-        if host is None or host.why:
+        host = self._places[place]
+        if host is None or host.why or host.spoilt:
             assert self._what is not None
-            host = self._hosts[place] = Host(*self._what)
+            host = self._places[place] = Host(*self._what)
+            self._hosts[:] = [*(h for h in self._hosts if not h.why), host]
         return host
 
     def close(self) -> None:
@@ -106,10 +108,9 @@ class Worlds:
         _end(self._hosts)
 
 
-def _end(hosts: list[Host | None]) -> None:
+def _end(hosts: list[Host]) -> None:
     for host in hosts:
-        if host is not None:
-            host.end("the environments were closed")
+        host.end("the environments were closed")
 
 
 class Hosted:
@@ -147,7 +148,7 @@ class Hosted:
                 if self.single is None or not error.suspect:
                     raise
                 # The only call there was.
-                raise EnvironmentFailure(f"{error} during {method}") from None
+                raise EnvironmentFailure(f"{method}: {error}") from None
         return value
 
 
