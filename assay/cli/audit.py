@@ -37,6 +37,7 @@ def audit(
     seed: int = 0,
     families: str = "",
     against: str | None = None,
+    environment: str | None = None,
     attack: bool = False,
     attack_tasks: int = 50,
     tau: float = 0.01,
@@ -59,10 +60,12 @@ def audit(
         command: a program that reads one JSON row per line and writes one verdict per line, instead of a verifier.
         fields: names of the fields in the file, e.g. label=correct,response=output.
         generate: judge this many generated cases instead of a file: those whose label holds for the verifier's option
-            `unmarked` (last, unless it is given as an option).
+            `unmarked` (last, unless it is given as an option). Of an environment, the tasks that are played (50).
         seed: of the generated cases, and of the choice of tasks to attack.
         families: kinds of generated cases, separated by commas; all unless given.
         against: a second verifier, with options after it: "number marker='####'", or "command: PROGRAM ARGUMENTS".
+        environment: audit this world instead of a verifier (a name or `file.py:Class`, with its options): its own plan
+            passes, who does nothing or only claims does not, episodes repeat and do not mix, a kill is no zero.
         attack: also send responses that hold no answer, and count those that are accepted.
         attack_tasks: most tasks that are attacked.
         tau: success rate up to which an attack is resisted.
@@ -89,6 +92,10 @@ def audit(
         raise UsageError(f"--workers {workers} must be 0, one for each core, or 1 to {MOST}")
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file; give a folder")
+    if environment is not None:
+        from assay.cli.audit_environment import audit_environment
+
+        return audit_environment(environment, words, 50 if generate is None else generate, seed, workers, out, as_json)
     spec, file, options = _parse(words, command)
     protect(unsafe_no_sandbox)
 
