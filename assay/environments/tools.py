@@ -22,6 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _by_kind = functools.cache(by_kind)
 
 
+def judged(task: Task, response: str) -> Verdict:
+    """Return the verdict of the verifier that the task's kind names."""
+    return _by_kind()(task, response)
+
+
 class ToolError(Exception):
     """A tool refuses: the message is what the policy is told."""
 
@@ -106,7 +111,11 @@ class ToolEnvironment:
         return None
 
     def said(self, text: str) -> str | None:
-        """Answer what was said to the user; ``None`` ends the episode."""
+        """Answer what was said to the user; ``None`` ends the episode.
+
+        Raises:
+            ToolError: it is refused; the message is the answer, and the turn is invalid.
+        """
         return None
 
     def state_json(self) -> Any:
@@ -127,7 +136,7 @@ class ToolEnvironment:
 
     def verdict(self) -> Verdict:
         """Judge the state, by the verifier that the task's kind names."""
-        return _by_kind()(self.task, json.dumps(self.state_json(), sort_keys=True, ensure_ascii=False))
+        return judged(self.task, json.dumps(self.state_json(), sort_keys=True, ensure_ascii=False))
 
     def close(self) -> None:
         """Free what the episode holds."""
@@ -156,11 +165,15 @@ class ToolEnvironment:
         if not self._under_way:
             raise RuntimeError("no episode is under way; call reset first")
         if not action.calls:
-            self.answer = action.text
-            reply = self.said(action.text)
+            self.answer, error = action.text, ""
+            try:
+                reply = self.said(action.text)
+            except ToolError as refused:
+                reply = error = str(refused)
             self._under_way = reply is not None and not self.over()
             said = () if reply is None else (Message(role="user", content=reply),)
-            return Step(Observation(said, (), self.state_key()), self.turn_reward(), not self._under_way)
+            shown = Observation(said, (), self.state_key())
+            return Step(shown, self.turn_reward(), not self._under_way, valid=not error, error=error)
         messages, errors = [], []
         for made in action.calls:
             text, error = self._call(made)

@@ -40,6 +40,18 @@ for score in ("f", "validity", "exact"):
             Case({"evidence": [2]}, ["So: <useful_chunks>[[2]]</useful_chunks>"]),
         ],
     )
+entry(
+    "claim",
+    soup="quotes",
+    marked=False,
+    cases=[
+        Case(
+            {"label": "REFUTE", "evidence": ["a", "b"]},
+            ["<answer>Label: REFUTE, Evidence: [[a]] [[b]]</answer>", "<answer>label: refute [[b]][[a]][[c]]</answer>"],
+        ),
+        Case({"label": "NOT ENOUGH INFO", "evidence": []}, ["<answer>Label: NOT ENOUGH INFO</answer>"]),
+    ],
+)
 for score in ("quip", "coverage"):
     entry(
         f"verbatim/{score}",

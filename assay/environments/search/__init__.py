@@ -1,0 +1,1 @@
+"""A corpus that is searched for what a question or a claim needs."""
