@@ -1,0 +1,1 @@
+"""Games on small boards, shown and played as text."""
