@@ -107,7 +107,8 @@ def test_hostile_program(box: Sandbox, name: str) -> None:
     assert "ESCAPED" not in wrote
     # Its own limit is 1.5 s, and at most 28 s where its processor time escapes being counted or the machine is loaded.
     assert took < 40
-    assert open_between_programs(box) == descriptors
+    # Fewer there may be, where something of an earlier test is closed meanwhile.
+    assert open_between_programs(box) <= descriptors
     for left in ("/tmp/assay-hostile", "/tmp/left", "/dev/shm/left", "/dev/left", "/left"):
         assert not os.path.lexists(left)
 
