@@ -200,7 +200,8 @@ class Turn:
         error: what the environment said was wrong with it.
         tag: what kind of turn it is, for credit that tells kinds apart.
         terminated: the environment ended with it; ``truncated``: a limit did.
-        reset: no return flows across it.
+        reset: no return flows across it, nor back from it.
+        info: what else the environment has noted of it; plain data.
     """
 
     index: int
@@ -217,6 +218,7 @@ class Turn:
     terminated: bool = False
     truncated: bool = False
     reset: bool = False
+    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 Stop = Literal["eos", "stop", "length", "context", "turns", "limit", "error"]

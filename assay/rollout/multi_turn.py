@@ -239,6 +239,7 @@ def _noted(
         tag=step.tag,
         terminated=step.terminated,
         truncated=over is not None and not step.terminated,
+        info=step.info,
     )
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-import torch
-
-from assay.batch import Batch, Reward
+from assay.batch import Batch
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.errors import UsageError
 from assay.method import Method
-from assay.registry import part
-from assay.rewards.judged import judged
+from assay.rewards.process.turns import TurnRewards
 from assay.rewards.shaping.gates import Cascade
-from assay.types import Episode
 
 
 @paper(
@@ -34,14 +29,14 @@ from assay.types import Episode
     },
     choices=(
         "gates are in a cascade, each level behind all above it; every gate is at 0 unless given",
-        "turn rewards are summed without a discount; their values are the environment's",
+        "turn rewards are summed without a discount: by default 1 for a valid turn and 1 for a call that can be read",
     ),
-    lacks="the software-engineering environment: no rollout here has turns, so turn rewards come from one of your own",
+    lacks="the software-engineering environment that its rewards were tried in",
 )
 def gated(
     levels: Mapping[str, Any] | None = None,
     gates: Mapping[str, float] | None = None,
-    turns: Sequence[str] = ("format", "tools"),
+    turns: Sequence[str] = ("valid", "calls"),
     discount: float = 1.0,
 ) -> Method:
     """GRPO where rewards of lower priority count only behind those of higher priority that passed their gates.
@@ -54,9 +49,10 @@ def gated(
 
     Args:
         levels: reward parts by name, highest priority first; by default ``outcome`` (the verdict's score) and then one
-            :class:`TurnSum` for each of ``turns``.
+            :class:`~assay.rewards.process.turns.TurnRewards` for each of ``turns``.
         gates: thresholds by name, 0 where left out: here, the score of a response that submits nothing.
-        turns: names of turn rewards, highest priority first, as rollouts put them into the turns' ``meta["rewards"]``.
+        turns: names of turn rewards, highest priority first: ``valid`` and ``calls`` are told of every turn, others are
+            the environment's.
         discount: of turn rewards, per turn.
 
     For how often episodes are completed, change anything and resolve the task see :func:`completion`.
@@ -65,52 +61,8 @@ def gated(
     are in a cascade, rather than all behind the first, is a reading.
     """
     if levels is None:
-        levels = {"outcome": "verdict"} | {name: TurnSum(name, discount) for name in turns}
+        levels = {"outcome": "verdict"} | {name: TurnRewards(name, discount, placed=False) for name in turns}
     return Method(reward=Cascade(levels, gates))
-
-
-@part("reward", "turns")
-class TurnSum:
-    """R_i = sum_t discount^t r_it over the turns of a response, or the mean; 0 where no turn has such a reward.
-
-    r_it is ``meta["rewards"][name]`` of the episode's t-th span of kind ``turn``. Values are finite. With
-    ``placed`` they stand on the last tokens of their turns instead, where credit by returns can tell turns apart.
-
-    Args:
-        name: of the reward.
-        discount: in (0, 1].
-        reduce: ``sum`` or ``mean``.
-        placed: on tokens.
-
-    Raises:
-        UsageError: ``discount`` out of range, or no name; when called, a reward that is no finite number.
-    """
-
-    def __init__(self, name: str, discount: float = 1.0, reduce: Literal["sum", "mean"] = "sum", placed: bool = False):
-        if not name or not 0 < discount <= 1:
-            raise UsageError(f"reward 'turns': needs a name, and a discount in (0, 1], not {discount:g}")
-        self.name, self.discount, self.reduce, self.placed = name, discount, reduce, placed
-
-    def __call__(self, batch: Batch) -> Reward:
-        totals, tokens = torch.zeros_like(batch.rewards), torch.zeros(batch.mask.shape, dtype=batch.rewards.dtype)
-        for i, episode in enumerate(batch.episodes):
-            found = turn_rewards(episode, self.name)
-            share = 1 / len(found) if self.reduce == "mean" and found else 1.0
-            for t, (end, value) in enumerate(found):
-                worth = share * self.discount**t * value
-                totals[i] += worth
-                tokens[i, end - 1] += worth
-        if not bool(totals.isfinite().all()):
-            row = int((~totals.isfinite()).nonzero()[0, 0])
-            raise UsageError(f"reward 'turns': {self.name!r} of row {row} (task {batch.tasks[row].id}) is not finite")
-        values = torch.zeros_like(totals) if self.placed else totals
-        return Reward(values, tokens if self.placed else None, judged(batch), {self.name: totals})
-
-
-def turn_rewards(episode: Episode, name: str) -> list[tuple[int, float]]:
-    """Return where each turn that has a reward of this name ends, and the reward, in order."""
-    spans = sorted((s for s in episode.spans if s.kind == "turn" and s.end > s.start), key=lambda s: s.end)
-    return [(s.end, float(s.meta["rewards"][name])) for s in spans if name in s.meta.get("rewards", {})]
 
 
 def completion(batch: Batch) -> dict[str, float]:

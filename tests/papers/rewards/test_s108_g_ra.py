@@ -11,9 +11,12 @@ from claimed import learned
 
 from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers.rewards.s108_g_ra import TurnSum, completion, turn_rewards
+from assay.papers.rewards.s108_g_ra import completion
 from assay.registry import build
-from assay.types import Span
+from assay.rewards.process.turns import TurnRewards
+from assay.types import ToolCall, Turn
+
+NAMED = ("format", "tools")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def episodes(batch: Any, rewards: list[list[dict[str, float]]], **meta: Any) -> Any:
     """Give each response one token a turn, with these rewards."""
     batch.episodes = [
-        replace(e, spans=tuple(Span("turn", t, t + 1, {"rewards": r}) for t, r in enumerate(turns)), meta=meta)
+        replace(e, turns=tuple(Turn(t, t, t + 1, info=r) for t, r in enumerate(turns)), meta=meta)
         for e, turns in zip(batch.episodes, rewards, strict=True)
     ]
     return batch
@@ -36,7 +39,7 @@ def test_the_cascade_by_hand(
     outcome, form, tools = levels
     batch = make_batch([2], rewards=[float(outcome)], passed=[bool(outcome)])
     batch = episodes(batch, [[{"format": form, "tools": tools / 2}, {"tools": tools / 2}]])
-    reward = make("S108").reward(batch)
+    reward = make("S108", turns=NAMED).reward(batch)
     assert reward.values.item() == pytest.approx(expected)
     assert set(reward.terms) == {"outcome", "format", "tools"}
 
@@ -44,35 +47,39 @@ def test_the_cascade_by_hand(
 def test_the_sum_prefers_to_spin_and_the_gate_to_submit(make_batch: Callable[..., Any]) -> None:
     batch = make_batch([10, 3], rewards=[0.0, 0.5], passed=[False, True])
     batch = episodes(batch, [[{"format": 0.1}] * 10, [{"format": 0.1}] * 3])
-    summed = {"name": "weighted", "terms": {"outcome": "verdict", "format": TurnSum("format")}}
+    summed = {"name": "weighted", "terms": {"outcome": "verdict", "format": TurnRewards("format", placed=False)}}
     assert build("reward", summed)(batch).values.tolist() == pytest.approx([1.0, 0.8])
-    assert make("S108").reward(batch).values.tolist() == pytest.approx([0, 0.8])
-    assert make("S108", gates={"outcome": 0.5}).reward(batch).values.tolist() == pytest.approx([0, 0.5]), "too high"
-    assert make("S108", gates={"outcome": -0.1}).reward(batch).values.tolist() == pytest.approx([1, 0.8]), "too low"
+    assert make("S108", turns=NAMED).reward(batch).values.tolist() == pytest.approx([0, 0.8])
+    assert make("S108", turns=NAMED, gates={"outcome": 0.5}).reward(batch).values.tolist() == pytest.approx([0, 0.5]), (
+        "too high"
+    )
+    assert make("S108", turns=NAMED, gates={"outcome": -0.1}).reward(batch).values.tolist() == pytest.approx(
+        [1, 0.8]
+    ), "too low"
 
 
 def test_turns(make_batch: Callable[..., Any]) -> None:
-    batch = episodes(make_batch([3, 1, 0]), [[{"a": 1.0}, {}, {"a": 4.0}], [{"b": 1.0}], []])
-    assert TurnSum("a")(batch).values.tolist() == [5, 0, 0]
-    assert TurnSum("a", 0.5)(batch).values.tolist() == [3, 0, 0]
-    assert TurnSum("a", reduce="mean")(batch).values.tolist() == [2.5, 0, 0]
-    placed = TurnSum("a", placed=True)(batch)
-    assert placed.values.tolist() == [0, 0, 0]
-    assert placed.tokens is not None and placed.tokens[0].tolist() == [1, 0, 4]
-    # Only turns count, and of them those that have a token.
-    other = Span("tool", 0, 2, {"rewards": {"a": 9.0}}), Span("turn", 2, 2, {"rewards": {"a": 9.0}})
-    beside = replace(batch.episodes[0], spans=batch.episodes[0].spans + other)
-    assert turn_rewards(beside, "a") == [(1, 1.0), (3, 4.0)]
-    disordered = replace(batch.episodes[0], spans=batch.episodes[0].spans[::-1])
-    assert turn_rewards(disordered, "a") == [(1, 1.0), (3, 4.0)]
-    with pytest.raises(UsageError, match="row 0"):
-        TurnSum("a")(episodes(make_batch([1]), [[{"a": float("nan")}]]))
-    with pytest.raises(UsageError, match="row 1"):
-        TurnSum("a")(episodes(make_batch([1, 1]), [[{"a": 1.0}], [{"a": float("inf")}]]))
+    """Immediate rewards add up over an episode's turns: what is told of every turn, and what an environment adds."""
+    batch = make_batch([4, 2], rewards=[1.0, 0.0], passed=[True, False])
+    call = ToolCall("run", {}, 0, 1)
+    unread = replace(call, problem="not_json")
+    turns = (Turn(0, 0, 1, (call, unread)), Turn(1, 1, 2, valid=False), Turn(2, 3, 4, (call,), info={"edits": 0.25}))
+    batch.episodes = [replace(batch.episodes[0], turns=turns), batch.episodes[1]]
+    reward = make("S108", turns=("valid", "calls", "edits")).reward(batch)
+    assert {name: term[0].item() for name, term in reward.terms.items()} == {
+        "outcome": 1,
+        "valid": 2,
+        "calls": 2,
+        "edits": 0.25,
+    }
+    assert reward.values.tolist() == [5.25, 0]
+    assert make("S108", discount=0.5).reward(batch).values.tolist() == [1 + 1.25 + 1.25, 0]
 
 
 def test_an_abstention_has_no_reward(make_batch: Callable[..., Any]) -> None:
-    reward = make("S108").reward(episodes(make_batch([1, 1], passed=[None, False]), [[{"format": 1.0}], []]))
+    reward = make("S108", turns=NAMED).reward(
+        episodes(make_batch([1, 1], passed=[None, False]), [[{"format": 1.0}], []])
+    )
     assert reward.valid is not None and reward.valid.tolist() == [False, True]
 
 
@@ -88,8 +95,6 @@ def test_what_cannot_be() -> None:
         lambda: make("S108", gates={"nothing": 1.0}),
         lambda: make("S108", levels={}),
         lambda: make("S108", discount=0.0),
-        lambda: TurnSum(""),
-        lambda: TurnSum("a", 1.5),
     ):
         with pytest.raises(UsageError):
             make_it()
