@@ -27,8 +27,9 @@ def failed(environment: str, workers: int = 2) -> tuple[set[str], dict[str, str]
     return {f.name for f in findings if not f.passed}, {f.name: f.first for f in findings}
 
 
-def test_a_sound_world_has_no_fault() -> None:
-    wrong, seen = failed("guess")
+@pytest.mark.parametrize("world", ["guess", "household"])
+def test_a_sound_world_has_no_fault(world: str) -> None:
+    wrong, seen = failed(world)
     assert wrong == set()
     assert list(seen) == [
         "gold passes",

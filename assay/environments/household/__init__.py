@@ -1,0 +1,1 @@
+"""A household of rooms, doors, furniture and things, in text."""
