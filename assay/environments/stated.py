@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from assay.environments.base import Action, Observation, Step
-from assay.environments.calls import THOUGHTS
+from assay.environments.lines import ACT, Interface, answered, plain, taken
 from assay.environments.tools import call, say
 from assay.tasks.seeded import generator
 from assay.types import Message, Task, Tool, Verdict
 
-Interface = Literal["text", "tool"]
 State = tuple[Any, ...]
-
-ACT = Tool(
-    "act",
-    "Take one action.",
-    {
-        "type": "object",
-        "properties": {"action": {"type": "string"}},
-        "required": ["action"],
-        "additionalProperties": False,
-    },
-)
-_MARKED = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
-
-
-def read_action(text: str) -> str:
-    """Return the action of a turn: what the last ``<action>...</action>`` holds, else the last line; thoughts apart.
-
-    It is in lower case, with single blanks.
-    """
-    text = THOUGHTS.sub(" ", text.rpartition("</think>")[2] if "<think>" not in text else text)
-    marked = _MARKED.findall(text)
-    lines = marked[-1:] or text.strip().splitlines()[-1:] or [""]
-    return " ".join(lines[0].lower().split())
 
 
 class Stated:
@@ -119,30 +94,17 @@ class Stated:
             reply = f"{said}\n{self.show(self.state)}" if said else self.show(self.state)
         over = self.over(self.state)
         self._under_way = not over and self.left > 0
-        messages: tuple[Message, ...] = (Message(role="user", content=reply),)
-        if action.calls:
-            first, *others = action.calls
-            unmade = [(c, "error: not made; one action a turn") for c in others]
-            messages = tuple(
-                Message(role="tool", content=text, tool_call_id=c.id, name=c.name)
-                for c, text in ((first, f"error: {error}" if error else reply), *unmade)
-            )
-            error = error or ("one action a turn" if others else "")
+        messages, error = answered(action, reply, error)
         return Step(
             self._seen(messages), terminated=over, truncated=not over and not self.left, valid=not error, error=error
         )
 
     def _read(self, action: Action) -> tuple[str, str]:
         """Return the action as a line, and what is wrong with it."""
-        if self.interface == "text":
-            line = read_action(action.text)
-        elif not action.calls:
-            return "", "call the tool act"
-        else:
-            made = action.calls[0]
-            if made.problem or made.name != ACT.name or not isinstance((made.arguments or {}).get("action"), str):
-                return "", made.reason or "call the tool act with an action"
-            line = " ".join(made.arguments["action"].lower().split())  # type: ignore[index]
+        line, error = taken(action, self.interface)
+        if error:
+            return "", error
+        line = plain(line)
         if line in self.actions(self.state):
             return line, ""
         return line, f"{line[:60]!r} cannot be done" if line else "no action was given"

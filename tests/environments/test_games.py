@@ -18,7 +18,7 @@ from assay.environments.games.snake import Snake
 from assay.environments.games.sudoku import Sudoku, solution, solutions
 from assay.environments.games.tictactoe import TicTacToe, best, values, winner
 from assay.environments.games.tiles import Tiles, merged, pushed
-from assay.environments.stated import read_action
+from assay.environments.lines import read_action
 from assay.environments.tools import call, say
 from assay.errors import UsageError
 from assay.types import Task, ToolCall

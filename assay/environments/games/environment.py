@@ -15,7 +15,8 @@ from assay.environments.games.snake import Snake
 from assay.environments.games.sudoku import Sudoku
 from assay.environments.games.tictactoe import Opponent, TicTacToe
 from assay.environments.games.tiles import Tiles
-from assay.environments.stated import Interface, State, Stated
+from assay.environments.lines import Interface, how
+from assay.environments.stated import State, Stated
 from assay.errors import UsageError
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
@@ -41,10 +42,9 @@ class GameTasks:
         names = list(self.games)
         name = names[check_index(index, None) % len(names)]
         setup = self.games[name].setup(generator(self.seed, index))
-        how = "the tool act" if self.interface == "tool" else "a line at the end of your turn"
         return Task(
             id=f"games/{self.seed}/{name}/{index}",
-            prompt=f"{self.games[name].rules} Play by {how}.",
+            prompt=f"{self.games[name].rules} Play by {how(self.interface)}.",
             # The index tells tasks apart whose instances are the same, as empty boards are.
             reference={"game": name, "setup": setup, "index": index},
             kind="none",
