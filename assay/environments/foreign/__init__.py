@@ -1,0 +1,1 @@
+"""Worlds that others made, played unchanged."""
