@@ -74,10 +74,20 @@ def _plain(schema: Any) -> Any:
     return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
-def call(name: str, **arguments: Any) -> Action:
+def call(name: str, /, **arguments: Any) -> Action:
     """Return the action that calls one tool, as an environment's ``gold`` has it."""
-    text = f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
-    return Action(text, (ToolCall(name, arguments, 0, len(text), id="call_0"),))
+    return calls((name, arguments))
+
+
+def calls(*made: tuple[str, Mapping[str, Any]]) -> Action:
+    """Return the action that calls several tools in one turn, each by its name and arguments."""
+    text, placed = "", []
+    for i, (name, arguments) in enumerate(made):
+        start = len(text) + bool(text)
+        written = f"<tool_call>\n{json.dumps({'name': name, 'arguments': dict(arguments)})}\n</tool_call>"
+        text = f"{text}\n{written}" if text else written
+        placed.append(ToolCall(name, arguments, start, len(text), id=f"call_{i}"))
+    return Action(text, tuple(placed))
 
 
 def say(text: str) -> Action:
@@ -109,6 +119,18 @@ class ToolEnvironment:
     def begin(self, task: Task, seed: int) -> Prompt | None:
         """Prepare the state for a task; return what the policy is shown first, if it is not the task's prompt."""
         return None
+
+    def available(self) -> tuple[Tool, ...]:
+        """Return the tools of this episode; by default the class's."""
+        return self.tools()
+
+    def make_call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Make a call of an available tool, whose schema the arguments fit; by default of the method of its name.
+
+        Raises:
+            ToolError: it refuses; the message is what the policy is told.
+        """
+        return getattr(self, name)(**arguments)
 
     def said(self, text: str) -> str | None:
         """Answer what was said to the user; ``None`` ends the episode.
@@ -159,7 +181,7 @@ class ToolEnvironment:
         shown = self.begin(task, seed)
         shown = task.prompt if shown is None else shown
         messages = (Message(role="user", content=shown),) if isinstance(shown, str) else tuple(shown)
-        return Observation(messages, self.tools(), self.state_key())
+        return Observation(messages, self.available(), self.state_key())
 
     def step(self, action: Action) -> Step:
         if not self._under_way:
@@ -195,13 +217,13 @@ class ToolEnvironment:
         """Return what a call is answered with, and what was wrong with it."""
         if made.problem or made.arguments is None:
             return f"error: {made.reason}", made.reason
-        known = {t.name: t for t in self.tools()}
+        known = {t.name: t for t in self.available()}
         reason = f"there is no tool {made.name!r}" if made.name not in known else ""
         reason = reason or misfit(dict(made.arguments), known[made.name].parameters)
         if reason:
             return f"error: {reason}", reason
         try:
-            result = getattr(self, made.name)(**made.arguments)
+            result = self.make_call(made.name, made.arguments)
         except ToolError as error:
             return f"error: {error}", str(error)
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False), ""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from assay.environments.naming import FIRST, made_up
 from assay.environments.search.corpus import Corpus, Document
 from assay.tasks.seeded import generator
 
@@ -44,11 +42,7 @@ RELATIONS = (
     ),
 )
 TRADES = str.split("baker cooper glazier weaver mason printer saddler tanner tailor potter brewer miller")
-FIRST = str.split("Ada Bruno Celia Dorian Elsa Felix Greta Hugo Ines Jonas Kira Leon Mara Nils Olga Pavel Rosa Sven")
 EVENTS = ("Fair", "Regatta", "Contest", "Festival", "Race", "Games")
-_ONSETS = str.split("b br d dr f fl g gr h k kl l m n p pr r s st t tr v w")
-_VOWELS = str.split("a e i o u au ei")
-_CODAS = str.split("ck ld lm n nd r rn sk st th x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ def make_world(seed: int, documents: int, silence: float = 0.15) -> World:
         silence: share of facts that no article tells.
     """
     rng = generator(seed, documents)
-    names = _names(rng, 2 * documents + 40)
+    names = made_up(rng, 2 * documents + 40)
     towns, events = documents // 5, documents // 5
     people = documents - towns - events
     kinds = {
@@ -111,15 +105,3 @@ def make_world(seed: int, documents: int, silence: float = 0.15) -> World:
         written.append(Document(article[entity], entity, " ".join(lines) or f"Little is known of {entity}."))
     order = rng.permutation(len(written))
     return World(kinds, facts, told, article, Corpus([written[i] for i in order]))
-
-
-def _names(rng: np.random.Generator, most: int) -> Iterator[str]:
-    """Yield made-up names, all different."""
-    seen: set[str] = {word.casefold() for word in FIRST}
-    while len(seen) < most + len(FIRST):
-        syllables = 2 + int(rng.random() < 0.3)
-        name = "".join(str(rng.choice(_ONSETS)) + str(rng.choice(_VOWELS)) for _ in range(syllables))
-        name += str(rng.choice(_CODAS))
-        if name not in seen:
-            seen.add(name)
-            yield name.capitalize()
