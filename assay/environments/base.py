@@ -54,6 +54,7 @@ class Step:
         valid: whether the action was one that could be taken.
         error: what was wrong with it, in a line.
         tag: what kind of turn it was.
+        verdict: on this action alone, where every action is judged.
         info: anything else worth keeping; plain data.
     """
 
@@ -64,6 +65,7 @@ class Step:
     valid: bool = True
     error: str = ""
     tag: str | None = None
+    verdict: Verdict | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from assay.environments.base import Action, Environment, EnvironmentFailure, Observation, Step
@@ -24,13 +25,14 @@ class Played:
             another episode did, which is no attempt of this one.
         task, seed: what is played.
         attempts: environments in all, at least 1; one that does not repeat itself has no second.
+        oracle: ask the environment's oracle of every action before it is taken; what it says is the step's ``verdict``.
 
     Attributes:
         seconds: wall time that the environment's calls have taken; ``processor``: its processor time.
     """
 
-    def __init__(self, make: Callable[[], Environment], task: Task, seed: int, attempts: int = 2):
-        self.make, self.task, self.seed, self.attempts = make, task, seed, attempts
+    def __init__(self, make: Callable[[], Environment], task: Task, seed: int, attempts: int = 2, oracle: bool = False):
+        self.make, self.task, self.seed, self.attempts, self.oracle = make, task, seed, attempts, oracle
         self.seen: list[Any] = []  # what each action, and the beginning, led to
         self.actions: list[Action] = []
         self.world: Environment | None = None
@@ -52,7 +54,7 @@ class Played:
         Raises:
             EnvironmentFailure: it failed in every attempt.
         """
-        made = self._tried(lambda: self._again().step(action))
+        made: Step = self._tried(lambda: self._taken(self._again(), action))
         self.actions.append(action)
         self.seen.append(made)
         return made
@@ -86,10 +88,16 @@ class Played:
             if shown != self.seen[0]:
                 raise _Diverged("played again, it begins differently")
             for action, before in zip(self.actions, self.seen[1:], strict=True):
-                if self.world.step(action) != before:  # type: ignore[attr-defined]
+                if self._taken(self.world, action) != before:
                     raise _Diverged("played again, it takes another course")
         assert self.world is not None
         return self.world
+
+    def _taken(self, world: Any, action: Action) -> Step:
+        """Take an action, which is judged before where that is wanted."""
+        judged = world.judge(action) if self.oracle else None
+        made: Step = world.step(action)
+        return replace(made, verdict=judged) if self.oracle else made
 
     def _timed(self, call: Callable[[], Any]) -> Any:
         before, used = time.monotonic(), time.thread_time()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 from assay.batch import Batch
+from assay.types import Episode
 
 
 def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
     """Return one list of N values per column; every term of the reward is ``reward/<its name>``.
 
     ``reward`` and its terms are ``None`` where none could be told; ``advantage`` is the mean over learnable tokens.
+    Episodes of several turns add their ``trajectory`` and their ``turns``, a JSON list of what is known of each.
     """
     n = len(batch)
     columns: dict[str, list[Any]] = {
@@ -26,10 +30,23 @@ def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
         "length": batch.lengths.tolist(),
         "stop": [e.stop for e in batch.episodes],
     }
+    if any(e.turns for e in batch.episodes):
+        columns["trajectory"] = [e.trajectory for e in batch.episodes]
+        columns["turns"] = [_turns(e, row) for e, row in zip(batch.episodes, batch.advantages.tolist(), strict=True)]
     for name, values in batch.reward_terms.items():
         told = zip(values.tolist(), batch.valid.tolist(), strict=True)
         columns[f"reward/{name}"] = [x if ok else None for x, ok in told]
     return columns
+
+
+def _turns(episode: Episode, advantages: list[float]) -> str:
+    """Return an episode's turns as JSON; the ``advantage`` of one is the mean over its own tokens."""
+    rows = []
+    for turn in episode.turns:
+        own = advantages[turn.start : turn.end]
+        rows.append({**asdict(turn), "advantage": sum(own) / len(own) if own else 0.0})
+    # What an environment notes need not be what JSON has.
+    return json.dumps(rows, default=str)
 
 
 def storable(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.engines.base import Conversing, Engine, Request, Sampling
 from assay.engines.tokens import Tokens
-from assay.environments.base import Action, EnvironmentFailure, Observation, Step
+from assay.environments.base import Action, EnvironmentFailure, Observation, Oracle, Step
 from assay.environments.calls import find_calls
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
@@ -55,9 +55,11 @@ class MultiTurn:
             repeat itself.
         arrival: whether an episode takes its next turn as soon as its environment has answered, and does not wait for
             the others: faster where answers take time, but a run does not repeat itself bit for bit.
+        oracle: ask the environment of every action, before it is taken, whether it is right; what it says is the turn's
+            verdict.
 
     Raises:
-        UsageError: a limit below 1, or ``arrival`` without ``workers``.
+        UsageError: a limit below 1, ``arrival`` without ``workers``, or ``oracle`` of an environment that has none.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class MultiTurn:
         wall: float | None = None,
         processor: float | None = None,
         arrival: bool = False,
+        oracle: bool = False,
     ):
         if min(turns, attempts, 1 if tokens is None else tokens) < 1:
             raise UsageError(f"rollout 'multi_turn': turns {turns}, tokens {tokens}, attempts {attempts} must be >= 1")
@@ -82,6 +85,9 @@ class MultiTurn:
             raise UsageError("rollout 'multi_turn': arrival needs environments beside each other; set workers = 2")
         self.worlds = Worlds(environment, workers, seconds)
         self.sampling, self.turns, self.tokens, self.calls, self.attempts = sampling, turns, tokens, calls, attempts
+        if oracle and not isinstance(self.worlds.here(), Oracle):
+            raise UsageError(f"rollout 'multi_turn': environment {self.worlds.name!r} has no oracle of single actions")
+        self.oracle = oracle
         self.wall, self.processor = wall or math.inf, processor or math.inf
         self.waits = FIRST_COMPLETED if arrival else ALL_COMPLETED
         self._beside = ThreadPoolExecutor(BESIDE, "environments") if workers else None
@@ -108,7 +114,7 @@ class MultiTurn:
         for ask, seed in zip(asks, seeds, strict=True):
             task = replace(ask.task, prompt=with_hint(ask.task.prompt, ask.hint))
             # Every episode of a group begins in the same world.
-            played = [Played(self.worlds, task, seed, self.attempts) for _ in range(ask.n)]
+            played = [Played(self.worlds, task, seed, self.attempts, self.oracle) for _ in range(ask.n)]
             groups.append([Live(p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
         everyone = [live for group in groups for live in group]
         self.worlds.start()
@@ -232,6 +238,7 @@ def _noted(
         end=start + len(made.tokens),
         calls=placed,
         reward=step.reward,
+        verdict=step.verdict,
         state=live.state,
         next_state=step.observation.state,
         valid=step.valid and not any(call.problem for call in calls),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from running import metrics, run
@@ -218,6 +221,42 @@ def test_time_is_a_budget() -> None:
         playing(wall=0)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_oracle_is_asked_of_every_action_before_it_is_taken(workers: int) -> None:
+    groups = played(playing(oracle=True, workers=workers), by := engine(), n=24)
+    judged = []
+    for group in groups:
+        for episode in group.episodes:
+            world = Guess()
+            world.reset(group.task, 0)
+            for turn in episode.turns:
+                action = say(by.decode(episode.tokens[turn.start : turn.end]))
+                judged.append(turn.verdict)
+                assert turn.verdict == world.judge(action)
+                world.step(action)
+    assert {v.passed for v in judged} == {True, False}
+    assert all(t.verdict is None for g in played(playing(), by) for e in g.episodes for t in e.turns)
+    with pytest.raises(UsageError, match="'search' has no oracle"):
+        playing(environment="search", oracle=True)
+
+
+def test_an_oracle_that_fails_is_asked_again_in_another_world() -> None:
+    asked = 0
+
+    class Shaky(Guess):
+        def judge(self, action: Action) -> Any:
+            nonlocal asked
+            asked += 1
+            if asked == 2:
+                raise OSError("away")
+            return super().judge(action)
+
+    world = Played(Shaky, Task("t", "1-16?", {"number": 5}), 0, attempts=2, oracle=True)
+    world.reset()
+    steps = [world.step(say("8")), world.step(say("1"))]
+    assert [s.verdict.passed for s in steps if s.verdict] == [True, False] and asked == 4
+
+
 def test_a_world_that_does_not_repeat_itself_is_given_up() -> None:
     count = 0
 
@@ -324,6 +363,15 @@ def test_it_trains_and_is_measured_by_playing(tmp_path: Path) -> None:
     # What the environment says is neither drawn from a distribution nor a part of the length.
     assert all(np.isfinite([v for v in m.values() if isinstance(v, float)]).all() for m in rows)
     assert all(m["length/max"] <= 2 * 4 for m in rows)
+    kept = pq.read_table(folder / "rollouts" / "step-000001.parquet").to_pylist()
+    for row in kept:
+        turns = json.loads(row["turns"])
+        assert [t["index"] for t in turns] == list(range(len(turns)))
+        assert turns[0]["state"] == "1-9" and turns[-1]["terminated"]
+        assert all(a["next_state"] == b["state"] for a, b in pairwise(turns))
+        assert sum(t["end"] - t["start"] for t in turns) == row["length"]
+        assert all(t["advantage"] == pytest.approx(row["advantage"]) for t in turns)
+    assert len({row["trajectory"] for row in kept}) == 32
     for label in ("before", "after"):
         found = Evaluation.from_parquet(folder / "evals" / f"{label}.parquet")
         assert len(found.samples) == 12 and all(s.passed is not None for s in found.samples)

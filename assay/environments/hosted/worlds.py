@@ -43,7 +43,7 @@ class Worlds:
         if not 0 <= workers <= MOST or not 0 < seconds < math.inf:
             raise UsageError(f"environments: workers {workers} must be 0 to {MOST}, and seconds {seconds:g} above 0")
         options = {"name": environment} if isinstance(environment, str) else dict(environment)
-        name = str(options.pop("name", ""))
+        self.name = name = str(options.pop("name", ""))
         # Found once: a file that names it is not run again for every episode.
         factory = find("environment", name)
         self.here = partial(call, factory, options, f"environment {name!r}")

@@ -17,6 +17,7 @@ from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.errors import RunError, UsageError
 from assay.method import Method
+from assay.ops.turns import own_turns
 from assay.registry import build
 from assay.select.records import Record, records, restored
 
@@ -85,7 +86,7 @@ class Priority:
     Args:
         alpha: in (0, 1].
         credit: a credit part; it sees whole groups.
-        by: ``tokens``, or the kind of span that is counted (``turn``, ``tool``).
+        by: ``tokens``, ``turn``, or the kind of span that is counted.
 
     Raises:
         UsageError: ``alpha`` out of range.
@@ -135,6 +136,8 @@ class Priority:
         episode = batch.episodes[row]
         if self.by == "tokens":
             return len(episode.tokens)
+        if self.by == "turn":
+            return len(own_turns(episode))
         return sum(span.kind == self.by for span in episode.spans)
 
 

@@ -15,7 +15,7 @@ from assay.credit.grpo import GRPO
 from assay.errors import RunError
 from assay.method import Method
 from assay.ops import group_mean
-from assay.rewards.outcome.weighted_tests import WeightedTests, turns_of
+from assay.rewards.outcome.weighted_tests import WeightedTests, attempts_of
 
 
 @paper(
@@ -86,7 +86,7 @@ class OutcomeAndTurns:
         owner, values = [], []
         for i, (episode, verdict) in enumerate(zip(batch.episodes, batch.verdicts, strict=True)):
             start = 0
-            for end, _ in turns_of(episode, verdict):
+            for end, _ in attempts_of(episode, verdict):
                 level[i, start:end] += batch.token_rewards[i, start:end].sum()
                 owner.append(i)
                 values.append(level[i, end - 1])

@@ -111,16 +111,17 @@ class SweetSpot(Around):
 
 
 class Proximity:
-    """s_i = mean proximity of the steps: ``meta["proximity"]`` of the episode's spans of kind ``step`` or ``turn``.
+    """s_i = mean ``proximity`` of the steps, in the ``info`` of turns and in the ``meta`` of spans of kind ``step``.
 
-    Without such spans it is the verdict's part ``proximity``, and without that the verdict's score. A part that is
+    Without these it is the verdict's part ``proximity``, and without that the verdict's score. A part that is
     ``None`` could not be told: no reward.
     """
 
     def __call__(self, batch: Batch) -> Reward:
         values, valid = torch.zeros_like(batch.rewards), judged(batch)
         for i, (episode, verdict) in enumerate(zip(batch.episodes, batch.verdicts, strict=True)):
-            steps = [s.meta["proximity"] for s in episode.spans if s.kind in ("step", "turn") and "proximity" in s.meta]
+            steps = [s.meta["proximity"] for s in episode.spans if s.kind == "step" and "proximity" in s.meta]
+            steps += [float(turn.info["proximity"]) for turn in episode.turns if "proximity" in turn.info]
             told = sum(steps) / len(steps) if steps else verdict.parts.get("proximity", verdict.score)
             valid[i] = bool(valid[i]) and told is not None
             values[i] = 0.0 if told is None else told

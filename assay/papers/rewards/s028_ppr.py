@@ -28,7 +28,7 @@ from assay.types import Episode, Span, Task
 class Turns(Steps):
     """Signal ``steps`` as in :class:`assay.signals.steps.Steps`, a step being a turn.
 
-    Where an episode brings spans of kind ``turn``, a turn begins where the one before ends, so that what a tool says
+    Where an episode notes its turns, one begins where the one before ends, so that what a tool says
     belongs to the turn that reads it, and the last one goes to the end of the response. Else its text is cut: after
     each ``</search>`` by default.
     """
@@ -38,7 +38,7 @@ class Turns(Steps):
 
     def of(self, episode: Episode, decode: Decode) -> tuple[Span, ...]:
         """Return the turns of an episode, as spans of kind ``step``."""
-        ends = sorted({span.end for span in episode.spans if span.kind == "turn" and span.end > span.start})
+        ends = [turn.end for turn in episode.turns if turn.end > turn.start]
         if not ends:
             return Steps.of(self, episode, decode)
         return tuple(Span("step", a, b) for a, b in pairwise([0, *ends[:-1], len(episode.tokens)]))

@@ -19,6 +19,10 @@ KEPT = 65_536
 """Tasks whose running statistics are kept; those seen longest ago are forgotten."""
 
 
+NOTHING = Verdict.wrong()
+"""Of a turn without an attempt."""
+
+
 @dataclass(slots=True)
 class Counts:
     """Sums over earlier turns of one task, per test: scores and turns, both decayed."""
@@ -39,10 +43,10 @@ class WeightedTests:
     ``values`` are R_i. ``tokens`` hold beta (L_it - mean_t L_it) on the last token of turn t, or are ``None`` if every
     response is one turn. ``terms``: ``outcome`` (gamma^|i| 1[i passed]) and ``tests`` (mean_t L_it).
 
-    Tests are the verdict's parts. A turn is a span of kind ``turn`` whose ``meta["parts"]`` holds the parts of its
-    attempt; the verdict's own are the last turn's, and a response without such spans is one turn. A test missing from
-    a turn's parts is not passed (nothing ran: it did not compile); a part ``None`` could not be told, leaves rho_j,
-    and counts rho_j itself, so that it neither praises nor blames. A sample whose verifier abstained has no reward.
+    Tests are the verdict's parts, of each turn's own verdict where its environment judges every attempt; the response's
+    are those of a last turn without one. A test missing from a turn's parts is not passed (nothing ran: it did not
+    compile); a part ``None`` could not be told, leaves rho_j, and counts rho_j itself, so that it neither praises nor
+    blames; so do all tests of a turn whose verdict abstains. A sample whose verifier abstained has no reward.
 
     Source: VeRPO (arXiv 2601.03525). With ``memory`` > 0, which is an addition, rho_j also counts the task's earlier
     groups.
@@ -84,7 +88,7 @@ class WeightedTests:
                 raise UsageError(f"reward 'weighted_tests': {name} = {getattr(self, name)} must be {wanted}")
 
     def __call__(self, batch: Batch) -> Reward:
-        turns = [turns_of(e, v) for e, v in zip(batch.episodes, batch.verdicts, strict=True)]
+        turns = [attempts_of(e, v) for e, v in zip(batch.episodes, batch.verdicts, strict=True)]
         valid = torch.tensor([v.passed is not None for v in batch.verdicts], dtype=torch.bool)
         local = [np.zeros(len(t)) for t in turns]
         groups = batch.group.tolist()
@@ -119,9 +123,9 @@ class WeightedTests:
         """Whether a task's verdict has no tests to weigh."""
         return not any(name.startswith(self.tests) and NOTE not in name for name in verdict.parts)
 
-    def local(self, attempts: Sequence[Parts], task: str = "") -> np.ndarray:
+    def local(self, attempts: Sequence[Parts | None], task: str = "") -> np.ndarray:
         """Return the local reward of each turn of a group, ``(M,)``, and remember its counts for ``task``."""
-        names = sorted({n for parts in attempts for n in parts if n.startswith(self.tests) and NOTE not in n})
+        names = sorted({n for parts in attempts for n in parts or () if n.startswith(self.tests) and NOTE not in n})
         # A part that is absent was not passed; one that is None is unknown, NaN here.
         scores = np.array([[_score(parts, name) for name in names] for parts in attempts], dtype=np.float64)
         scores = scores.reshape(len(attempts), len(names))
@@ -176,14 +180,18 @@ def difficulty_weights(
     return weights / (density[where] + delta)
 
 
-def turns_of(episode: Episode, verdict: Verdict) -> list[tuple[int, Parts]]:
-    """Return each turn's end, as an index into the response's tokens, with the parts of its attempt."""
-    spans = sorted((s for s in episode.spans if s.kind == "turn" and s.end > s.start), key=lambda s: s.end)
-    if not spans:
+def attempts_of(episode: Episode, verdict: Verdict) -> list[tuple[int, Parts | None]]:
+    """Return each turn's end, as an index into the response's tokens, and the parts of its attempt.
+
+    They are ``None`` where they could not be told.
+    """
+    turns = [turn for turn in episode.turns if turn.end > turn.start]
+    if not turns:
         return [(max(1, len(episode.tokens)), verdict.parts)]
-    return [(s.end, s.meta.get("parts", verdict.parts if s is spans[-1] else {})) for s in spans]
+    ends = [(turn.end, turn.verdict or (verdict if turn is turns[-1] else NOTHING)) for turn in turns]
+    return [(end, None if judged.passed is None else judged.parts) for end, judged in ends]
 
 
-def _score(parts: Parts, name: str) -> float:
-    value = parts.get(name, 0.0)
+def _score(parts: Parts | None, name: str) -> float:
+    value = None if parts is None else parts.get(name, 0.0)
     return np.nan if value is None else value

@@ -21,7 +21,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.papers.objectives.s093_rorecomp import SET_ASIDE, THEIR_ADVANTAGES, Compensation, Priority, rorecomp
 from assay.registry import build
 from assay.select.records import records, restored
-from assay.types import Ask, Episode, Group, Span, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 CARD = [5, 2, 9, 4, 7, 3], [True, True, True, True, False, False]
 
@@ -38,7 +38,7 @@ def batch_of(*groups: tuple[list[int], list[bool | None]], turns: list[int] | No
                 logprobs=rng.normal(-1, 0.2, n).astype(np.float32),
                 text=f"{g}/{n}",
                 stop="eos",
-                spans=tuple(Span("turn", 0, 1) for _ in range(turns[i])) if turns else (),
+                turns=tuple(Turn(t, 0, 1) for t in range(turns[i])) if turns else (),
             )
             for i, n in enumerate(lengths)
         )

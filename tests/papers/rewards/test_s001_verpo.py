@@ -17,7 +17,7 @@ from assay.errors import RunError, UsageError
 from assay.lab.settings.bandits import choices
 from assay.method import Method, make_method
 from assay.rewards.outcome.weighted_tests import WeightedTests, difficulty_weights
-from assay.types import Ask, Episode, Group, Span, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 ROWS = ["11100", "11000", "11110", "10000"]
 
@@ -26,9 +26,9 @@ def parts(row: str) -> dict[str, float | None]:
     return {f"test {j:03d}": {"1": 1.0, "0": 0.0, "?": None, "-": None}[c] for j, c in enumerate(row)}
 
 
-def episode(length: int = 3, spans: tuple[Span, ...] = ()) -> Episode:
+def episode(length: int = 3, turns: tuple[Turn, ...] = ()) -> Episode:
     zeros = np.zeros(length, dtype=np.int64)
-    return Episode(zeros, zeros, zeros == 0, np.zeros(length, dtype=np.float32), "", "eos", spans=spans)
+    return Episode(zeros, zeros, zeros == 0, np.zeros(length, dtype=np.float32), "", "eos", turns=turns)
 
 
 def verdict(row: str) -> Verdict:
@@ -145,9 +145,9 @@ def multi_turn(*samples: list[str]) -> Batch:
     """Samples of several turns of two tokens each; the last row is the verdict's."""
     episodes, verdicts = [], []
     for rows in samples:
-        spans = [Span("turn", 2 * t, 2 * t + 2, {"parts": parts(row)}) for t, row in enumerate(rows)]
-        spans[-1] = replace(spans[-1], meta={})
-        episodes.append(episode(2 * len(rows), tuple(spans)))
+        turns = [Turn(t, 2 * t, 2 * t + 2, verdict=verdict(row)) for t, row in enumerate(rows)]
+        turns[-1] = replace(turns[-1], verdict=None)
+        episodes.append(episode(2 * len(rows), tuple(turns)))
         verdicts.append(verdict(rows[-1]))
     return Batch.from_groups(
         [Group(Ask(Task("t", "?"), len(samples)), tuple(episodes), tuple(verdicts))], torch.float64
@@ -172,10 +172,10 @@ def test_turns_have_advantages_of_their_own() -> None:
 
 def test_turns_of_one_token_and_a_turn_that_says_nothing() -> None:
     """One test; turns fail, pass; pass. Its rate is 2/3, its weight e^(-4/3) / (1 + 1e-6); outcomes 1/4 and 1/2."""
-    spans = (Span("turn", 0, 1, {"parts": parts("0")}), Span("turn", 1, 3), Span("turn", 2, 2))
+    turns = (Turn(0, 0, 1, verdict=verdict("0")), Turn(1, 1, 3), Turn(2, 3, 3))
     zeros = np.zeros(5, dtype=np.int64)
     mask = np.array([True, True, True, True, False])
-    one = Episode(zeros, zeros, mask, np.zeros(5, dtype=np.float32), "", "eos", spans=spans)
+    one = Episode(zeros, zeros, mask, np.zeros(5, dtype=np.float32), "", "eos", turns=turns)
     group = Group(Ask(Task("t", "?"), 2), (one, episode(1)), (verdict("1"), verdict("1")))
     made = find("S001").factory(gamma=0.5)
     batch = made.value(Batch.from_groups([group], torch.float64))
@@ -188,6 +188,15 @@ def test_turns_of_one_token_and_a_turn_that_says_nothing() -> None:
     want = [-0.125 - 2 * w / 3, -0.125 + w / 3, -0.125 + w / 3, -0.125 + w / 2 - 2 * w / 3, 0]
     assert batch.advantages[0].tolist() == pytest.approx(want)
     assert batch.advantages[1].tolist() == pytest.approx([0.125 + w / 3, 0, 0, 0, 0])
+
+
+def test_a_turn_that_could_not_be_judged_neither_praises_nor_blames() -> None:
+    """Turns fail, pass and abstain: the rate is 1/2, which is what the third counts."""
+    turns = tuple(Turn(t, t, t + 1, verdict=verdict(row)) for t, row in enumerate(["0", "1", "-"]))
+    batch = Batch.from_groups([Group(Ask(Task("t", "?"), 1), (episode(3, turns),), (verdict("0"),))], torch.float64)
+    found = WeightedTests()(batch)
+    w = math.exp(-1) / (1 + 1e-6)
+    assert found.tokens is not None and found.tokens[0].tolist() == pytest.approx([-w / 2, w / 2, 0])
 
 
 def test_an_empty_response_has_a_turn_and_an_abstention_none() -> None:

@@ -15,7 +15,7 @@ from assay.catalogue import make
 from assay.errors import RunError, UsageError
 from assay.lab.settings.bandits import choices
 from assay.papers.rewards.s019_ssl import SweetSpot, block_proximity, gaussian_proximity
-from assay.types import Span, Task, Verdict
+from assay.types import Span, Task, Turn, Verdict
 from assay.verify.geometry.point import Point
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -87,8 +87,9 @@ def test_right_outranks_wrong(
 
 def test_where_the_proximity_comes_from(make_batch: Callable[..., Any]) -> None:
     batch = make_batch([2] * 4, rewards=[0.1] * 4, passed=[False, False, False, None])
-    spans = (Span("step", 0, 1, {"proximity": 0.2}), Span("turn", 1, 2, {"proximity": 1.0}), Span("step", 0, 2))
-    batch.episodes = [replace(batch.episodes[0], spans=spans), *batch.episodes[1:]]
+    spans = (Span("step", 0, 1, {"proximity": 0.2}), Span("turn", 1, 2, {"proximity": 9.0}), Span("step", 0, 2))
+    turns = (Turn(0, 0, 1), Turn(1, 1, 2, info={"proximity": 1.0}))
+    batch.episodes = [replace(batch.episodes[0], spans=spans, turns=turns), *batch.episodes[1:]]
     batch.verdicts = [
         batch.verdicts[0],
         Verdict(0.1, False, {"proximity": 0.9}),
@@ -99,7 +100,7 @@ def test_where_the_proximity_comes_from(make_batch: Callable[..., Any]) -> None:
     assert reward.terms["proximity"][:2].tolist() == pytest.approx([0.6, 0.9])
     assert reward.valid is not None and reward.valid.tolist() == [True, True, False, False]
     batch.verdicts = [Verdict(1.5, False)] * 4
-    batch.episodes = [replace(e, spans=()) for e in batch.episodes]
+    batch.episodes = [replace(e, spans=(), turns=()) for e in batch.episodes]
     with pytest.raises(RunError, match=r"row 0.*task-0"):
         make("S019").reward(batch)
 

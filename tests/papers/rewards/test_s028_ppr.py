@@ -26,7 +26,7 @@ from assay.rewards.judges.principles import PrincipleJudge, distillation, read_s
 from assay.rewards.process.step_scores import FunctionScorer, StepScores, make_scorer, of_verdict
 from assay.signals.base import Models
 from assay.signals.steps import Steps
-from assay.types import Ask, Episode, Group, Span, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -49,10 +49,10 @@ def batch_of(shares, passed, sizes=None, groups=None) -> Batch:
     made = []
     for i, (row, right) in enumerate(zip(shares, passed, strict=True)):
         borders = np.cumsum([0, *(sizes[i] if sizes else [2] * len(row))])
-        spans = tuple(Span("turn", int(a), int(b)) for a, b in pairwise(borders))
+        turns = tuple(Turn(t, int(a), int(b)) for t, (a, b) in enumerate(pairwise(borders)))
         tokens = np.full(borders[-1], ord("x"), dtype=np.int64)
         key = str(groups[i] if groups else 0)
-        episode = Episode(tokens[:0], tokens, tokens > 0, None, "", "eos", spans=spans, advantage_group=key)
+        episode = Episode(tokens[:0], tokens, tokens > 0, None, "", "eos", turns=turns, advantage_group=key)
         verdict = Verdict(float(bool(right)), right, {f"step {k}": p for k, p in enumerate(row)})
         made.append(Group(Ask(Task(str(i), "", "1"), 1), (episode,), (verdict,)))
     return Batch.from_groups(made, torch.float64)
@@ -190,10 +190,10 @@ def test_the_shift_cancels_in_a_groups_mean_only_where_turns_are_as_many() -> No
 
 def test_a_tools_words_belong_to_the_turn_that_reads_them_and_are_not_learned() -> None:
     """Turn, four tokens of a tool, turn: the second turn reads them; the reward is on the last own token of each."""
-    spans = (Span("turn", 0, 2), Span("turn", 6, 8))
+    turns = (Turn(0, 0, 2), Turn(1, 6, 8))
     tokens = np.array([ord(c) for c in "abTTTTcd"])
     mask = np.array([True] * 2 + [False] * 4 + [True] * 2)
-    episode = Episode(tokens[:0], tokens, mask, None, "", "eos", spans=spans)
+    episode = Episode(tokens[:0], tokens, mask, None, "", "eos", turns=turns)
     assert [decode(tokens[s.start : s.end]) for s in Turns().of(episode, decode)] == ["ab", "TTTTcd"]
     group = Group(Ask(Task("t", ""), 1), (episode,), (Verdict(1.0, True, {"step 0": 0.25, "step 1": 0}),))
     batch = rewarded(Batch.from_groups([group], torch.float64))
@@ -201,7 +201,7 @@ def test_a_tools_words_belong_to_the_turn_that_reads_them_and_are_not_learned() 
     assert placed.tolist() == [0, 0.25, 0, 0, 0, 0, 0, 1]
     assert returns_to_go(placed[None], batch.mask)[0].tolist() == [1.25, 1.25, 0, 0, 0, 0, 1, 1]
     # A tool has the last word: the last turn of one's own is still the last.
-    cut = Episode(tokens[:0], tokens[:6], mask[:6], None, "", "length", spans=spans[:1])
+    cut = Episode(tokens[:0], tokens[:6], mask[:6], None, "", "length", turns=turns[:1])
     group = Group(Ask(Task("t", ""), 1), (cut,), (Verdict(0.0, False, {"step 0": 0.25}),))
     assert not bool(placed_rewards(rewarded(Batch.from_groups([group], torch.float64))).any())
 
