@@ -70,10 +70,10 @@ $(KERNELS)/done: constraints.txt | $(VENV)/test
 	$(BIN)/pip install --quiet --upgrade --no-deps --target $(KERNELS) torchao==0.18.0 liger-kernel==0.8.5 triton==3.9.0
 	touch $@
 
-# What the sandbox and its languages need; where they are missing, their tests are skipped with the reason.
+# What the sandbox, its languages and the browser of `screens` need; where they are missing, their tests are skipped with the reason.
 debian:
 	apt-get update -qq
-	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs default-jdk-headless golang-go rustc
+	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs default-jdk-headless golang-go rustc chromium-headless-shell
 
 # Proofs and circuits checked by their own tools.
 formal: $(VENV)/test

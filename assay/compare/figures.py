@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from assay.errors import UsageError
 from assay.records.files import write_file
+from assay.records.png import png
 from assay.report.format import MINUS, percent, points
 from assay.report.svg import HEIGHT, WIDTH, Series, line_chart, ticks
 
@@ -155,10 +155,6 @@ def write_png(figure: Figure, path: Path, zoom: float = 2.5) -> None:
     Raises:
         UsageError: resvg is not installed.
     """
-    try:
-        import resvg_py
-    except ImportError:
-        raise UsageError("PNG files need resvg: pip install 'assay[png]'") from None
     found = re.match(r'<svg viewBox="0 0 (\d+) (\d+)"', figure.svg)
     width, height = (int(found[1]), int(found[2])) if found else (WIDTH, HEIGHT)
     key, x, y = [], 10.0, 44
@@ -176,7 +172,7 @@ def write_png(figure: Figure, path: Path, zoom: float = 2.5) -> None:
         f'height="{top + height}"><text class="title" x="10" y="22">{escape(figure.title)}</text>'
         f"{''.join(key)}{inner}</svg>"
     )
-    data = bytes(resvg_py.svg_to_bytes(svg_string=whole, style_sheet=_sheet(), background="#ffffff", zoom=zoom))
+    data = png(whole, _sheet(), zoom)
     write_file(path, lambda p: p.write_bytes(data))
 
 

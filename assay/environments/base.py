@@ -129,6 +129,22 @@ class Guided(Protocol):
     def gold(self) -> Sequence[Action]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far an action agrees with an expert's: it could be read, is of the same kind, is the same in effect."""
+
+    read: bool
+    kind: bool
+    exact: bool
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """An environment that can say whether an action is what an expert does in the present state, in other words."""
+
+    def compare(self, action: Action, expert: Action) -> Agreement: ...
+
+
 @runtime_checkable
 class Evidence(Protocol):
     """An environment that can tell its state as JSON has it; what a verifier of states judges."""

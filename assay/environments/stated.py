@@ -63,6 +63,14 @@ class Stated:
         """Return actions that reach the goal."""
         raise NotImplementedError
 
+    def written(self, line: str) -> str:
+        """Return a line that was given as an action as actions are written; here case and blanks do not matter."""
+        return plain(line)
+
+    def problem(self, state: State, action: str) -> str:
+        """Return why an action cannot be taken, empty where it can; here those of ``actions`` can."""
+        return "" if action in self.actions(state) else f"{action[:60]!r} cannot be done"
+
     def key(self, state: State) -> str:
         """Return a key of the state, equal for equivalent ones."""
         return json.dumps(state, separators=(",", ":"))
@@ -104,10 +112,8 @@ class Stated:
         line, error = taken(action, self.interface)
         if error:
             return "", error
-        line = plain(line)
-        if line in self.actions(self.state):
-            return line, ""
-        return line, f"{line[:60]!r} cannot be done" if line else "no action was given"
+        line = self.written(line)
+        return line, self.problem(self.state, line) if line else "no action was given"
 
     def _seen(self, messages: tuple[Message, ...], tools: tuple[Tool, ...] = ()) -> Observation:
         return Observation(messages, tools, self.key(self.state), tuple(self.actions(self.state)))

@@ -1,0 +1,1 @@
+"""Screens of a telephone: widget trees, gestures, apps of several pages, judged by the apps' data."""

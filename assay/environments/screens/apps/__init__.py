@@ -1,0 +1,1 @@
+"""The apps: pages of widgets, what touching them does, and goals as data."""
