@@ -14,8 +14,8 @@ PAGE = (Path(__file__).parents[2] / "docs/environments.md").read_text(encoding="
 
 
 def test_the_example(tmp_path: Path) -> None:
-    [code] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    [recipe] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    code, *_ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    recipe, *_ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "till.py").write_text(code)
     assert len(code.splitlines()) <= 60
     named = tomllib.loads(recipe)["tasks"]["source"]["environment"].replace("till.py", str(tmp_path / "till.py"))
@@ -29,3 +29,15 @@ def test_the_example(tmp_path: Path) -> None:
             assert world.step(action).valid
         assert world.verdict().passed
         assert idle.step(say("done")).terminated and not idle.verdict().passed
+
+
+def test_the_foreign_worlds() -> None:
+    section = PAGE.partition("## Foreign worlds")[2].partition("\n## ")[0]
+    for recipe in re.findall(r"```toml\n(.*?)```", section, re.DOTALL):
+        world = build("environment", tomllib.loads(recipe)["method"]["rollout"]["environment"])
+        task = world.tasks()[0]
+        shown = world.reset(task, 0)
+        action = shown.admissible[0] if shown.admissible else "0"
+        assert world.step(say(action)).valid
+        assert world.verdict().passed is not None
+        world.close()
