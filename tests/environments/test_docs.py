@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 from assay.environments.base import Environment
 from assay.environments.tools import say
@@ -31,10 +34,14 @@ def test_the_example(tmp_path: Path) -> None:
         assert idle.step(say("done")).terminated and not idle.verdict().passed
 
 
-def test_the_foreign_worlds() -> None:
+def test_the_foreign_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     section = PAGE.partition("## Foreign worlds")[2].partition("\n## ")[0]
     for recipe in re.findall(r"```toml\n(.*?)```", section, re.DOTALL):
-        world = build("environment", tomllib.loads(recipe)["method"]["rollout"]["environment"])
+        spec = tomllib.loads(recipe)["method"]["rollout"]["environment"]
+        if importlib.util.find_spec(spec["name"]) is None:
+            continue
+        world = build("environment", spec)
         task = world.tasks()[0]
         shown = world.reset(task, 0)
         action = shown.admissible[0] if shown.admissible else "0"
