@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -49,6 +49,8 @@ class Request:
         beam: the responses are not drawn but the ``n`` that a beam search of that width finds, best first, all
             different; fewer where there are not as many. It has no stop strings, top_p or top_k, and takes temperature
             0 for 1.
+        session: key of a conversation that goes on: an engine that is :class:`Keeping` may then read its next turn's
+            new tokens alone. Of requests for one response; what is generated does not depend on it.
     """
 
     prompt: Prompt
@@ -58,6 +60,7 @@ class Request:
     prefix: tuple[int, ...] = ()
     within: Trie | None = None
     beam: bool = False
+    session: str | None = None
 
 
 @runtime_checkable
@@ -85,7 +88,6 @@ class Engine(Protocol):
         ...
 
 
-@runtime_checkable
 class Conversing(Protocol):
     """An engine that says, in tokens, how a conversation opens and what stands between two of its turns.
 
@@ -106,6 +108,15 @@ class Conversing(Protocol):
         ...
 
 
+class Keeping(Protocol):
+    """An engine that keeps, of a conversation with a session, what it has computed, until the session ends or its
+    weights change."""
+
+    def end_sessions(self, sessions: Iterable[str]) -> None:
+        """Drop what is kept of sessions; those that are not known are none."""
+        ...
+
+
 @runtime_checkable
 class Follower(Protocol):
     """An engine that generates with a copy of the weights of a policy that is being trained.
@@ -121,6 +132,11 @@ class Follower(Protocol):
     def close(self) -> None:
         """End what the engine has started."""
         ...
+
+
+def can(engine: Engine, protocol: type) -> bool:
+    """Whether an engine, or the one that it wraps, has what a protocol asks for."""
+    return all(hasattr(engine, name) for name in vars(protocol) if not name.startswith("_"))
 
 
 def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engine:

@@ -7,7 +7,8 @@ second pass is needed to know the behaviour policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from assay.engines.ended import listener
 from assay.engines.lean import Hidden, hidden_of
 from assay.engines.packed import packed_linears
 from assay.engines.sampling import sample, uniforms
+from assay.engines.sessions import Kept, Sessions
 from assay.engines.speaking import Speaking
 from assay.engines.stream import Row, Stream
 from assay.engines.trie import Trie
@@ -36,11 +38,18 @@ class HFEngine(Speaking):
     Args:
         policy: the model.
         max_rows: responses decoded together; more wait for the next round.
+        kept_bytes: keys and values that may be kept for the next turns of conversations.
     """
 
-    def __init__(self, policy: CausalLM, max_rows: int = 1024):
+    def __init__(self, policy: CausalLM, max_rows: int = 1024, kept_bytes: int = 4 * 2**30):
         self.policy = policy
         self.max_rows = max_rows
+        self.sessions = Sessions(kept_bytes)
+
+    def end_sessions(self, sessions: Iterable[str]) -> None:
+        """See :class:`assay.engines.base.Keeping`."""
+        for session in sessions:
+            self.sessions.end(session)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`.
@@ -50,6 +59,8 @@ class HFEngine(Speaking):
             RunError: the model gives something else than probabilities.
         """
         alike: dict[tuple[Any, ...], list[Row]] = {}
+        if any(r.session is not None for r in requests):
+            self.sessions.begin(list(self.policy.module.parameters()))
         for i, request in enumerate(requests):
             check_beam(request)
             prompt = self.encode(request.prompt)
@@ -63,20 +74,24 @@ class HFEngine(Speaking):
                     f"{self.policy.context}: {text[:60]!r}...; leave the task out or use a model with a longer context"
                 )
             limit = min(request.sampling.max_tokens, room)
-            key = request.sampling, request.within, request.n if request.beam else None
-            alike.setdefault(key, []).extend(Row(i, j, prompt, limit) for j in range(request.n))
+            # How long a response may be is its row's affair.
+            key = replace(request.sampling, max_tokens=0), request.within, request.n if request.beam else None
+            session, kept = request.session if request.n == 1 and not request.beam else None, None
+            if session is not None:
+                kept = self.sessions.take(session, prompt)
+            alike.setdefault(key, []).extend(Row(i, j, prompt, limit, session, kept) for j in range(request.n))
         noise = [uniforms(r) for r in requests]
         out: list[list[Episode | None]] = [[None] * r.n for r in requests]
         training = self.policy.module.training
         self.policy.module.eval()
-        work = sum(len(row.prompt) + row.limit for same in alike.values() for row in same)
+        work = sum(row.work for same in alike.values() for row in same)
         try:
             with torch.inference_mode():
                 hidden = hidden_of(self.policy, work)
             with torch.inference_mode(), packed_linears(self.policy.model, work):
                 for (sampling, within, beam), same in alike.items():
                     # Prompts of like length decode together, so that little is padded; a prompt's rows stay together.
-                    same.sort(key=lambda r: (len(r.prompt), r.request))
+                    same.sort(key=lambda r: (r.kept is None, len(r.prompt), r.request))
                     together = self.max_rows if beam is None else max(1, self.max_rows // beam) * beam
                     for start in range(0, len(same), together):
                         rows = same[start : start + together]
@@ -100,7 +115,10 @@ class HFEngine(Speaking):
     ) -> None:
         policy, device, hear = self.policy, self.policy.device, listener()
         stream = Stream(hidden, rows, device)
-        uniform = torch.from_numpy(np.stack([noise[r.request][r.sample] for r in rows])).to(device)
+        drawn = np.zeros((len(rows), stream.steps))
+        for i, r in enumerate(rows):
+            drawn[i, : r.limit] = noise[r.request][r.sample][: r.limit]
+        uniform = torch.from_numpy(drawn).to(device)
         limits = torch.tensor([r.limit for r in rows], device=device)
         stop_ids = torch.tensor(policy.stop_ids, device=device)
 
@@ -136,6 +154,8 @@ class HFEngine(Speaking):
                     texts = policy.tokenizer.batch_decode(tokens[over, : step + 1].tolist(), skip_special_tokens=True)
                     for i, text in zip(over.tolist(), texts, strict=True):
                         hear(requests[rows[i].request], text)
+                if any(r.session is not None for r in rows):
+                    self._put_away(stream, torch.nonzero(done)[:, 0].tolist(), rows, order, tokens[:, :step])
                 keep = stream.drop(done)
                 order, token = order[keep], token[keep]
                 live = order.cpu().numpy()
@@ -144,6 +164,16 @@ class HFEngine(Speaking):
             stream.feed(token)
 
         collect(policy, rows, tokens, logprobs, entropies, counts, stopped, out)
+
+    def _put_away(
+        self, stream: Stream, done: Sequence[int], rows: Sequence[Row], order: torch.Tensor, tokens: torch.Tensor
+    ) -> None:
+        """Keep what has been computed of conversations whose turns are done: all but the last token's."""
+        for i, row in ((i, rows[int(order[i])]) for i in done):
+            if row.session is not None:
+                ids = np.concatenate([row.prompt, tokens[order[i]].cpu().numpy()])
+                before = 0 if row.kept is None else len(row.kept.tokens)
+                self.sessions.keep(row.session, Kept.after(row.kept, ids, stream.written(i, before)))
 
     def _search(
         self,

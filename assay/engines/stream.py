@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from assay.engines.lean import Hidden
-from assay.policies.attention import Decode, KeyValueCache, Prefill
+from assay.engines.sessions import Kept
+from assay.policies.attention import Decode, Extend, KeyValueCache, Prefill
 from assay.policies.causal_lm import distinct
+
+CELLS = 2**26
+"""Pairs of a new token and one it may see that are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One response to make: which request it answers, as which sample, after which prompt, at most how many tokens."""
+    """One response to make: which request it answers, as which sample, after which prompt, at most how many tokens.
+
+    Of a session, what is ``kept`` of the prompt's first tokens need not be computed.
+    """
 
     request: int
     sample: int
     prompt: np.ndarray
     limit: int
+    session: str | None = None
+    kept: Kept | None = None
+
+    @property
+    def work(self) -> int:
+        """Tokens to compute, at most."""
+        return len(self.prompt) - (0 if self.kept is None else len(self.kept.tokens)) + self.limit
 
 
 class Stream:
@@ -29,20 +43,30 @@ class Stream:
 
     Args:
         hidden_of: gives the hidden states of packed tokens on ``device``.
+        rows: those of which something is kept come first.
 
     Attributes:
         column: of the key-value block, where the next token goes.
     """
 
     def __init__(self, hidden_of: Hidden, rows: Sequence[Row], device: torch.device):
-        self.hidden_of = hidden_of
-        prompts, of = distinct([r.prompt for r in rows])
-        prompt_of = torch.tensor(of, device=device)
-        self.column, self.steps = max(map(len, prompts)), max(r.limit for r in rows)
+        self.hidden_of, self.device = hidden_of, device
+        self.column, self.steps = max(len(r.prompt) for r in rows), max(r.limit for r in rows)
         self.cache = KeyValueCache()
-        prefill = Prefill([torch.from_numpy(p) for p in prompts], self.cache, device)
-        self.hidden = hidden_of(prefill.tokens, prefill)[prefill.last[prompt_of]]
-        self.cache.start(prompt_of, min(self.steps, 256))
+        kept = [r.kept for r in rows if r.kept is not None]
+        of: list[int] = []
+        read: list[torch.Tensor] = []
+        if len(kept) < len(rows):
+            prompts, of = distinct([r.prompt for r in rows[len(kept) :]])
+            prefill = Prefill([torch.from_numpy(p) for p in prompts], self.cache, device)
+            read = [hidden_of(prefill.tokens, prefill)[prefill.last[torch.tensor(of, device=device)]]]
+        self.cache.start(
+            torch.tensor(of, dtype=torch.int64, device=device),
+            self.column,
+            min(self.steps, 256),
+            [(self.column - len(r.prompt), k.pieces) for r, k in zip(rows, kept, strict=False)],
+        )
+        self.hidden = torch.cat([*self._continued(rows[: len(kept)]), *read])
         self.lengths = torch.tensor([len(r.prompt) for r in rows], device=device)
         self.bias = None
         padded = self.column - int(self.lengths.min())
@@ -50,6 +74,28 @@ class Stream:
             first = (self.column - self.lengths)[:, None]
             visible = torch.arange(padded, device=device)[None] >= first
             self.bias = torch.where(visible, 0.0, -torch.inf)[:, None, None].to(self.hidden.dtype)
+
+    def _continued(self, rows: Sequence[Row]) -> Iterator[torch.Tensor]:
+        """Read what is new in the prompts of the first rows, so many at a time as can be; yield their last states."""
+        new = [torch.from_numpy(r.prompt[len(r.kept.tokens) :]) for r in rows if r.kept is not None]
+        start = 0
+        while start < len(rows):
+            end, longest = start, 0
+            while end < len(rows):
+                longest = max(longest, len(new[end]))
+                if end > start and (end + 1 - start) * longest * self.column > CELLS:
+                    break
+                end += 1
+            before = [len(r.prompt) - len(n) for r, n in zip(rows[start:end], new[start:end], strict=True)]
+            layout = Extend(new[start:end], before, self.cache, start, self.column, self.device)
+            yield self.hidden_of(layout.tokens, layout)[layout.last]
+            start = end
+
+    def written(self, row: int, after: int) -> Float[torch.Tensor, "layers 2 H_kv n D"]:
+        """Return the keys and values of a row's tokens but for the first ``after`` ones."""
+        assert self.cache.data is not None
+        first = self.column - int(self.lengths[row])
+        return self.cache.data[:, :, row, :, first + after : self.column]
 
     def drop(self, done: Bool[torch.Tensor, "B"]) -> Int[torch.Tensor, "K"]:
         """Leave out rows; return those kept, in their new order: the last take the places of what is left out."""

@@ -6,6 +6,7 @@ caller passes through the model's keyword arguments (``assay_layout=...``). The 
 
 - :class:`SharedPrompts`: prompts, then responses that continue them; for training and scoring;
 - :class:`Prefill`: prompts alone, whose keys and values enter a :class:`KeyValueCache`;
+- :class:`Extend`: new tokens after what stands in rows of the cache already;
 - :class:`Decode`: one new token per row of the cache.
 """
 
@@ -14,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from assay.policies.causal import causal
@@ -230,14 +232,38 @@ class KeyValueCache:
             raise RuntimeError(f"layer {layer} ran out of order in prefill")
         self._prompts.append((k, v))
 
-    def start(self, prompt_of: Int[Tensor, "B"], capacity: int) -> None:
-        """Give each row its prompt's keys and values, in one block with room for ``capacity`` more columns."""
-        k, _ = self._prompts[0]
-        _, heads, width, dim = k.shape
-        self.data = k.new_empty(len(self._prompts), 2, len(prompt_of), heads, width + capacity, dim)
+    def start(
+        self,
+        prompt_of: Int[Tensor, "B"],
+        width: int,
+        capacity: int,
+        before: Sequence[tuple[int, Sequence[Tensor]]] = (),
+    ) -> None:
+        """Give each row what it begins with, in one block with room for ``capacity`` more columns.
+
+        Args:
+            prompt_of: the stored prompt of each row after those of ``before``.
+            width: columns of the longest prompt, all of which end together.
+            before: of each of the first rows, where it begins and what is kept of it, ``(layers, 2, H_kv, n, D)`` in
+                pieces; :class:`Extend` adds the rest of its prompt.
+        """
+        if self._prompts:
+            like, layers = self._prompts[0][0], len(self._prompts)
+        else:
+            like, layers = before[0][1][0], len(before[0][1][0])
+        heads, dim = like.shape[-3], like.shape[-1]
+        count = len(before)
+        self.data = like.new_empty(layers, 2, count + len(prompt_of), heads, width + capacity, dim)
         for layer, prompts in enumerate(self._prompts):
             for part, x in enumerate(prompts):
-                self.data[layer, part, :, :, :width] = x[prompt_of]
+                # What a shorter prompt leaves is hidden, but has to be numbers.
+                self.data[layer, part, count:, :, : width - x.shape[2]] = 0
+                self.data[layer, part, count:, :, width - x.shape[2] : width] = x[prompt_of]
+        for row, (first, pieces) in enumerate(before):
+            self.data[:, :, row, :, :first] = 0
+            ends = first + np.cumsum([piece.shape[3] for piece in pieces])
+            for piece, end in zip(pieces, ends.tolist(), strict=True):
+                self.data[:, :, row, :, end - piece.shape[3] : end] = piece
         self._prompts = []
 
     def reserve(self, column: int) -> None:
@@ -276,6 +302,64 @@ class Prefill:
         self.cache.put_prompts(layer, k[self.left].transpose(1, 2), v[self.left].transpose(1, 2))
         q, k, v = (x[self.right].transpose(1, 2) for x in (q, k, v))
         return causal(q, k, v, scale, window).transpose(1, 2).flatten(0, 1)[self.back][None]
+
+
+class Extend:
+    """New tokens of R rows of the cache, each after what stands in its row before; all rows end at column ``width``.
+
+    Args:
+        tokens: of each row, none empty.
+        before: how many tokens each row has already.
+        start: the first of the rows.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[Tensor],
+        before: Sequence[int],
+        cache: KeyValueCache,
+        start: int,
+        width: int,
+        device: torch.device,
+    ):
+        lengths, had = torch.tensor([len(x) for x in tokens]), torch.tensor(before)
+        self.tokens = torch.cat(list(tokens)).to(device)
+        self.position_ids = (torch.repeat_interleave(had, lengths) + count_up(lengths))[None].to(device)
+        self.last = (lengths.cumsum(0) - 1).to(device)
+        self.cache, self.rows, self.width, self.most = (
+            cache,
+            slice(start, start + len(tokens)),
+            width,
+            int(lengths.max()),
+        )
+        # Queries are padded on the left, so that column j of each row is seen from queries at j and after it.
+        self.row = torch.repeat_interleave(torch.arange(len(tokens)), lengths).to(device)
+        self.query = torch.repeat_interleave(self.most - lengths, lengths).to(device) + count_up(lengths).to(device)
+        column, at = torch.arange(width, device=device), torch.arange(width - self.most, width, device=device)[:, None]
+        self.away = at - column  # (most, width)
+        self.inside = (column >= width - (had + lengths).to(device)[:, None])[:, None]  # (R, 1, width)
+        self.masks: dict[int | None, Tensor] = {}
+
+    def seen(self, window: int | None) -> Bool[Tensor, "R 1 most width"]:
+        """Which columns of its row each query sees; what is padding sees none, for nobody."""
+        if window not in self.masks:
+            near = self.away >= 0 if window is None else (self.away >= 0) & (self.away < window)
+            self.masks[window] = (near & self.inside)[:, None]
+        return self.masks[window]
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None) -> Tensor:
+        assert self.cache.data is not None
+        keys, values = self.cache.data[layer, :, self.rows, :, : self.width]
+        columns = self.width - self.most + self.query
+        keys[self.row, :, columns] = k[0].transpose(0, 1)
+        values[self.row, :, columns] = v[0].transpose(0, 1)
+        _, heads, _, dim = q.shape
+        queries = q.new_zeros(len(keys), heads, self.most, dim)
+        queries[self.row, :, self.query] = q[0].transpose(0, 1)
+        out = F.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=self.seen(window), scale=scale, enable_gqa=heads != keys.shape[1]
+        )
+        return out[self.row, :, self.query][None]
 
 
 class Decode:

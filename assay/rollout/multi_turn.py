@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engines.base import Conversing, Engine, Request, Sampling
+from assay.engines.base import Conversing, Engine, Keeping, Request, Sampling, can
 from assay.engines.tokens import Tokens
 from assay.environments.base import Action, EnvironmentFailure, Observation, Oracle, Step
 from assay.environments.calls import find_calls
@@ -106,16 +106,17 @@ class MultiTurn:
         Raises:
             UsageError: the engine cannot go on from tokens of its own.
         """
-        if not isinstance(engine, Conversing):
+        if not can(engine, Conversing):
             raise UsageError(
                 f"rollout 'multi_turn': {type(engine).__name__} cannot go on from its own tokens; take hf or vllm"
             )
+        self._keeps = can(engine, Keeping)
         groups = []
-        for ask, seed in zip(asks, seeds, strict=True):
+        for k, (ask, seed) in enumerate(zip(asks, seeds, strict=True)):
             task = replace(ask.task, prompt=with_hint(ask.task.prompt, ask.hint))
             # Every episode of a group begins in the same world.
             played = [Played(self.worlds, task, seed, self.attempts, self.oracle) for _ in range(ask.n)]
-            groups.append([Live(p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
+            groups.append([Live(f"{seed}/{k}/{i}", p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
         everyone = [live for group in groups for live in group]
         self.worlds.start()
         try:
@@ -127,14 +128,15 @@ class MultiTurn:
         finally:
             for live in everyone:
                 live.played.close()
+            self._forget(everyone, engine)
         self._metrics = _measured(everyone)
         return [
             Group(
                 ask,
-                tuple(live.episode(engine, f"{seeds[k]}/{k}/{i}") for i, live in enumerate(group)),
+                tuple(live.episode(engine) for live in group),
                 tuple(live.verdict for live in group if live.verdict is not None),
             )
-            for k, (ask, group) in enumerate(zip(asks, groups, strict=True))
+            for ask, group in zip(asks, groups, strict=True)
         ]
 
     def _play(self, everyone: Sequence[Live], engine: Any) -> None:
@@ -148,6 +150,7 @@ class MultiTurn:
             for live in everyone:
                 if live.stop is not None and not live.judging and live.verdict is None:
                     live.judging = True
+                    self._forget([live], engine)
                     asked[self._aside(live.played.verdict)] = partial(_judged, live)
             if going := [live for live in everyone if live.stop is None and not live.acting]:
                 made = engine.generate([self._request(live) for live in going])
@@ -159,6 +162,11 @@ class MultiTurn:
                     live.acting = True
                     answer = self._aside(live.played.step, Action(turn.text, calls))
                     asked[answer] = partial(self._turn, live, turn, calls, engine)
+
+    def _forget(self, lives: Sequence[Live], engine: Any) -> None:
+        """End the sessions of episodes that are over."""
+        if self._keeps:
+            engine.end_sessions([live.trajectory for live in lives])
 
     def _aside(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Return what a call will return: beside this thread where environments are in other processes."""
@@ -190,7 +198,8 @@ class MultiTurn:
         if self.tokens is not None and self.tokens - live.spent < sampling.max_tokens:
             sampling = replace(sampling, max_tokens=self.tokens - live.spent)
         prefix = tuple(np.concatenate(live.tokens).tolist()) if live.tokens else ()
-        return Request(Tokens(live.prompt), 1, sampling, int(live.rng.integers(2**63)), prefix)
+        session = live.trajectory if self._keeps else None
+        return Request(Tokens(live.prompt), 1, sampling, int(live.rng.integers(2**63)), prefix, session=session)
 
     def _turn(self, live: Live, made: Episode, calls: Sequence[ToolCall], engine: Any, answer: Future[Step]) -> None:
         """Note a turn and what came of it."""

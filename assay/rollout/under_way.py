@@ -16,9 +16,10 @@ class Live:
     """What an episode has so far: pieces of tokens, each sampled (``own``) or said by the environment.
 
     ``acting`` is it while its environment begins or takes a step, ``judging`` while it is judged; with a ``stop`` it is
-    over.
+    over. ``trajectory`` is its key.
     """
 
+    trajectory: str
     played: Played
     rng: np.random.Generator
     prompt: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -49,8 +50,8 @@ class Live:
         """End without a verdict, which is nobody's fault here."""
         self.stop, self.verdict = "error", Verdict.abstain(reason, "infrastructure")
 
-    def episode(self, engine: Engine, trajectory: str) -> Episode:
-        """Return it as one response, under the key ``trajectory``."""
+    def episode(self, engine: Engine) -> Episode:
+        """Return it as one response."""
         tokens = np.concatenate([np.zeros(0, dtype=np.int64), *self.tokens])
         own = np.repeat(np.asarray(self.own, dtype=bool), [len(t) for t in self.tokens])
         none = np.zeros(0, dtype=np.float32)
@@ -64,5 +65,5 @@ class Live:
             entropies=np.concatenate([none, *self.entropies]),
             origins=np.where(own, Origin.OWN, Origin.TOOL).astype(np.uint8),
             turns=tuple(self.turns),
-            trajectory=trajectory,
+            trajectory=self.trajectory,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from copy import deepcopy
 from typing import Any
@@ -69,6 +69,11 @@ class Shadow(Speaking):
         if self._closed:
             raise Cancelled
         self._observe(*drawn)
+
+    def end_sessions(self, sessions: Iterable[str]) -> None:
+        """See :class:`assay.engines.base.Keeping`."""
+        if hasattr(self.engine, "end_sessions"):
+            self.engine.end_sessions(sessions)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`."""

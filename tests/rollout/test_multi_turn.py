@@ -87,6 +87,20 @@ def test_the_trainer_agrees_with_the_sampler_on_every_turn() -> None:
     assert batch.count().trajectories == len(batch)
 
 
+def test_sessions_change_nothing_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    by = engine()
+    got = played(playing(), by)
+    assert len({r.session for r, _ in by.said}) == 12 and len(by.sessions) == 0
+    assert {r.session for r, _ in by.said} == {e.trajectory for g in got for e in g.episodes}
+    monkeypatch.delattr(HFEngine, "end_sessions")
+    plain = engine()
+    expected = played(playing(), plain)
+    assert {r.session for r, _ in plain.said} == {None}
+    for a, b in zip((e for g in got for e in g.episodes), (e for g in expected for e in g.episodes), strict=True):
+        assert np.array_equal(a.tokens, b.tokens)
+        np.testing.assert_allclose(a.logprobs, b.logprobs, atol=1e-5)  # type: ignore[arg-type]
+
+
 def test_a_turn_that_was_cut_is_given_its_end() -> None:
     """Before the next turn every turn has ended once: by itself, or in what the environment's words begin with."""
     eos, cut, whole = TOKENIZER.eos_token_id, 0, 0

@@ -133,6 +133,7 @@ def vllm_server_engine(
         "enforce-eager": (not cuda if eager is None else eager) or None,
         "enable-sleep-mode": cuda or None,
         "async-scheduling": False,
+        "enable-prefix-caching": True,
         "tensor-parallel-size": tensor_parallel_size if tensor_parallel_size > 1 else None,
     }
     if not cuda:
