@@ -63,6 +63,7 @@ KINDS: list[dict[str, Any]] = [
     {"kind": "claims"},
     {"kind": "both", "protocol": "tags"},
     {"kind": "both", "documents": 400, "shown": 1, "seed": 5},
+    {"kind": "both", "protocol": "given"},
 ]
 
 

@@ -70,6 +70,7 @@ AS_GRPO = {
     "S151": "drafts, which its rollout asks for",
     "S166": "texts to continue",
     "S167": "judges of open answers",
+    "S187": "claims to verify",
     "S208": "passages to rank",
     "S221": "a policy that is right often",
     "S224": "its curriculum, which begins solutions, and answers in boxes",

@@ -22,6 +22,11 @@ class Document:
     title: str
     text: str
 
+    def told(self, chars: int | None = None) -> str:
+        """Return it as it is shown, its text cut after so many characters."""
+        text = self.text if chars is None or len(self.text) <= chars else f"{self.text[:chars]}..."
+        return f"[[{self.id}]] {self.title}: {text}"
+
 
 class Corpus:
     """Documents, and BM25 over their titles and texts; a title counts twice.

@@ -10,7 +10,7 @@ from typing import Any
 from assay.environments.base import Action, Observation
 from assay.environments.search.corpus import Corpus, Document, read_corpus
 from assay.environments.search.facts import make_world
-from assay.environments.search.questions import Kind, Made, Protocol, read_questions
+from assay.environments.search.questions import Given, Kind, Made, Protocol, answer, read_questions
 from assay.environments.tools import ToolEnvironment, ToolError, call, judged, say, tool
 from assay.errors import UsageError
 from assay.registry import part
@@ -33,7 +33,9 @@ class Search(ToolEnvironment):
     the policy writes itself, or results that it makes up, are not.
 
     With ``protocol="tags"`` there are no tools: a turn that ends with ``<search>query</search>`` is answered by an
-    ``<information>`` block, and one with an ``<answer>`` ends the episode.
+    ``<information>`` block, and one with an ``<answer>`` ends the episode. With ``protocol="given"`` nothing is
+    searched: the documents are in the prompt, the evidence among them, and the first turn answers. Such tasks have
+    worked solutions, and may be asked with any rollout.
 
     Args:
         kind: what is asked of a made corpus: ``questions``, ``claims`` or ``both``.
@@ -41,10 +43,10 @@ class Search(ToolEnvironment):
         documents: of a made corpus, at least 10.
         corpus: a file of rows ``{"id", "title", "text"}`` in place of it.
         questions: tasks over that: a file of rows ``{"question", "answer"}`` or ``{"claim", "label", "evidence"}``.
-        shown: documents that a search shows.
+        shown: documents that a search shows, or that are given.
         chars: of a document that a search shows, at most; ``open`` shows all.
         searches: searches and openings there are.
-        protocol: ``tools``, or ``tags``.
+        protocol: ``tools``, ``tags`` or ``given``.
         seed: of corpus and tasks, >= 0.
 
     Raises:
@@ -78,17 +80,16 @@ class Search(ToolEnvironment):
         self.shown, self.chars, self.searches, self.protocol = shown, chars, searches, protocol
 
     def tasks(self) -> TaskSource:
-        if not self.own:
-            return self.made
-        if self.questions is None:
+        if self.own and self.questions is None:
             raise UsageError(
                 "environment 'search': a corpus of your own has no tasks; give questions, or tasks from another source"
             )
-        return read_questions(self.questions, self.protocol)
+        tasks: TaskSource = self.made if self.questions is None else read_questions(self.questions, self.protocol)
+        return Given(tasks, self.corpus, self.shown, self.chars) if self.protocol == "given" else tasks
 
     def begin(self, task: Task, seed: int) -> None:
         self.left = self.searches
-        self.seen: dict[str, str] = {}
+        self.seen = {id: self.corpus.documents[id].title for id in task.meta.get("shown", ())}
 
     def reset(self, task: Task, seed: int) -> Observation:
         opened = super().reset(task, seed)
@@ -112,7 +113,7 @@ class Search(ToolEnvironment):
         return f"{self._show(found, None)}\n({self.left} left)"
 
     def said(self, text: str) -> str | None:
-        if self.protocol == "tools" or _ANSWER.search(text):
+        if self.protocol != "tags" or _ANSWER.search(text):
             return None
         asked = _SEARCH.search(text)
         if asked is None:
@@ -140,6 +141,8 @@ class Search(ToolEnvironment):
         Raises:
             UsageError: the task does not say what is on the way, as none over a corpus of your own does.
         """
+        if self.protocol == "given" and self.task.solution is not None:
+            return [say(self.task.solution)]
         if "entities" not in self.task.meta:
             raise UsageError(f"environment 'search': task {self.task.id} has no known way to its answer")
         steps: list[Action] = []
@@ -153,12 +156,8 @@ class Search(ToolEnvironment):
                 steps.append(call("search", query=name))
                 if id not in {d.id for d in found}:
                     steps.append(call("open", document=id))
-        wanted = self.task.reference
-        if self.task.kind == "claim":
-            cited = " ".join(f"[[{id}]]" for id in wanted["evidence"])
-            wanted = f"Label: {wanted['label']}, Evidence: {cited}"
         thought = "<think>That is all it takes.</think>\n" if tags else ""
-        return [*steps, say(f"{thought}<answer>{wanted}</answer>")]
+        return [*steps, say(f"{thought}{answer(self.task)}")]
 
     def _spend(self) -> None:
         if not self.left:
@@ -167,6 +166,5 @@ class Search(ToolEnvironment):
 
     def _show(self, document: Document, chars: int | None) -> str:
         """Return a document as it is shown, and note that it was."""
-        text = document.text if chars is None or len(document.text) <= chars else f"{document.text[:chars]}..."
         self.seen[plain_id(document.id)] = document.title
-        return f"[[{document.id}]] {document.title}: {text}"
+        return document.told(chars)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from assay.environments.search.corpus import Corpus
 from assay.environments.search.facts import RELATIONS, World, make_world
 from assay.errors import UsageError
 from assay.records.rows import read_rows
+from assay.tasks.base import TaskSource
 from assay.tasks.listed import Listed
 from assay.tasks.seeded import check_index, generator
 from assay.types import Task
-from assay.verify.grounding.claims import LABELS, UNKNOWN
+from assay.verify.grounding.claims import LABELS, UNKNOWN, plain_id
 
 Kind = Literal["questions", "claims", "both"]
-Protocol = Literal["tools", "tags"]
+Protocol = Literal["tools", "tags", "given"]
 
 ANSWERED = {
     "questions": "End with <answer>the answer</answer>.",
@@ -32,6 +34,7 @@ HOW = {
     "tags": (
         "Begin with <plan>...</plan>. Then think in <think>...</think> and search in <search>...</search>, once a turn."
     ),
+    "given": "Think in <think>...</think>, by the documents below.",
 }
 
 
@@ -110,6 +113,53 @@ def _chain(world: World, hops: int, told: bool, rng: np.random.Generator) -> tup
             if last:
                 return entities, relations, value
             entities.append(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The tasks of a source, each with the documents to answer it by: nothing has to be searched.
+
+    They are those of ``meta["evidence"]`` or of a claim's reference, and what else fits the question best, ``shown`` in
+    all or as many as there is evidence, in an order that tells nothing; their identifiers are in ``meta["shown"]``. A
+    task that knows its evidence has the answer as its worked solution.
+    """
+
+    source: TaskSource
+    corpus: Corpus
+    shown: int
+    chars: int
+
+    @property
+    def size(self) -> int | None:
+        return self.source.size
+
+    def __getitem__(self, index: int) -> Task:
+        task = self.source[index]
+        known = task.reference["evidence"] if task.kind == "claim" else ()
+        ids = [plain_id(str(id)) for id in task.meta.get("evidence", known)]
+        missing = [id for id in ids if id not in self.corpus.documents]
+        if missing:
+            raise UsageError(f"task {task.id}: there is no document {missing[0]!r}, which is its evidence")
+        asked = task.question.partition(HOW["given"])[0]
+        found = [plain_id(d.id) for d in self.corpus.find(asked, self.shown + len(ids))]
+        chosen = [*ids, *(id for id in found if id not in ids)][: max(self.shown, len(ids))]
+        order = generator(0, index).permutation(len(chosen))
+        documents = [self.corpus.documents[chosen[i]] for i in order]
+        told = "\n".join(document.told(self.chars) for document in documents)
+        return replace(
+            task,
+            prompt=f"{task.question}\n\n<information>\n{told}\n</information>",
+            solution=f"<think>That is all it takes.</think>\n{answer(task)}" if ids or task.kind == "claim" else None,
+            meta={**task.meta, "shown": tuple(plain_id(d.id) for d in documents)},
+        )
+
+
+def answer(task: Task) -> str:
+    """Return the right answer to a task, as it is asked for."""
+    if task.kind != "claim":
+        return f"<answer>{task.reference}</answer>"
+    cited = " ".join(f"[[{id}]]" for id in task.reference["evidence"])
+    return f"<answer>Label: {task.reference['label']}, Evidence: {cited}</answer>"
 
 
 def read_questions(path: Path, protocol: Protocol) -> Listed:
