@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.environments.base import Action, EnvironmentFailure, Guided, Observation
+from assay.environments.base import Action, Attacked, EnvironmentFailure, Guided, Observation
 from assay.environments.calls import find_calls
 from assay.environments.hosted.worlds import Hosted, Worlds
 from assay.environments.played import Played
@@ -86,6 +86,8 @@ def audit_environment(worlds: Worlds, tasks: Sequence[Task], seed: int = 0) -> I
 
     - *gold passes*: the environment's plan (:class:`~assay.environments.base.Guided`) reaches the goal;
     - *idle fails*, *claims fail*: who says nothing, or says that it is done, has not done it;
+    - *attacks fail*: so do the ways to cheat that the environment names
+      (:class:`~assay.environments.base.Attacked`), where it names some;
     - *nothing raises*: whatever is done, or not done, in all of these and at random;
     - *replay equal*: the same seed and actions lead to the same observations, states and verdict;
     - *interleaving equal*: so do two episodes that take turns with each other;
@@ -104,7 +106,7 @@ def audit_environment(worlds: Worlds, tasks: Sequence[Task], seed: int = 0) -> I
     if not worlds.workers or not tasks:
         raise UsageError("an audit of an environment needs workers >= 1 and a task")
     first = worlds()
-    guided = isinstance(first, Guided)
+    guided, attacked = isinstance(first, Guided), isinstance(first, Attacked)
     first.close()
     asked = [*enumerate(tasks)]
     plans = [_course(worlds, task, i, _planned()) for i, task in asked] if guided else []
@@ -116,6 +118,14 @@ def audit_environment(worlds: Worlds, tasks: Sequence[Task], seed: int = 0) -> I
     yield _found("idle fails", [(c.passed is not True, f"task {t.id}") for c, t in zip(idle, tasks, strict=True)])
     claims = [_course(worlds, task, i, _saying(CLAIMS)) for i, task in asked]
     yield _found("claims fail", [(c.passed is not True, f"task {t.id}") for c, t in zip(claims, tasks, strict=True)])
+    cheats: list[Course] = []
+    if attacked:
+        finding = Finding("attacks fail")
+        for i, task in asked:
+            for attack in _attacks(worlds, task, i):
+                cheats.append(_course(worlds, task, i, _following(attack)))
+                finding.add(cheats[-1].passed is not True, f"task {task.id}: {attack[0].text}")
+        yield finding
     walks = [_course(worlds, task, i, _random(np.random.default_rng([seed, i]))) for i, task in asked]
     every = [(c, *at) for courses in (plans, idle, claims, walks) for c, at in zip(courses, asked, strict=False)]
     yield _found("nothing raises", [(not c.failure, f"task {t.id}: {c.failure}") for c, _, t in every])
@@ -132,6 +142,18 @@ def _found(name: str, seen: Sequence[tuple[bool, str]], bound: bool = True) -> F
     for holds, what in seen:
         finding.add(holds, what)
     return finding
+
+
+def _attacks(worlds: Worlds, task: Task, seed: int) -> Sequence[Sequence[Action]]:
+    world = worlds()
+    try:
+        world.reset(task, seed)
+        found: Sequence[Sequence[Action]] = world.attacks()
+        return found
+    except EnvironmentFailure:
+        return ()
+    finally:
+        world.close()
 
 
 Went = tuple[Course, int, Task]

@@ -146,6 +146,15 @@ class Comparing(Protocol):
 
 
 @runtime_checkable
+class Attacked(Protocol):
+    """An environment that knows ways to look done without being so; its audit tries them."""
+
+    def attacks(self) -> Sequence[Sequence[Action]]:
+        """Return what to try from the beginning of an episode, each in an episode of its own."""
+        ...
+
+
+@runtime_checkable
 class Evidence(Protocol):
     """An environment that can tell its state as JSON has it; what a verifier of states judges."""
 

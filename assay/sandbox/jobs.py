@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,16 +36,21 @@ def start(
     reserves: bool,
     executable: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    tree: str = "",
+    made: Mapping[str, tuple[bytes, int]] | None = None,
 ) -> dict[str, Any]:
+    """Return the job of a tool; ``tree`` is the folder that is wanted back whole, ``made`` what is in it, by path."""
+    below = {_relative(f"{tree}/{name}"): one for name, one in (made or {}).items()}
     if reserves:
         limits = replace(limits, memory=limits.memory + RESERVED, stack=min(limits.stack, 8 * MIB))
     return {
         "mode": "start",
         "argv": list(argv),
         "environment": {**ENVIRONMENT, **(environment or {})},
-        "files": _files(files, executable),
+        "files": _files(files, executable) | ({tree: (b"", stat.S_IFDIR | 0o755)} if tree else {}) | below,
         "limits": kernel_limits(limits),
         "outputs": [_relative(name) for name in outputs],
+        "tree": tree,
         "reserves": reserves,
         "interactive": False,
     }
@@ -57,8 +63,8 @@ def kernel_limits(limits: Limits) -> tuple[int, ...]:
     return int(limits.cpu_seconds), largest, limits.memory, limits.stack, limits.processes, limits.disk
 
 
-def _files(files: Mapping[str, str | bytes], executable: Sequence[str] = ()) -> dict[str, tuple[bytes, bool]]:
-    return {_relative(name): (to_bytes(content), name in executable) for name, content in files.items()}
+def _files(files: Mapping[str, str | bytes], executable: Sequence[str] = ()) -> dict[str, tuple[bytes, int]]:
+    return {_relative(name): (to_bytes(content), 0o755 * (name in executable)) for name, content in files.items()}
 
 
 def _relative(name: str) -> str:

@@ -185,6 +185,8 @@ class Sandbox:
         readable: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         packages: Sequence[str] = (),
+        tree: str = "",
+        made: Mapping[str, tuple[bytes, int]] | None = None,
     ) -> Outcome:
         """Run a tool of this machine on ``files``, in the folder that holds them, and bring back ``outputs``.
 
@@ -196,13 +198,16 @@ class Sandbox:
                 :func:`~assay.sandbox.confine.visible` says.
             environment: added to the usual one.
             packages: Python packages it may import, in ``/sandbox/packages``.
+            tree: a folder beside the files that is wanted back whole, as ``Outcome.tree``, also where a limit ends the
+                tool; ``outputs`` are not looked at then.
+            made: what is in that folder: content and mode by path.
         """
         tool = shutil.which(argv[0])
         if tool is None:
             raise UsageError(f"{argv[0]!r} is not installed on this machine")
         kind = Kind(tuple(packages), True, tuple(sorted({os.path.abspath(path) for path in readable})))
         tool = tool if tool.startswith(("/usr/bin/", "/bin/")) else visible(os.path.realpath(tool))
-        job = jobs.start([tool, *argv[1:]], files or {}, limits, outputs, reserves=True, environment=environment)
+        job = jobs.start([tool, *argv[1:]], files or {}, limits, outputs, True, (), environment, tree, made)
         return self._do(kind, job, jobs.to_bytes(stdin), limits)[0]
 
     def _job(self, program: Program, limits: Limits) -> tuple[dict[str, Any] | Outcome, Kind, Limits]:

@@ -28,7 +28,9 @@ def serve(
     """Run a job; ``total`` are the processor seconds it may have where ``interactor`` renews those of ``limits``."""
     patience = 4 * (limits.wall_seconds + limits.cpu_seconds) + 20
     talks = interactor is not None
-    message = messages.JOB.pack(limits.cpu_seconds, limits.wall_seconds, limits.memory, patience, talks)
+    message = messages.JOB.pack(
+        limits.cpu_seconds, limits.wall_seconds, limits.memory, patience, talks, bool(job.get("tree"))
+    )
     opened: list[int] = []
     dialogue: Dialogue | None = None
     raised: BaseException | None = None
@@ -69,7 +71,10 @@ def serve(
         if dialogue is not None and dialogue.renewed and answer.cause != "cpu":
             # Its time was limited piece by piece; what it all took says nothing but where the kernel ended it.
             limits = replace(limits, cpu_seconds=total)
-        return judge(answer, texts, limits, job["mode"] == "start"), texts[2][0]
+        outcome = judge(answer, texts, limits, job["mode"] == "start")
+        if job.get("tree"):
+            outcome = replace(outcome, files={}, tree=outcome.files if "" in outcome.files else None)  # type: ignore[arg-type]
+        return outcome, texts[2][0]
     finally:
         if dialogue is not None:
             dialogue.on_renewal = None

@@ -158,7 +158,7 @@ class _Interpreter:
             self._answers, write = os.pipe()
             theirs.append(write)
             worker.limit(limits)
-            loading = (limits.cpu_seconds, math.inf, limits.memory, math.inf, True)
+            loading = (limits.cpu_seconds, math.inf, limits.memory, math.inf, True, False)
             worker.send(messages.JOB.pack(*loading), [given, read, *self._texts, write])
         except BaseException:
             self.end()

@@ -92,6 +92,8 @@ class Outcome:
             not Python's never less than that interpreter's own, some 10 MiB.
         reason: one line for people; empty when ``ok``.
         files: the files that were asked for and exist.
+        tree: of a folder that was asked for whole, what is in it: content (a link's target) and mode by path, the
+            folder itself as ``""``; ``None`` where it could not be brought back.
     """
 
     status: Status
@@ -103,6 +105,7 @@ class Outcome:
     memory: int = 0
     reason: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    tree: Mapping[str, tuple[bytes, int]] | None = None
 
     @property
     def failed_here(self) -> bool:

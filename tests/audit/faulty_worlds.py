@@ -27,6 +27,20 @@ class Credulous(Guess):
         return Verdict.right() if self.told else super().verdict()
 
 
+class Outwitted(Guess):
+    """Is taken in by a trick that it knows."""
+
+    def attacks(self):
+        return [[say("1")], [say("edit the checker")]]
+
+    def step(self, action):
+        self.tricked = "checker" in action.text
+        return super().step(action)
+
+    def verdict(self):
+        return Verdict.right() if self.tricked else Verdict.wrong()
+
+
 class Generous(Guess):
     """Passes whatever was done."""
 

@@ -49,6 +49,7 @@ def test_a_sound_world_has_no_fault(world: str) -> None:
     [
         ("Planless", "gold passes"),
         ("Credulous", "claims fail"),
+        ("Outwitted", "attacks fail"),
         ("Generous", "idle fails"),
         ("Whimsical", "replay equal"),
         ("Endless", "end is kept"),

@@ -19,12 +19,13 @@ RETURNS: dict[str, Any] = {
     "verdict": Verdict,
     "judge": Verdict,
     "gold": tuple[Action, ...],
+    "attacks": tuple[tuple[Action, ...], ...],
     "snapshot": bytes,
     "state_json": Any,
 }
 """Of the methods that return something; what a method is not asked for by name it cannot be asked for."""
 METHODS = frozenset({*RETURNS, "restore", "close"})
-OPTIONAL = ("judge", "gold", "snapshot", "restore", "state_json")
+OPTIONAL = ("judge", "gold", "attacks", "snapshot", "restore", "state_json")
 """Methods that some environments have."""
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 
-JOB = struct.Struct("<ddqd?")
-"""Processor seconds, wall seconds, bytes of memory, patience in seconds, whether the program talks to somebody."""
+JOB = struct.Struct("<ddqd??")
+"""Processor seconds, wall seconds, bytes of memory, patience in seconds, whether the program talks to somebody, and
+whether what it has made is wanted though a limit ends it."""
 ANSWER = struct.Struct("<Biddq?")
 """Why the program was ended (an index of :data:`CAUSES`), its wait status, processor seconds, wall seconds, most bytes
 of memory, and whether the status is that of the first process of its namespace; what failed, if anything did, follows

@@ -10,6 +10,7 @@ import signal
 import stat
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -17,6 +18,8 @@ import codec
 import driver
 import jail
 
+MADE = 1_704_067_200
+"""When the files of a folder that lasts were changed, as far as a program can tell: the beginning of 2024."""
 STARTED, FAILED, ENDED = b"S", b"F", b"E"
 END = struct.Struct("<cidq")
 """How a program that was started by :func:`start` ended: wait status, processor seconds, most bytes of memory."""
@@ -106,7 +109,14 @@ def start(around: Surroundings, job: Mapping[str, Any], own: int, report: int) -
             os._exit(1)
     _, status, usage = _wait(pid)
     with os.fdopen(3, "wb") as result:
-        result.write(codec.dumps(_read(job["outputs"], job["limits"][-1])).encode())
+        if not job["tree"]:
+            found: Mapping[str, Any] = _read(job["outputs"], job["limits"][-1])
+        else:
+            if around.walled:
+                with suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
+            found = _tree(job["tree"], job["limits"][-1])
+        result.write(codec.dumps(found).encode())
     os.write(report, END.pack(ENDED, status, usage.ru_utime + usage.ru_stime, 1024 * usage.ru_maxrss))
     os._exit(0)
 
@@ -131,15 +141,30 @@ def _wait(pid: int) -> tuple[int, int, resource.struct_rusage]:
 
 
 def _write(files: Mapping[str, Any]) -> None:
-    for name, content in files.items():
-        data, executable = content
-        folder = os.path.dirname(name)
+    """Make files, folders and links, each of a mode as the kernel has it, or 0 for the usual one.
+
+    Folders get theirs last, as they may be closed to what is put into them; links come after all they could lead to.
+    """
+    for name, (data, mode) in files.items():
+        if stat.S_ISLNK(mode):
+            continue
+        folder = name if stat.S_ISDIR(mode) else os.path.dirname(name)
         if folder:
             os.makedirs(folder, exist_ok=True)
-        with open(name, "wb") as file:
-            file.write(data)
-        if executable:
-            os.chmod(name, 0o755)
+        if not stat.S_ISDIR(mode):
+            with open(name, "wb") as file:
+                file.write(data)
+            if mode:
+                os.chmod(name, stat.S_IMODE(mode))
+    for name, (data, mode) in reversed(list(files.items())):
+        if stat.S_ISLNK(mode):
+            os.symlink(data, os.fsencode(name))
+        if mode:
+            # The time it was made at is not told: the same folder is listed the same way every time.
+            os.utime(name, (MADE, MADE), follow_symlinks=False)
+            if stat.S_ISDIR(mode):
+                os.chmod(name, stat.S_IMODE(mode))
+                os.utime(os.path.dirname(name) or ".", (MADE, MADE))
 
 
 def _read(names: list[str], most: int) -> dict[str, bytes]:
@@ -157,6 +182,42 @@ def _read(names: list[str], most: int) -> dict[str, bytes]:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 found[name] = file.read(most)
                 most -= len(found[name])
+    return found
+
+
+def _tree(folder: str, most: int) -> dict[str, tuple[bytes, int]]:
+    """Return the files, folders and links below ``folder``, by path, with mode: folders before what is in them.
+
+    The folder itself is called ``""``, and is missing if there are more than ``most`` bytes. What its owner cannot
+    read is made readable first; devices, pipes, sockets and names that are no text are left out.
+    """
+    found: dict[str, tuple[bytes, int]] = {}
+    waiting = [""]
+    while waiting:
+        name = waiting.pop()
+        at = f"{folder}/{name}" if name else folder
+        try:
+            name.encode()
+            status = os.lstat(at)
+            mode, data = status.st_mode, b""
+            if stat.S_ISLNK(mode):
+                data = os.readlink(os.fsencode(at))
+            elif stat.S_ISDIR(mode):
+                os.chmod(at, 0o700)
+                waiting += [f"{name}/{one}" if name else one for one in sorted(os.listdir(at), reverse=True)]
+            elif stat.S_ISREG(mode):
+                most -= status.st_size
+                if most < 0:
+                    return {}
+                os.chmod(at, 0o600)
+                descriptor = os.open(at, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                with open(descriptor, "rb") as file:
+                    data = file.read(status.st_size)
+            else:
+                continue
+        except (OSError, UnicodeEncodeError):
+            continue
+        found[name] = data, mode
     return found
 
 

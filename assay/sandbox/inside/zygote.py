@@ -24,7 +24,9 @@ import gc
 import importlib
 import json
 import marshal
+import select
 import time
+from contextlib import suppress
 
 import codec
 import driver
@@ -54,6 +56,8 @@ MODULES = [
 
 RIGHTS = _socket.CMSG_LEN(8 * 4)
 """Bytes of eight descriptors beside a message."""
+LEAVING = 500
+"""Looks at a program that a limit ended until its first process must have put away what it made: 10 s."""
 
 
 def main() -> None:
@@ -161,12 +165,12 @@ def warm(paths: list[str]) -> None:
 
 def serve(
     around: program.Surroundings,
-    job: tuple[float, float, int, float, bool],
+    job: tuple[float, float, int, float, bool, bool],
     descriptors: list[int],
     control: _socket.socket,
 ) -> bytes:
     """Start the program whose job is in ``descriptors`` and wait for its end; return a :data:`messages.ANSWER`."""
-    cpu, wall, memory, patience, talks = job
+    cpu, wall, memory, patience, talks, keeps = job
     # Not blocking: the few bytes of a report always fit.
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     start = time.monotonic()
@@ -193,6 +197,8 @@ def serve(
         members = monitor.everyone if around.walled else lambda: [pid]
         watched = (cpu, wall, memory, patience)
         cause, peak = monitor.watch(pid, handle, watched, members, around.shared, control.fileno(), close)
+        if cause and keeps and around.walled:
+            leave_first(pid, handle)
     except EOFError:
         # Nobody is left to tell; everything here ends with this process, the first of its namespace.
         os.kill(pid, signal.SIGKILL)
@@ -221,6 +227,19 @@ def serve(
         _, status, spent, most = program.END.unpack(report[1 : 1 + program.END.size])
         first = False
     return messages.ANSWER.pack(messages.CAUSES.index(cause), status, spent, taken, max(peak, most, 0), first) + failed
+
+
+def leave_first(pid: int, handle: int) -> None:
+    """End all of a program's processes but the first, which is ours, and let that put away what they made."""
+    ended = select.poll()
+    ended.register(handle, select.POLLIN)
+    for _ in range(LEAVING):
+        for one in monitor.everyone():
+            if one != pid:
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+        if ended.poll(1000 * monitor.TICK):
+            return
 
 
 def sweep() -> None:

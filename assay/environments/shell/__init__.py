@@ -1,0 +1,1 @@
+"""A work folder and a shell in the sandbox."""
