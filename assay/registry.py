@@ -110,7 +110,14 @@ def build(seam: str, spec: Any, **given: Any) -> Any:
 def call(
     factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] | None = None
 ) -> Any:
-    """Call ``factory(**given, **options)`` after checking names, types and numbers of the options; errors say
+    """Call ``factory(**given, **options)``, see :func:`bound`."""
+    return bound(factory, options, where, given)()
+
+
+def bound(
+    factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] | None = None
+) -> Callable[[], Any]:
+    """Return ``factory`` with ``given`` and ``options``, whose names, types and numbers are checked; errors say
     ``where``."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -141,7 +148,7 @@ def call(
     ]
     if missing:
         raise UsageError(f"{where} needs {', '.join(missing)}")
-    return factory(**checked)
+    return functools.partial(factory, **checked)
 
 
 _SIZE = re.compile(

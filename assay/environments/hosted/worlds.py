@@ -8,14 +8,13 @@ import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 from assay.environments.base import Action, EnvironmentFailure, Observation, Step
 from assay.environments.hosted.host import Host, Lost
 from assay.errors import UsageError
 from assay.from_file import is_reference
-from assay.registry import call, find
+from assay.registry import bound, find
 from assay.tasks.base import TaskSource
 from assay.types import Task, Verdict
 from assay.verify.isolate.modules import imports_of
@@ -46,7 +45,7 @@ class Worlds:
         self.name = name = str(options.pop("name", ""))
         # Found once: a file that names it is not run again for every episode.
         factory = find("environment", name)
-        self.here = partial(call, factory, options, f"environment {name!r}")
+        self.here = bound(factory, options, f"environment {name!r}")
         self.here()  # what is wrong with its options is said at once
         self.workers, self.seconds = workers, seconds
         modules = [] if is_reference(name) else [factory.__module__]

@@ -1,0 +1,103 @@
+"""Rooms in a row: a world small enough to write down all that can happen in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from assay.environments.base import Action, Step
+from assay.environments.stated import Interface, State, Stated
+from assay.errors import UsageError
+from assay.registry import part
+from assay.tasks.listed import Listed
+from assay.types import Task, Verdict
+
+ACTIONS = ("left", "right", "stop")
+
+
+@part("environment", "corridor")
+class Corridor(Stated):
+    """Rooms 1 to n in a row; ``left`` and ``right`` go to the next room, or into a wall, and ``stop`` ends the episode.
+
+    The verdict passes if the policy has stopped in the room that the task names. So it decides itself how long an
+    episode is, rooms are reached on several ways, and the last action alone is not what was good or bad: what credit
+    has to cope with, in an environment of few episodes, over which expectations are sums (see
+    :func:`assay.environments.enumerated.enumerated`). A turn's ``tag`` is its action.
+
+    Args:
+        rooms: at least 2; a task for each two of them, to start and to stop in.
+        moves: turns of an episode, at most, invalid ones with them; the last one truncates it.
+        paid: reward of a turn for each room by which it has come nearer; negative of one that has gone away.
+        clock: whether a state's key tells how many moves are left. It does where states are equivalent; keys that are
+            made of what is seen mostly do not.
+        interface: ``text`` or ``tool``.
+
+    Raises:
+        UsageError: an option out of range.
+    """
+
+    def __init__(
+        self, rooms: int = 4, moves: int = 6, paid: float = 0.0, clock: bool = True, interface: Interface = "text"
+    ):
+        super().__init__(interface, moves)
+        if rooms < 2 or moves < 1:
+            raise UsageError(f"environment 'corridor': rooms {rooms} must be at least 2, and moves {moves} at least 1")
+        self.rooms, self.paid, self.clock = rooms, paid, clock
+
+    def tasks(self) -> Listed:
+        pairs = [
+            (a, b) for a in range(1, self.rooms + 1) for b in range(1, self.rooms + 1) if 0 < abs(a - b) < self.moves
+        ]
+        return Listed([self.task_of(a, b) for a, b in pairs])
+
+    def task_of(self, start: int, goal: int) -> Task:
+        """Return the task to go from one room to another."""
+        prompt = (
+            f"You are in a corridor of {self.rooms} rooms, numbered from left to right. Go to room {goal} and stop "
+            "there. Write one action a turn: left, right or stop."
+        )
+        meta = {"start": start, "goal": goal}
+        return Task(f"corridor/{self.rooms}/{start}-{goal}", prompt, reference=goal, kind="none", meta=meta)
+
+    def beginning(self, task: Task) -> State:
+        return int(task.meta["start"]), False
+
+    def show(self, state: State) -> str:
+        return f"Room {state[0]}, {self.left} moves left." if not state[1] else f"Stopped in room {state[0]}."
+
+    def actions(self, state: State) -> Sequence[str]:
+        return () if state[1] else ACTIONS
+
+    def after(self, state: State, action: str, chance: np.random.Generator) -> tuple[State, str]:
+        room = state[0] + {"left": -1, "right": 1, "stop": 0}[action]
+        return (min(max(room, 1), self.rooms), action == "stop"), ""
+
+    def over(self, state: State) -> bool:
+        return bool(state[1])
+
+    def judged(self, state: State) -> Verdict:
+        goal = self.task.meta["goal"]
+        return Verdict.right() if state == (goal, True) else Verdict.wrong(f"not stopped in room {goal}")
+
+    def plan(self, state: State) -> Sequence[str]:
+        ahead = self.task.meta["goal"] - state[0]
+        return ["right" if ahead > 0 else "left"] * abs(ahead) + ["stop"]
+
+    def key(self, state: State) -> str:
+        return f"{state[0]}{' stopped' if state[1] else ''}" + (f", {self.left} left" if self.clock else "")
+
+    def step(self, action: Action) -> Step:
+        if not self._under_way:
+            return super().step(action)  # which refuses
+        (line, error), before = self._read(action), self.state[0]
+        made = super().step(action)
+        goal = self.task.meta["goal"]
+        nearer = abs(goal - before) - abs(goal - self.state[0])
+        return replace(made, reward=self.paid * nearer if self.paid else None, tag=None if error else line)
+
+    def judge(self, action: Action) -> Verdict:
+        """An action is right if it is on the shortest way."""
+        line, error = self._read(action)
+        return Verdict.right() if not error and line == self.plan(self.state)[0] else Verdict.wrong(error)
