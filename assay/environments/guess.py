@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.environments.base import Action, Observation, Step
+from assay.environments.base import Action, Agreement, Observation, Step
 from assay.environments.tools import say
 from assay.errors import UsageError
 from assay.registry import part
@@ -108,6 +108,11 @@ class Guess:
         guess, size = int(numbers[-1]) if numbers else 0, self.high - self.low + 1
         worst = max(guess - self.low, self.high - guess)
         return Verdict.right() if self.low <= guess <= self.high and worst <= size // 2 else Verdict.wrong()
+
+    def compare(self, action: Action, expert: Action) -> Agreement:
+        """Return how far a guess agrees with another: every number is of one kind."""
+        one, two = (re.findall(r"\d{1,18}", a.text)[-1:] for a in (action, expert))
+        return Agreement(bool(one), bool(one), bool(one) and int(one[0]) == int(two[0]))
 
     def gold(self) -> Sequence[Action]:
         """Return the guesses of halving."""

@@ -59,6 +59,14 @@ class Played:
         self.seen.append(made)
         return made
 
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Return what the environment says by a method that changes nothing, such as ``gold``.
+
+        Raises:
+            EnvironmentFailure: it failed in every attempt.
+        """
+        return self._tried(lambda: getattr(self._again(), method)(*arguments))
+
     def verdict(self) -> Verdict:
         """Judge the state; abstains where that fails in every attempt."""
         try:

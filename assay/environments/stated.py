@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.environments.base import Action, Observation, Step
+from assay.environments.base import Action, Agreement, Observation, Step
 from assay.environments.lines import ACT, Interface, answered, plain, taken
 from assay.environments.tools import call, say
 from assay.tasks.seeded import generator
@@ -127,6 +127,12 @@ class Stated:
     def gold(self) -> Sequence[Action]:
         write = say if self.interface == "text" else lambda line: call(ACT.name, action=line)
         return [write(line) for line in self.plan(self.state)]
+
+    def compare(self, action: Action, expert: Action) -> Agreement:
+        """Return how far an action agrees with an expert's: kinds are first words, and here equal lines do the same."""
+        line, error = self._read(action)
+        wanted, _ = self._read(expert)
+        return Agreement(not error, not error and line.split()[0] == wanted.split()[0], not error and line == wanted)
 
     def state_json(self) -> Any:
         return json.loads(json.dumps(self.state))

@@ -81,6 +81,7 @@ NOTHING = {
     "S040": "a policy to which reasoning makes the reference likelier",
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",
+    "S211": "turns along an expert's episode",
 }
 """These learn nothing from a batch without what is named."""
 

@@ -14,7 +14,7 @@ from assay.batch import Batch
 from assay.method import Method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -73,7 +73,9 @@ def written(policy: CausalLM) -> Batch:
             assert policy.decode(tokens) == text
             n, mask = len(tokens), np.ones(len(tokens), dtype=bool)
             logprobs, entropies = ((mean + 0.2 * rng.standard_normal(n)).astype(np.float32) for mean in (-2.5, 2.0))
-            episodes.append(Episode(policy.encode(question), tokens, mask, logprobs, text, "eos", entropies))
+            turn = Turn(0, 0, n, reward=float(right))
+            asked = policy.encode(question)
+            episodes.append(Episode(asked, tokens, mask, logprobs, text, "eos", entropies, turns=(turn,)))
             verdicts.append(Verdict(float(right), right, {"a": float(right)}))
         task = Task(f"t{i}", question, reference=reference, solution=reference, meta={"documents": [f"x 14+5 {text}"]})
         groups.append(Group(Ask(task, len(episodes)), tuple(episodes), tuple(verdicts)))

@@ -10,7 +10,7 @@ import functools
 import types
 from typing import Any
 
-from assay.environments.base import Action, Observation, Step
+from assay.environments.base import Action, Agreement, Observation, Step
 from assay.types import Verdict
 
 RETURNS: dict[str, Any] = {
@@ -20,12 +20,13 @@ RETURNS: dict[str, Any] = {
     "judge": Verdict,
     "gold": tuple[Action, ...],
     "attacks": tuple[tuple[Action, ...], ...],
+    "compare": Agreement,
     "snapshot": bytes,
     "state_json": Any,
 }
 """Of the methods that return something; what a method is not asked for by name it cannot be asked for."""
 METHODS = frozenset({*RETURNS, "restore", "close"})
-OPTIONAL = ("judge", "gold", "attacks", "snapshot", "restore", "state_json")
+OPTIONAL = ("judge", "gold", "attacks", "compare", "snapshot", "restore", "state_json")
 """Methods that some environments have."""
 
 
