@@ -1,4 +1,4 @@
-"""A server of a very small model in this process, and clients that speak plain HTTP to it."""
+"""Servers in this process, of a very small model and of environments, and clients that speak plain HTTP to them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 
 from assay.engines.hf import HFEngine
 from assay.engines.target import resolve
+from assay.environments.hosted.worlds import Worlds
 from assay.serve.batcher import Batcher
 from assay.serve.server import ModelServer
+from assay.serve.worlds import WorldServer
 
 SHAPE = ["model.nano.hidden=32", "model.nano.layers=1", "model.nano.context=96", "model.device=cpu"]
 """Overrides that make the nano model smaller."""
@@ -37,6 +39,21 @@ def running_server(server: ModelServer) -> Iterator[ModelServer]:
     finally:
         server.stop()
         thread.join(PATIENCE)
+        server.close()
+    assert not thread.is_alive()
+
+
+@contextmanager
+def served(environment: Any, **options: Any) -> Iterator[WorldServer]:
+    """An environment behind a server in a thread, to the end of the block."""
+    server = WorldServer(Worlds(environment, 1), "world", ("127.0.0.1", 0), **options)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(60)
         server.close()
     assert not thread.is_alive()
 

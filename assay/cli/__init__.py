@@ -20,6 +20,7 @@ from assay.cli.papers import papers_list, papers_show
 from assay.cli.plan import plan
 from assay.cli.power import power
 from assay.cli.serve import serve
+from assay.cli.serve_env import serve_env
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
 from assay.cli.verify import verify
@@ -39,7 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
         return
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
-    app = _app({**top, **judging, "train-head": train_head, "lab": lab, "league": league, "serve": serve})
+    others: Commands = {"lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
+    app = _app({**top, **judging, "train-head": train_head, **others})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     app.command(_app(tasks), name="tasks", help="Browse tasks.")

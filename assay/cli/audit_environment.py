@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import RunError, UsageError
+from assay.cli.common import options_of
+from assay.errors import RunError
 
 if TYPE_CHECKING:
     from assay.audit.environment import Finding
@@ -23,15 +24,10 @@ def audit_environment(
         RunError: it fails, or the record cannot be written.
     """
     from assay.audit.environment import audit_environment as checks
-    from assay.config import apply_override
     from assay.environments.base import EnvironmentFailure
     from assay.environments.hosted.worlds import Worlds
 
-    options: dict[str, Any] = {}
-    for word in words:
-        if not word.partition("=")[0].isidentifier() or "=" not in word:
-            raise UsageError(f"--environment {environment}: {word!r} is no option=value")
-        apply_override(options, word)
+    options = options_of(environment, words)
     worlds = Worlds({"name": environment, **options}, workers or 2)
     source = worlds.here().tasks()
     played = [source[i] for i in range(tasks if source.size is None else min(tasks, source.size))]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Annotated, Any
 
 import tyro
 
+from assay.errors import UsageError
 from assay.printable import printable
 
 Overrides = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="a.b.c=value")]
@@ -21,6 +22,30 @@ Unprotected = Annotated[
     ),
 ]
 """``unsafe_no_sandbox`` of commands that run code, to be handed to :func:`protect`."""
+
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def options_of(environment: str, words: Iterable[str]) -> dict[str, Any]:
+    """Return an environment's options from ``option=value``.
+
+    Raises:
+        UsageError: a word is none.
+    """
+    from assay.config import apply_override
+
+    options: dict[str, Any] = {}
+    for word in words:
+        if not word.partition("=")[0].isidentifier() or "=" not in word:
+            raise UsageError(f"environment {environment}: {word!r} is no option=value")
+        apply_override(options, word)
+    return options
+
+
+def interrupted(*_: Any) -> None:
+    """Be a signal's handler that ends what runs, as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def protect(unsafe_no_sandbox: bool) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Annotated, Any
+from typing import Annotated
 
 from tyro.conf import Positional
 
-from assay.cli.common import Overrides
+from assay.cli.common import LOOPBACK, Overrides, interrupted
 from assay.errors import UsageError
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
@@ -55,7 +53,7 @@ def serve(
     if not isinstance(engine, HFEngine):
         raise UsageError(f"{model} cannot be served: its engine is not hf")
     server = ModelServer(engine, name or model, (host, port), max_tokens, key)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupted)
     try:
         print(f"serving {server.name} at {server.url}; Ctrl-C stops", flush=True)
         if host not in LOOPBACK and not key:
@@ -66,7 +64,3 @@ def serve(
     finally:
         server.close()
     return 0
-
-
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt

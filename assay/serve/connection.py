@@ -24,6 +24,7 @@ class Connection(H11Protocol):
         super().__init__(*given, **named)
         self.head_due: asyncio.TimerHandle | None = None
         self.read_due: asyncio.TimerHandle | None = None
+        self.upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override, unused-ignore]
         super().connection_made(transport)
@@ -44,12 +45,21 @@ class Connection(H11Protocol):
             self.cycle.keep_alive = False
             return
         super().data_received(data)
+        if self.upgraded:
+            return
         if self.cycle is not None and not self.cycle.response_complete:
             if self.head_due is not None:
                 self.head_due.cancel()
                 self.head_due = None
         elif self.head_due is None:
             self._expect_head()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection on to what speaks WebSocket, which has deadlines of its own."""
+        self.upgraded = True
+        if self.head_due is not None:
+            self.head_due.cancel()
+        super().handle_websocket_upgrade(event)
 
     @property
     def _answering(self) -> bool:

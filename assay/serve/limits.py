@@ -34,6 +34,15 @@ BODY = 60.0
 CLOSING = 1
 """Seconds that answers have to end in, once the server stops."""
 
+SESSIONS = 256
+"""Episodes that are played at a time, where an environment is served."""
+
+MESSAGE = 4 << 20
+"""Bytes of one message in such an episode."""
+
+SILENCE = 900.0
+"""Seconds between two messages of a client that is still playing."""
+
 UNREAD = 60.0
 """Seconds that a client may leave what it is sent unread before it counts as gone."""
 

@@ -1,0 +1,1 @@
+"""OpenEnv: environments behind a server that keeps a session a WebSocket."""
