@@ -202,6 +202,7 @@ class Turn:
         terminated: the environment ended with it; ``truncated``: a limit did.
         reset: no return flows across it, nor back from it.
         info: what else the environment has noted of it; plain data.
+        text: what was said in it; empty where that is not kept.
     """
 
     index: int
@@ -219,6 +220,7 @@ class Turn:
     truncated: bool = False
     reset: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
 
 
 Stop = Literal["eos", "stop", "length", "context", "turns", "limit", "error"]

@@ -88,6 +88,11 @@ class Turns:
             flow = kept[m] = kept[m] + discount * flow
         return torch.tensor(kept, dtype=rewards.dtype)
 
+    def totals(self, x: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
+        """Sum of ``x`` over all turns of each one's trajectory."""
+        number = numbered(self.trajectory.tolist())
+        return torch.zeros(len(self), dtype=x.dtype).index_add_(0, number, x)[number]
+
     def sums(self, x: Float[Tensor, "N T"]) -> Float[Tensor, "M"]:
         """Sum of ``x`` over each turn's own tokens."""
         own = self.place >= 0

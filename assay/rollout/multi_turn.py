@@ -256,6 +256,7 @@ def _noted(
         terminated=step.terminated,
         truncated=over is not None and not step.terminated,
         info=step.info,
+        text=made.text,
     )
 
 
