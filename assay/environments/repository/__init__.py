@@ -1,0 +1,1 @@
+"""Small Python packages with a bug in them."""
