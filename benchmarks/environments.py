@@ -6,7 +6,11 @@
   lock-step and by arrival, interleaved;
 - faults: the verdicts of a step with 5 % of resets raising, 2 % of steps hanging and a process killed, and its time
   beside that of a step without faults;
-- many: 256 live episodes, and what 10,000 episodes leave behind.
+- many: 256 live episodes, and what 10,000 episodes leave behind, in that world and in ``shop``, which has a database
+  for each;
+- steps: steps of ``shop`` in a second of processor time, one process, its own plans.
+
+Names of these as arguments run them alone: ``python benchmarks/environments.py steps many``.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ import os
 import random
 import signal
 import statistics
+import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +35,7 @@ from assay.engines.hf import HFEngine
 from assay.environments.base import Action, Observation, Step
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
+from assay.environments.shop.environment import Shop
 from assay.environments.tools import say
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
@@ -133,44 +140,88 @@ def faults(by: HFEngine, arrival: bool, attempts: int, limit: float = 5.0) -> No
     )
 
 
-def many(live: int = 256, whole: int = 10_000) -> None:
-    worlds = Worlds(HERE, workers=2)
+def many(environment: str = HERE, live: int = 256, whole: int = 10_000) -> None:
+    worlds = Worlds(environment, workers=2)
     worlds.start()
     here = psutil.Process()
+    source = worlds.here().tasks()
+    kinds = [source[i] for i in range(64)]
+    calls = 0
 
-    def play(number: int) -> bool:
-        episode = Played(worlds, Task(str(number), "?"), 0)
+    def play(number: int) -> tuple[bool, int]:
+        episode = Played(worlds, kinds[number % len(kinds)], 0)
         episode.reset()
-        for _ in range(4):
-            episode.step(say("x"))
+        world: Any = episode.world
+        plan = world.gold() if environment == "shop" else [say("x")] * 4
+        for action in plan:
+            episode.step(action)
         verdict = episode.verdict()
         episode.close()
-        return verdict.passed is True
+        return verdict.passed is True, len(plan) + 2
 
     with ThreadPoolExecutor(live) as beside:
-        assert all(beside.map(play, range(live)))
+        # Once through what is kept between episodes, which is bounded, before it is counted.
+        assert all(passed for passed, _ in beside.map(play, range(4 * live)))
 
-        def held() -> tuple[int, int, int]:
+        def held() -> tuple[int, int, int, int]:
             family = [here, *here.children()]
-            return sum(p.memory_info().rss for p in family), sum(p.num_fds() for p in family), len(family)
+            left = sum(len(files) for _, _, files in os.walk(tempfile.gettempdir(), onerror=lambda _: None))
+            return sum(p.memory_info().rss for p in family), sum(p.num_fds() for p in family), len(family), left
 
-        memory, files, processes = held()
+        memory, descriptors, processes, files = held()
         before = time.perf_counter()
-        assert all(beside.map(play, range(whole)))
+        for passed, made in beside.map(play, range(whole)):
+            assert passed
+            calls += made
         took = time.perf_counter() - before
         after = held()
     print(
-        f"many: {whole} episodes, {live} at a time, {6 * whole / took:.0f} calls/s; "
-        f"memory {after[0] / memory - 1:+.1%}, files {after[1] - files:+d}, processes {after[2] - processes:+d}",
+        f"many, {environment.rpartition('/')[2]}: {whole} episodes, {live} at a time, {calls / took:.0f} calls/s; "
+        f"memory {after[0] / memory - 1:+.1%}, descriptors {after[1] - descriptors:+d}, "
+        f"processes {after[2] - processes:+d}, temporary files {after[3] - files:+d}",
         flush=True,
     )
     worlds.close()
 
 
+def steps(episodes: int = 100, rounds: int = 10) -> None:
+    world = Shop()
+    source = world.tasks()
+    plans = []
+    for i in range(episodes):
+        world.reset(source[i], 0)
+        plans.append((source[i], world.gold()))
+    made, stepping, before = 0, 0.0, time.process_time()
+    for _ in range(rounds):
+        for task, plan in plans:
+            world.reset(task, 0)
+            begun = time.process_time()
+            for action in plan:
+                world.step(action)
+            stepping += time.process_time() - begun
+            made += len(plan)
+            assert world.verdict().passed
+    whole = time.process_time() - before
+    world.close()
+    print(
+        f"steps: {made / stepping:.0f} of shop in a second of processor time, {made / whole:.0f} with its share of "
+        f"beginnings and verdicts ({made / len(plans) / rounds:.1f} steps an episode)",
+        flush=True,
+    )
+
+
 if __name__ == "__main__":
-    many()
-    model = engine()
-    arrivals(model)
-    for by_arrival in (False, True):
-        for tries in (1, 4):
-            faults(model, by_arrival, tries)
+    chosen = sys.argv[1:] or ["many", "steps", "arrival", "faults"]
+    if "many" in chosen:
+        many()
+        many("shop")
+    if "steps" in chosen:
+        steps()
+    if {"arrival", "faults"} & set(chosen):
+        model = engine()
+    if "arrival" in chosen:
+        arrivals(model)
+    if "faults" in chosen:
+        for by_arrival in (False, True):
+            for tries in (1, 4):
+                faults(model, by_arrival, tries)

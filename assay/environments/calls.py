@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from assay.errors import UsageError
 from assay.types import Problem, Tool, ToolCall
 from assay.verify.tool_calls.formats import BadCall, Call, Format, NoName, read_calls
 
@@ -48,6 +50,21 @@ def find_calls(text: str, tools: Sequence[Tool], form: Format = "auto") -> tuple
     return tuple(
         ToolCall(c.name, c.arguments, c.start, c.end, c.problem, c.reason, f"call_{i}") for i, c in enumerate(found)
     )
+
+
+def written(made: Sequence[ToolCall], form: Format = "auto") -> str:
+    """Return calls as a model writes them: Python calls for ``python``, else each as JSON between tags.
+
+    Raises:
+        UsageError: another notation.
+    """
+    if form == "python":
+        listed = (f"{c.name}({', '.join(f'{k}={v!r}' for k, v in (c.arguments or {}).items())})" for c in made)
+        return ", ".join(listed)
+    if form not in ("auto", "tags"):
+        raise UsageError(f'calls are demonstrated as tags or python, not as {form!r}; set calls = "tags"')
+    bodies = (json.dumps({"name": c.name, "arguments": dict(c.arguments or {})}, ensure_ascii=False) for c in made)
+    return "\n".join(f"<tool_call>\n{body}\n</tool_call>" for body in bodies)
 
 
 def _pieces(text: str, opening: str, closing: str) -> list[tuple[int, int, bool]]:

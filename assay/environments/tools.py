@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from assay.environments.base import Action, Observation, Step
-from assay.environments.calls import misfit
+from assay.environments.calls import misfit, written
 from assay.errors import UsageError
 from assay.tasks.base import TaskSource
 from assay.types import Message, Prompt, Task, Tool, ToolCall, Verdict
@@ -81,11 +81,10 @@ def call(name: str, /, **arguments: Any) -> Action:
 
 def calls(*made: tuple[str, Mapping[str, Any]]) -> Action:
     """Return the action that calls several tools in one turn, each by its name and arguments."""
-    text, placed = "", []
+    text, placed = "", list[ToolCall]()
     for i, (name, arguments) in enumerate(made):
         start = len(text) + bool(text)
-        written = f"<tool_call>\n{json.dumps({'name': name, 'arguments': dict(arguments)})}\n</tool_call>"
-        text = f"{text}\n{written}" if text else written
+        text = f"{text}\n" * bool(text) + written([ToolCall(name, arguments, 0, 0)])
         placed.append(ToolCall(name, arguments, start, len(text), id=f"call_{i}"))
     return Action(text, tuple(placed))
 

@@ -20,9 +20,10 @@ from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import UsageError
 from assay.registry import part
+from assay.rollout.planned import planned
 from assay.rollout.single_turn import with_hint
 from assay.rollout.under_way import Live
-from assay.types import Ask, Episode, Group, Stop, ToolCall, Turn, Verdict
+from assay.types import Ask, Episode, Group, Stop, Task, ToolCall, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
 
 BESIDE = 256
@@ -99,6 +100,14 @@ class MultiTurn:
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         return self.play(asks, rng.integers(2**63, size=len(asks)).tolist(), engine)
+
+    def demonstrate(self, task: Task, engine: Engine) -> Episode:
+        """Return the episode that the environment's own plan makes of a task, for a supervised warm-up.
+
+        Raises:
+            UsageError: the environment has no plan.
+        """
+        return planned(self.worlds.here, task, engine, self.calls)
 
     def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Engine) -> list[Group]:
         """Return a judged group per ask, which depends on its seed and on no other ask.

@@ -146,7 +146,7 @@ def _assemble(
     check_signals(method.needs, method.live, policy)
     for learner in method.learners:
         getattr(learner, "check", lambda _: None)(policy)
-    check_fit(known, policy, warmup=config.warmup.steps > 0)
+    check_fit(known, policy, config.warmup.steps > 0, rollout)
     spec = {"name": config.engine.name, **config.engine.options}
     if cluster is not None and config.scale.engines:
         engine = remote_engine(cluster, config, policy, ranks)
@@ -177,10 +177,11 @@ def _assemble(
     return trainer
 
 
-def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
+def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: Any = None) -> None:
     """Raise UsageError for a prompt that is no text or leaves no room for a response.
 
-    With ``warmup``, the same goes for a prompt with its solution, and a task without one.
+    With ``warmup``, the same goes for a prompt with its solution, and a task without one that the rollout does not
+    demonstrate.
     """
     for task in tasks:
         text = task.question + (task.solution or "" if warmup else "")
@@ -204,7 +205,7 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool) -> None:
         elif not warmup or task.solution is not None:
             continue
         if warmup:
-            demonstrations([task], policy)
+            demonstrations([task], policy, rollout)
 
 
 def _noted(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:

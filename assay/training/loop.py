@@ -90,7 +90,8 @@ class Trainer(State):
             while not self.warmed_up(interrupt):
                 clock = Clock()
                 with self.saved_on_failure(), clock("step"):
-                    batch = demonstrations(self.stream.next(settings.batch), self.policy)  # type: ignore[arg-type]
+                    tasks = self.stream.next(settings.batch)
+                    batch = demonstrations(tasks, self.policy, self.rollout)  # type: ignore[arg-type]
                     lr = self.set_lr(settings.lr, self.step, total, settings.ramp, settings.schedule)
                     metrics, tokens = self.apply(SFT(), batch)
                 self.step += 1

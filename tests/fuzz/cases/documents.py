@@ -29,6 +29,21 @@ TREE = {
 HOME = {"yaml": PERSON["home"], "toml": {"city": "Rome"}}
 JSON_NEEDS = ("jsonschema",)
 
+START = {"event": [{"id": 1, "cap": 2, "booked": 1}, {"id": 2, "cap": 5, "booked": 0}], "booking": []}
+GOAL = {"event": [{"id": 1, "cap": 2, "booked": 2}, {"id": 2, "cap": 5, "booked": 0}], "booking": [{"usr": "bob"}]}
+for granularity in ("cell", "row"):
+    entry(
+        f"state/{granularity}",
+        soup="json",
+        options={"granularity": granularity},
+        cases=[
+            Case(
+                {"start": START, "goal": GOAL, "keys": {"event": ["id"]}},
+                [json.dumps(GOAL), json.dumps(GOAL, indent=1)],
+            ),
+            Case({"start": GOAL, "goal": START, "volatile": ["cap"]}, [json.dumps(START)]),
+        ],
+    )
 entry(
     "json",
     soup="json",

@@ -1,0 +1,59 @@
+"""A demonstration of several turns: an environment is played by its own plan."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+
+from assay.engines.base import Conversing, Engine
+from assay.environments.base import Environment, Guided
+from assay.environments.calls import written
+from assay.environments.played import Played
+from assay.errors import UsageError
+from assay.rollout.under_way import Live
+from assay.types import Episode, Task, Turn
+from assay.verify.tool_calls.formats import Format
+
+
+def planned(make: Callable[[], Environment], task: Task, engine: Engine, form: Format = "auto") -> Episode:
+    """Return the episode that follows the environment's plan for a task, as the policy would have said it.
+
+    The plan's turns are the policy's own, each ended; what the environment says stands between them. The environment's
+    seed is of the task's id, so that a task is demonstrated in one way.
+
+    Args:
+        make: makes the environment.
+        task: demonstrated.
+        engine: of the policy: writes text as tokens.
+        form: notation of the calls.
+
+    Raises:
+        UsageError: the environment has no plan, or the engine cannot go on from tokens.
+        EnvironmentFailure: it failed.
+    """
+    if not isinstance(engine, Conversing):
+        raise UsageError(f"{type(engine).__name__} cannot demonstrate several turns")
+    digest = hashlib.blake2b(task.id.encode("utf-8", "replace"), digest_size=7).digest()
+    played = Played(make, task, int.from_bytes(digest, "big"))
+    try:
+        shown = played.reset()
+        if not isinstance(played.world, Guided):
+            raise UsageError(f"task {task.id} has no solution and its environment no plan; set warmup.steps = 0")
+        live = Live(played, np.random.default_rng(0), engine.opening(shown.messages, shown.tools), stop="turns")
+        for index, action in enumerate(played.world.gold()):
+            text = written(action.calls, form) if action.calls and form == "python" else action.text
+            if live.turns:
+                live.add(engine.bridge(step.observation.messages, True), None, None, own=False)
+            tokens = engine.encode_response(text)
+            live.add(tokens, None, None, own=True)
+            step = played.step(action)
+            end = live.length
+            live.turns.append(Turn(index, end - len(tokens), end, action.calls, valid=step.valid, error=step.error))
+            if step.terminated or step.truncated:
+                live.stop = "eos"
+                break
+    finally:
+        played.close()
+    return live.episode(engine, task.id)
