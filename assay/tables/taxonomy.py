@@ -60,6 +60,7 @@ SAID: dict[tuple[str, str], Tags] = {
     ("reward", "majority"): Tags(("AI",), ("scalar",)),
     ("verify", "none"): Tags(),
     ("credit", "gae"): Tags(optimiser=("PPO", "actor-critic")),
+    ("credit", "turn_gae"): Tags(optimiser=("PPO", "actor-critic")),
     ("credit", "reinforce++"): Tags(optimiser=("PPO",)),
     ("credit", "reinforce++-baseline"): Tags(optimiser=("PPO", "GRPO")),
     ("credit", "reinforce"): Tags(optimiser=("REINFORCE",)),

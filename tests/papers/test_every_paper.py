@@ -74,6 +74,7 @@ AS_GRPO = {
     "S208": "passages to rank",
     "S221": "a policy that is right often",
     "S224": "its curriculum, which begins solutions, and answers in boxes",
+    "S225": "steps that several trajectories take",
 }
 """What these change shows on a batch with what is named; on other batches they are GRPO."""
 NOTHING = {

@@ -90,11 +90,11 @@ def padded(batch: Batch, extra: int) -> Batch:
         if isinstance(value, dict):
             return {k: longer(v, k) for k, v in value.items()}
         if isinstance(value, torch.Tensor) and value.ndim > 1 and value.shape[1] == width and name not in batch.whole:
-            nothing = -1 if name == "steps" else 0  # a token that is in no step
+            nothing = -1 if name in ("steps", "turn") else 0  # a token that is in no step, and in no turn
             return torch.cat([value, value.new_full((len(value), extra, *value.shape[2:]), nothing)], 1)
         return value
 
-    return Batch(**{f.name: longer(getattr(batch, f.name)) for f in fields(batch)})
+    return Batch(**{f.name: longer(getattr(batch, f.name), f.name) for f in fields(batch)})
 
 
 def fresh(key: str) -> Method:

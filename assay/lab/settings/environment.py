@@ -73,8 +73,9 @@ class Setting:
         ``final``: expected score of the verdict; ``area``: its mean over training; ``start``; ``worst``: of the task
         where it is least; ``reached``: share of training after which it first was 0.9, negative, 1 if never;
         ``turns``: expected number; ``moved``: mean length of an update of the logits, by the learning rate;
-        ``moved/k``: of those of the k-th word of a turn alone; ``right_turns``: share of the turns that an oracle found
-        right, of all that were taken in the last tenth of training, where it was asked; ``rollouts``: episodes.
+        ``moved/k``: of those of the k-th word of a turn alone; ``quiet``: minus that of the first; ``right_turns``:
+        share of the turns that an oracle found right, of all that were taken in the last tenth of training, where it
+        was asked; ``rollouts``: episodes.
         """
         method = {**arm}
         rollout = method.pop("rollout", {})
@@ -122,6 +123,7 @@ class Setting:
             "turns": float(self.expected(engine, (policy.tree.lengths - 1).to(torch.float64) / len(self.words)).mean()),
             "moved": float(steps[-1]),
             **{f"moved/{k}": float(x) for k, x in enumerate(steps[:-1])},
+            "quiet": -float(steps[0]),
             **({"right_turns": float(np.mean(right))} if right else {}),
             "rollouts": counted.sampled,
         }
