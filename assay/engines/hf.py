@@ -45,6 +45,7 @@ class HFEngine(Speaking):
         self.policy = policy
         self.max_rows = max_rows
         self.sessions = Sessions(kept_bytes)
+        self._work = 0
 
     def end_sessions(self, sessions: Iterable[str]) -> None:
         """See :class:`assay.engines.base.Keeping`."""
@@ -61,6 +62,7 @@ class HFEngine(Speaking):
         alike: dict[tuple[Any, ...], list[Row]] = {}
         if any(r.session is not None for r in requests):
             self.sessions.begin(list(self.policy.module.parameters()))
+        going_on = len(self.sessions) > 0
         for i, request in enumerate(requests):
             check_beam(request)
             prompt = self.encode(request.prompt)
@@ -85,6 +87,10 @@ class HFEngine(Speaking):
         training = self.policy.module.training
         self.policy.module.eval()
         work = sum(row.work for same in alike.values() for row in same)
+        if going_on:
+            # What is kept was computed in one of two ways, whose keys do not fit together.
+            work = self._work
+        self._work = work
         try:
             with torch.inference_mode():
                 hidden = hidden_of(self.policy, work)

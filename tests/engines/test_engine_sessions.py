@@ -178,3 +178,11 @@ def test_who_keeps() -> None:
     shadow.generate([Request("1+", 1, Sampling(2), 0, session="s")])
     shadow.end_sessions(["s"])
     assert len(shadow.engine.sessions) == 0
+
+
+@pytest.mark.parametrize("least", [40, 60, 80, 100])
+def test_turns_of_much_and_of_little_work_go_together(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is computed with packed weights keeps its keys in another order, in which the rest has to go on."""
+    monkeypatch.setattr("assay.engines.packed.LEAST_TOKENS", least)
+    one, other = (HFEngine(CausalLM(tiny("llama", seed=3), TOKENIZER)) for _ in range(2))
+    same(turns(one, True), turns(other, False))
