@@ -28,7 +28,7 @@ class TurnGroup:
 
     r_it is what was placed on the turn's tokens and, on a trajectory's last turn, the response's own reward. E_i
     compares the sum of a trajectory's r_it with the group's, each trajectory counted once. With ``of = "turns"`` U is
-    of what was placed on turns alone, and E of the responses' own reward alone.
+    of what was placed on turns alone, without those whose oracle abstains, and E of the responses' own reward alone.
 
     By ``turn``, returns are compared as in ReMA and others, and rewards as by VPR (arXiv 2605.10325). By ``state``,
     ``before``, with ``episode = 1`` it is GiGPO (arXiv 2505.10978), equation 9; by ``task``, ``after`` the credit of
@@ -84,7 +84,8 @@ class TurnGroup:
         if self.of == "turns":
             earned = earned - torch.where(turns.last, batch.rewards[turns.sample], 0)
         values = turns.returns(earned, self.discount) if self.sums == "before" else earned
-        values = normalise(values, turns.key(self.by), turns.active, self.kind, self.ddof, self.epsilon, self.singleton)
+        where = turns.active & turns.told if self.of == "turns" else turns.active
+        values = normalise(values, turns.key(self.by), where, self.kind, self.ddof, self.epsilon, self.singleton)
         if self.sums == "after":
             values = turns.returns(values, self.discount)
         if self.episode:

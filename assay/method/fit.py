@@ -11,6 +11,7 @@ from assay.errors import UsageError
 from assay.method.base import Method
 from assay.rewards.outcome.noise import NoiseCorrected
 from assay.rewards.outcome.verdict import VerdictReward
+from assay.rewards.process.turns import TurnRewards
 from assay.select.everything import All
 from assay.select.verdicts import OfVerdict
 
@@ -115,7 +116,17 @@ def _unread(method: Method) -> str | None:
     )
 
 
-CHECKS: tuple[Callable[[Method], str | None], ...] = (_untrained, _uncut, _undone, _equal, _unread)
+def _unjudged(method: Method) -> str | None:
+    """A reward for what an oracle says of turns that no oracle is asked about."""
+    if _rollout(method) != "multi_turn" or (isinstance(method.rollout, dict) and method.rollout.get("oracle")):
+        return None
+    parts = [method.reward, *getattr(method.reward, "members", ())]
+    if not any(isinstance(part, TurnRewards) and part.of == "verdict" for part in parts):
+        return None
+    return "reward 'turns' would do nothing: it pays what an oracle says of each turn; set rollout oracle = true"
+
+
+CHECKS: tuple[Callable[[Method], str | None], ...] = (_untrained, _uncut, _undone, _equal, _unread, _unjudged)
 
 
 def relabels(reward: Any, within_groups: bool) -> bool:

@@ -31,6 +31,7 @@ class Turns:
         played: ``(M,)`` false for turns that are only there because others of the group have played longer.
         last: ``(M,)`` whether it is its trajectory's last that was played.
         active: ``(M,)`` whether its sample is.
+        told: ``(M,)`` false where an oracle was asked of the turn and abstained: what it earned is not known.
         rewards: ``(M,)`` what was placed on its own tokens, and on a last turn the response's own reward: once for a
             trajectory, in however many samples it is.
         place: ``(N, T)`` the turn that a token is the policy's own in, -1 elsewhere.
@@ -44,6 +45,7 @@ class Turns:
     played: Bool[Tensor, "M"]
     last: Bool[Tensor, "M"]
     active: Bool[Tensor, "M"]
+    told: Bool[Tensor, "M"]
     rewards: Float[Tensor, "M"]
     place: Int[Tensor, "N T"]
 
@@ -145,6 +147,7 @@ def turns_of(batch: Batch, padded: bool = False) -> Turns:
         played=played,
         last=last,
         active=batch.active[sample],
+        told=torch.tensor([t.verdict is None or t.verdict.passed is not None for _, t, _ in found], dtype=torch.bool),
         rewards=torch.where(last, batch.rewards[sample], 0),
         place=place,
     )

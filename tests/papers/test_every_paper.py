@@ -80,6 +80,7 @@ AS_GRPO = {
 NOTHING = {
     "S015": "a policy to which reasoning makes the reference likelier",
     "S040": "a policy to which reasoning makes the reference likelier",
+    "S154": "turns that an oracle has judged",
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",
     "S211": "turns along an expert's episode",

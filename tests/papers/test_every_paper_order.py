@@ -73,7 +73,7 @@ def written(policy: CausalLM) -> Batch:
             assert policy.decode(tokens) == text
             n, mask = len(tokens), np.ones(len(tokens), dtype=bool)
             logprobs, entropies = ((mean + 0.2 * rng.standard_normal(n)).astype(np.float32) for mean in (-2.5, 2.0))
-            turn = Turn(0, 0, n, reward=float(right))
+            turn = Turn(0, 0, n, reward=float(right), verdict=Verdict(float(right), right))
             asked = policy.encode(question)
             episodes.append(Episode(asked, tokens, mask, logprobs, text, "eos", entropies, turns=(turn,)))
             verdicts.append(Verdict(float(right), right, {"a": float(right)}))

@@ -75,8 +75,8 @@ def test_an_episode_without_turns_is_one_turn(make_batch: Callable[..., Any]) ->
 
 
 def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
-    for options in ({"name": ""}, {"discount": 0.0}, {"discount": 1.5}):
-        with pytest.raises(UsageError, match="needs a name, and a discount"):
+    for options in ({"of": ""}, {"discount": 0.0}, {"discount": 1.5}):
+        with pytest.raises(UsageError, match="needs to know of what, and a discount"):
             TurnRewards(**options)
     batch = with_turns(make_batch([1, 1]), (Turn(0, 0, 1, reward=1.0),), (Turn(0, 0, 1, reward=float("inf")),))
     with pytest.raises(UsageError, match=r"row 1 \(task task-1\) is not finite"):

@@ -19,7 +19,7 @@ class TurnRewards:
     """r_it of the turns t of response i, on each turn's last own token; R_i = 0, so that a verdict goes beside it.
 
     Args:
-        name: of what: ``reward``, the environment's; ``verdict``, the score that an oracle gave the action; ``valid``,
+        of: what: ``reward``, the environment's; ``verdict``, the score that an oracle gave the action; ``valid``,
             1 for a turn whose action could be taken; ``calls``, how many tool calls could be read; else a number that
             the environment has noted of the turn by that name, or a part of the oracle's verdict. A turn without it
             has no reward, and nor has one whose oracle abstains.
@@ -28,24 +28,24 @@ class TurnRewards:
         placed: on tokens; otherwise R_i is their sum.
 
     Raises:
-        UsageError: ``discount`` out of range, or no name; when called, a reward that is no finite number.
+        UsageError: ``discount`` out of range, or nothing to look for; when called, a reward that is no finite number.
     """
 
     def __init__(
         self,
-        name: str = "reward",
+        of: str = "reward",
         discount: float = 1.0,
         reduce: Literal["sum", "mean"] = "sum",
         placed: bool = True,
     ):
-        if not name or not 0 < discount <= 1:
-            raise UsageError(f"reward 'turns': needs a name, and a discount in (0, 1], not {discount:g}")
-        self.name, self.discount, self.reduce, self.placed = name, discount, reduce, placed
+        if not of or not 0 < discount <= 1:
+            raise UsageError(f"reward 'turns': needs to know of what, and a discount in (0, 1], not {discount:g}")
+        self.of, self.discount, self.reduce, self.placed = of, discount, reduce, placed
 
     def __call__(self, batch: Batch) -> Reward:
         totals, tokens = torch.zeros_like(batch.rewards), torch.zeros(batch.mask.shape, dtype=batch.rewards.dtype)
         for i, episode in enumerate(batch.episodes):
-            found = turn_rewards(episode, self.name)
+            found = turn_rewards(episode, self.of)
             share = 1 / len(found) if self.reduce == "mean" and found else 1.0
             for t, (turn, value) in enumerate(found):
                 worth = share * self.discount**t * value
@@ -55,9 +55,9 @@ class TurnRewards:
                     tokens[i, own[-1, 0]] += worth
         if not bool(totals.isfinite().all()):
             row = int((~totals.isfinite()).nonzero()[0, 0])
-            raise UsageError(f"reward 'turns': {self.name!r} of row {row} (task {batch.tasks[row].id}) is not finite")
+            raise UsageError(f"reward 'turns': {self.of!r} of row {row} (task {batch.tasks[row].id}) is not finite")
         values = torch.zeros_like(totals) if self.placed else totals
-        return Reward(values, tokens if self.placed else None, judged(batch), {self.name: totals})
+        return Reward(values, tokens if self.placed else None, judged(batch), {self.of: totals})
 
 
 def turn_rewards(episode: Episode, name: str) -> list[tuple[Turn, float]]:
