@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assay.engines.base import Conversing, Engine
+from assay.engines.base import Conversing, Engine, can
 from assay.environments.base import Action, Environment, Guided
 from assay.environments.calls import written
 from assay.environments.played import Played
@@ -53,7 +53,7 @@ def planned(
         UsageError: the environment has no plan, or the engine cannot go on from tokens.
         EnvironmentFailure: it failed.
     """
-    if not isinstance(engine, Conversing):
+    if not can(engine, Conversing):
         raise UsageError(f"{type(engine).__name__} cannot demonstrate several turns")
     digest = hashlib.blake2b(task.id.encode("utf-8", "replace"), digest_size=7).digest()
     played = Played(make, task, int.from_bytes(digest, "big"))
