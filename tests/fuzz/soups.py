@@ -194,6 +194,15 @@ SOUPS: dict[str, Grammar] = {
          "Fixpoint f (n : nat) : nat := @.", "let @ := @ in @", "if @ { @ } else { @ }", "Require Import @.",
          "Print @."),
     ),
+    "contract": (
+        ("r", "x", "0", "-x", "true", "s", "method abs(x: int) returns (r: int)", "ensures", "requires", "invariant",
+         "assume false;", "decreases", "while", "{", "}", ":=", ";", "\n", "forall k ::", "==>", "|s|", "[", "..",
+         "999999", "function f(n: int): int", "/*", "//", "é"),
+        ("@ @", "@ := @;", "(@)", "@ + @", "@ * @", "@ == @", "@ && @", "if @ { @ } else { @ }", "while @ { @ }",
+         "method abs(x: int) returns (r: int) ensures @ { @ }", "forall k :: @ ==> @", "@[@]", "@[@ := @]", "f(@)",
+         "method abs(x: int) returns (r: int) ensures @", "function f(n: int): int decreases n { @ }", "assert @;",
+         "method abs(x: int) returns (r: int) ensures r >= 0 { r := x; while @ { @ } }", "@\n@"),
+    ),
     "verilog": (
         ("a", "b", "y", "0", "1'b1", "8'hff", "module", "endmodule", "both", "input", "output", "begin", "end", ";",
          "`include \"x\"", "$finish;", "$display(1);", "//", "/*", "\n", "clk"),

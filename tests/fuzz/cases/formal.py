@@ -85,3 +85,31 @@ entry(
     apart=False,
     cases=[Case(None, ["```python\ndef f(x):\n    return x * x\n```", "```python\nprint(1)\n```"])],
 )
+
+ABS = """method abs(x: int) returns (r: int)
+  ensures r >= 0 && (r == x || r == -x)
+{ if x >= 0 { r := x; } else { r := -x; } }"""
+CONTRACT = {
+    "source": ABS,
+    "positive": [[[-3], [3]], [[0], [0]], [[5], [5]]],
+    "negative": [[[-3], [-3]], [[-3], [4]], [[0], [1]], [[5], [-5]]],
+}
+for name in ("prover", "verina"):
+    entry(
+        name,
+        soup="contract",
+        seconds=60.0,
+        options={"effort": 200_000, "seconds": 5.0},
+        share=0.2,
+        marked=False,
+        spaces=False,
+        apart=False,
+        abstains="cannot be tried out",
+        needs=("z3",),
+        cases=[
+            Case({"ask": "all", **CONTRACT}, [ABS, f"```dafny\n{ABS}\n```"]),
+            Case({"ask": "code", **CONTRACT}, [ABS, ABS.replace(">= 0 {", "> 0 {")]),
+            Case({"ask": "spec", **CONTRACT}, [ABS.partition("{")[0]]),
+            Case({"ask": "proof", **CONTRACT}, [ABS.replace("r := -x;", "r := -x; assert r == -x;")]),
+        ],
+    )
