@@ -10,6 +10,7 @@ import numpy as np
 from assay.engines.base import Request
 from assay.engines.tabular import TabularEngine
 from assay.engines.tokens import Tokens
+from assay.errors import UsageError
 from assay.policies.tabular import TabularPolicy
 from assay.types import Episode, Message, Prompt, Tool
 
@@ -44,6 +45,17 @@ class TabularTurns(TabularEngine):
 
     def encode(self, prompt: Prompt) -> np.ndarray:
         return prompt.ids if isinstance(prompt, Tokens) else super().encode(prompt)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        """Return the tokens of a turn that says the last of ``words`` alone, its thoughts the first ones there are.
+
+        Raises:
+            UsageError: there is no such word.
+        """
+        *thoughts, actions = self.words
+        if text not in actions:
+            raise UsageError(f"a turn of this policy says one of {', '.join(actions)}, not {text[:60]!r}")
+        return np.array([0] * len(thoughts) + [list(actions).index(text)], dtype=np.int64)
 
     def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
         return "\n".join(self.words[k % len(self.words)][token] for k, token in enumerate(tokens))

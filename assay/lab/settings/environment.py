@@ -79,12 +79,9 @@ class Setting:
         """
         method = {**arm}
         rollout = method.pop("rollout", {})
-        method["rollout"] = {
-            "name": "multi_turn",
-            "environment": self.environment,
-            "turns": self.turns,
-            **({"name": rollout} if isinstance(rollout, str) else rollout),
-        }
+        rollout = {"name": "multi_turn", **({"name": rollout} if isinstance(rollout, str) else rollout)}
+        bounds = {"turns": self.turns} if rollout["name"] == "multi_turn" else {}
+        method["rollout"] = {"environment": self.environment, **bounds, **rollout}
         engine, tasks = self.player(seed)
         policy, counted = engine.policy, Counted(engine)
         training = Training(

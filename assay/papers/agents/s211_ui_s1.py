@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.credit.patched import Patched
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
@@ -90,3 +91,45 @@ def ui_s1(
         select=FirstReturn(least, discount, rounds),
         objective=ClippedSurrogate(kl_weight=kl_weight),
     )
+
+
+TURNS = (("well", "hm"), ("left", "right", "stop"))
+"""A thought and an action."""
+FOLLOWED = {"name": "semi_online", "patches": -1}
+COMMON = {"name": "S211", "select": {"name": "all"}}
+
+claims(
+    Claim(
+        paper="S211",
+        text="Patched after a mismatch, rollouts along an expert's episode teach later steps from the beginning: the "
+        "policy reaches the goal by itself after less training than where a rollout ends at its first mismatch.",
+        setting="environment",
+        unequal="a patched rollout has more turns; both have as many rollouts",
+        arms={
+            "patched": {**COMMON, "rollout": FOLLOWED},
+            "ended": {**COMMON, "rollout": {**FOLLOWED, "patches": 0}},
+        },
+        better="patched",
+        baseline="ended",
+        measure="area",
+        options={"words": TURNS, "steps": 40},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0, 300.0)},
+    ),
+    Claim(
+        paper="S211",
+        name="history",
+        evidence="construction",
+        text="Trained under its own history a policy that thinks in its own words reaches the goal by itself; trained "
+        "under the expert's, whose words are others, it meets histories that it was never trained on.",
+        setting="environment",
+        arms={
+            "own": {**COMMON, "rollout": FOLLOWED},
+            "expert": {**COMMON, "rollout": {**FOLLOWED, "history": "expert"}},
+        },
+        better="own",
+        baseline="expert",
+        measure="area",
+        options={"words": TURNS, "steps": 40},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0, 300.0)},
+    ),
+)

@@ -18,12 +18,14 @@ from assay.batch import Batch
 from assay.credit.patched import Patched
 from assay.engines.base import Request, Sampling
 from assay.environments.base import Agreement, EnvironmentFailure
+from assay.environments.corridor import Corridor
 from assay.environments.screens.environment import Screens
 from assay.errors import RunError, UsageError
+from assay.lab.settings.environment import Setting
 from assay.learning.step import sample
 from assay.method import Method, make_method
 from assay.ops.turns import turns_of
-from assay.papers.agents.s211_ui_s1 import FORM
+from assay.papers.agents.s211_ui_s1 import FORM, TURNS
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.rewards.process.turns import TurnRewards
@@ -435,3 +437,23 @@ def test_it_trains_and_is_measured_by_sop(tmp_path: Path) -> None:
     for label in ("before", "after"):
         found = Evaluation.from_parquet(folder / "evals" / f"{label}.parquet")
         assert all(s.passed is not None and 0 <= s.score <= 1 for s in found.samples)
+
+
+def test_a_tabular_policy_is_patched_with_the_words_of_its_expert() -> None:
+    """In the lab's setting a patch is a path of the tree: the first thought, and the expert's action."""
+    engine, tasks = Setting(words=TURNS, turns=4).player(0)
+    assert engine.encode_response("right").tolist() == [0, 1] and engine.decode([1, 1]) == "hm\nright"
+    with pytest.raises(UsageError, match="says one of left, right, stop"):
+        engine.encode_response("up")
+    rollout = SemiOnline("corridor", Sampling(2), patches=-1)
+    groups = rollout.collect([Ask(task, 2) for task in tasks], engine, np.random.default_rng(0))
+    for group in groups:
+        world = Corridor()
+        world.reset(group.task, 0)
+        lines = [a.text for a in world.gold()]
+        for episode in group.episodes:
+            history, t = episode.prompt[1:], episode.turns[0].index
+            assert len(history) == 2 * t
+            said = [engine.decode(history[2 * k : 2 * k + 2]).split("\n") for k in range(t)]
+            assert [action for _, action in said] == lines[:t]
+        assert len(group.episodes) == 2 * len(lines)
