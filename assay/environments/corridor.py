@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from assay.environments.base import Action, Step
+from assay.environments.opinion import Cited, Opinion, admits_failure
 from assay.environments.stated import Interface, State, Stated
 from assay.errors import UsageError
 from assay.registry import part
@@ -15,6 +16,13 @@ from assay.tasks.listed import Listed
 from assay.types import Task, Verdict
 
 ACTIONS = ("left", "right", "stop")
+
+
+def stopped(task: Task, message: str, cited: Sequence[Cited]) -> Opinion:
+    """Judge evidence: it allows a verdict if it shows where the episode has stopped."""
+    seen = " ".join(c.observation for c in cited)
+    right = f"Stopped in room {task.meta['goal']}." in seen
+    return Opinion("Stopped in room" in seen, right and not admits_failure(message))
 
 
 @part("environment", "corridor")

@@ -83,6 +83,7 @@ NOTHING = {
     "S154": "turns that an oracle has judged",
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",
+    "S099": "evidence that is submitted",
     "S211": "turns along an expert's episode",
 }
 """These learn nothing from a batch without what is named."""

@@ -76,7 +76,8 @@ def written(policy: CausalLM) -> Batch:
             turn = Turn(0, 0, n, reward=float(right), verdict=Verdict(float(right), right))
             asked = policy.encode(question)
             episodes.append(Episode(asked, tokens, mask, logprobs, text, "eos", entropies, turns=(turn,)))
-            verdicts.append(Verdict(float(right), right, {"a": float(right)}))
+            proven = {"submitted": 1.0, "success": float(right), "valid": 1.0}
+            verdicts.append(Verdict(float(right), right, {"a": float(right), **proven}))
         task = Task(f"t{i}", question, reference=reference, solution=reference, meta={"documents": [f"x 14+5 {text}"]})
         groups.append(Group(Ask(task, len(episodes)), tuple(episodes), tuple(verdicts)))
     return Batch.from_groups(groups, torch.float64)

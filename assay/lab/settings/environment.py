@@ -75,7 +75,7 @@ class Setting:
         ``turns``: expected number; ``moved``: mean length of an update of the logits, by the learning rate;
         ``moved/k``: of those of the k-th word of a turn alone; ``quiet``: minus that of the first; ``right_turns``:
         share of the turns that an oracle found right, of all that were taken in the last tenth of training, where it
-        was asked; ``rollouts``: episodes.
+        was asked; ``part/NAME``: mean of that part of the verdicts there; ``rollouts``: episodes.
         """
         method = {**arm}
         rollout = method.pop("rollout", {})
@@ -96,6 +96,7 @@ class Setting:
         )
         place = self.places(engine)
         before, moved, curve, right = policy.logits.detach().clone(), [], [], []
+        parts: dict[str, list[float]] = {}
 
         def watch(step: int, batch: Any, metrics: Mapping[str, float]) -> None:
             nonlocal before
@@ -106,6 +107,9 @@ class Setting:
             if step >= self.steps * 0.9:
                 judged = [t.verdict for e in batch.episodes for t in e.turns if t.verdict is not None]
                 right.extend(v.passed is True for v in judged if v.passed is not None)
+                for name, value in (item for v in batch.verdicts for item in v.parts.items()):
+                    if value is not None:
+                        parts.setdefault(f"part/{name}", []).append(value)
 
         start = float(self.scores(engine).mean())
         train(policy, tasks, NoVerifier(), method, training, seed, watch, counted)
@@ -122,6 +126,7 @@ class Setting:
             **{f"moved/{k}": float(x) for k, x in enumerate(steps[:-1])},
             "quiet": -float(steps[0]),
             **({"right_turns": float(np.mean(right))} if right else {}),
+            **{name: float(np.mean(values)) for name, values in parts.items()},
             "rollouts": counted.sampled,
         }
 
