@@ -3,7 +3,8 @@
 Same initial weights, prompts, group size, sampling, response limit, reward function, optimiser and number of optimiser
 steps, both in float32 on the CPU. Each side lives in a process of its own; the two take steps in turn, so that a noisy
 machine disturbs both alike. Where both do not fit in memory together, the processes themselves take turns, and each
-counts the steps after its first. Printed per case: median seconds of each, and the median of the pairwise ratios.
+counts the steps after its first. Printed per case: median seconds of each, and the median of the pairwise ratios,
+of the clock and of processors' time, which other programs on the machine disturb less.
 
     python benchmarks/step_vs_trl.py [--cases a b c] [--steps 12]
 
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 GGUF = Path(__file__).parents[1] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -108,8 +110,16 @@ def wait_for_go() -> None:
         os._exit(0)
 
 
-def report(seconds: float, tokens: float) -> None:
-    print(json.dumps({"seconds": seconds, "tokens": tokens}), flush=True)
+class Watch:
+    """Seconds since it was made: of the clock, and of processors."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter(), time.process_time()
+
+    def report(self, tokens: float) -> None:
+        """Tell them to whoever asked for the step."""
+        seconds, work = time.perf_counter() - self.start[0], time.process_time() - self.start[1]
+        print(json.dumps({"seconds": seconds, "work": work, "tokens": tokens}), flush=True)
 
 
 def run_assay(case: Case, folder: Path) -> None:
@@ -132,13 +142,31 @@ def run_assay(case: Case, folder: Path) -> None:
     trainer.start_rl()
     while True:
         wait_for_go()
-        start = time.perf_counter()
+        watch = Watch()
         metrics = trainer.rl_step()
-        report(time.perf_counter() - start, metrics["length/mean"])
+        watch.report(metrics["length/mean"])
 
 
 def run_trl(case: Case, folder: Path) -> None:
     """Take one step of GRPOTrainer for each line ``go``."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+    chat = getattr(tokenizer, "chat_template", None) is not None
+    prompts = [[{"role": "user", "content": t.prompt}] if chat else t.prompt for t in tasks(case, folder)]
+    train_trl(case, folder, tokenizer, prompts, reward, {"max_completion_length": case.tokens})
+
+
+def train_trl(
+    case: Case,
+    folder: Path,
+    tokenizer: Any,
+    prompts: list,
+    reward: Callable[..., list[float]],
+    options: Mapping[str, Any],
+    **more: Any,
+) -> None:
+    """Have GRPOTrainer take steps; ``options`` are of its configuration, ``more`` of the trainer itself."""
     import transformers
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -152,14 +180,11 @@ def run_trl(case: Case, folder: Path) -> None:
     class Turns(transformers.TrainerCallback):
         def on_step_begin(self, *_: object, **__: object) -> None:
             wait_for_go()
-            self.start = time.perf_counter()
+            self.watch = Watch()
 
         def on_step_end(self, *_: object, **__: object) -> None:
-            report(time.perf_counter() - self.start, lengths[-1])
+            self.watch.report(lengths[-1])
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="left")
-    chat = getattr(tokenizer, "chat_template", None) is not None
-    prompts = [[{"role": "user", "content": t.prompt}] if chat else t.prompt for t in tasks(case, folder)]
     trainer = GRPOTrainer(
         model=transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="float32"),
         reward_funcs=counted,
@@ -169,7 +194,6 @@ def run_trl(case: Case, folder: Path) -> None:
             output_dir=tempfile.mkdtemp(),
             per_device_train_batch_size=case.prompts * case.group,
             num_generations=case.group,
-            max_completion_length=case.tokens,
             learning_rate=1e-6,
             lr_scheduler_type="constant",
             beta=0.0,
@@ -182,10 +206,15 @@ def run_trl(case: Case, folder: Path) -> None:
             logging_strategy="no",
             report_to=[],
             disable_tqdm=True,
+            **options,
         ),
         callbacks=[Turns()],
+        **more,
     )
     trainer.train()
+
+
+SIDES = {"assay": run_assay, "trl": run_trl}
 
 
 class Side:
@@ -236,7 +265,7 @@ def one_at_a_time(name: str, folder: Path, steps: int, script: str) -> list[tupl
     return pairs
 
 
-def compare(name: str, case: Case, steps: int, script: str) -> dict[str, float]:
+def compare(name: str, case: Case, steps: int, script: str, prepare: Callable[..., None]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "model"
         prepare(case, folder)
@@ -246,13 +275,27 @@ def compare(name: str, case: Case, steps: int, script: str) -> dict[str, float]:
         "assay": statistics.median(x["seconds"] for x in assay),
         "trl": statistics.median(x["seconds"] for x in trl),
         "ratio": statistics.median(t["seconds"] / a["seconds"] for a, t in pairs),
+        "work": statistics.median(t["work"] / a["work"] for a, t in pairs),
+        "assay_work": statistics.median(x["work"] for x in assay),
         "assay_tokens": statistics.mean(x["tokens"] for x in assay),
         "trl_tokens": statistics.mean(x["tokens"] for x in trl),
     }
 
 
-def main(cases: Mapping[str, Case], about: str | None, script: str) -> None:
-    """Compare the sides on cases, as the command line of ``script`` says, which calls this."""
+def main(
+    cases: Mapping[str, Case],
+    about: str | None,
+    script: str,
+    sides: Mapping[str, Callable[[Any, Path], None]] = SIDES,
+    prepare: Callable[[Any, Path], None] = prepare,
+    driver: Callable[[Any], float] | None = None,
+) -> None:
+    """Compare the sides on cases, as the command line of ``script`` says, which calls this.
+
+    Args:
+        sides: what takes steps of a case with a folder's weights, which ``prepare`` saves.
+        driver: tells the processor's seconds of a step of assay's that no model takes.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", default=list(cases), choices=list(cases))
     parser.add_argument("--steps", type=int, help="counted steps of each side; 12, or 4 where they run one at a time")
@@ -260,7 +303,7 @@ def main(cases: Mapping[str, Case], about: str | None, script: str) -> None:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.side:
-        {"assay": run_assay, "trl": run_trl}[arguments.side](cases[arguments.cases[0]], arguments.folder)
+        sides[arguments.side](cases[arguments.cases[0]], arguments.folder)
         return
     missed = []
     for name in arguments.cases:
@@ -268,13 +311,16 @@ def main(cases: Mapping[str, Case], about: str | None, script: str) -> None:
         if isinstance(case.model, str) and not Path(case.model).is_file():
             print(f"({name}) skipped: no {case.model}; `make real` fetches it")
             continue
-        found = compare(name, case, arguments.steps or (4 if case.alone else 12), script)
+        found = compare(name, case, arguments.steps or (4 if case.alone else 12), script, prepare)
         print(
             f"({name}) {case.prompts} x {case.group}, at most {case.tokens} tokens: assay {found['assay']:.3f} s "
             f"({found['assay_tokens']:.1f} tokens), TRL {found['trl']:.3f} s ({found['trl_tokens']:.1f} tokens), "
-            f"ratio {found['ratio']:.2f} (goal {case.goal})",
+            f"ratio {found['ratio']:.2f} (goal {case.goal}), of processors' time {found['work']:.2f}",
             flush=True,
         )
+        if driver is not None:
+            alone = driver(case)
+            print(f"  the driver without the model: {alone:.3f} s, {alone / found['assay_work']:.2%} of a step")
         if found["ratio"] < case.goal:
             missed.append(name)
     sys.exit(1 if missed else 0)
