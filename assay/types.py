@@ -223,6 +223,19 @@ class Turn:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where an episode goes on from another context than what stands before: earlier thinking was dropped, say.
+
+    Attributes:
+        start: first response token that was sampled after it.
+        prompt: ``(P,)`` int64, all that it was sampled after.
+    """
+
+    start: int
+    prompt: np.ndarray
+
+
 Stop = Literal["eos", "stop", "length", "context", "turns", "limit", "error"]
 """Why an episode ended; of several turns also for its number of ``turns``, or another ``limit`` (tokens, time)."""
 
@@ -244,6 +257,8 @@ class Episode:
         spans: named ranges of response tokens.
         advantage_group: key of the samples it is compared with; ``None`` means its prompt's group.
         turns: the policy's turns, in order; empty where the response is one turn.
+        forks: in order, where its tokens go on from another prompt; a policy reads it as :attr:`rows`, while rewards,
+            credit and statistics see one response.
         trajectory: key of the trajectory it is a part of, where that is trained as several episodes.
         meta: anything else (role, version of the weights that sampled it).
     """
@@ -260,12 +275,24 @@ class Episode:
     spans: tuple[Span, ...] = ()
     advantage_group: str | None = None
     turns: tuple[Turn, ...] = ()
+    forks: tuple[Fork, ...] = ()
     trajectory: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def truncated(self) -> bool:
         return self.stop in ("length", "context", "turns", "limit")
+
+    @property
+    def rows(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The prompts and responses that it is made of, one without forks; every token stands in one response."""
+        prompts = [self.prompt, *(fork.prompt for fork in self.forks)]
+        return list(zip(prompts, np.split(self.tokens, [fork.start for fork in self.forks]), strict=True))
+
+    @property
+    def reading(self) -> int:
+        """Tokens that a policy reads of it, the first prompt apart."""
+        return len(self.tokens) + sum(len(fork.prompt) for fork in self.forks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ class Metered:
         self.count: dict[str, int] = {"rollouts": 0, "tokens": 0}
         self._counting = False
 
+    divided = None  # nothing goes past this engine
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 

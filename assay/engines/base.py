@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from assay.types import Episode, Message, Prompt, Task, Tool
 
 if TYPE_CHECKING:
     from assay.policies.base import Policy
+
+T = TypeVar("T")
+X = TypeVar("X")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,9 @@ class Conversing(Protocol):
     """An engine that says, in tokens, how a conversation opens and what stands between two of its turns.
 
     A response then goes on from what was sampled before (``Request.prefix``), which is never tokenised again.
+
+    Optional method: ``drops_thinking(messages) -> bool``, whether a conversation is shown without a turn's thoughts
+    once these messages have come after it.
     """
 
     @property
@@ -114,6 +120,25 @@ class Keeping(Protocol):
 
     def end_sessions(self, sessions: Iterable[str]) -> None:
         """Drop what is kept of sessions; those that are not known are none."""
+        ...
+
+
+class Dividing(Protocol):
+    """One of several engines, in as many processes, that work together."""
+
+    def divided(
+        self,
+        items: Sequence[X],
+        work: Callable[[Sequence[X], Engine], Sequence[T]],
+        cost: Callable[[X], float] = lambda _: 1.0,
+    ) -> list[T]:
+        """Return ``work(items, engine)``, each process doing its share with its own engine; all of them call this.
+
+        Args:
+            items: the same in every process.
+            work: gives one result for each item, from its item alone.
+            cost: of an item, to balance shares.
+        """
         ...
 
 

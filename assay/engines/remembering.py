@@ -21,6 +21,8 @@ class Remembering:
         self._engine = engine
         self._kept: dict[Any, list[Episode]] = {}
 
+    divided = None  # nothing goes past this engine
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.engines.tokens import Tokens
-from assay.policies.conversation import bridge, opening
+from assay.policies.conversation import bridge, drops_thinking, opening
 from assay.types import Message, Prompt, Tool
 
 
@@ -34,6 +34,10 @@ class Speaking:
     def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
         """See :func:`assay.policies.conversation.bridge`."""
         return bridge(self.policy.tokenizer, self.policy.chat, messages, ended, self.policy.stop_ids)
+
+    def drops_thinking(self, messages: Sequence[Message]) -> bool:
+        """See :func:`assay.policies.conversation.drops_thinking`."""
+        return drops_thinking(self.policy.tokenizer, self.policy.chat, messages)
 
     def encode_response(self, text: str, end: bool = True) -> np.ndarray:
         return np.asarray(self.policy.encode_response(text, end))

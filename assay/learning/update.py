@@ -60,7 +60,7 @@ def read_tokens(batch: Batch, rows: Int[Tensor, "M"]) -> int:
     """Tokens that a pass over some rows reads, a group's prompt counted once."""
     index = rows.tolist()
     prompts = {int(batch.prompt_group[i]): len(batch.episodes[i].prompt) for i in index}
-    return sum(len(batch.episodes[i].tokens) for i in index) + sum(prompts.values())
+    return sum(batch.episodes[i].reading for i in index) + sum(prompts.values())
 
 
 def fair_budget(batch: Batch, budget: int, size: int) -> int:

@@ -123,14 +123,15 @@ class CausalLM:
     def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
         """See :class:`assay.policies.base.Policy`. One pass over distinct prompts and all responses."""
         after = [name for name in live if name.startswith("next_logprob")]
+        rows = [row for e in batch.episodes for row in e.rows]
+        responses = [torch.from_numpy(tokens) for _, tokens in rows]
         # What follows a response is predicted from its last token, which is an input only if something stands there.
-        responses = [torch.from_numpy(e.tokens) for e in batch.episodes]
         read = [torch.cat([r, r.new_zeros(1)]) for r in responses] if after else responses
-        prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
+        prompts, prompt_of = distinct([prompt for prompt, _ in rows])
         layout = self.layout([torch.from_numpy(p) for p in prompts], read, prompt_of, self.device)
         depths = sorted({name for name in live if name.startswith("hidden@")})
         hidden, inner = self._hidden(layout.tokens, layout, [float(d.partition("@")[2]) for d in depths])
-        lengths = torch.tensor([len(r) for r in responses])
+        lengths = torch.tensor([len(e.tokens) for e in batch.episodes])
         last = (torch.tensor([len(r) for r in read]).cumsum(0) - 1).to(self.device)
         at = layout.predictors
         if after:
@@ -158,9 +159,10 @@ class CausalLM:
             out.live["hidden"] = spread(hidden[at])
         for name, states in zip(depths, inner, strict=True):
             out.live[name] = spread(states[at])
+        ends = torch.tensor([len(e.rows) for e in batch.episodes], device=self.device).cumsum(0) - 1
         for name in after:
-            target = torch.full((len(responses),), int(name.partition("@")[2]), device=self.device)
-            out.live[name] = token_logprobs(hidden[layout.predictors[last]], self.head, target)[0]
+            target = torch.full((len(batch),), int(name.partition("@")[2]), device=self.device)
+            out.live[name] = token_logprobs(hidden[layout.predictors[last[ends]]], self.head, target)[0]
         return out
 
     def continuations(
@@ -186,6 +188,8 @@ class CausalLM:
         self, batch: Batch, at: Sequence[Sequence[int]], what: Sequence[Sequence[np.ndarray]]
     ) -> tuple[Float[Tensor, "S D"], Int[Tensor, "S"], Int[Tensor, "N K"]]:
         """Return the states that predict the continuations' tokens, these tokens, and each continuation's length."""
+        if any(e.forks for e in batch.episodes):
+            raise UsageError("continuations of an episode that forks cannot be scored; keep its context whole")
         found = [[torch.from_numpy(c) for c in many] for many in what]
         prompts, prompt_of = distinct([e.prompt for e in batch.episodes])
         # What stands after the last branch is seen by nobody.
@@ -255,7 +259,7 @@ class CausalLM:
         parts: list[list[int]] = []
         size, seen = 0, set[int]()
         for row in sorted(range(len(batch)), key=lambda i: (groups[i], prompt_of[i])):
-            response, prompt = len(batch.episodes[row].tokens), len(batch.episodes[row].prompt)
+            prompt, response = len(batch.episodes[row].prompt), batch.episodes[row].reading
             if not parts or size + response + prompt * (prompt_of[row] not in seen) > budget:
                 parts.append([])
                 size, seen = 0, set()

@@ -62,6 +62,15 @@ def bridge(tokenizer: Any, chat: bool, messages: Sequence[Message], ended: bool,
     return np.asarray(ids, dtype=np.int64)
 
 
+def drops_thinking(tokenizer: Any, chat: bool, messages: Sequence[Message]) -> bool:
+    """Whether the chat template leaves out what a turn thought, between ``<think>`` and ``</think>``, once ``messages``
+    have come after it."""
+    if not chat:
+        return False
+    thought = Message(role="assistant", content=f"<think>\n{TURN}\n</think>\n\n.")
+    return TURN not in _rendered(tokenizer, [Message(role="user", content="?"), thought, *messages], ())
+
+
 def _rendered(tokenizer: Any, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
     told = [
         {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -20,6 +19,8 @@ from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import UsageError
 from assay.registry import part
+from assay.rollout.contexts import Context, Kind, Layout
+from assay.rollout.noting import measured, noted
 from assay.rollout.planned import planned
 from assay.rollout.single_turn import with_hint
 from assay.rollout.under_way import Live
@@ -59,6 +60,8 @@ class MultiTurn:
         oracle: ask the environment of every action, before it is taken, whether it is right; what it says is the turn's
             verdict.
 
+        context, layout, keep, room: what each turn is sampled after, see :class:`assay.rollout.contexts.Context`.
+
     Raises:
         UsageError: a limit below 1, ``arrival`` without ``workers``, or ``oracle`` of an environment that has none.
     """
@@ -77,6 +80,10 @@ class MultiTurn:
         processor: float | None = None,
         arrival: bool = False,
         oracle: bool = False,
+        context: Kind = "whole",
+        layout: Layout = "row",
+        keep: int = 4,
+        room: int = 4096,
     ):
         if min(turns, attempts, 1 if tokens is None else tokens) < 1:
             raise UsageError(f"rollout 'multi_turn': turns {turns}, tokens {tokens}, attempts {attempts} must be >= 1")
@@ -88,7 +95,7 @@ class MultiTurn:
         self.sampling, self.turns, self.tokens, self.calls, self.attempts = sampling, turns, tokens, calls, attempts
         if oracle and not isinstance(self.worlds.here(), Oracle):
             raise UsageError(f"rollout 'multi_turn': environment {self.worlds.name!r} has no oracle of single actions")
-        self.oracle = oracle
+        self.oracle, self.context = oracle, Context(context, layout, keep, room)
         self.wall, self.processor = wall or math.inf, processor or math.inf
         self.waits = FIRST_COMPLETED if arrival else ALL_COMPLETED
         self._beside = ThreadPoolExecutor(BESIDE, "environments") if workers else None
@@ -112,6 +119,8 @@ class MultiTurn:
     def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Engine) -> list[Group]:
         """Return a judged group per ask, which depends on its seed and on no other ask.
 
+        Of several processes whose engines work together, each plays some of the asks.
+
         Raises:
             UsageError: the engine cannot go on from tokens of its own.
         """
@@ -119,13 +128,20 @@ class MultiTurn:
             raise UsageError(
                 f"rollout 'multi_turn': {type(engine).__name__} cannot go on from its own tokens; take hf or vllm"
             )
+        divided = getattr(engine, "divided", None)
+        asked = [(ask, seed, f"{seed}/{k}") for k, (ask, seed) in enumerate(zip(asks, seeds, strict=True))]
+        groups = self._played(asked, engine) if divided is None else divided(asked, self._played, lambda x: x[0].n)
+        self._metrics = measured([e for group in groups for e in group.episodes])
+        return groups
+
+    def _played(self, asked: Sequence[tuple[Ask, int, str]], engine: Engine) -> list[Group]:
         self._keeps = can(engine, Keeping)
         groups = []
-        for k, (ask, seed) in enumerate(zip(asks, seeds, strict=True)):
+        for ask, seed, key in asked:
             task = replace(ask.task, prompt=with_hint(ask.task.prompt, ask.hint))
             # Every episode of a group begins in the same world.
             played = [Played(self.worlds, task, seed, self.attempts, self.oracle) for _ in range(ask.n)]
-            groups.append([Live(f"{seed}/{k}/{i}", p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
+            groups.append([Live(f"{key}/{i}", p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
         everyone = [live for group in groups for live in group]
         self.worlds.start()
         try:
@@ -138,20 +154,19 @@ class MultiTurn:
             for live in everyone:
                 live.played.close()
             self._forget(everyone, engine)
-        self._metrics = _measured(everyone)
         return [
             Group(
                 ask,
                 tuple(live.episode(engine) for live in group),
                 tuple(live.verdict for live in group if live.verdict is not None),
             )
-            for ask, group in zip(asks, groups, strict=True)
+            for (ask, _, _), group in zip(asked, groups, strict=True)
         ]
 
     def _play(self, everyone: Sequence[Live], engine: Any) -> None:
         """Play to the end: whoever has been answered takes a turn, all together or as answers arrive."""
         asked = {self._aside(live.played.reset): partial(self._begun, live, engine) for live in everyone}
-        while asked:
+        while any(live.verdict is None for live in everyone):
             done, _ = wait(asked, return_when=self.waits)
             # In the order they were asked in.
             for answer in [a for a in asked if a in done]:
@@ -166,6 +181,9 @@ class MultiTurn:
                 for live, [turn] in zip(going, made, strict=True):
                     if turn.stop == "error":
                         live.lose(str(turn.meta.get("error", "generation failed")))
+                        continue
+                    if live.summing_up:
+                        self._summary(live, turn, engine)
                         continue
                     calls = find_calls(turn.text, live.tools, self.calls) if live.tools else ()
                     live.acting = True
@@ -197,7 +215,8 @@ class MultiTurn:
             live.lose(str(error))
             return
         live.tools, live.state = shown.tools, shown.state
-        live.prompt = engine.opening(shown.messages, shown.tools)
+        live.prompt = live.begun = engine.opening(shown.messages, shown.tools)
+        live.opened, live.said = shown.messages, list(shown.messages)
         if len(live.prompt) >= engine.window:
             live.stop = "context"
 
@@ -206,9 +225,25 @@ class MultiTurn:
         sampling = self.sampling
         if self.tokens is not None and self.tokens - live.spent < sampling.max_tokens:
             sampling = replace(sampling, max_tokens=self.tokens - live.spent)
-        prefix = tuple(np.concatenate(live.tokens).tolist()) if live.tokens else ()
-        session = live.trajectory if self._keeps else None
-        return Request(Tokens(live.prompt), 1, sampling, int(live.rng.integers(2**63)), prefix, session=session)
+        session, seed = live.trajectory if self._keeps else None, int(live.rng.integers(2**63))
+        return Request(Tokens(live.rooted), 1, sampling, seed, tuple(live.added.tolist()), session=session)
+
+    def _summary(self, live: Live, made: Episode, engine: Any) -> None:
+        """Note a summary, and go on from it."""
+        start = live.length
+        live.add(made.tokens, made.logprobs, made.entropies, own=True)
+        live.spent += len(made.tokens)
+        turn = Turn(len(live.turns), start, live.length, state=live.state, next_state=live.state, tag="summary")
+        live.turns.append(replace(turn, text=made.text))
+        prompt = self.context.summed_up(live, made.text, engine)
+        if len(live.turns) >= self.turns:
+            live.stop = "turns"
+        elif self.tokens is not None and live.spent >= self.tokens:
+            live.stop = "limit"
+        elif len(prompt) >= engine.window:
+            live.stop = "context"
+        else:
+            live.fork(prompt)
 
     def _turn(self, live: Live, made: Episode, calls: Sequence[ToolCall], engine: Any, answer: Future[Step]) -> None:
         """Note a turn and what came of it."""
@@ -222,7 +257,7 @@ class MultiTurn:
             live.lose(str(error))
             return
         over: Stop | None = None
-        bridge = np.zeros(0, dtype=np.int64)
+        bridge, prompt = np.zeros(0, dtype=np.int64), None
         if step.terminated:
             over = made.stop if made.stop in ("eos", "stop") else "eos"
         elif step.truncated or live.played.seconds > self.wall or live.played.processor > self.processor:
@@ -232,63 +267,18 @@ class MultiTurn:
         elif self.tokens is not None and live.spent >= self.tokens:
             over = "limit"
         else:
-            bridge = engine.bridge(step.observation.messages, made.stop == "eos")
-            if len(live.prompt) + live.length + len(bridge) >= engine.window:
-                over, bridge = "context", bridge[:0]
-        live.turns.append(_noted(live, made, start, calls, step, over, engine))
+            messages = step.observation.messages
+            bridge, prompt = self.context.go_on(live, made.text, made.stop == "eos", messages, engine)
+            if (live.reach + len(bridge) if prompt is None else len(prompt)) >= engine.window:
+                over = "context"
+        live.turns.append(noted(live, made, start, calls, step, over, engine))
         live.state, live.stop = step.observation.state, over
-        if len(bridge):
+        if over is None and prompt is not None:
+            live.fork(prompt)
+        elif over is None:
             live.add(bridge, None, None, own=False)
 
 
 def _judged(live: Live, answer: Future[Verdict]) -> None:
     live.verdict = answer.result()
     live.played.close()
-
-
-def _noted(
-    live: Live, made: Episode, start: int, calls: Sequence[ToolCall], step: Step, over: Stop | None, engine: Engine
-) -> Turn:
-    placed = tuple(_placed(call, made, start, engine) for call in calls)
-    return Turn(
-        index=len(live.turns),
-        start=start,
-        end=start + len(made.tokens),
-        calls=placed,
-        reward=step.reward,
-        verdict=step.verdict,
-        state=live.state,
-        next_state=step.observation.state,
-        valid=step.valid and not any(call.problem for call in calls),
-        error=step.error,
-        tag=step.tag,
-        terminated=step.terminated,
-        truncated=over is not None and not step.terminated,
-        info=step.info,
-        text=made.text,
-    )
-
-
-def _placed(call: ToolCall, made: Episode, start: int, engine: Engine) -> ToolCall:
-    """Return a call whose place is in the response's tokens: the fewest that hold all of its characters."""
-
-    def reach(characters: int) -> int:
-        """The fewest tokens whose text is longer than so many characters."""
-        ids = made.tokens
-        return bisect_left(range(len(ids)), True, key=lambda k: len(engine.decode(ids[: k + 1])) > characters)
-
-    return replace(call, start=start + reach(call.start), end=start + min(reach(call.end - 1) + 1, len(made.tokens)))
-
-
-def _measured(everyone: Sequence[Live]) -> dict[str, float]:
-    """Return means over trajectories; those lost count for ``lost`` alone."""
-    whole = [live for live in everyone if live.stop != "error"]
-    out = {"environment/lost": sum(live.stop == "error" for live in everyone) / max(1, len(everyone))}
-    if whole:
-        turns = [turn for live in whole for turn in live.turns]
-        out["environment/turns"] = len(turns) / len(whole)
-        out["environment/truncated"] = sum(live.stop in ("turns", "limit", "context") for live in whole) / len(whole)
-        share = [np.mean([not turn.valid for turn in live.turns]) for live in whole if live.turns]
-        out["environment/invalid"] = float(np.mean(share)) if share else 0.0
-        out["environment/calls"] = sum(len(turn.calls) for turn in turns) / len(whole)
-    return out

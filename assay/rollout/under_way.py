@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.engines.base import Engine
 from assay.environments.played import Played
-from assay.types import Episode, Origin, Stop, Tool, Turn, Verdict
+from assay.types import Episode, Fork, Message, Origin, Stop, Tool, Turn, Verdict
 
 
 @dataclass(slots=True)
@@ -17,6 +17,10 @@ class Live:
 
     ``acting`` is it while its environment begins or takes a step, ``judging`` while it is judged; with a ``stop`` it is
     over. ``trajectory`` is its key.
+
+    It goes on from ``context``: the prompt of its last fork, or its own, and what has been added since. ``opened`` are
+    the messages it began with, ``said`` all that its conversation has, ``begun`` the tokens that every window of it
+    begins with and ``recent`` those of the turns after them.
     """
 
     trajectory: str
@@ -30,6 +34,13 @@ class Live:
     logprobs: list[np.ndarray] = field(default_factory=list)
     entropies: list[np.ndarray] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    forks: list[Fork] = field(default_factory=list)
+    row: int = 0
+    opened: tuple[Message, ...] = ()
+    said: list[Message] = field(default_factory=list)
+    begun: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    recent: list[np.ndarray] = field(default_factory=list)
+    summing_up: bool = False
     length: int = 0
     spent: int = 0
     acting: bool = True
@@ -45,6 +56,31 @@ class Live:
         self.entropies.append(unknown if entropies is None else entropies)
         self.own.append(own)
         self.length += len(tokens)
+
+    def fork(self, prompt: np.ndarray) -> None:
+        """Go on from another prompt."""
+        self.forks.append(Fork(self.length, prompt))
+        self.row = len(self.tokens)
+
+    @property
+    def rooted(self) -> np.ndarray:
+        """The prompt of what is under way."""
+        return self.forks[-1].prompt if self.forks else self.prompt
+
+    @property
+    def added(self) -> np.ndarray:
+        """The tokens since that prompt."""
+        return np.concatenate([np.zeros(0, dtype=np.int64), *self.tokens[self.row :]])
+
+    @property
+    def context(self) -> np.ndarray:
+        """All that the next turn is sampled after."""
+        return np.concatenate([self.rooted, self.added])
+
+    @property
+    def reach(self) -> int:
+        """How long that is."""
+        return len(self.rooted) + self.length - (self.forks[-1].start if self.forks else 0)
 
     def lose(self, reason: str) -> None:
         """End without a verdict, which is nobody's fault here."""
@@ -65,5 +101,6 @@ class Live:
             entropies=np.concatenate([none, *self.entropies]),
             origins=np.where(own, Origin.OWN, Origin.TOOL).astype(np.uint8),
             turns=tuple(self.turns),
+            forks=tuple(fork for fork in self.forks if fork.start < self.length),
             trajectory=self.trajectory,
         )

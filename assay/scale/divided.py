@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from assay.types import Episode, Prompt, Task, Verdict
 from assay.verify.answer.spans import Span
 from assay.verify.base import Verifier, answer_place
 from assay.verify.guard import judge
+
+T = TypeVar("T")
+X = TypeVar("X")
 
 
 class DividedEngine:
@@ -53,11 +56,20 @@ class DividedEngine:
 
         Nobody hears of responses as they end: each rank would hear of its own alone, and they judge together.
         """
-        if not requests:
+        return self.divided(requests, lambda share, own: own.generate(share), lambda r: r.n * r.sampling.max_tokens)
+
+    def divided(
+        self,
+        items: Sequence[X],
+        work: Callable[[Sequence[X], Engine], Sequence[T]],
+        cost: Callable[[X], float] = lambda _: 1.0,
+    ) -> list[T]:
+        """See :class:`assay.engines.base.Dividing`."""
+        if not items:
             return []
         whole = getattr(self.policy, "whole", nullcontext)
         with whole(), listening(None):
-            return self.ranks.divided(requests, self.engine.generate, lambda r: r.n * r.sampling.max_tokens)
+            return self.ranks.divided(items, lambda share: work(share, self.engine), cost)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.rollout.multi_turn import MultiTurn
+from assay.scale.divided import DividedEngine
+from assay.scale.ranks import Ranks
 from assay.types import Ask, Episode, Group, Message, Origin, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -389,3 +393,37 @@ def test_it_trains_and_is_measured_by_playing(tmp_path: Path) -> None:
     for label in ("before", "after"):
         found = Evaluation.from_parquet(folder / "evals" / f"{label}.parquet")
         assert len(found.samples) == 12 and all(s.passed is not None for s in found.samples)
+
+
+class Seat(Ranks):
+    """One of two ranks, in threads of one process."""
+
+    def __init__(self, rank: int, table: list[Any], barrier: threading.Barrier):
+        super().__init__(rank, 2)
+        self.table, self.barrier = table, barrier
+
+    def gather(self, value: Any) -> list[Any]:
+        self.table[self.rank] = value
+        self.barrier.wait(60)
+        found = list(self.table)
+        self.barrier.wait(60)
+        return found
+
+
+def test_ranks_divide_what_is_played() -> None:
+    whole = playing()
+    expected = played(whole, engine())
+    table, barrier = [None, None], threading.Barrier(2)
+    made, rollouts = [engine(), engine()], [playing(), playing()]
+
+    def rank(i: int) -> list[Group]:
+        return played(rollouts[i], DividedEngine(made[i], Seat(i, table, barrier)))  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(2) as beside:
+        both = list(beside.map(rank, range(2)))
+    for got, rollout in zip(both, rollouts, strict=True):
+        assert [g.verdicts for g in got] == [g.verdicts for g in expected]
+        assert [e.text for g in got for e in g.episodes] == [e.text for g in expected for e in g.episodes]
+        assert rollout.metrics() == whole.metrics()
+    # Of three tasks one rank has played two, with four episodes each.
+    assert sorted(len({r.session for r, _ in e.said}) for e in made) == [4, 8]
