@@ -51,7 +51,16 @@ def read_answer(text: str) -> tuple[str | None, frozenset[str]]:
     """
     answer = extract(text, RULES, "none") or ""
     said = {" ".join(label.upper().split()) for label in _LABEL.findall(answer)}
-    return (said.pop() if len(said) == 1 else None), frozenset(map(plain_id, _CITED.findall(answer)))
+    return (said.pop() if len(said) == 1 else None), _cited(answer)
+
+
+def cited_in(text: str) -> frozenset[str]:
+    """Return the documents cited, as ``[[id]]``, in the last ``<answer>`` of a text."""
+    return _cited(extract(text, RULES, "none") or "")
+
+
+def _cited(answer: str) -> frozenset[str]:
+    return frozenset(map(plain_id, _CITED.findall(answer)))
 
 
 def plain_id(id: str) -> str:

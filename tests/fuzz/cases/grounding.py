@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+
+from assay.verify.support.cross_encoder import CrossEncoder
 from fuzz.entry import Case, entry
 
 FOX = "The quick brown fox jumps over the lazy dog, and then it sleeps for hours."
@@ -50,6 +55,22 @@ entry(
             ["<answer>Label: REFUTE, Evidence: [[a]] [[b]]</answer>", "<answer>label: refute [[b]][[a]][[c]]</answer>"],
         ),
         Case({"label": "NOT ENOUGH INFO", "evidence": []}, ["<answer>Label: NOT ENOUGH INFO</answer>"]),
+    ],
+)
+ENCODER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, ENCODER, ignore_errors=True)
+CrossEncoder.fresh([FOX, PARIS], hidden=8, layers=1, heads=1, max_length=32).save(ENCODER)
+entry(
+    "supported",
+    soup="quotes",
+    options={"model": ENCODER},
+    marked=False,
+    cases=[
+        Case(
+            {"claim": "The fox sleeps.", "sources": {"a": FOX}},
+            ["<answer>[[a]]</answer>", "<answer>see [[ a ]]</answer>"],
+        ),
+        Case({"claim": "Paris is a capital.", "sources": {"b": PARIS}}, ["I cite <answer>[[b]]</answer>"]),
     ],
 )
 for score in ("quip", "coverage"):

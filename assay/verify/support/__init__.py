@@ -1,0 +1,1 @@
+"""Does a source support a claim? A cross-encoder over passages, trained by citations that people made."""
