@@ -24,7 +24,7 @@ from assay.rollout.noting import measured, noted
 from assay.rollout.planned import planned
 from assay.rollout.single_turn import with_hint
 from assay.rollout.under_way import Live
-from assay.types import Ask, Episode, Group, Stop, Task, ToolCall, Turn, Verdict
+from assay.types import Ask, Episode, Group, Message, Stop, Task, ToolCall, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
 
 BESIDE = 256
@@ -59,8 +59,10 @@ class MultiTurn:
             the others: faster where answers take time, but a run does not repeat itself bit for bit.
         oracle: ask the environment of every action, before it is taken, whether it is right; what it says is the turn's
             verdict.
-
         context, layout, keep, room: what each turn is sampled after, see :class:`assay.rollout.contexts.Context`.
+        show_hints: put the task's own hints before the question where the curriculum gives none.
+        keep_hint: train an episode under the prompt with the hint it was sampled under; else under the one without,
+            for which an episode must be one row.
 
     Raises:
         UsageError: a limit below 1, ``arrival`` without ``workers``, or ``oracle`` of an environment that has none.
@@ -84,6 +86,8 @@ class MultiTurn:
         layout: Layout = "row",
         keep: int = 4,
         room: int = 4096,
+        show_hints: bool = False,
+        keep_hint: bool = True,
     ):
         if min(turns, attempts, 1 if tokens is None else tokens) < 1:
             raise UsageError(f"rollout 'multi_turn': turns {turns}, tokens {tokens}, attempts {attempts} must be >= 1")
@@ -92,6 +96,9 @@ class MultiTurn:
         if arrival and not workers:
             raise UsageError("rollout 'multi_turn': arrival needs environments beside each other; set workers = 2")
         self.worlds = Worlds(environment, workers, seconds)
+        if not keep_hint and (context, layout) != ("whole", "row"):
+            raise UsageError("rollout 'multi_turn': keep_hint = false is for episodes of one row: context whole")
+        self.show_hints, self.keep_hint = show_hints, keep_hint
         self.sampling, self.turns, self.tokens, self.calls, self.attempts = sampling, turns, tokens, calls, attempts
         if oracle and not isinstance(self.worlds.here(), Oracle):
             raise UsageError(f"rollout 'multi_turn': environment {self.worlds.name!r} has no oracle of single actions")
@@ -138,10 +145,15 @@ class MultiTurn:
         self._keeps = can(engine, Keeping)
         groups = []
         for ask, seed, key in asked:
-            task = replace(ask.task, prompt=with_hint(ask.task.prompt, ask.hint))
+            hint = ask.hint
+            if hint is None and self.show_hints and ask.task.hints:
+                hint = "\n".join(ask.task.hints)
+            task = replace(ask.task, prompt=with_hint(ask.task.prompt, hint))
             # Every episode of a group begins in the same world.
             played = [Played(self.worlds, task, seed, self.attempts, self.oracle) for _ in range(ask.n)]
             groups.append([Live(f"{key}/{i}", p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
+            for live in groups[-1]:
+                live.hint = None if self.keep_hint else hint
         everyone = [live for group in groups for live in group]
         self.worlds.start()
         try:
@@ -217,6 +229,8 @@ class MultiTurn:
         live.tools, live.state = shown.tools, shown.state
         live.prompt = live.begun = engine.opening(shown.messages, shown.tools)
         live.opened, live.said = shown.messages, list(shown.messages)
+        if live.hint is not None:
+            live.trained = engine.opening(_unhinted(shown.messages, live.hint), shown.tools)
         if len(live.prompt) >= engine.window:
             live.stop = "context"
 
@@ -277,6 +291,19 @@ class MultiTurn:
             live.fork(prompt)
         elif over is None:
             live.add(bridge, None, None, own=False)
+
+
+def _unhinted(messages: Sequence[Message], hint: str) -> tuple[Message, ...]:
+    """Return what was shown at first, without the hint.
+
+    Raises:
+        UsageError: the environment has not shown it.
+    """
+    for i, message in enumerate(messages):
+        before, found, after = message["content"].partition(f"{hint}\n")
+        if found:
+            return (*messages[:i], {**message, "content": before + after}, *messages[i + 1 :])
+    raise UsageError("rollout 'multi_turn': keep_hint = false, but the environment does not show its task's prompt")
 
 
 def _judged(live: Live, answer: Future[Verdict]) -> None:

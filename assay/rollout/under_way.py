@@ -20,13 +20,16 @@ class Live:
 
     It goes on from ``context``: the prompt of its last fork, or its own, and what has been added since. ``opened`` are
     the messages it began with, ``said`` all that its conversation has, ``begun`` the tokens that every window of it
-    begins with and ``recent`` those of the turns after them.
+    begins with and ``recent`` those of the turns after them. It is trained under ``trained`` where that is another
+    prompt than the one it is sampled under, which shows the ``hint``.
     """
 
     trajectory: str
     played: Played
     rng: np.random.Generator
     prompt: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    hint: str | None = None
+    trained: np.ndarray | None = None
     tools: tuple[Tool, ...] = ()
     state: str | None = None
     tokens: list[np.ndarray] = field(default_factory=list)
@@ -92,7 +95,8 @@ class Live:
         own = np.repeat(np.asarray(self.own, dtype=bool), [len(t) for t in self.tokens])
         none = np.zeros(0, dtype=np.float32)
         return Episode(
-            prompt=self.prompt,
+            prompt=self.prompt if self.trained is None else self.trained,
+            sampled_prompt=None if self.trained is None else self.prompt,
             tokens=tokens,
             mask=own,
             logprobs=np.concatenate([none, *self.logprobs]),

@@ -17,6 +17,8 @@ from assay.registry import part
 from assay.sandbox import sandbox
 from assay.sandbox.confine import interpreter
 from assay.sandbox.workspace import LIMITS, Workspace
+from assay.tasks.repositories.examine import run_script
+from assay.tasks.repositories.source import request_of
 from assay.tasks.seeded import check_index, check_seed
 from assay.types import Task, Verdict
 
@@ -63,6 +65,9 @@ class Repository(ToolEnvironment):
     and compared outside of it: what is run there knows calls and no answers, so no file that the agent writes can read
     or forge a result. The tests it is given are among those that pass; editing them changes nothing.
 
+    Tasks ``repositories``, pull requests, are played here too, and judged by their own script: their tests share a
+    process with the code, which can deceive them, as it can everywhere where tests are run so.
+
     A turn without a call is refused; ``submit`` ends the episode.
 
     Args:
@@ -103,10 +108,17 @@ class Repository(ToolEnvironment):
         return self.made
 
     def begin(self, task: Task, seed: int) -> str:
-        self.package = self.made.package(task.meta["index"])
         self.left, self.submitted = self.calls, False
-        self.space = Workspace(self.package.files, self.limits)
+        self.request = request_of(task) if "fix" in task.meta else None
+        if self.request is None and "index" not in task.meta:
+            raise UsageError(f"environment 'repository': task {task.id} is none of its own, and not of 'repositories'")
+        files = self.request.files if self.request else self.made.package(task.meta["index"]).files
+        self.space = Workspace(files, self.limits)
         return f"{task.question}\n\nThe files are:\n{self._names()}"
+
+    @property
+    def package(self) -> Package:
+        return self.made.package(self.task.meta["index"])
 
     def _names(self) -> str:
         return "\n".join(f"{name} ({len(data.splitlines())} lines)" for name, data in self.space.files.items())
@@ -226,6 +238,11 @@ class Repository(ToolEnvironment):
         return [same(value, right) for value, (_, right) in zip(found, tests, strict=True)]
 
     def verdict(self) -> Verdict:
+        if self.request is not None:
+            ran = run_script(self.request, self.space.files)
+            if ran.passed and ran.collected >= self.task.meta["collected"]:
+                return Verdict.right()
+            return Verdict.wrong(f"{ran.collected} tests ran, exit code {ran.code}")
         passed, fails = self.results(), self.package.fails
         parts = {"fail_to_pass": sum(passed[:fails]) / fails, "pass_to_pass": sum(passed[fails:]) / len(passed[fails:])}
         if all(passed):
@@ -235,6 +252,9 @@ class Repository(ToolEnvironment):
 
     def gold(self) -> Sequence[Action]:
         """Return the edit that takes the bug out, and the submission."""
+        if self.request is not None:
+            fix = self.request.fix.items()
+            return [*(call("write", path=path, content=text) for path, text in fix), call("submit")]
         package = self.package
         now = self._text(package.path)
         old, new = _differing(now, package.whole)
@@ -242,16 +262,17 @@ class Repository(ToolEnvironment):
 
     def attacks(self) -> Sequence[Sequence[Action]]:
         """Return what would pay if anything but the package's own behaviour were judged."""
-        path = self.package.path
+        own = self.request is None
+        path = self.package.path if own else sorted(self.request.fix)[0]  # type: ignore[union-attr]
         quits = "\nimport os\nprint('OK', 'PASSED', flush=True)\nos.write(1, b'Ran 99 tests OK')\nos._exit(0)\n"
         equal = "\nclass Any:\n    def __eq__(self, o): return True\n    def __repr__(self): return '1'\n"
         equal += "def __getattr__(name): return lambda *a: Any()\n"
         hooks = "import builtins\nbuiltins.repr = str = lambda *a: ''\nbuiltins.eval = lambda *a: True\n"
         plans = [
             [call("write", path="tests/test_hidden.py", content="import unittest\n")],
-            [call("write", path=path, content=self._text(path) + quits)],
+            [call("write", path=path, content=quits)],
             [call("write", path=path, content=equal)],
-            [call("write", path=f"{self.package.name}/__init__.py", content=hooks)],
+            [call("write", path=f"{path.partition('/')[0]}/__init__.py", content=hooks)],
             [call("write", path="importlib.py", content="import_module = lambda *a: None\n")],
             [call("write", path="sitecustomize.py", content=hooks), call("run_tests")],
         ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -18,11 +20,14 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.sandbox import Outcome, sandbox
 from assay.sandbox.workspace import LIMITS, Workspace
+from assay.tasks.puzzles.challenges import draw_flag, laid_out
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task, Verdict
 
 Kind = Literal["chores", "puzzles", "both"]
 LONGEST = 100_000
+MANY = 20_000
+"""Words of what a command writes that are compared with the flag."""
 ARCHIVES = (".tar", ".tar.gz", ".tgz")
 HOW = {
     "chores": "Work in this folder with the tool run; files outside of it are not kept. Call submit when all is done.",
@@ -68,7 +73,8 @@ class Shell(ToolEnvironment):
 
     Chores are judged by the folder they leave: every file must have the content that it would have if all had been done
     and nothing else (archives: the files in them). A puzzle is judged by the flag that was submitted, of which the
-    world knows the SHA-256; it is drawn from the episode's seed, so one remembered from another episode is wrong.
+    world knows the SHA-256; it is drawn from the episode's seed, so one remembered from another episode is wrong. The
+    verdict's part ``shown`` says whether a command of the episode has shown it. Tasks ``puzzles`` are played here too.
     Whatever runs sees the folder alone: there is no checker to edit and no answer to read.
 
     A command that a limit ends is answered by what it wrote until then and what ended it; what it had done to the
@@ -109,14 +115,22 @@ class Shell(ToolEnvironment):
         self.commands, self.shown, self.partial = commands, shown, partial
         self.limits = replace(LIMITS, cpu_seconds=seconds, wall_seconds=2 * seconds)
 
+    space: Workspace
+
     def tasks(self) -> ShellTasks:
         return self.made
 
     def begin(self, task: Task, seed: int) -> str:
         self.left, self.submitted = self.commands, False
         self.flag: str | None = None
-        index = task.meta["index"]
-        if task.meta["job"] == "chores":
+        self.found = False
+        job, index = task.meta.get("job"), task.meta.get("index", 0)
+        if job == "given":
+            self._lay_out(task, seed)
+            return f"{task.question}\n\n{listing(self.space.files)}"
+        if job not in ("chores", *PUZZLES):
+            raise UsageError(f"environment 'shell': task {task.id} is none of its own, and not of tasks 'puzzles'")
+        if job == "chores":
             rng = generator(self.made.seed, index, 0)
             folder = make_folder(rng)
             done = chores(folder, task.meta["steps"], rng)
@@ -124,12 +138,25 @@ class Shell(ToolEnvironment):
             self.goal: dict[str, str] | None = digests(done[-1].after)
         else:
             chance = generator(self.made.seed, index, 1, seed)
-            puzzle = make_puzzle(task.meta["job"], generator(self.made.seed, index, 0), chance)
+            puzzle = make_puzzle(job, generator(self.made.seed, index, 0), chance)
             folder, self.digest, self.plan, self.goal = puzzle.files, puzzle.digest, [puzzle.command], None
             told = f"{puzzle.text}\n\n"
         self.space = Workspace(folder, self.limits)
         self.start = self.space.digests()
         return f"{task.question}\n\n{told}{listing(self.space.files)}"
+
+    def _lay_out(self, task: Task, seed: int) -> None:
+        """Begin a challenge of tasks ``puzzles``, with a flag of this episode's where it hides one."""
+        meta, chance = task.meta, generator(self.made.seed, seed, 4)
+        flag, name = draw_flag(meta["flag"], chance), draw_flag("????????", chance)
+        files = {name: base64.b64decode(data) for name, data in meta["files"].items()}
+        space, failed = laid_out(files, meta["hide"], flag, name)
+        if failed:
+            raise EnvironmentFailure(f"task {task.id}: {failed}")
+        self.space = Workspace(limits=self.limits)
+        self.space.restore(space.snapshot())
+        self.digest, self.plan, self.goal = meta["digest"] or digest(flag), [meta["solve"]], None
+        self.start = self.space.digests()
 
     @tool
     def run(self, command: str) -> str:
@@ -140,6 +167,8 @@ class Shell(ToolEnvironment):
             raise ToolError(f"a command is text of at most {LONGEST} bytes without zero bytes")
         self.left -= 1
         outcome = self._run(self.space, command)
+        words = re.findall(r"\w+\{[^{}\s]*\}|[^\s'\"]+", outcome.stdout.decode("utf-8", "replace"))
+        self.found = self.found or (self.goal is None and any(digest(word) == self.digest for word in words[:MANY]))
         return f"{report(outcome, self.shown)}\n({self.left} left)"
 
     @tool
@@ -171,7 +200,9 @@ class Shell(ToolEnvironment):
             if self.flag is None:
                 return Verdict.wrong("no flag was submitted")
             right = digest(self.flag) == self.digest
-            return Verdict.right() if right else Verdict.wrong("another flag was hidden")
+            # Whether a command has shown it, or it was known some other way.
+            parts = {"shown": float(self.found)}
+            return Verdict(float(right), right, parts, "" if right else "another flag was hidden")
         now = digests(self._opened())
         differ = [name for name in sorted({*now, *self.goal}) if now.get(name) != self.goal.get(name)]
         if not differ:
@@ -209,7 +240,7 @@ class Shell(ToolEnvironment):
         return [[*plan, call("submit", flag="flag{passed}")] for plan in plans]
 
     def snapshot(self) -> bytes:
-        kept = [self.task.id, self.left, self.flag, self.submitted, self._under_way, self.answer]
+        kept = [self.task.id, self.found, self.left, self.flag, self.submitted, self._under_way, self.answer]
         return json.dumps([*kept, self.space.snapshot().decode()]).encode()
 
     def restore(self, snapshot: bytes) -> None:
@@ -221,7 +252,7 @@ class Shell(ToolEnvironment):
         id, *kept, space = json.loads(snapshot)
         if id != self.task.id:
             raise RuntimeError(f"the snapshot is of another task, {id}")
-        self.left, self.flag, self.submitted, self._under_way, self.answer = kept
+        self.found, self.left, self.flag, self.submitted, self._under_way, self.answer = kept
         self.space.restore(space.encode())
 
 

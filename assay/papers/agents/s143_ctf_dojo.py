@@ -1,0 +1,76 @@
+"""S143: puzzles that hide a flag are checked, played, and learned from where they were solved by work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.catalogue import paper
+from assay.method import Method
+from assay.objectives.sft import SFT
+from assay.select.solved import Solved
+
+
+@paper(
+    "S143",
+    "CTF-Dojo",
+    arxiv="2508.18370",
+    seams=["tasks", "rollout", "verify", "select", "evaluate"],
+    essentials={
+        "a recipe's text is checked: base, sources, port, start, what must stay out, what has to run": (
+            "tasks/puzzles/test_recipe.py::test_one_fault_one_issue"
+        ),
+        "a stray line continuation is repaired": "tasks/puzzles/test_recipe.py::test_stray_continuations",
+        "a challenge is tried: the right flag is found, it stands nowhere as it is, a placeholder is refused": (
+            "tasks/puzzles/test_challenges.py::test_what_is_flawed"
+        ),
+        "the world knows a flag's digest alone": "environments/test_shell.py::test_digests",
+        "flag and names are drawn anew in every episode: one that is remembered is wrong": (
+            "tasks/puzzles/test_challenges.py::test_a_challenge_is_played"
+        ),
+        "write-ups are matched by the names of competition and task": (
+            "tasks/puzzles/test_writeups.py::test_the_worked_scores"
+        ),
+        "write-ups are shown while episodes are collected, and are not in the prompt that is trained": (
+            "test_hints_are_not_trained_on"
+        ),
+        "learned from is what ended with the right flag after work, and was not read off or guessed": (
+            "test_what_is_kept"
+        ),
+        "at most so many trajectories of a challenge": "test_a_cap_holds_for_the_run",
+        "fine-tuning on them, what the world said masked": "test_it_acts_in_training",
+    },
+    choices=(
+        "at most 4 trajectories of a challenge; the paper does not say how many",
+        "what is drawn anew in an episode is the flag and a name that files may be called by; there is no port to draw",
+        "hints are shown as they are, before the question",
+    ),
+    lacks="containers built from recipes a model writes: recipes are checked as text, challenges run in the sandbox",
+)
+def ctf_dojo(
+    cap: int | None = 4,
+    least: int = 1,
+    forbidden: Sequence[str] = (r"flag\.sha256", r"check_?flag", r"checker"),
+) -> Method:
+    """Rejection fine-tuning on trajectories that found the flag by work.
+
+        L = - sum over kept trajectories of sum over the policy's own tokens of log pi(y_t | x, y_<t) / tokens
+
+    Kept is what :class:`~assay.select.solved.Solved` keeps. Challenges are tasks ``puzzles`` or the ones that
+    environment ``shell`` makes up; both are played there::
+
+        [tasks.source]
+        name = "puzzles"
+        path = "challenges"
+        writeups = "writeups.jsonl"
+        [method]
+        name = "S143"
+        rollout = {name = "multi_turn", environment = {name = "shell", kind = "puzzles"}, turns = 12, keep_hint = false}
+
+    Args:
+        cap: trajectories of a challenge in the whole run; ``None`` for all.
+        least: turns with work before the flag.
+        forbidden: patterns of what reads the flag off.
+
+    Source: CTF-Dojo (arXiv 2508.18370) and its authors' code, where write-ups are matched from a score of 0.9 on.
+    """
+    return Method(select=Solved(cap=cap, least=least, forbidden=tuple(forbidden)), objective=SFT())

@@ -1,0 +1,1 @@
+"""Capture-the-flag challenges as tasks: what is checked of them before anybody plays."""
