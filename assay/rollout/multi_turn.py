@@ -19,6 +19,7 @@ from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import UsageError
 from assay.registry import part
+from assay.rollout.by_messages import as_messages
 from assay.rollout.contexts import Context, Kind, Layout
 from assay.rollout.noting import measured, noted
 from assay.rollout.planned import planned
@@ -43,6 +44,9 @@ class MultiTurn:
     that fails too the episode abstains. In processes of its own (``workers``) it may hang or die as well, and the
     episodes' steps are taken beside each other. An episode that has spent its turns, tokens, context or time ends there
     and is judged by the state it has reached.
+
+    Of an engine that cannot be given tokens (engine ``openai`` by chat, or without a tokenizer) each turn is asked for
+    by the messages so far, tools told of in words: such episodes can be judged, and not trained on.
 
     Args:
         environment: a part's name, or a table with ``name`` and options.
@@ -135,6 +139,11 @@ class MultiTurn:
             raise UsageError(
                 f"rollout 'multi_turn': {type(engine).__name__} cannot go on from its own tokens; take hf or vllm"
             )
+        if getattr(engine, "by_messages", False) and self.context != Context(keep=self.context.keep):
+            raise UsageError(
+                "rollout 'multi_turn': an engine that is asked by messages has the whole context; with engine openai "
+                "set api = 'completions' and a tokenizer"
+            )
         divided = getattr(engine, "divided", None)
         asked = [(ask, seed, f"{seed}/{k}") for k, (ask, seed) in enumerate(zip(asks, seeds, strict=True))]
         groups = self._played(asked, engine) if divided is None else divided(asked, self._played, lambda x: x[0].n)
@@ -142,7 +151,7 @@ class MultiTurn:
         return groups
 
     def _played(self, asked: Sequence[tuple[Ask, int, str]], engine: Engine) -> list[Group]:
-        self._keeps = can(engine, Keeping)
+        self._keeps, self._by_messages = can(engine, Keeping), getattr(engine, "by_messages", False)
         groups = []
         for ask, seed, key in asked:
             hint = ask.hint
@@ -240,6 +249,8 @@ class MultiTurn:
         if self.tokens is not None and self.tokens - live.spent < sampling.max_tokens:
             sampling = replace(sampling, max_tokens=self.tokens - live.spent)
         session, seed = live.trajectory if self._keeps else None, int(live.rng.integers(2**63))
+        if self._by_messages:
+            return Request(as_messages(live.said, live.tools), 1, sampling, seed)
         return Request(Tokens(live.rooted), 1, sampling, seed, tuple(live.added.tolist()), session=session)
 
     def _summary(self, live: Live, made: Episode, engine: Any) -> None:

@@ -23,7 +23,7 @@ from assay.engines.openai.wire import OPTIONAL, Api, Wire, failed
 from assay.engines.openai.worker import Worker
 from assay.errors import UsageError
 from assay.registry import part
-from assay.types import Episode, Prompt
+from assay.types import Episode, Message, Prompt, Tool
 
 Tell = Callable[[tuple[Request, str]], None]
 """Told of a response that is there: what was asked, and its text."""
@@ -41,9 +41,19 @@ class OpenAIEngine:
         ledger: costs and the budget.
         cache: answers on disk, if any.
         max_n: responses asked for at once; 0 for as many as a request wants.
+        window: tokens of the longest prompt with its response.
     """
 
-    def __init__(self, server: Server, wire: Wire, ledger: Ledger, cache: Cache | None = None, max_n: int = 0):
+    def __init__(
+        self,
+        server: Server,
+        wire: Wire,
+        ledger: Ledger,
+        cache: Cache | None = None,
+        max_n: int = 0,
+        window: int = 2**31,
+    ):
+        self.window = window
         self.server, self.wire, self.ledger, self.cache, self.max_n = server, wire, ledger, cache, max_n
         self._worker = Worker()
         self._client: Client | None = None
@@ -62,6 +72,19 @@ class OpenAIEngine:
 
     def decode(self, tokens: Sequence[int] | np.ndarray) -> str:
         return self.wire.vocabulary.decode(tokens)
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether a conversation goes on from messages, because the server cannot be given tokens, or tells none."""
+        return self.wire.api == "chat" or not isinstance(self.wire.vocabulary, Tokenizer)
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        """See :class:`assay.engines.base.Conversing`."""
+        return self.wire.vocabulary.opening(messages, tools)
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        """See :class:`assay.engines.base.Conversing`."""
+        return self.wire.vocabulary.bridge(messages, ended)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`.
@@ -195,6 +218,7 @@ def openai_engine(
     price_cached: float | None = None,
     budget: float | None = None,
     cache: str | None = None,
+    context: int | None = None,
 ) -> OpenAIEngine:
     """Return an engine that asks a server which speaks OpenAI's protocol.
 
@@ -230,6 +254,8 @@ def openai_engine(
             unless given.
         budget: in the same currency. A request that might exceed it is not sent.
         cache: folder of answers. The same request, seed and all, is answered from there; processes may share it.
+        context: tokens of the longest prompt with its response, which ends an episode of several turns; unbounded if
+            left out.
 
     Raises:
         UsageError: an option does not fit; or an option is missing that another needs.
@@ -261,4 +287,5 @@ def openai_engine(
         kept = None if cache is None else Cache(Path(cache).expanduser(), url)
     except OSError as error:
         raise UsageError(f"engine 'openai': cache {cache}: {error.strerror or error}") from error
-    return OpenAIEngine(server, wire, Ledger(Prices(price_prompt, price_completion, price_cached), budget), kept, max_n)
+    ledger = Ledger(Prices(price_prompt, price_completion, price_cached), budget)
+    return OpenAIEngine(server, wire, ledger, kept, max_n, context or 2**31)

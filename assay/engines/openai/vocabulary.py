@@ -9,8 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.engines.tokens import Tokens
 from assay.errors import UsageError
-from assay.types import Prompt
+from assay.policies.conversation import bridge, opening
+from assay.types import Message, Prompt, Tool
 
 Piece = tuple[str, bytes]
 """A token as a server shows it: its name, and the bytes of text it stands for (none for a special token)."""
@@ -24,6 +26,14 @@ class Vocabulary(Protocol):
     def encode_response(self, text: str, end: bool) -> np.ndarray: ...
 
     def decode(self, tokens: Sequence[int] | np.ndarray) -> str: ...
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        """See :class:`assay.engines.base.Conversing`."""
+        ...
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        """See :class:`assay.engines.base.Conversing`."""
+        ...
 
     def align(self, pieces: Sequence[Piece], ids: Sequence[int] | None) -> np.ndarray | None:
         """Return the ids of a response's tokens, given as pieces and perhaps as the server's ids; none if unknown."""
@@ -43,7 +53,9 @@ class Alphabet:
         self._known: dict[int, bytes] = {self.END: b""}
 
     def encode(self, prompt: Prompt) -> np.ndarray:
-        """Return the bytes of a prompt, chat messages joined by newlines."""
+        """Return the bytes of a prompt, chat messages joined by newlines; ids as they are."""
+        if isinstance(prompt, Tokens):
+            return prompt.ids
         return self._bytes(prompt if isinstance(prompt, str) else "\n".join(m["content"] for m in prompt))
 
     def encode_response(self, text: str, end: bool) -> np.ndarray:
@@ -61,6 +73,12 @@ class Alphabet:
         except KeyError as unknown:
             raise UsageError(f"token {unknown} is none of this engine's; give engine 'openai' a tokenizer") from None
         return data.decode("utf-8", "replace")
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        return self.encode(tuple(messages))
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        return self.encode(tuple(messages))
 
     def align(self, pieces: Sequence[Piece], ids: Sequence[int] | None) -> np.ndarray | None:
         return np.array([self._id(*piece) for piece in pieces], dtype=np.int64)
@@ -111,7 +129,9 @@ class Tokenizer:
 
     def encode(self, prompt: Prompt) -> np.ndarray:
         """Return a prompt's ids, in the chat template where the tokenizer has one, as our own models are asked."""
-        if getattr(self.tokenizer, "chat_template", None):
+        if isinstance(prompt, Tokens):
+            return prompt.ids
+        if self._chat:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
             text = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
             ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -120,6 +140,17 @@ class Tokenizer:
                 "input_ids"
             ]
         return np.asarray(ids, dtype=np.int64)
+
+    @property
+    def _chat(self) -> bool:
+        return bool(getattr(self.tokenizer, "chat_template", None))
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        ids = opening(self.tokenizer, self._chat, messages, tools)
+        return ids if len(ids) else self.encode("")
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        return bridge(self.tokenizer, self._chat, messages, ended, [self.tokenizer.eos_token_id])
 
     def encode_response(self, text: str, end: bool) -> np.ndarray:
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
