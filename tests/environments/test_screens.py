@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from assay.environments.base import Action, Comparing, Snapshots
 from assay.environments.screens.devtools import DevTools, program
 from assay.environments.screens.environment import NAMES, Screens, compared
-from assay.environments.screens.gestures import Gesture, read_gesture
-from assay.environments.screens.matching import agreement, inside
+from assay.environments.screens.matching import agreement
 from assay.environments.screens.widgets import Screen, Widget, placed
 from assay.environments.tools import say
 from assay.errors import UsageError
+from assay.verify.gestures.gesture import Gesture, inside, read_gesture
 
 BROWSER = pytest.mark.skipif(program() is None, reason="needs Chromium (Debian: chromium-headless-shell)")
 

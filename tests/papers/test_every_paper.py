@@ -84,6 +84,7 @@ NOTHING = {
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",
     "S099": "evidence that is submitted",
+    "S217": "thoughts in tags before answers",
     "S211": "turns along an expert's episode",
 }
 """These learn nothing from a batch without what is named."""

@@ -7,10 +7,10 @@ import json
 from html import escape
 
 from assay.environments.screens.devtools import DevTools, program
-from assay.environments.screens.gestures import Gesture
 from assay.environments.screens.picture import HEIGHT, WIDTH
 from assay.environments.screens.widgets import Screen, Widget
 from assay.errors import UsageError
+from assay.verify.gestures.gesture import Gesture
 
 STYLE = """
 html, body { height: 100%; margin: 0; }

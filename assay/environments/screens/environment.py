@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -18,16 +19,17 @@ from assay.environments.screens.apps.mail import Mail
 from assay.environments.screens.apps.settings import Settings
 from assay.environments.screens.apps.shop import Shop
 from assay.environments.screens.browser import Browser
-from assay.environments.screens.gestures import USAGE, Gesture, read_gesture
 from assay.environments.screens.matching import agreement
 from assay.environments.screens.phone import App, Phone, Script, after, misfit, screen
 from assay.environments.screens.picture import drawn
+from assay.environments.screens.steps import StepTasks
 from assay.environments.screens.widgets import Screen
 from assay.environments.stated import State, Stated
 from assay.errors import UsageError
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task, Verdict
+from assay.verify.gestures.gesture import USAGE, Gesture, read_gesture
 
 Name = Literal["settings", "mail", "shop", "calendar"]
 NAMES: tuple[Name, ...] = ("settings", "mail", "shop", "calendar")
@@ -106,9 +108,15 @@ class Screens(Stated):
         self.pointing, self.boxes = pointing, boxes
         self.browser = Browser() if browser else None
         self._tasks = ScreenTasks(seed, tuple(names), interface)
+        # Steps are lines of text, whatever is played by.
+        self.again = partial(Screens, names, "text", pointing, gestures=gestures, seed=seed)
 
     def tasks(self) -> ScreenTasks:
         return self._tasks
+
+    def steps(self) -> StepTasks:
+        """Return single steps of the plans as tasks of one turn."""
+        return StepTasks(self.again, self._tasks.seed)
 
     # What a state is
 

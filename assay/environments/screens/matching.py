@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assay.environments.base import Agreement
-from assay.environments.screens.gestures import Gesture, near
-from assay.environments.screens.widgets import Box, Screen
+from assay.environments.screens.widgets import Screen
+from assay.verify.gestures.gesture import Gesture, inside, near
 
 LARGER, NEAR = 1.2, 0.04
 """How much larger than the target's box what counts as on it is; and how near to the expert's point is near enough."""
@@ -46,10 +46,3 @@ def _clicks(seen: Screen, gesture: Gesture, expert: Gesture, larger: float, with
         return True
     point = expert.point or (target.centre if target else None)
     return point is not None and near(gesture.point, point, within)
-
-
-def inside(point: tuple[float, float], box: Box, larger: float = 1.0) -> bool:
-    """Whether a point, its coordinates in [0, 1], is in a box made larger about its centre."""
-    left, top, right, bottom = box
-    across, down = abs(2000 * point[0] - left - right), abs(2000 * point[1] - top - bottom)
-    return across <= larger * (right - left) and down <= larger * (bottom - top)

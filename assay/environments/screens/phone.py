@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from assay.environments.screens.gestures import Gesture
 from assay.environments.screens.widgets import FITTING, Row, Screen, Widget, placed
+from assay.verify.gestures.gesture import Gesture
 
 Page = tuple[str | int, ...]
 """A page's name and what it is of."""

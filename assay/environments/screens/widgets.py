@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from xml.sax.saxutils import escape, quoteattr
 
-Box = tuple[int, int, int, int]
-"""Left, top, right, bottom, in thousandths of the screen's width and height."""
+from assay.verify.gestures.gesture import Box
+
 Kind = Literal["text", "button", "field", "switch", "item"]
 
 BAR, ROW, MARGIN = 90, 80, 10

@@ -30,7 +30,7 @@ FORM = r"<think>.*?</think>\s*<action>.*?</action>"
         ),
         "a patch without a thought, with one on record, or with one of the policy's own": "test_thoughts_of_patches",
         "what is observed is what the expert's actions lead to": "test_observations_are_the_experts",
-        "an action is the expert's by kind, place, text, direction, key": "test_agreement_with_an_expert",
+        "an action is the expert's by kind, place, text, direction, key": "test_an_action_is_the_experts",
         "r = 0.1 format + 0.4 kind + 0.5 exact, and a share for what can be read": "test_step_rewards",
         "returns are cut where an action was no match": "test_the_worked_example",
         "advantages of the step and of the episode": "test_the_worked_example",

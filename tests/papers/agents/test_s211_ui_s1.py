@@ -20,6 +20,8 @@ from assay.engines.base import Request, Sampling
 from assay.environments.base import Agreement, EnvironmentFailure
 from assay.environments.corridor import Corridor
 from assay.environments.screens.environment import Screens
+from assay.environments.screens.matching import agreement
+from assay.environments.screens.widgets import Screen, Widget
 from assay.errors import RunError, UsageError
 from assay.lab.settings.environment import Setting
 from assay.learning.step import sample
@@ -33,6 +35,7 @@ from assay.rollout.semi_online import SemiOnline, sop, step_reward
 from assay.select.first_return import FirstReturn
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Message, Origin, Task, Turn, Verdict
+from assay.verify.gestures.gesture import Gesture, read_gesture
 from assay.verify.none import NoVerifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -201,6 +204,31 @@ def test_offline_the_history_is_the_experts() -> None:
 )
 def test_step_rewards(found: Agreement, formed: bool, reward: float) -> None:
     assert step_reward(found, formed) == pytest.approx(reward)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted", "kind", "exact"),
+    [
+        ("click a", "click a", True, True),
+        ("click 0.205 0.15", "click a", True, True),  # in the box made a fifth larger
+        ("click 0.26 0.15", "click a", True, False),
+        ("click 0.62 0.63", "click 0.6 0.6", True, True),  # nearer than .04
+        ("click 0.63 0.63", "click 0.6 0.6", True, False),
+        ('type f "Ada"', 'type f "ada lovelace"', True, True),
+        ('type f "Eve"', 'type f "ada lovelace"', True, False),
+        ("swipe up", "swipe down", True, False),
+        ("press back", "press back", True, True),
+        ("terminate failure", "terminate success", True, True),
+        ("wait", "press back", False, False),
+    ],
+)
+def test_an_action_is_the_experts(said: str, wanted: str, kind: bool, exact: bool) -> None:
+    seen = Screen("a", "t", (Widget("a", "button", box=(100, 100, 200, 200)),))
+    one, two = read_gesture(said), read_gesture(wanted)
+    assert isinstance(one, Gesture) and isinstance(two, Gesture)
+    found = agreement(seen, one, two)
+    assert (found.kind, found.exact) == (kind, exact)
+    assert step_reward(found, True) == pytest.approx(1.0 if exact else 0.55 if kind else 0.19)
 
 
 def test_the_form_is_of_the_whole_response() -> None:

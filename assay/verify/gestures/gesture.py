@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom, in thousandths of the screen's width and height."""
 Kind = Literal["click", "type", "swipe", "press", "wait", "terminate"]
 WORDS: dict[str, tuple[str, ...]] = {
     "swipe": ("up", "down", "left", "right"),
@@ -78,3 +80,10 @@ def read_gesture(line: str) -> Gesture | str:
 def near(a: tuple[float, float], b: tuple[float, float], within: float) -> bool:
     """Whether two points are no further apart than this."""
     return math.dist(a, b) <= within
+
+
+def inside(point: tuple[float, float], box: Box, larger: float = 1.0) -> bool:
+    """Whether a point, its coordinates in [0, 1], is in a box made larger about its centre."""
+    left, top, right, bottom = box
+    across, down = abs(2000 * point[0] - left - right), abs(2000 * point[1] - top - bottom)
+    return across <= larger * (right - left) and down <= larger * (bottom - top)

@@ -1,0 +1,1 @@
+"""Single gestures on a screen, read and judged."""
