@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from assay.environments.base import Environment
 from assay.environments.tools import say
 from assay.registry import build
 
+MCP_SERVER = Path(__file__).with_name("mcp_server.py")
 PAGE = (Path(__file__).parents[2] / "docs/environments.md").read_text(encoding="utf-8")
 
 
@@ -45,6 +48,10 @@ def test_the_foreign_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             ]
             if spec["name"] == "textworld" and importlib.util.find_spec("textworld") is None:
                 continue
+            if spec["name"] == "mcp":
+                spec |= {"command": [sys.executable, str(MCP_SERVER)], "tasks": str(tmp_path / spec["tasks"])}
+                row = {"prompt": "Pay 3.", "reference": '{"cash": 7}', "kind": "json", "setup": {"cash": 10}}
+                (tmp_path / "till.jsonl").write_text(json.dumps(row))
             world = build("environment", spec)
             task = world.tasks()[0]
             shown = world.reset(task, 0)
