@@ -73,6 +73,7 @@ SAID: dict[tuple[str, str], Tags] = {
     ("rollout", "recorded"): Tags(("human",), ("scalar", "pairwise"), ("DPO", "imitation")),
     ("rollout", "demonstration"): Tags(("human",), (ANY,), ("imitation",)),
     ("inference", "refine"): Tags(feedback=("textual",)),
+    ("inference", "refine_smt"): Tags(feedback=("textual",)),
     ("inference", "solve_detect_verify"): Tags(("process",), ("textual",)),
     ("inference", "mcts"): Tags(("process",), ("scalar",)),
     ("inference", "beam"): Tags(("process",), ("scalar",)),

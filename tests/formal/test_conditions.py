@@ -172,6 +172,7 @@ def test_the_programs_that_ship_verify() -> None:
         assert not check(written(parse(problem.source), proof=False)).proved or "while" not in problem.source
 
 
+@pytest.mark.slow
 @needs(DAFNY)
 def test_dafny_proves_them_too_and_refuses_what_is_refused_here() -> None:
     dafny = BACKENDS["dafny"]

@@ -84,6 +84,90 @@ def implied(declarations: str, premises: str, term: str, wanted: str | None) -> 
     return {"sound": sound, "complete": complete, "counter": counter}
 
 
+def cliques(declarations: str, terms: Sequence[str]) -> dict[str, Any]:
+    """Put Boolean terms into groups of equivalent ones, largest first, of equal ones the earlier first.
+
+    Returns ``{"cliques": [[indices]]}``; a term that cannot be read is in none, one whose equivalence to a group cannot
+    be told is not in that group.
+    """
+    groups: list[list[int]] = []
+    for i, term in enumerate(terms):
+        try:
+            _solver(f"{declarations}(assert {term})")
+        except Exception as error:
+            if type(error).__name__ != "Z3Exception":
+                raise
+            continue
+        for group in groups:
+            if _answer(_solver(f"{declarations}(assert (not (= {terms[group[0]]} {term})))").check()) is False:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return {"cliques": sorted(groups, key=lambda group: (-len(group), group[0]))}
+
+
+def entails(declarations: str, term: str, other: str) -> bool | None:
+    """Say whether ``other`` follows from ``term`` alone."""
+    return _negated(_answer(_solver(f"{declarations}(assert {term})(assert (not {other}))").check()))
+
+
+def statuses(
+    declarations: str, context: str, claims: Sequence[str], bridges: str = "", free: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Judge claims against a context, one by one and together.
+
+    Returns ``{"context": whether it can hold, "statuses": ["contradictory", "entailed", "possible" or "unknown"],
+    "joint": whether all can hold at once, with ``bridges``, "removed": indices without which they can, "core": indices
+    that cannot hold together}``, where indices beyond the claims are those of ``free``, further claims that are
+    constants of which only the bridges say something. Contradiction is looked for first: a context that cannot hold
+    entails everything.
+    """
+    import z3
+
+    inside = z3.Context()
+    every = [*claims, *free]
+
+    def read(script: str) -> list[Any]:
+        return list(z3.parse_smt2_string(declarations + script, ctx=inside))
+
+    given, bridging = read(context), read(bridges)
+    formulas = [read(f"(assert {claim})")[0] for claim in every]
+
+    def can(*assertions: Any) -> bool | None:
+        solver = z3.Solver(ctx=inside)
+        solver.add(*assertions)
+        return _answer(solver.check())
+
+    fixed = can(*given)
+    found = []
+    for claim in formulas[: len(claims)]:
+        with_it = can(*given, claim)
+        if with_it is False:
+            found.append("contradictory")
+            continue
+        without = can(*given, z3.Not(claim))
+        told = with_it is not None and without is not None
+        found.append("entailed" if without is False else "possible" if told else "unknown")
+    solver = z3.Solver(ctx=inside)
+    solver.set("core.minimize", True)
+    solver.add(*given, *bridging)
+    for i, claim in enumerate(formulas):
+        solver.assert_and_track(claim, z3.Bool(f"claim!{i}", ctx=inside))
+    joint = _answer(solver.check())
+    core = sorted(int(str(name).partition("!")[2]) for name in solver.unsat_core()) if joint is False else []
+    removed: list[int] = []
+    if joint is False and fixed is not False:
+        kept = [*given, *bridging]
+        for i, claim in enumerate(formulas):
+            # One that cannot be decided is kept: only what is known to clash is named.
+            if can(*kept, claim) is False:
+                removed.append(i)
+            else:
+                kept.append(claim)
+    return {"context": fixed, "statuses": found, "joint": joint, "removed": removed, "core": core}
+
+
 def _solver(script: str) -> Any:
     import z3
 

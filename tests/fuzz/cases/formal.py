@@ -113,3 +113,18 @@ for name in ("prover", "verina"):
             Case({"ask": "proof", **CONTRACT}, [ABS.replace("r := -x;", "r := -x; assert r == -x;")]),
         ],
     )
+
+entry(
+    "claims",
+    soup="smt",
+    seconds=60.0,
+    marked=False,
+    apart=False,
+    needs=("z3",),
+    cases=[
+        Case(
+            {"constants": {"age": "Int", "adult": "Bool"}, "context": ["if age >= 18 then adult", "age = 20"]},
+            ["adult", "age is at least 18\nadult", "- (>= age 18)"],
+        )
+    ],
+)
