@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay.errors import nearest
 from assay.serve import limits
+from assay.types import Tool
 
 IGNORED = {"metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "service_tier", "store", "user"}
 """Fields that change nothing of a response."""
@@ -91,17 +94,41 @@ class Part(BaseModel):
     text: str = ""
 
 
+class Function(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    name: str = Field(min_length=1)
+    description: str = ""
+    parameters: dict[str, Any] = {"type": "object", "properties": {}}
+    arguments: str | dict[str, Any] = "{}"
+
+
+class Called(BaseModel):
+    """A function that may be called, or a call of one."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    type: Literal["function"] = "function"
+    id: str = ""
+    function: Function
+
+
 class Said(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     role: str
-    content: str | list[Part] = ""
+    content: str | list[Part] | None = ""
+    tool_calls: list[Called] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
 
 
 class Chat(Common):
     messages: list[Said] = Field(min_length=1)
     logprobs: bool = False
     max_completion_tokens: int | None = Field(None, ge=1)
+    tools: list[Called] = Field([], max_length=limits.TOOLS)
+    tool_choice: str | dict[str, Any] = "auto"
     add_generation_prompt: bool = True
     continue_final_message: bool = False
 
@@ -114,6 +141,7 @@ class Asked:
         prompts: each a text, token ids, or chat messages.
         begun: the beginning of the response that is to be continued.
         seed: of the first prompt; the i-th has the i-th number from it.
+        tools: that may be called.
     """
 
     chat: bool
@@ -123,6 +151,7 @@ class Asked:
     max_tokens: int
     logprobs: bool
     seed: int
+    tools: tuple[Tool, ...] = ()
 
 
 def read(content: Any, chat: bool, served: str, longest: int, context: int) -> Asked:
@@ -141,10 +170,10 @@ def read(content: Any, chat: bool, served: str, longest: int, context: int) -> A
     if not isinstance(content, Mapping):
         raise Refusal("the body must be a JSON object")
     given = {k: v for k, v in content.items() if v is not None and k not in IGNORED}
-    for name in [name for name in NEUTRAL if name in given]:
+    kind: type[Common] = Chat if chat else Completion
+    for name in [name for name in NEUTRAL if name in given and name not in kind.model_fields]:
         if given.pop(name) not in NEUTRAL[name]:
             raise Refusal(f"{name} is not served here; leave it out", name)
-    kind: type[Common] = Chat if chat else Completion
     for name in given:
         if name not in kind.model_fields:
             raise Refusal(f"unknown field {name!r}{nearest(str(name), kind.model_fields)}", str(name))
@@ -171,7 +200,16 @@ def read(content: Any, chat: bool, served: str, longest: int, context: int) -> A
     for prompt in prompts:
         _fits(prompt, begun, context, "messages" if chat else "prompt")
     seed = secrets.randbits(62) if fields.seed is None else fields.seed & (2**63 - 1)
-    return Asked(chat, fields, prompts, begun, limit, logprobs, seed)
+    tools = _tools(fields) if isinstance(fields, Chat) else ()
+    return Asked(chat, fields, prompts, begun, limit, logprobs, seed, tools)
+
+
+def _tools(fields: Chat) -> tuple[Tool, ...]:
+    if fields.tool_choice not in ("auto", "none"):
+        raise Refusal("tool_choice: auto and none are served here", "tool_choice")
+    if fields.tool_choice == "none":
+        return ()
+    return tuple(Tool(t.function.name, t.function.description, t.function.parameters) for t in fields.tools)
 
 
 def _plain(fields: Common) -> tuple[list[Any], str, int | None, bool]:
@@ -189,13 +227,17 @@ def _plain(fields: Common) -> tuple[list[Any], str, int | None, bool]:
 def _chat(fields: Chat) -> tuple[list[Any], str, int | None, bool]:
     messages = []
     for said in fields.messages:
-        content = said.content
+        content = said.content or ""
         if not isinstance(content, str):
             if other := next((part.type for part in content if part.type != "text"), None):
                 raise Refusal(f"messages: content of type {other!r} is not served here, only text", "messages")
             content = "".join(part.text for part in content)
         _whole(content, "messages")
-        messages.append({"role": "system" if said.role == "developer" else said.role, "content": content})
+        message: dict[str, Any] = {"role": "system" if said.role == "developer" else said.role, "content": content}
+        if said.tool_calls:
+            message["tool_calls"] = [_call(called) for called in said.tool_calls]
+        message |= {k: v for k in ("tool_call_id", "name") if (v := getattr(said, k)) is not None}
+        messages.append(message)
     begun = ""
     if fields.continue_final_message:
         if messages[-1]["role"] != "assistant" or len(messages) < 2:
@@ -209,11 +251,21 @@ def _chat(fields: Chat) -> tuple[list[Any], str, int | None, bool]:
     return [tuple(messages)], begun, limit, fields.logprobs
 
 
+def _call(called: Called) -> dict[str, Any]:
+    """Return a call as chat templates take it, its arguments as an object where they are one."""
+    arguments: Any = called.function.arguments
+    if isinstance(arguments, str):
+        _whole(arguments, "messages")
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments)
+    return {"type": "function", "id": called.id, "function": {"name": called.function.name, "arguments": arguments}}
+
+
 def _fits(prompt: Any, begun: str, context: int, field: str) -> None:
     """Refuse a prompt too long for the context, by its characters or its tokens, before work is put into it."""
     most, unit = limits.characters(context), "characters"
     if isinstance(prompt, tuple):
-        size = sum(len(said["content"]) for said in prompt) + len(begun)
+        size = sum(len(said["content"]) + len(str(said.get("tool_calls", ""))) for said in prompt) + len(begun)
     elif isinstance(prompt, str):
         size = len(prompt)
     else:

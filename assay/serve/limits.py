@@ -16,6 +16,9 @@ WAITING = 16 * TOKENS
 STOPS, STOP = 64, 1024
 """Stop strings in a request, and characters in one: responses are searched for each at every token."""
 
+TOOLS = 512
+"""Tools in a request."""
+
 CONNECTIONS = 512
 """Connections whose requests are answered. Twice as many are held, so that the others hear why they are not."""
 

@@ -38,7 +38,7 @@ def _encode(asked: Asked, prompt: Any, engine: ServedEngine) -> np.ndarray:
     policy = engine.policy
     if asked.chat:
         try:
-            ids = engine.encode(prompt)
+            ids = engine.opening(prompt, asked.tools) if asked.tools else engine.encode(prompt)
         except UsageError as error:
             raise Refusal(str(error), "messages") from None
         return np.concatenate([ids, engine.encode_response(asked.begun, end=False)]) if asked.begun else ids

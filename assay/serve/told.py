@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.environments.calls import find_calls
 from assay.serve.asked import Asked
 from assay.serve.decoding import ServedEngine
-from assay.types import Episode
+from assay.types import Episode, ToolCall
+
+CALL = re.compile(r"<(?=\Z|[tf])|[{\[]")
+"""Where what may be a tool call begins, or may be about to."""
 
 
 class Detokenizer:
@@ -47,6 +54,8 @@ class Voice:
     text: str = ""
     shown: int = 0
     tokens: list[tuple[int, str, float]] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    name: str = field(default_factory=lambda: f"call_{secrets.token_hex(6)}")
     pieces: Detokenizer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +70,8 @@ class Voice:
         cut = self._cut()
         # The beginning of a stop string must not be shown before it is clear that it is none.
         safe = cut if cut is not None else len(self.text) - (max(map(len, stops)) - 1 if stops else 0)
+        if self.asked.tools and (call := CALL.search(self.text)):
+            safe = min(safe, call.start())  # nor what may be a call
         return self._show(safe)
 
     def end(self, last: bool = True) -> str:
@@ -70,7 +81,16 @@ class Voice:
             self.tokens[-1] = (token, text + rest, logprob)
             self.text += rest
         cut = self._cut()
-        return self._show(len(self.text) if cut is None else cut)
+        until = len(self.text) if cut is None else cut
+        if not (self.asked.tools and last):
+            return self._show(until)
+        text, calls = self.text[:until], find_calls(self.text[:until], self.asked.tools)
+        self.calls = [c for c in calls if c.arguments is not None]
+        rest, at = "", self.shown
+        for call in self.calls:
+            rest, at = rest + text[at : call.start], max(at, call.end)
+        self.shown = until
+        return rest + text[at:]
 
     @property
     def stop(self) -> str | None:
@@ -94,7 +114,10 @@ class Voice:
         asked = self.asked
         choice: dict[str, Any] = {"index": index}
         if asked.chat:
-            choice["delta" if piece else "message"] = {"role": "assistant", "content": text}
+            message: dict[str, Any] = {"role": "assistant", "content": text}
+            if self.calls:
+                message |= {"tool_calls": self._tool_calls(piece), "content": text if piece or text.strip() else None}
+            choice["delta" if piece else "message"] = message
         else:
             choice["text"] = text
         choice["logprobs"] = self._logprobs(rows) if asked.logprobs else None
@@ -105,8 +128,20 @@ class Voice:
 
     def ending(self, episode: Episode) -> dict[str, Any]:
         """Return why a response ended, for its choice."""
-        reason = "length" if episode.truncated else "stop"
+        reason = "length" if episode.truncated else "tool_calls" if self.calls else "stop"
         return {"finish_reason": reason, "stop_reason": self.stop if episode.stop == "stop" else None}
+
+    def _tool_calls(self, piece: bool) -> list[dict[str, Any]]:
+        out = []
+        for i, call in enumerate(self.calls):
+            arguments = json.dumps(dict(call.arguments or {}), ensure_ascii=False)
+            said = {
+                "id": f"{self.name}-{i}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": arguments},
+            }
+            out.append({"index": i, **said} if piece else said)
+        return out
 
     def _logprobs(self, rows: Sequence[tuple[int, str, float]]) -> dict[str, Any]:
         names = [text or str(self.engine.policy.tokenizer.convert_ids_to_tokens(token)) for token, text, _ in rows]
