@@ -72,7 +72,19 @@ def planned(
             step = played.step(action)
             live.add(tokens, None, None, own=step.valid)
             start, end = live.length - len(tokens), live.length
-            live.turns.append(Turn(index, start, end, action.calls, valid=step.valid, error=step.error, text=text))
+            live.turns.append(
+                Turn(
+                    index,
+                    start,
+                    end,
+                    action.calls,
+                    valid=step.valid,
+                    error=step.error,
+                    terminated=step.terminated,
+                    truncated=step.truncated,
+                    text=text,
+                )
+            )
             if step.terminated or step.truncated:
                 live.stop = "eos"
                 break

@@ -72,7 +72,9 @@ class Setting:
 
         ``final``: expected score of the verdict; ``area``: its mean over training; ``start``; ``worst``: of the task
         where it is least; ``reached``: share of training after which it first was 0.9, negative, 1 if never;
-        ``turns``: expected number; ``moved``: mean length of an update of the logits, by the learning rate;
+        ``turns``: expected number;
+        ``fresh``: expected share of turns whose last word is none of an earlier turn's;
+        ``moved``: mean length of an update of the logits, by the learning rate;
         ``moved/k``: of those of the k-th word of a turn alone; ``quiet``: minus that of the first; ``right_turns``:
         share of the turns that an oracle found right, of all that were taken in the last tenth of training, where it
         was asked; ``part/NAME``: mean of that part of the verdicts there; ``rollouts``: episodes.
@@ -122,6 +124,7 @@ class Setting:
             "worst": float(scores.min()),
             "reached": -reached / max(len(curve), 1),
             "turns": float(self.expected(engine, (policy.tree.lengths - 1).to(torch.float64) / len(self.words)).mean()),
+            "fresh": float(self.expected(engine, self.fresh(engine)).mean()),
             "moved": float(steps[-1]),
             **{f"moved/{k}": float(x) for k, x in enumerate(steps[:-1])},
             "quiet": -float(steps[0]),
@@ -139,6 +142,12 @@ class Setting:
         place[tree.nodes[inside]] = word[inside]
         place[0] = -1
         return place
+
+    def fresh(self, engine: TabularTurns) -> torch.Tensor:
+        """Return for each leaf the share of its turns whose last word is none of an earlier turn's."""
+        size = len(self.words)
+        said = [path[size::size] for path in engine.policy.tree.paths]
+        return torch.tensor([len(set(words)) / len(words) for words in said], dtype=torch.float64)
 
     def scores(self, engine: TabularTurns) -> np.ndarray:
         """Expected score of each task."""

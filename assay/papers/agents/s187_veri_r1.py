@@ -83,13 +83,13 @@ def accuracies(verdicts: Sequence[Verdict]) -> dict[str, float]:
     none, and counts with its label.
     """
     told = [v for v in verdicts if v.passed is not None]
-    overlaps = [v.parts["iou"] for v in told if v.parts.get("iou") is not None]
+    overlaps = [iou for v in told if (iou := v.parts.get("iou")) is not None]
     joint = [bool(v.parts.get("label")) and v.parts.get("exact") in (None, 1.0) for v in told]
     return {
         "label": sum(v.parts.get("label") or 0.0 for v in told) / max(1, len(told)),
         "verification": sum(bool(v.passed) for v in told) / max(1, len(told)),
         "joint": sum(joint) / max(1, len(told)),
-        "evidence": sum(x or 0.0 for x in overlaps) / max(1, len(overlaps)),
+        "evidence": sum(overlaps) / max(1, len(overlaps)),
     }
 
 

@@ -79,6 +79,8 @@ def test_the_worked_examples() -> None:
     assert worth(three, said("REFUTE", "a")) == pytest.approx(1.3333, abs=1e-4)
     assert worth(SUPPORT, said("NOT ENOUGH INFO")) == 1 and worth(NOTHING, said("SUPPORT", "a")) == 1
     assert worth(SUPPORT, "") == 0
+    # Some data sets name documents for claims that these do not decide.
+    assert worth({"label": "NOT ENOUGH INFO", "evidence": ["a"]}, said("NOT ENOUGH INFO")) == 3
     # Of one document nothing is half; an identifier is compared in composed form, without blanks.
     assert worth({"label": "SUPPORT", "evidence": ["e\u0301"]}, said("SUPPORT", " \u00e9 ")) == 4
     assert worth({"label": "SUPPORT", "evidence": ["a"]}, said("SUPPORT", "b")) == 1
@@ -205,6 +207,9 @@ def test_what_is_measured() -> None:
         "joint": pytest.approx(2 / 6),
         "evidence": pytest.approx((1 + 2 / 3 + 1 / 2 + 1) / 4),
     }
+    one = accuracies(verdicts[:1])
+    assert one == {"label": 1, "verification": 1, "joint": 1, "evidence": 1} == accuracies([*verdicts[:1], verdicts[4]])
+    assert accuracies(verdicts[4:]) == {"label": 0.5, "verification": 0.5, "joint": 0.5, "evidence": 0}
     assert accuracies([]) == {"label": 0, "verification": 0, "joint": 0, "evidence": 0}
 
 
