@@ -110,9 +110,14 @@ class DPO(_Pairwise):
         beta: strength of the tie to the reference policy, above 0.
         by: what is better: the higher ``reward``, or a ``verdict`` of right against wrong.
         label_smoothing: e, the assumed share of reversed pairs, in [0, 0.5).
+        mean_over_tokens: take h as a mean over tokens: sums grow with the number of turns.
     """
 
     label_smoothing: float = 0.0
+    mean_over_tokens: bool = False
+
+    def average(self) -> bool:
+        return self.mean_over_tokens
 
     def __post_init__(self) -> None:
         _Pairwise.__post_init__(self)

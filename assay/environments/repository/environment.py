@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.environments.base import Action, EnvironmentFailure
-from assay.environments.repository.packages import Package, evaluated, make_package, same
+from assay.environments.repository.packages import Package, evaluated, make_package, said, same
 from assay.environments.tools import ToolEnvironment, ToolError, call, tool
 from assay.errors import UsageError
 from assay.registry import part
@@ -52,7 +52,13 @@ class RepositoryTasks:
             id=f"repository/{self.seed}/{self.modules}/{index}",
             prompt=ASKED.format(name=package.name, issue=package.issue),
             kind="none",
-            meta={"index": index, "bug": package.bug.kind, "path": package.path, "function": package.bug.function},
+            meta={
+                "index": index,
+                "bug": package.bug.kind,
+                "path": package.path,
+                "function": package.bug.function,
+                "patch": _differing(package.files[package.path], package.whole)[1],
+            },
         )
 
 
@@ -248,7 +254,9 @@ class Repository(ToolEnvironment):
         if all(passed):
             return Verdict(1.0, True, parts)
         score = sum(passed) / len(passed) if self.partial else 0.0
-        return Verdict(score, False, parts, f"{len(passed) - sum(passed)} of {len(passed)} hidden tests fail")
+        first = self.package.tests[passed.index(False)]
+        many = f"{len(passed) - sum(passed)} of {len(passed)} hidden tests fail"
+        return Verdict(score, False, parts, f"{many}, such as {first[0]}, which {said(first[1])} if all is well")
 
     def gold(self) -> Sequence[Action]:
         """Return the edit that takes the bug out, and the submission."""

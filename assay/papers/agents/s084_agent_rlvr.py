@@ -1,0 +1,68 @@
+"""S084: software agents learn from attempts that were guided after they had failed, without the guidance."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from assay.catalogue import paper
+from assay.method import Method
+from assay.objectives.preference import DPO
+from assay.objectives.sft import SFT
+from assay.select.dynamic import DynamicSampling
+from assay.select.verdicts import OfVerdict
+
+
+@paper(
+    "S084",
+    "Agent-RLVR",
+    arxiv="2506.11425",
+    seams=["rollout", "verify", "objective"],
+    essentials={
+        "failed episodes are followed by attempts under guidance, in the same group": (
+            "test_who_fails_is_guided_and_tries_again"
+        ),
+        "guidance of three kinds, made from the failure: a plan, what the tests meant, where to look": (
+            "test_guidance_follows_from_the_failure"
+        ),
+        "guidance does not hold the answer": "test_leaks",
+        "trained without the guidance; what the environment said has no gradient": (
+            "test_no_trained_prompt_has_guidance"
+        ),
+        "an attempt that refers to its guidance is dropped": "test_words_that_refer_to_guidance",
+        "right iff all tests pass, those that failed and those that passed": (
+            "environments/test_repository.py::test_what_was_right_has_to_stay_right"
+        ),
+        "DPO on pairs of a passing and a failing trajectory, over the agent's own tokens": "test_the_worked_losses",
+        "per token, as sums grow with the number of turns": "test_the_worked_losses",
+        "fine-tuning on what passed": "test_both_stages_train",
+        "tasks that are all right or all wrong after guidance give no pair": "test_tasks_without_a_pair",
+    },
+    choices=(
+        "beta 0.1, one guided attempt for each failed one; the paper leaves them open",
+        "guidance is written by rule from facts of the failure and of the fault; in the paper a model writes it",
+        "fine-tuning and preference learning are two runs, the second (stage = dpo) from the first's weights",
+    ),
+    lacks="the reward model trained on guided trajectories, which picks among n at test time",
+)
+def agent_rlvr(stage: Literal["dpo", "sft"] = "dpo", beta: float = 0.1, per_token: bool = False) -> Method:
+    """DPO on pairs of a passing trajectory, guided or not, and a failing one of the same task; or fine-tuning.
+
+        L = - log sigmoid(beta (h_w - h_l)),   h = sum over own tokens of log pi(y_t | x, y_<t) - log pi_ref(...)
+
+    x is the task without guidance, whatever a trajectory was sampled under; what the environment said is masked. With
+    ``per_token`` h is a mean over own tokens. ``stage = "sft"`` is -log pi of the own tokens of what passed. A recipe::
+
+        [method]
+        name = "S084"
+        rollout = {name = "guided_attempt", environment = "repository", options = {turns = 12}}
+
+    Args:
+        stage: see above.
+        beta: strength of the tie to the reference policy.
+        per_token: see above.
+
+    Source: Agent-RLVR (arXiv 2506.11425).
+    """
+    if stage == "sft":
+        return Method(select=OfVerdict("right"), objective=SFT())
+    return Method(select=DynamicSampling(), objective=DPO(beta, "verdict", mean_over_tokens=per_token))

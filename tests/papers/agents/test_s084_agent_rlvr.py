@@ -1,0 +1,250 @@
+"""Agent-RLVR: guidance from failures, attempts under it, and training without it."""
+
+from __future__ import annotations
+
+import math
+import string
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from running import metrics, run, tables
+from tiny import tiny
+
+from assay.batch import Batch
+from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
+from assay.environments.guess import Guess
+from assay.errors import UsageError
+from assay.objectives.preference import DPO
+from assay.objectives.sft import SFT
+from assay.papers.agents.s084_agent_rlvr import agent_rlvr
+from assay.policies.causal_lm import CausalLM
+from assay.policies.nano import NanoConfig, nano_tokenizer
+from assay.rollout.guidance import Facts, facts, guidance, leaks, longest_run, refers
+from assay.rollout.guided_attempt import GuidedAttempt, own_words
+from assay.rollout.multi_turn import MultiTurn
+from assay.select.dynamic import DynamicSampling
+from assay.select.verdicts import OfVerdict
+from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
+
+TOKENIZER = nano_tokenizer(NanoConfig(alphabet=string.printable))
+
+
+def engine() -> HFEngine:
+    torch.manual_seed(0)
+    return HFEngine(CausalLM(tiny("llama", vocab_size=len(TOKENIZER), max_position_embeddings=400), TOKENIZER))
+
+
+def called(index: int, name: str, error: str = "", problem: Any = "", **arguments: Any) -> Turn:
+    call = ToolCall(name, arguments, 0, 0, problem)
+    return Turn(index, index, index + 1, (call,), valid=not error, error=error)
+
+
+def failed(*turns: Turn) -> Episode:
+    tokens = np.zeros(max(1, len(turns)), int)
+    return Episode(tokens[:1], tokens, tokens == 0, tokens.astype(np.float32), "", "eos", turns=turns)
+
+
+META = {"path": "kit/add.py", "function": "add", "bug": "an operator is wrong"}
+
+
+def test_guidance_follows_from_the_failure() -> None:
+    episode = failed(
+        called(0, "read", path="kit/mul.py"),
+        called(1, "edit", path="kit/mul.py", old="a", new="b"),
+        called(2, "edit", error="the text stands there 0 times", path="kit/x.py", old="a", new="b"),
+        called(3, "read", problem="not_json", path="kit/unread.py"),
+        called(4, "run_tests"),
+    )
+    known = facts(Task("t", "", meta=META), episode, Verdict.wrong("add(1, 2) returns -1"))
+    touched = ("kit/mul.py", "kit/x.py")
+    assert known == Facts("add(1, 2) returns -1", "the text stands there 0 times", touched, touched, *META.values())
+    plan = guidance(known, "plan")
+    assert "an operator is wrong" in plan and "kit/" not in plan
+    assert guidance(known, "feedback") == (
+        "An earlier attempt failed: add(1, 2) returns -1. You changed kit/mul.py and kit/x.py. "
+        "The last refusal was: the text stands there 0 times."
+    )
+    assert guidance(known, "interaction") == (
+        "Next look into kit/add.py at add. You have not looked there yet. Leave kit/mul.py and kit/x.py alone."
+    )
+    there = facts(Task("t", "", meta=META), failed(called(0, "read", path="kit/add.py")), Verdict.wrong("no"))
+    assert guidance(there, "interaction") == "Next look into kit/add.py at add."
+    assert guidance(there, "feedback") == "An earlier attempt failed: no. You changed no file."
+    nobody = facts(Task("t", ""), failed(), Verdict.wrong())
+    assert [guidance(nobody, kind) for kind in ("plan", "feedback", "interaction")] == ["", "", ""]
+    refused = facts(Task("t", ""), failed(called(0, "x", error="no tool")), Verdict.wrong())
+    assert guidance(refused, "feedback") == "You changed no file. The last refusal was: no tool."
+    assert (
+        guidance(Facts("", "", (), (), "a.py"), "interaction") == "Next look into a.py. You have not looked there yet."
+    )
+
+
+def test_leaks() -> None:
+    assert longest_run("return a + b now", "x = 1; return a+b") == 4
+    assert longest_run("", "a") == longest_run("a", "") == 0
+    assert longest_run("a b a b c", "a b c") == 3 and longest_run("abc", "ab c") == 0
+    assert leaks("so write return a + b", "return a + b", 4) and not leaks("so write return a + b", "return a + b", 5)
+    assert not leaks("anything", "", 1)
+    task = Task("t", "", meta={**META, "patch": "where an operator is wrong"})
+    rollout = GuidedAttempt("guess", Sampling(), leak=4)
+    order = ("plan", "feedback", "interaction")
+    assert rollout.guide(task, failed(), Verdict.wrong("no"), order) == (
+        "feedback",
+        "An earlier attempt failed: no. You changed no file.",
+    )
+    assert rollout.guide(task, failed(), Verdict.wrong(), order)[0] == "interaction"  # type: ignore[index]
+    assert GuidedAttempt("guess", Sampling(), leak=9).guide(task, failed(), Verdict.wrong(), order)[0] == "plan"  # type: ignore[index]
+    assert rollout.guide(Task("t", ""), failed(), Verdict.wrong(), order) is None
+
+
+def test_words_that_refer_to_guidance() -> None:
+    for text in (
+        "As the hint says, look",
+        "following guidance",
+        "as suggested, I",
+        "your advice is",
+        "The guidance tells",
+    ):
+        assert refers(["nothing", text])
+    for text in ("a hint of salt", "guidance", "I suggest", "", "the hinterland"):
+        assert not refers([text])
+
+
+def collected(**options: Any) -> tuple[list[Group], GuidedAttempt, HFEngine]:
+    by = engine()
+    rollout = GuidedAttempt({"name": "guess", "most": 3}, Sampling(max_tokens=2), **options)
+    tasks = Guess(most=3).tasks()
+    groups = rollout.collect([Ask(tasks[i], 3) for i in range(3)], by, np.random.default_rng(0))
+    return groups, rollout, by
+
+
+def test_who_fails_is_guided_and_tries_again() -> None:
+    groups, rollout, _ = collected(again=2)
+    attempts = 0
+    for group in groups:
+        first, rest = group.episodes[:3], group.episodes[3:]
+        assert all("guidance" not in e.meta for e in first) and all(e.meta["guidance"] == "feedback" for e in rest)
+        lost = sum(v.passed is False for v in group.verdicts[:3])
+        assert len(rest) == 2 * lost and len(group.verdicts) == len(group.episodes)
+        attempts += len(rest)
+    found = rollout.metrics()
+    assert attempts > 0 and found["guidance/attempts"] == attempts and found["guidance/dropped"] == 0
+    passed = [v.passed for g in groups for v in g.verdicts[3:]]
+    assert found["guidance/pass_rate"] == pytest.approx(sum(p is True for p in passed) / attempts)
+    assert "environment/turns" in found
+    by = engine()
+    plain = MultiTurn({"name": "guess", "most": 3}, Sampling(max_tokens=2))
+    ask = [Ask(Guess(most=3).tasks()[0], 2)]
+    for one, other in zip(rollout.play(ask, [5], by)[0].episodes, plain.play(ask, [5], by)[0].episodes, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist() and one.prompt.tolist() == other.prompt.tolist()
+
+
+def test_no_trained_prompt_has_guidance() -> None:
+    groups, _, by = collected()
+    for group in groups:
+        for episode in group.episodes:
+            assert "failed" not in by.decode(episode.prompt) and by.decode(episode.prompt) == "1-3?"
+            if "guidance" in episode.meta:
+                assert "An earlier attempt failed: it was" in by.decode(episode.sampled_prompt)
+            own = np.zeros(len(episode.tokens), bool)
+            for turn in episode.turns:
+                own[turn.start : turn.end] = True
+            assert (episode.mask == own).all()
+            assert own_words(episode, by) == [by.decode(episode.tokens[t.start : t.end]) for t in episode.turns]
+    batch = Batch.from_groups(groups)
+    logprobs = torch.full(batch.tokens.shape, -1.0, requires_grad=True)
+    batch.signals["reference_logprobs"] = torch.full(batch.tokens.shape, -1.0)
+    DPO(0.1, "verdict")(logprobs, batch).value.backward()  # type: ignore[no-untyped-call]
+    assert logprobs.grad is not None and bool((logprobs.grad[~batch.mask] == 0).all())
+
+
+def test_nothing_is_guided_where_all_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Guess, "verdict", lambda _: Verdict.right())
+    groups, rollout, _ = collected()
+    assert [len(g.episodes) for g in groups] == [3, 3, 3] and rollout.metrics()["guidance/attempts"] == 0
+    assert "guidance/pass_rate" not in rollout.metrics()
+    monkeypatch.setattr(Guess, "verdict", lambda _: Verdict.abstain("away"))
+    assert collected()[1].metrics()["guidance/attempts"] == 0
+
+
+def test_attempts_that_refer_to_it_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.rollout.guided_attempt.own_words", lambda *_: ["as the hint says"])
+    groups, rollout, _ = collected()
+    assert [len(g.episodes) for g in groups] == [3, 3, 3] and rollout.metrics()["guidance/dropped"] == 1.0
+
+
+def preferred(better: list[float], worse: list[float], reference: tuple[float, float], **options: Any) -> Any:
+    """The loss of a pair of responses of one token each, or of as many as there are log-probabilities."""
+    rows = [better, worse]
+    width = max(map(len, rows))
+    episodes = tuple(
+        Episode(np.zeros(1, int), np.zeros(len(r), int), np.ones(len(r), bool), np.zeros(len(r), np.float32), "", "eos")
+        for r in rows
+    )
+    batch = Batch.from_groups([Group(Ask(Task("t", ""), 2), episodes, (Verdict.right(), Verdict.wrong()))])
+    batch.signals["reference_logprobs"] = torch.tensor(
+        [[x] * len(r) + [0.0] * (width - len(r)) for x, r in zip(reference, rows, strict=True)]
+    )
+    logprobs = torch.tensor([r + [0.0] * (width - len(r)) for r in rows], requires_grad=True)
+    loss = agent_rlvr(**options).objective(logprobs, batch).value
+    loss.backward()
+    return loss.item(), logprobs.grad
+
+
+def test_the_worked_losses() -> None:
+    loss, gradient = preferred([-10.0], [-15.0], (-12.0, -14.0))
+    assert loss == pytest.approx(0.5544, abs=5e-5)
+    assert gradient[:, 0].tolist() == pytest.approx([-0.0426, 0.0426], abs=5e-5)
+    assert preferred([-10.0], [-15.0], (-10.0, -15.0))[0] == pytest.approx(math.log(2), abs=1e-6)
+    # The same change of each token, ten times as long: the margin grows, unless it is one of means.
+    longer = preferred([-10.0] * 10, [-15.0] * 10, (-12.0, -14.0))[0]
+    assert longer == pytest.approx(0.0486, abs=5e-5)
+    assert preferred([-10.0] * 10, [-15.0] * 10, (-12.0, -14.0), per_token=True)[0] == pytest.approx(0.5544, abs=5e-5)
+    assert preferred([-10.0], [-15.0], (-12.0, -14.0), beta=1.0)[0] == pytest.approx(math.log1p(math.exp(-3)), abs=1e-6)
+
+
+def test_tasks_without_a_pair() -> None:
+    def weights(*passed: bool) -> list[float]:
+        verdicts = tuple(Verdict.right() if p else Verdict.wrong() for p in passed)
+        group = Group(Ask(Task("t", ""), len(passed)), tuple(failed(called(0, "x")) for _ in passed), verdicts)
+        return agent_rlvr().select(Batch.from_groups([group])).tolist()  # type: ignore[union-attr]
+
+    assert weights(True, True) == [0, 0] == weights(False, False) and weights(True, False) == [1, 1]
+
+
+def test_options() -> None:
+    method = agent_rlvr(beta=0.3, per_token=True)
+    assert method.objective == DPO(0.3, "verdict", mean_over_tokens=True) and method.select == DynamicSampling()
+    fine = agent_rlvr("sft")
+    assert isinstance(fine.objective, SFT) and fine.select == OfVerdict("right")
+    for wrong in ({"again": 0}, {"leak": 0}, {"kinds": ()}):
+        with pytest.raises(UsageError, match="guided_attempt"):
+            GuidedAttempt("guess", Sampling(), **wrong)
+
+
+@pytest.mark.parametrize("stage", ["dpo", "sft"])
+def test_both_stages_train(stage: str, tmp_path: Path) -> None:
+    environment = {"name": "guess", "most": 3, "asks": 1}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 200, "alphabet": string.printable}},
+        tasks={"source": {"name": "environment", "environment": environment}, "eval_share": 0.2, "eval_size": 2},
+        warmup={"steps": 40, "lr": 1e-2, "batch": 4},
+        method={
+            "name": "S084",
+            "reward": "verdict",
+            "options": {"stage": stage},
+            "rollout": {"name": "guided_attempt", "environment": environment, "options": {"turns": 1}},
+        },
+        rollout={"prompts": 3, "group": 8, "max_tokens": 2},
+        train={"steps": 2, "epochs": 1, "mini_batches": 1},
+        evaluate={"every": 0, "samples": 1},
+    )
+    rows = [m for m in metrics(folder) if m["stage"] == "rl"]
+    assert any(m["grad_norm"] > 0 for m in rows) and all(m["guidance/attempts"] > 0 for m in rows)
+    kept = [row for step in tables(folder, "rollouts").values() for row in step]
+    assert len(kept) > 48 and all("failed" not in row["prompt"] for row in kept)
