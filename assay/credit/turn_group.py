@@ -35,8 +35,8 @@ class TurnGroup:
     IGPO (arXiv 2510.14967). What of these estimates the gradient is in ``docs/turn-credit.md``.
 
     Args:
-        by: of the group ``task``, and of it the same ``turn`` index, ``state`` or tag (``tag+task``); or the same
-            ``tag`` in the batch.
+        by: of the group ``task``, and of it the same ``turn`` index, ``state`` or tag (``tag+task``), or apart the
+            ``last`` turns of trajectories and all others; or the same ``tag`` in the batch.
         sums: see above.
         discount: per turn, in [0, 1].
         kind, ddof, epsilon, singleton: of the comparison.

@@ -14,7 +14,7 @@ from assay.batch import Batch
 from assay.ops.groups import group_count, group_mean, group_std
 from assay.types import Episode, Turn
 
-By = Literal["task", "turn", "state", "tag", "tag+task"]
+By = Literal["task", "turn", "last", "state", "tag", "tag+task"]
 Kind = Literal["none", "center", "leave_one_out", "center_std", "median_mad"]
 Singleton = Literal["zero", "keep_raw"]
 
@@ -54,7 +54,8 @@ class Turns:
 
     def key(self, by: By) -> Int[Tensor, "M"]:
         """Return numbers that are equal for turns that are compared: of the same group (``task``), and there of the
-        same ``turn`` index, the same ``state`` or the same tag (``tag+task``); by ``tag``, of the batch's.
+        same ``turn`` index, the same ``state`` or the same tag (``tag+task``), or apart the ``last`` turns of
+        trajectories and the others; by ``tag``, of the batch's.
 
         A turn whose state is not told is like no other; turns without a tag have that in common.
         """
@@ -63,6 +64,8 @@ class Turns:
             return numbered(groups)
         if by == "turn":
             return numbered(list(zip(groups, index, strict=True)))
+        if by == "last":
+            return numbered(list(zip(groups, self.last.tolist(), strict=True)))
         if by == "tag":
             return numbered([turn.tag for turn in self.records])
         if by == "tag+task":

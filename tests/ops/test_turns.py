@@ -101,6 +101,7 @@ def test_keys() -> None:
     assert turns.key("task").tolist() == [0, 0, 0, 0, 0, 1, 1]
     assert turns.key("turn").tolist() == [0, 1, 2, 0, 1, 3, 4]
     assert turns.key("state").tolist() == [0, 1, 0, 0, 2, 3, 4], "an unknown state is like no other"
+    assert turns.key("last").tolist() == [0, 0, 1, 0, 1, 2, 3]
     assert turns.key("tag").tolist() == [0, 1, 0, 1, 0, 0, 2]
     assert turns.key("tag+task").tolist() == [0, 1, 0, 1, 0, 2, 3]
 

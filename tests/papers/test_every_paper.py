@@ -78,6 +78,7 @@ AS_GRPO = {
 }
 """What these change shows on a batch with what is named; on other batches they are GRPO."""
 NOTHING = {
+    "S198": "turns that make the reference likelier",
     "S015": "a policy to which reasoning makes the reference likelier",
     "S040": "a policy to which reasoning makes the reference likelier",
     "S154": "turns that an oracle has judged",
