@@ -11,8 +11,8 @@ import torch
 
 from assay.engines.base import Request
 from assay.engines.tabular_turns import TabularTurns, Words, opened
-from assay.environments.base import Environment
-from assay.environments.tools import say
+from assay.environments.base import Action, Environment
+from assay.environments.calls import find_calls
 from assay.errors import UsageError
 from assay.policies.tabular import Leaf, TabularPolicy, Tree
 from assay.types import Ask, Episode, Group, Task
@@ -37,9 +37,9 @@ def enumerated(
     def after(task: Task, said: list[str]) -> Any:
         nonlocal count
         over = False
-        world.reset(task, seed)
+        tools = world.reset(task, seed).tools
         for text in said:
-            step = world.step(say(text))
+            step = world.step(Action(text, find_calls(text, tools) if tools else ()))
             over = step.terminated or step.truncated
         ended = over or len(said) == turns
         leaf = Leaf(world.verdict().score, task.id) if ended else None

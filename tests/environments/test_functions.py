@@ -19,7 +19,7 @@ from assay.environments.functions.questions import Problem
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.tools import call, calls, say
 from assay.errors import UsageError
-from assay.types import NOTE, Task
+from assay.types import Task
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -142,14 +142,10 @@ def test_what_is_found_and_what_it_cost() -> None:
     assert world.state_json()["found"] == {first.asked: first.value}
     assert world.gold() == plan[1:]
     twice = calls((first.function, first.arguments), (second.function, second.arguments))
-    world.step(twice)
+    assert world.step(twice).info == {"calls": 2, "unread": 0, "found": 1, "left": 0}
     parts = dict(world.verdict().parts)
     assert parts == {
         "rate": 1.0,
-        f"rate{NOTE}left": 0,
-        f"rate{NOTE}calls": 2,
-        f"rate{NOTE}unread": 0,
-        f"rate{NOTE}found": 1,
         "precision": 0.5,  # two answers by four calls
         "f1": 2 * 2 / (4 + 2),
         "answer": 0.0,
@@ -165,11 +161,9 @@ def test_what_cannot_be_read_is_no_call() -> None:
         + "\n<tool_call>\n{oops}\n</tool_call><tool_call>\n"
         + '{"name": "zip", "arguments": {}}</tool_call>'
     )
-    world.step(Action(text, find_calls(text, world.available())))
-    notes = {k.partition(NOTE)[2]: v for k, v in world.verdict().parts.items() if NOTE in k}
+    notes = world.step(Action(text, find_calls(text, world.available()))).info
     assert notes == {"left": 0, "calls": 2, "unread": 1, "found": 1}
-    world.step(say("I know."))
-    notes = {k.partition(NOTE)[2]: v for k, v in world.verdict().parts.items() if NOTE in k}
+    notes = world.step(say("I know.")).info
     assert notes == {"left": 0, "calls": 0, "unread": 0, "found": 0} and world.verdict().parts["precision"] == 0.5
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal
 
 from assay.environments.base import Action, Step
 from assay.environments.functions.library import Style
@@ -12,20 +13,12 @@ from assay.environments.tools import ToolEnvironment, ToolError, calls, judged, 
 from assay.errors import UsageError
 from assay.registry import part
 from assay.tasks.seeded import check_seed
-from assay.types import NOTE, Task, Tool, Verdict
+from assay.types import Task, Tool, Verdict
 
 Match = Literal["value", "contains"]
 
 UNREAD = ("not_json", "unclosed", "no_name")
 """Problems of what stands there as a call and cannot be read as one."""
-
-
-class Tally(NamedTuple):
-    """What a turn's calls came to: those that could be read, those that could not, and parts answered."""
-
-    calls: int = 0
-    unread: int = 0
-    found: int = 0
 
 
 def contains(feedback: str, answer: str) -> bool:
@@ -43,13 +36,14 @@ class Functions(ToolEnvironment):
 
     The world of each task is made up, so that what is true in it can only be found by calling. A part of a question is
     answered once its function has returned its value, each call answering one part at most; the state is which parts
-    are. The verdict passes if all are and what was said last is the answer; its score is the share of parts answered,
-    the answer being one more. Its parts are ``rate``, ``precision`` and ``f1`` of the calls of the episode,
+    are. The verdict passes if all are and what was said last is the answer. Its parts are ``rate``, ``precision`` and
+    ``f1`` of the calls of the episode,
 
         rate = found / parts,  precision = found / calls (1 without calls),  f1 = 2 found / (calls + parts),
 
-    with notes on how many parts are ``left`` and on the last turn: its ``calls``, those ``unread``, and the answers it
-    ``found``. Calls that name no tool or do not fit it are calls; what cannot be read is none.
+    and whether the ``answer`` was told. Of each turn it is noted (``Step.info``) how many ``calls`` were made and how
+    many were ``unread``, how many parts they ``found``, and how many are ``left``. Calls that name no tool or do not
+    fit it are calls; what cannot be read is none.
 
     Args:
         shapes: of the questions, one of them drawn for each: ``single`` is one call, ``parallel`` several that wait for
@@ -61,6 +55,7 @@ class Functions(ToolEnvironment):
             argument, 2 with the unit of numbers as another.
         distractors: tools beside those that it takes.
         max_calls: that can be made.
+        score: of the verdict: the share of ``parts`` answered, the answer being one more; or the calls' ``f1``.
         match: whether a part is answered by its very ``value``, or by what :func:`contains` it.
         style: ``words``; or ``compact``, f(g(3)) over permutations of the digits, for small models.
         seed: of worlds and questions, >= 0.
@@ -79,6 +74,7 @@ class Functions(ToolEnvironment):
         complexity: int = 0,
         distractors: int = 2,
         max_calls: int = 20,
+        score: Literal["parts", "f1"] = "parts",
         match: Match = "value",
         style: Style = "words",
         seed: int = 0,
@@ -93,7 +89,7 @@ class Functions(ToolEnvironment):
                 "from 0 to 2"
             )
         self.made, self.most = Made(seed, shapes, hops, width, complexity, distractors, style), max_calls
-        self.match = match
+        self.match, self.score = match, score
 
     def tasks(self) -> Made:
         return self.made
@@ -101,7 +97,7 @@ class Functions(ToolEnvironment):
     def begin(self, task: Task, seed: int) -> None:
         self.problem = self.made.problem(task.meta["index"])
         self.found: set[int] = set()
-        self.calls, self.left, self.now = 0, self.most, Tally()
+        self.calls, self.left = 0, self.most
 
     def available(self) -> tuple[Tool, ...]:
         return tuple(f.tool for f in self.problem.functions.values())
@@ -111,9 +107,9 @@ class Functions(ToolEnvironment):
             return super().step(action)
         unread, before = sum(c.problem in UNREAD for c in action.calls), len(self.found)
         step = super().step(action)
-        self.now = Tally(len(action.calls) - unread, unread, len(self.found) - before)
-        self.calls += self.now.calls
-        return step
+        made, left = len(action.calls) - unread, len(self.problem.subs) - len(self.found)
+        self.calls += made
+        return replace(step, info={"calls": made, "unread": unread, "found": len(self.found) - before, "left": left})
 
     def make_call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         if not self.left:
@@ -139,17 +135,14 @@ class Functions(ToolEnvironment):
         parts, found, made = len(self.problem.subs), len(self.found), self.calls
         told = self.answer is not None and not self._under_way and judged(self.task, self.answer).passed is True
         passed = told and found == parts
+        f1 = 2 * found / (made + parts)
         return Verdict(
-            (found + told) / (parts + 1),
+            f1 if self.score == "f1" else (found + told) / (parts + 1),
             passed,
             {
                 "rate": found / parts,
-                f"rate{NOTE}left": parts - found,
-                f"rate{NOTE}calls": self.now.calls,
-                f"rate{NOTE}unread": self.now.unread,
-                f"rate{NOTE}found": self.now.found,
                 "precision": found / made if made else 1.0,
-                "f1": 2 * found / (made + parts),
+                "f1": f1,
                 "answer": float(told),
             },
             "" if passed else f"{found} of {parts} parts found, answered {self.answer!r:.200}",
