@@ -48,7 +48,7 @@ class Turns(Steps):
     "S028",
     "PPR",
     arxiv="2509.25598",
-    seams=["reward", "credit", "policies"],
+    seams=["rollout", "reward", "credit", "policies"],
     essentials={
         "a model judges each turn by principles of its choice: SCORE of MAX_SCORE": (
             "test_the_judge_reads_question_past_and_turn_but_not_the_answer"
@@ -63,12 +63,12 @@ class Turns(Steps):
         ),
         "a small judge is taught by a large one's analyses": "test_a_teacher_labels_turns_that_it_can_score",
         "right answers are learned with it": "test_it_acts_in_training",
+        "the policy searches between its turns, and every turn it took has its reward": "test_it_trains_by_searching",
     },
     choices=(
         "the wording of the judge's question",
         "an unread turn leaves the response without a reward; the authors' counts 0 (unread)",
     ),
-    lacks="no rollout lets a policy search between its turns: episodes with what a tool said must come from elsewhere",
 )
 def ppr(
     judge: Any = None,
@@ -102,6 +102,12 @@ def ppr(
             the authors').
         kl_weight: of the divergence from the reference policy.
         critic: see :class:`assay.signals.critic.Critic`.
+
+    The paper's agent searches, in the form that environment ``search`` reads with ``protocol = "tags"``::
+
+        [method.rollout]
+        name = "multi_turn"
+        environment = {name = "search", protocol = "tags"}
 
     The paper's judge is a model of 8B parameters fine-tuned on 2000 judged trajectories, see
     :func:`assay.rewards.judges.principles.distillation`; its outcome is exact match.

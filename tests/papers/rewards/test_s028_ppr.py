@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from running import metrics, run
 
 from assay.batch import Batch
 from assay.catalogue.claim import claim_of
@@ -323,9 +327,9 @@ def test_the_setting_measures_training_too(tmp_path) -> None:
     claim = claim_of("S028")
     setting = steps.Setting(**{**claim.options, "steps": 1, "lr": 30.0})
     runs = {name: setting.run(arm, 3, tmp_path) for name, arm in claim.arms.items()}
-    for run in runs.values():
-        assert run["area"] == run["solved"] and run["rollouts"] == 4
-    assert len({run["solved"] for run in runs.values()}) == 3
+    for found in runs.values():
+        assert found["area"] == found["solved"] and found["rollouts"] == 4
+    assert len({found["solved"] for found in runs.values()}) == 3
 
 
 def test_options() -> None:
@@ -341,3 +345,60 @@ def test_it_acts_in_training(tmp_path) -> None:
     setting = steps.Setting(**{**claim.options, "steps": 20, "lr": 3.0})
     found = setting.run(claim.arms["renorm"], 1, tmp_path)
     assert found["start/solved"] < 0.31 and found["solved"] > 0.5
+
+
+WORLD = '''
+from dataclasses import replace
+
+from assay.environments.search.environment import Search
+from assay.tasks.listed import Listed
+
+TURNS = ("<think>x</think>\\n<search>x</search>", "<think>x</think>\\n<answer>1</answer>")
+
+
+class Short(Search):
+    """Questions in few words; half of them have a solution that searches, and half one that answers."""
+
+    def tasks(self):
+        found = super().tasks()
+        short = [(found[i % 2], f"{i}. " + found[i % 2].prompt.partition("?")[0]) for i in range(16)]
+        made = [replace(t, id=words, prompt=words, solution=TURNS[i % 2]) for i, (t, words) in enumerate(short)]
+        return Listed(made)
+'''
+
+
+def by_search(task: Task, turns: Sequence[str]) -> list[float]:
+    """Scores in [-1, 1]: 1 for a turn that ends with a search."""
+    return [1.0 if turn.rstrip().endswith("</search>") else -1.0 for turn in turns]
+
+
+def test_it_trains_by_searching(tmp_path: Path) -> None:
+    """Some turns search, some answer; each is judged, and none of what was found is learned."""
+    rows = {
+        "corpus": [{"id": "a", "title": "A", "text": "x is 1"}, {"id": "b", "title": "B", "text": "y is 2"}],
+        "questions": [{"question": "What is x?", "answer": "1"}, {"question": "What is y?", "answer": "2"}],
+    }
+    (tmp_path / "world.py").write_text(WORLD)
+    environment: dict[str, Any] = {"name": f"{tmp_path / 'world.py'}:Short", "protocol": "tags", "searches": 2}
+    for name, table in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table))
+        environment[name] = str(tmp_path / f"{name}.jsonl")
+    reward = {"name": "S028", "judge": f"{Path(__file__)}:by_search"}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 32, "layers": 1, "heads": 2, "context": 500}},
+        tasks={"source": {"name": "environment", "environment": environment}, "eval_share": 0.3, "eval_size": 1},
+        warmup={"steps": 60, "batch": 4, "lr": 1e-2},
+        method={
+            "name": "S028",
+            "reward": reward,
+            "rollout": {"name": "multi_turn", "environment": environment, "turns": 3},
+        },
+        rollout={"prompts": 2, "group": 6, "max_tokens": 50, "temperature": 0.6},
+        train={"steps": 2, "epochs": 1, "mini_batches": 1},
+        evaluate={"every": 0, "samples": 1},
+    )
+    found = [m for m in metrics(folder) if m["stage"] == "rl"]
+    assert all(m["environment/turns"] > 1 and m["environment/lost"] == 0 and m["grad_norm"] > 0 for m in found)
+    assert all(m["reward/turns/count"] == m["environment/turns"] for m in found)
+    assert any(0 < m["reward/turns/process"] < 1 for m in found)
