@@ -1,0 +1,1 @@
+"""Environments of ours as the classes that other libraries play."""
