@@ -67,6 +67,14 @@ def written(made: Sequence[ToolCall], form: Format = "auto") -> str:
     return "\n".join(f"<tool_call>\n{body}\n</tool_call>" for body in bodies)
 
 
+def without_calls(text: str, calls: Sequence[ToolCall], start: int = 0) -> str:
+    """Return what a text says from character ``start`` on beside its calls."""
+    rest, at = "", start
+    for call in calls:
+        rest, at = rest + text[at : call.start], max(at, call.end)
+    return rest + text[at:]
+
+
 def _pieces(text: str, opening: str, closing: str) -> list[tuple[int, int, bool]]:
     """Return where each call with tags stands, and whether it is closed before the next one opens."""
     out, position = [], 0

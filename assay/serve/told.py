@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.environments.calls import find_calls
+from assay.environments.calls import find_calls, without_calls
 from assay.serve.asked import Asked
 from assay.serve.decoding import ServedEngine
 from assay.types import Episode, ToolCall
@@ -86,11 +86,8 @@ class Voice:
             return self._show(until)
         text, calls = self.text[:until], find_calls(self.text[:until], self.asked.tools)
         self.calls = [c for c in calls if c.arguments is not None]
-        rest, at = "", self.shown
-        for call in self.calls:
-            rest, at = rest + text[at : call.start], max(at, call.end)
-        self.shown = until
-        return rest + text[at:]
+        shown, self.shown = self.shown, until
+        return without_calls(text, self.calls, shown)
 
     @property
     def stop(self) -> str | None:

@@ -1,0 +1,206 @@
+"""The rollout that lets a program of one's own play."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import secrets
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.engines.base import Conversing, Engine, Keeping, Sampling, can
+from assay.environments.tools import judged
+from assay.errors import UsageError
+from assay.registry import part
+from assay.rollout.harness.endpoint import Endpoint, Waiting
+from assay.rollout.harness.recording import Recording, Unasked
+from assay.rollout.noting import measured
+from assay.rollout.single_turn import with_hint
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+LULL = 0.02
+"""Seconds that requests are waited for, so that those which come together are answered together."""
+
+
+@part("rollout", "harness")
+class Harness:
+    """Runs ``command`` once for each response to a task, and learns from what it asked the model meanwhile.
+
+    The program finds the task on its standard input, ``{"id", "prompt", "meta"}`` as JSON, and a chat endpoint by the
+    variables that OpenAI's client reads: ``OPENAI_BASE_URL``, and in ``OPENAI_API_KEY`` a key which says that a request
+    is this episode's. Requests are answered as the run samples, whatever temperature they ask for. What it writes to
+    its standard output is judged by the verifier of the task's kind. It works in a folder of its own, which goes with
+    it.
+
+    What is recorded are the tokens that were sampled (:class:`~assay.rollout.harness.recording.Recording`): a request
+    that goes on with a conversation goes on from its tokens, any other is a fork. A program that fails or takes longer
+    than ``seconds`` is nobody's wrong answer: the episode abstains. One that was told that its ``turns`` or the context
+    are spent is judged, whatever it then does.
+
+    Args:
+        command: as a shell would split it, or a list; run without a shell.
+        sampling: of one answer.
+        turns: answers an episode may have.
+        seconds: a program may take.
+        beside: programs that run at a time.
+
+    Raises:
+        UsageError: no command, or a limit below 1.
+    """
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        sampling: Sampling,
+        turns: int = 32,
+        seconds: float = 600.0,
+        beside: int = 32,
+    ):
+        self.command = shlex.split(command) if isinstance(command, str) else list(command)
+        if not self.command:
+            raise UsageError("rollout 'harness' needs a command, such as command = \"python agent.py\"")
+        if min(turns, beside) < 1 or seconds <= 0:
+            raise UsageError(f"rollout 'harness': turns {turns}, beside {beside} and seconds {seconds:g} must be >= 1")
+        self.sampling, self.turns, self.seconds, self.beside = sampling, turns, seconds, beside
+        self._metrics: dict[str, float] = {}
+
+    def metrics(self) -> dict[str, float]:
+        """Means over the trajectories of the last collection."""
+        return self._metrics
+
+    def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
+        return self.play(asks, rng.integers(2**63, size=len(asks)).tolist(), engine)
+
+    def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Engine) -> list[Group]:
+        """Return a judged group per ask.
+
+        Raises:
+            UsageError: the engine cannot go on from tokens of its own.
+        """
+        if not can(engine, Conversing) or getattr(engine, "by_messages", False):
+            raise UsageError(
+                f"rollout 'harness': {type(engine).__name__} cannot go on from its own tokens; take hf or vllm"
+            )
+        asked = list(zip(asks, seeds, strict=True))
+        divided = getattr(engine, "divided", None)
+        groups = self._played(asked, engine) if divided is None else divided(asked, self._played, lambda x: x[0].n)
+        self._metrics = measured([e for group in groups for e in group.episodes])
+        return groups
+
+    def _played(self, asked: Sequence[tuple[Ask, int]], engine: Engine) -> list[Group]:
+        runs = {secrets.token_hex(16): (ask, seed, i) for ask, seed in asked for i in range(ask.n)}
+        recordings = {
+            key: Recording(f"{seed}/{i}", self.sampling, self.turns, np.random.default_rng([seed, i]))
+            for key, (_, seed, i) in runs.items()
+        }
+        endpoint = Endpoint()
+        endpoint.keys.update(runs)
+        try:
+            with ThreadPoolExecutor(self.beside, "harness") as pool:
+                ends = {key: pool.submit(self._run, ask, key, endpoint.url) for key, (ask, *_) in runs.items()}
+                try:
+                    _serve(endpoint, recordings, list(ends.values()), engine)
+                finally:
+                    # Where generation fails nobody is to wait for programs that wait for it.
+                    endpoint.close()
+                    for end in ends.values():
+                        end.cancel()
+        finally:
+            if can(engine, Keeping):
+                engine.end_sessions([r.key for r in recordings.values()])  # type: ignore[attr-defined]
+        rest = iter([_judged(recordings[key], ends[key].result(), ask.task, engine) for key, (ask, *_) in runs.items()])
+        groups = []
+        for ask, _ in asked:
+            mine = [next(rest) for _ in range(ask.n)]
+            groups.append(Group(ask, tuple(e for e, _ in mine), tuple(v for _, v in mine)))
+        return groups
+
+    def _run(self, ask: Ask, key: str, url: str) -> Ended:
+        prompt = with_hint(ask.task.prompt, ask.hint)
+        told = json.dumps({"id": ask.task.id, "prompt": prompt, "meta": dict(ask.task.meta)}, default=str)
+        environment = {**os.environ, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": key, "NO_PROXY": "127.0.0.1"}
+        with tempfile.TemporaryDirectory(prefix="assay-harness-", ignore_cleanup_errors=True) as folder:
+            try:
+                process = subprocess.Popen(
+                    self.command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=folder,
+                    env=environment,
+                    text=True,
+                    errors="replace",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(f"rollout 'harness': {self.command[0]} cannot be run: {error.strerror}") from None
+            with process:
+                try:
+                    out, errors = process.communicate(told, timeout=self.seconds)
+                except subprocess.TimeoutExpired:
+                    return Ended("", f"the program took longer than {self.seconds:g} seconds")
+                finally:
+                    # It, and whatever it has started.
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+            if process.returncode:
+                last = (errors.strip().splitlines() or ["it said nothing"])[-1]
+                return Ended(out, f"the program ended with {process.returncode}: {last[:300]}")
+            return Ended(out, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a program wrote, and what went wrong with it."""
+
+    out: str
+    error: str
+
+
+def _serve(endpoint: Endpoint, recordings: dict[str, Recording], ends: Sequence[Future[Any]], engine: Any) -> None:
+    """Answer what programs ask, together what comes together, until all have ended."""
+    while not all(end.done() for end in ends):
+        came: list[Waiting] = []
+        try:
+            came.append(endpoint.waiting.get(timeout=LULL))
+            while True:
+                came.append(endpoint.waiting.get(timeout=LULL))
+        except queue.Empty:
+            pass
+        asked = []
+        for waiting in came:
+            try:
+                asked.append((waiting, *recordings[waiting.key].request(waiting.body, engine)))
+            except (Unasked, UsageError) as error:
+                waiting.refuse(getattr(error, "status", 400), str(error))
+        if not asked:
+            continue
+        try:
+            made = engine.generate([request for _, _, request in asked])
+        except BaseException:
+            for waiting, *_ in asked:
+                waiting.refuse(503, "generation failed")
+            raise
+        for (waiting, thread, _), [episode] in zip(asked, made, strict=True):
+            if episode.stop == "error":
+                waiting.refuse(503, str(episode.meta.get("error", "generation failed")))
+            else:
+                waiting.tell(recordings[waiting.key].answer(thread, episode))
+
+
+def _judged(recording: Recording, ended: Ended, task: Task, engine: Engine) -> tuple[Episode, Verdict]:
+    out = ended.out.strip()
+    if recording.stop is None and ended.error:
+        recording.stop = "error"
+        return recording.episode(engine, out), Verdict.abstain(ended.error, "infrastructure")
+    return recording.episode(engine, out), judged(task, out)
