@@ -35,13 +35,14 @@ from assay.rewards.outcome.weighted_tests import WeightedTests, attempts_of
         "advantages of turn and trajectory are added, centred each, not divided by a deviation; the outcome decays "
         "with turns": "test_turns_have_advantages_of_their_own",
         "programs that pass more tests are learned where no outcome tells them apart": "test_it_acts_in_training",
+        "a program is repaired over several turns, each of which has tests of its own": (
+            "tests/environments/test_attempts.py::test_attempts_are_credited_one_by_one"
+        ),
     },
     choices=(
         "alpha 2, sigma 0.1, beta 1, gamma 1, delta 1e-6: the paper's values are not known here",
         "a test that could not be told counts as its pass rate",
     ),
-    lacks="no rollout lets a policy repair its program over several turns: the advantages of turns are reached by "
-    "episodes made elsewhere only",
 )
 def verpo(
     alpha: float = 2.0,
@@ -58,6 +59,9 @@ def verpo(
     weights of the tests that turn t passes. A test weighs more the fewer turns of the group pass it, and shares its
     weight with tests that are passed alike; see :class:`~assay.rewards.outcome.weighted_tests.WeightedTests` for w_j
     and the arguments. A group in which no response passes every test still teaches, unless all pass the same tests.
+
+    With rollout ``multi_turn`` in the environment ``attempts`` a program may be mended over several turns, each judged
+    by itself; in one turn it is what single responses are.
 
     The paper's own alpha, sigma, beta and gamma are not known; the defaults are choices.
     """
