@@ -51,10 +51,7 @@ BODY = {"model": "m", "messages": [{"role": "user", "content": [{"type": "text",
 
 
 def test_what_is_asked_and_what_is_heard(line: Line) -> None:
-    {
-        "type": "function",
-        "function": {"name": "pay", "parameters": dict(PAY.parameters), "description": "Pay."},
-    }
+    function = {"name": "pay", "parameters": dict(PAY.parameters), "description": "Pay."}
     program = Program(line.url, {**BODY, "tools": [{"type": "function", "function": function}]})
     asked = line.events.get(timeout=60)
     assert isinstance(asked, Asked)
