@@ -48,7 +48,7 @@ $(PEERS)/done: pyproject.toml constraints.txt
 # Worlds of others, unchanged, and ours played by them: verifiers and OpenEnv, each in an environment of its own, since
 # both pin what does not go together with ours. Minutes, as every rollout starts programs.
 foreign: .venv-verifiers/done .venv-openenv/done $(VENV)/test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/foreign -rs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/foreign -rs -m "not slow"
 
 .venv-verifiers/done: Makefile
 	$(PYTHON) -m venv .venv-verifiers

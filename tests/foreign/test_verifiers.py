@@ -74,9 +74,10 @@ def theirs(name: str, played: list[tuple[int, list[Any], float, bool]]) -> list[
     return found
 
 
+@pytest.mark.parametrize("episodes", [3, pytest.param(34, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["vf_sums", "vf_till", "vf_guess"])
-def test_verdicts_are_theirs(name: str) -> None:
-    played = recorded(name, int(os.environ.get("ASSAY_TRAJECTORIES", "3")))
+def test_verdicts_are_theirs(name: str, episodes: int) -> None:
+    played = recorded(name, episodes)
     for (_, messages, reward, passed), found in zip(played, theirs(name, played), strict=True):
         assert reward == pytest.approx(found) and passed == (found >= 1.0), messages
 
