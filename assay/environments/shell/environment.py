@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from assay.environments.base import Action, EnvironmentFailure
 from assay.environments.shell.chores import chores
-from assay.environments.shell.folder import Files, contents, digests, make_folder
+from assay.environments.shell.folder import Files, contents, digests, edits, make_folder
 from assay.environments.shell.puzzles import PUZZLES, digest, make_puzzle
+from assay.environments.shell.reveal import revealed
 from assay.environments.tools import ToolEnvironment, ToolError, call, tool
 from assay.errors import UsageError
 from assay.registry import part
@@ -88,6 +89,10 @@ class Shell(ToolEnvironment):
         shown: characters of its output, at most: the beginning and the end.
         partial: score what was reached of the chores, 1 - D(folder, goal) / D(start, goal), D the number of files that
             differ; else 0 where anything is missing.
+        progress: what a turn earns for bringing all lines of the goal nearer: the share of the lines that have to be
+            added to files, or removed from them, and have been, after the turn less before it. 0 for no rewards.
+        reveal: units of 16 characters that the beginning shows of the folder, chosen by
+            :func:`~assay.environments.shell.reveal.revealed`; 0 for the names of all files.
         seed: of the tasks, >= 0.
 
     Raises:
@@ -102,10 +107,12 @@ class Shell(ToolEnvironment):
         seconds: float = 5.0,
         shown: int = 2000,
         partial: bool = False,
+        progress: float = 0.0,
+        reveal: int = 0,
         seed: int = 0,
     ):
         check_seed("environment 'shell'", seed)
-        if not 1 <= steps <= 6 or min(commands, shown) < 1 or not 0 < seconds < math.inf:
+        if not 1 <= steps <= 6 or min(commands, shown) < 1 or min(progress, reveal) < 0 or not 0 < seconds < math.inf:
             raise UsageError(
                 f"environment 'shell': steps {steps} must be 1 to 6, commands {commands} and shown {shown} at least 1, "
                 f"seconds {seconds:g} above 0"
@@ -113,6 +120,7 @@ class Shell(ToolEnvironment):
         sandbox().check()
         self.made = ShellTasks(seed, kind, steps)
         self.commands, self.shown, self.partial = commands, shown, partial
+        self.progress, self.reveal = progress, reveal
         self.limits = replace(LIMITS, cpu_seconds=seconds, wall_seconds=2 * seconds)
 
     space: Workspace
@@ -123,11 +131,11 @@ class Shell(ToolEnvironment):
     def begin(self, task: Task, seed: int) -> str:
         self.left, self.submitted = self.commands, False
         self.flag: str | None = None
-        self.found = False
+        self.found, self.after = False, Files()
         job, index = task.meta.get("job"), task.meta.get("index", 0)
         if job == "given":
             self._lay_out(task, seed)
-            return f"{task.question}\n\n{listing(self.space.files)}"
+            return f"{task.question}\n\n{self._listing(task.question)}"
         if job not in ("chores", *PUZZLES):
             raise UsageError(f"environment 'shell': task {task.id} is none of its own, and not of tasks 'puzzles'")
         if job == "chores":
@@ -136,6 +144,7 @@ class Shell(ToolEnvironment):
             done = chores(folder, task.meta["steps"], rng)
             self.plan, self.digest, told = [c.command for c in done], "", ""
             self.goal: dict[str, str] | None = digests(done[-1].after)
+            self.after = {name: data for name, data in done[-1].after.items() if not name.endswith(ARCHIVES)}
         else:
             chance = generator(self.made.seed, index, 1, seed)
             puzzle = make_puzzle(job, generator(self.made.seed, index, 0), chance)
@@ -143,7 +152,22 @@ class Shell(ToolEnvironment):
             told = f"{puzzle.text}\n\n"
         self.space = Workspace(folder, self.limits)
         self.start = self.space.digests()
-        return f"{task.question}\n\n{told}{listing(self.space.files)}"
+        return f"{task.question}\n\n{told}{self._listing(task.question)}"
+
+    def _listing(self, asked: str) -> str:
+        self.wanted = edits(self.space.files, self.after)
+        self.before, self.nearer = dict(self.space.files), 0.0
+        if not self.reveal:
+            return listing(self.space.files)
+        return f"The folder holds:\n{revealed(self.space.files, asked, self.reveal)}"
+
+    def turn_reward(self) -> float | None:
+        """What the turn has brought the goal nearer by, where ``progress`` asks for it."""
+        if not self.progress or self.goal is None:
+            return None
+        done = sum((edits(self.before, self.space.files) & self.wanted).values()) / max(1, self.wanted.total())
+        gained, self.nearer = done - self.nearer, done
+        return self.progress * gained
 
     def _lay_out(self, task: Task, seed: int) -> None:
         """Begin a challenge of tasks ``puzzles``, with a flag of this episode's where it hides one."""
@@ -240,8 +264,8 @@ class Shell(ToolEnvironment):
         return [[*plan, call("submit", flag="flag{passed}")] for plan in plans]
 
     def snapshot(self) -> bytes:
-        kept = [self.task.id, self.found, self.left, self.flag, self.submitted, self._under_way, self.answer]
-        return json.dumps([*kept, self.space.snapshot().decode()]).encode()
+        kept = [self.nearer, self.found, self.left, self.flag, self.submitted, self._under_way, self.answer]
+        return json.dumps([self.task.id, *kept, self.space.snapshot().decode()]).encode()
 
     def restore(self, snapshot: bytes) -> None:
         """Come back to a snapshot of an episode of the task that was last begun, with its seed.
@@ -252,7 +276,7 @@ class Shell(ToolEnvironment):
         id, *kept, space = json.loads(snapshot)
         if id != self.task.id:
             raise RuntimeError(f"the snapshot is of another task, {id}")
-        self.found, self.left, self.flag, self.submitted, self._under_way, self.answer = kept
+        self.nearer, self.found, self.left, self.flag, self.submitted, self._under_way, self.answer = kept
         self.space.restore(space.encode())
 
 

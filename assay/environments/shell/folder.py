@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import tarfile
+from collections import Counter
 
 import numpy as np
 
@@ -72,6 +73,16 @@ def make_folder(rng: np.random.Generator) -> Files:
 def digests(files: Files) -> dict[str, str]:
     """Return the SHA-256 of each file's content."""
     return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+
+
+def edits(before: Files, after: Files) -> Counter[tuple[str, str, bytes]]:
+    """Return the lines that were added to files, and removed from them, each as often as it was."""
+    out: Counter[tuple[str, str, bytes]] = Counter()
+    for name in {*before, *after}:
+        old, new = (Counter(files.get(name, b"").splitlines()) for files in (before, after))
+        out.update({(name, "+", line): n for line, n in (new - old).items()})
+        out.update({(name, "-", line): n for line, n in (old - new).items()})
+    return out
 
 
 def contents(files: Files) -> bytes:
