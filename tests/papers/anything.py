@@ -25,7 +25,11 @@ from assay.types import Ask, Episode, Group, Task, Verdict
 
 NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
 PRM = {"prm": f"{Path(__file__)}:scored"}
-REQUIRED: dict[str, dict[str, Any]] = {"S065": PRM, "S075": {"judge": Reader("3+9"), "penalty": 0.5}}
+REQUIRED: dict[str, dict[str, Any]] = {
+    "S065": PRM,
+    "S075": {"judge": Reader("3+9"), "penalty": 0.5},
+    "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
+}
 """What a method has to be told."""
 FOLLOW_UPS = {"understanding": {"positive": ["yes"], "negative": ["what"]}}
 OPTIONS = {**REQUIRED, "S115": PRM, "S117": {"aspects": FOLLOW_UPS}}
@@ -35,6 +39,29 @@ OPTIONS = {**REQUIRED, "S115": PRM, "S117": {"aspects": FOLLOW_UPS}}
 def scored(task: Task, steps: Sequence[str]) -> list[float]:
     """Scores of steps that differ, in [-1, 1]."""
     return [(sum(map(ord, step)) % 7) / 3 - 1 for step in steps]
+
+
+class Lengths:
+    """A judge of stages that proposes one criterion, and finds it met by parts of an odd number of characters."""
+
+    def encode(self, prompt: Any) -> Any:
+        raise NotImplementedError
+
+    def encode_response(self, text: str, end: bool = True) -> Any:
+        raise NotImplementedError
+
+    def decode(self, tokens: Any) -> str:
+        raise NotImplementedError
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none = np.zeros(0, dtype=np.int64)
+        said = [
+            "<item>odd</item>"
+            if r.prompt.startswith("Several")
+            else f"<scores>{len(r.prompt.partition('The part:')[2].partition('Criteria:')[0]) % 2}</scores>"
+            for r in requests
+        ]
+        return [[Episode(none, none, none > 0, None, text, "eos")] for text in said]
 
 
 def method_of(key: str, **options: Any) -> Method:

@@ -1,0 +1,209 @@
+"""Rubrics that grow with what is judged by them: items that tell responses apart stay, the others go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.engines.asking import ask, filled, judge_of
+from assay.engines.base import Sampling
+from assay.errors import UsageError
+from assay.registry import part
+from assay.signals.base import Models
+from assay.signals.stages import Stages
+from assay.signals.steps import decoder
+
+NAMES = ("plan", "research", "review", "answer")
+PROPOSE = """Several attempts at one task are shown below, of each the part called {stage}. Name criteria by which the
+better ones can be told from the others: each checkable by reading, in one sentence, and none that is known already.
+What an attempt says of its own quality is no criterion.
+
+Task: {task}
+
+Known criteria:
+{known}
+
+{attempts}
+
+Reply with at most {most} criteria, each in <item>...</item>."""
+SCORE = """Judge strictly one part of an attempt at a task, the part called {stage}, by each criterion.
+
+Task: {task}
+
+The part:
+{text}
+
+Criteria:
+{items}
+
+Reply with one number for each criterion, in order: 1 if it is met, 0 if not, in <scores>...</scores>, such as
+<scores>1, 0, 1</scores>."""
+
+
+@part("signal", "rubrics")
+class Rubrics:
+    """Signal ``rubric_scores`` ``(N, K)``: the share of a rubric's items that each stage of a response meets.
+
+    A task has a rubric for each stage: the items it was given, and up to ``most`` that a judge has proposed. In every
+    step the judge is shown the attempts at a task and proposes criteria that tell them apart, then scores every item on
+    every attempt. Proposed items whose scores do not differ between attempts (deviation at most ``spread``) are
+    dropped, of the others those with the largest deviation stay, older ones first. What counts is what stays, and what
+    was given. A stage that an attempt has none of scores 0; one without a single item scores 0 for all. NaN where the
+    judge failed. Rubrics that an attempt writes for itself are shown with it and never used.
+
+    Source: RubricEM (arXiv 2605.10899); the wording is a choice.
+
+    Args:
+        judge: an engine, or the specification of one.
+        stages: what a stage is.
+        given: items of every task, by stage; they stay.
+        most: proposed items that are kept, by stage.
+        spread: see above.
+        max_tokens: of a reply, which is greedy.
+
+    Raises:
+        UsageError: not as many lists as stages.
+    """
+
+    name = "rubric_scores"
+    whole = True
+
+    def __init__(
+        self,
+        judge: Any,
+        stages: Stages = Stages(),  # noqa: B008, it is frozen
+        given: Sequence[Sequence[str]] = ((), (), (), ()),
+        most: Sequence[int] = (3, 2, 2, 3),
+        spread: float = 1e-6,
+        max_tokens: int = 1024,
+    ):
+        if not len(stages.tags) == len(given) == len(most):
+            raise UsageError(
+                f"signal 'rubrics': {len(stages.tags)} stages need as many lists of items and numbers, not "
+                f"{len(given)} and {len(most)}"
+            )
+        self.judge, self.stages = judge_of(judge, "rubrics of stages"), stages
+        self.given, self.most, self.spread = [list(items) for items in given], list(most), spread
+        self.sampling = Sampling(max_tokens, 0.0)
+        self.active: dict[str, list[list[str]]] = {}
+        self._changed = {"proposed": 0, "dropped": 0}
+
+    def start(self, models: Models) -> None:
+        """Nothing is to be made."""
+
+    def learn(self, batch: Batch, models: Models) -> dict[str, float]:
+        """Return how rubrics have changed; they have learned from the attempts when these were judged."""
+        items = [len(kept) for stages in self.active.values() for kept in stages]
+        return {
+            "rubrics/items": float(np.mean(items)) if items else 0.0,
+            **{f"rubrics/{k}": float(v) for k, v in self._changed.items()},
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"active": {task: [list(items) for items in stages] for task, stages in self.active.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.active = {task: [list(items) for items in stages] for task, stages in state["active"].items()}
+
+    def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N K"]:
+        decode = decoder(models)
+        texts = [self.stages.texts(episode, decode) for episode in batch.episodes]
+        attempts: dict[str, list[int]] = {}
+        for i, task in enumerate(batch.tasks):
+            attempts.setdefault(task.id, []).append(i)
+        asked = [(rows, k) for rows in attempts.values() for k in range(len(self.most))]
+        self._propose(batch, texts, asked)
+        scores = self._scored(batch, texts, asked)
+        out = torch.full((len(batch), len(self.most)), torch.nan, dtype=batch.rewards.dtype)
+        for rows, k in asked:
+            out[rows, k] = torch.from_numpy(self._kept(batch.tasks[rows[0]].id, k, scores[rows[0], k])).to(out.dtype)
+        return out
+
+    def _items(self, task: str, k: int) -> list[str]:
+        """Every item of a stage, those that were given first."""
+        return [*self.given[k], *self.active.setdefault(task, [[] for _ in self.most])[k]]
+
+    def _propose(self, batch: Batch, texts: Sequence[Sequence[str]], asked: Sequence[tuple[list[int], int]]) -> None:
+        prompts = []
+        for rows, k in asked:
+            task = batch.tasks[rows[0]]
+            shown = "\n\n".join(f"Attempt {n}:\n{texts[i][k] or 'nothing'}" for n, i in enumerate(rows, 1))
+            known = "\n".join(self._items(task.id, k)) or "none"
+            prompts.append(
+                filled(
+                    PROPOSE,
+                    stage=self.called(k),
+                    task=task.question,
+                    known=known,
+                    attempts=shown,
+                    most=str(self.most[k]),
+                )
+            )
+        self._changed = {"proposed": 0, "dropped": 0}
+        for (rows, k), reply in zip(asked, ask(self.judge, prompts, self.sampling), strict=True):
+            key = batch.tasks[rows[0]].id
+            known_items = self._items(key, k)
+            found = [" ".join(x.split()) for x in re.findall(r"<item>(.*?)</item>", reply.text, re.DOTALL)]
+            new = [x for x in dict.fromkeys(found) if x and x not in known_items][: self.most[k]]
+            if reply.stop != "error":
+                self.active[key][k] += new
+                self._changed["proposed"] += len(new)
+
+    def _scored(
+        self, batch: Batch, texts: Sequence[Sequence[str]], asked: Sequence[tuple[list[int], int]]
+    ) -> dict[tuple[int, int], np.ndarray]:
+        """Return for each task (by its first row) and stage the scores ``(n, items)``, NaN where the judge failed."""
+        cells = [
+            (rows[0], k, n, i)
+            for rows, k in asked
+            for n, i in enumerate(rows)
+            if texts[i][k] and self._items_of(batch, i, k)
+        ]
+        prompts = [
+            filled(
+                SCORE,
+                stage=self.called(k),
+                task=batch.tasks[i].question,
+                text=texts[i][k],
+                items="\n".join(f"{m}. {item}" for m, item in enumerate(self._items_of(batch, i, k), 1)),
+            )
+            for _, k, _, i in cells
+        ]
+        out = {(rows[0], k): np.zeros((len(rows), len(self._items_of(batch, rows[0], k)))) for rows, k in asked}
+        for (first, k, n, _), reply in zip(cells, ask(self.judge, prompts, self.sampling), strict=True):
+            table = out[first, k]
+            found = read_scores(reply.text, table.shape[1]) if reply.stop != "error" else None
+            table[n] = np.nan if found is None else found
+        return out
+
+    def _items_of(self, batch: Batch, i: int, k: int) -> list[str]:
+        return self._items(batch.tasks[i].id, k)
+
+    def _kept(self, task: str, k: int, table: np.ndarray) -> np.ndarray:
+        """Keep the items that tell attempts apart, and return the share that each attempt meets of what is left."""
+        fixed, items = len(self.given[k]), self.active[task][k]
+        told = table[~np.isnan(table).any(-1)] if table.shape[1] else table
+        spread = told[:, fixed:].std(0) if len(told) else np.zeros(len(items))
+        parting = [j for j in np.argsort(-spread, kind="stable") if spread[j] > self.spread][: self.most[k]]
+        kept = sorted(int(j) for j in parting) if len(told) > 1 else list(range(len(items)))[: self.most[k]]
+        self._changed["dropped"] += len(items) - len(kept)
+        self.active[task][k] = [items[j] for j in kept]
+        used = table[:, [*range(fixed), *(fixed + j for j in kept)]]
+        return used.mean(-1) if used.shape[1] else np.where(np.isnan(table).any(-1), np.nan, 0.0)
+
+    def called(self, k: int) -> str:
+        return NAMES[k] if len(self.most) == len(NAMES) else self.stages.tags[k][0]
+
+
+def read_scores(reply: str, count: int) -> list[float] | None:
+    """Return the numbers of the last ``<scores>`` of a reply; nothing unless there are ``count`` in [0, 1]."""
+    found = re.findall(r"<scores>(.*?)</scores>", reply, re.DOTALL)
+    numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", found[-1])] if found else []
+    return numbers if len(numbers) == count and all(0 <= x <= 1 for x in numbers) else None
