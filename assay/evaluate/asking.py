@@ -143,6 +143,9 @@ def sample_tasks(
             feedback=_failure(episode) or verdict.feedback,
             length=int(np.count_nonzero(episode.mask)),
             stop=episode.stop,
+            turns=len(episode.turns),
+            calls=sum(len(turn.calls) for turn in episode.turns),
+            invalid=sum(not turn.valid for turn in episode.turns),
         )
         for (task, episode), verdict in zip(pairs, verdicts or judge_episodes(verifier, pairs), strict=True)
     ]

@@ -76,7 +76,7 @@ def measures(samples: Sequence[Sample], by: Sequence[str] | None = None) -> list
 
 def _floored(m: Measure) -> Measure:
     """Lengths, counts and entropies are not negative, whatever a symmetric interval of few tasks says."""
-    return replace(m, low=max(m.low, 0.0)) if m.group in ("cost", "entropy") and m.low is not None else m
+    return replace(m, low=max(m.low, 0.0)) if m.group in ("cost", "turns", "entropy") and m.low is not None else m
 
 
 def coverage(samples: Sequence[Sample]) -> dict[str, list[float]]:
@@ -230,6 +230,19 @@ def _lengths(rows: Rows) -> Iterator[Measure]:
         yield _measure("cost", "tokens/right", ratio_interval(spent, right), len(rows))
 
 
+def _turns(rows: Rows) -> Iterator[Measure]:
+    """Of trajectories in environments, each of which counts once, however many turns it has."""
+    played = [[s for s in row if s.turns] for row in rows]
+    yield from _over_samples("turns", "turns", [[s.turns for s in row] for row in played])
+    if any(played):
+        for name, kind in (("right", True), ("wrong", False)):
+            yield from _over_samples(
+                "turns", f"turns/{name}", [[s.turns for s in r if s.passed is kind] for r in played]
+            )
+    yield from _over_samples("turns", "calls", [[s.calls for s in row] for row in played])
+    yield from _over_samples("turns", "invalid", [[s.invalid / s.turns for s in row] for row in played], (0, 1))
+
+
 def _entropy(rows: Rows) -> Iterator[Measure]:
     """Of the answers given to a task, and of the distributions that tokens were drawn from (arXiv 2507.14843)."""
     from assay.evaluate.answers import answer_entropy
@@ -261,6 +274,7 @@ GROUPS: dict[str, Callable[[Rows], Iterator[Measure]]] = {
     "stability": _stability,
     "reasoning": _reasoning,
     "cost": _cost,
+    "turns": _turns,
     "entropy": _entropy,
     "calibration": _calibration,
 }

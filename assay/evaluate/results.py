@@ -92,7 +92,7 @@ def _is_main(measure: Measure, found: Sequence[Measure]) -> bool:
         )
     if measure.group in ("voting", "selection", "reasoning"):
         return k in ("", str(most))
-    always = ("length", "tokens/right", "answers", "tokens", "auroc", "ece", f"pass^{most}")
+    always = ("length", "tokens/right", "answers", "tokens", "auroc", "ece", f"pass^{most}", "turns", "invalid")
     some = ("truncated", "abstained")
     return measure.name in always or (measure.name in some and measure.value > 0) or measure.group.startswith("by ")
 

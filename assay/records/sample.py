@@ -12,7 +12,7 @@ from assay.errors import RunError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TRUNCATED = ("length", "context")
+TRUNCATED = ("length", "context", "turns", "limit")
 """Reasons to stop that mean a response was cut off."""
 FAILED = "generation failed"
 """What the feedback on a response that could not be had begins with."""
@@ -29,7 +29,7 @@ class Sample:
         passed: right, wrong, or ``None`` where the verifier abstained.
         feedback: the verdict's feedback, or the reason of the abstention.
         length: tokens the policy made.
-        stop: why the response ended; ``length`` and ``context`` mean truncated.
+        stop: why the response ended; see :data:`TRUNCATED`.
         reward: what it was worth, where a reward was computed.
         answer: its final answer; responses to a task whose answers count as the same have the same text here. ``None``
             where it has none or was not looked for.
@@ -41,6 +41,8 @@ class Sample:
         meta: the plain values of the task's ``meta``, as a JSON object.
         votes: the opinions that ``sound`` was settled from, ``None`` for one that says neither; empty where none were
             asked for.
+        turns, calls, invalid: the policy's turns in an environment, its tool calls, and the turns that could not be
+            taken; 0 where the response is one turn.
     """
 
     task_id: str
@@ -59,6 +61,9 @@ class Sample:
     sound: bool | None = None
     meta: str = "{}"
     votes: tuple[bool | None, ...] = ()
+    turns: int = 0
+    calls: int = 0
+    invalid: int = 0
 
     @property
     def failed(self) -> bool:
@@ -160,5 +165,8 @@ def _schema() -> pa.Schema:
             "sound": truth,
             "meta": text,
             "votes": pa.list_(truth),
+            "turns": whole,
+            "calls": whole,
+            "invalid": whole,
         }
     )

@@ -392,7 +392,7 @@ def test_it_trains_and_is_measured_by_playing(tmp_path: Path) -> None:
     assert len({row["trajectory"] for row in kept}) == 32
     for label in ("before", "after"):
         found = Evaluation.from_parquet(folder / "evals" / f"{label}.parquet")
-        assert len(found.samples) == 12 and all(s.passed is not None for s in found.samples)
+        assert len(found.samples) == 12 and all(s.passed is not None and s.turns for s in found.samples)
 
 
 class Seat(Ranks):
