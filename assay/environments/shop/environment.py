@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from assay.environments.base import Action
 from assay.environments.shop.database import Database, image
@@ -41,6 +42,7 @@ class Shop(ToolEnvironment):
         user: ``told`` says all at once, and goes once he is spoken to; ``scripted`` keeps details back and answers
             questions; or the specification of an engine that speaks for him, whose failure is nobody's fault.
         granularity: of the facts that states differ in: ``cell`` or ``row``.
+        score: of the verdict: Phi, clipped to [0, 1]; or ``exact``, whether it passes and nothing else.
         turn_rewards: whether a turn's reward is Phi after it less Phi before it, unclipped; else there is none.
         seed: of the tasks, >= 0.
 
@@ -57,6 +59,7 @@ class Shop(ToolEnvironment):
         wishes: int = 3,
         user: str | dict[str, Any] = "told",
         granularity: Granularity = "cell",
+        score: Literal["phi", "exact"] = "phi",
         turn_rewards: bool = False,
         seed: int = 0,
     ):
@@ -72,6 +75,7 @@ class Shop(ToolEnvironment):
         self.repeats = self.engine is None
         self.made = Made(seed, themes, rules, wishes, user != "told")
         self.user_kind, self.granularity, self.turn_rewards = user, granularity, turn_rewards
+        self.score = score
         self.database: Database | None = None
 
     def tasks(self) -> Made:
@@ -130,7 +134,8 @@ class Shop(ToolEnvironment):
         return self._phi - before
 
     def verdict(self) -> Verdict:
-        return compared(self._facts(self.state_json()), self._known.start, self._known.goal)
+        found = compared(self._facts(self.state_json()), self._known.start, self._known.goal)
+        return found if self.score == "phi" else replace(found, score=float(found.passed is True))
 
     def _facts(self, state: Any) -> Facts:
         return facts(state, self.domain.keys, self.granularity, self.domain.volatile)

@@ -19,10 +19,10 @@ from assay.rewards.process.solved_f1 import Form, SolvedF1
     seams=["tasks", "rollout", "verify", "reward"],
     essentials={
         "environments of single, parallel and multi-hop questions with known answers, merged tools, more parameters": (
-            "tests/environments/test_functions.py::test_answers_follow_from_the_facts"
+            "environments/test_functions.py::test_answers_follow_from_the_facts"
         ),
         "what a tool said answers a part by what it contains; each answer is found once": (
-            "tests/environments/test_functions.py::test_matching_by_what_is_contained"
+            "environments/test_functions.py::test_matching_by_what_is_contained"
         ),
         "every prefix of an episode is a prompt, with what is left to find there": "test_every_prefix_is_a_prompt",
         "single turns are learned from, compared with others after the same prefix": "test_rows_are_single_turns",
@@ -94,7 +94,7 @@ def _said() -> list[str]:
     return [*(", ".join(s) for s in some), "6,8", ""]
 
 
-ROWS = {"name": "prefix_rows"}
+ROWS = {"name": "prefix_rows", "turns": 2}
 
 claims(
     Claim(
@@ -110,7 +110,7 @@ claims(
         better="f1",
         baseline="rate",
         measure="final",
-        options={"environment": TASK, "words": [_said()], "tasks": [0], "turns": 2, "prompts": 4, "steps": 60},
+        options={"environment": TASK, "words": [_said()], "tasks": [0], "turns": 2, "prompts": 2, "steps": 40},
         sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
     )
 )
