@@ -90,7 +90,7 @@ def rlvmr(
     )
 
 
-PLAYED = {"name": "tagged_turns"}
+PLAYED = {"name": "tagged_turns", "turns": 4}
 
 claims(
     Claim(
