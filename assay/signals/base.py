@@ -31,6 +31,7 @@ class Models:
         encode: prompt to token ids, as the engine does it.
         answer: where a response to a task has its answer, see :class:`assay.verify.base.Locates`: as the run's verifier
             says, or by default that of the task's kind.
+        engine: samples from the policy as it is, for parts that speak between updates; ``None`` where there is none.
     """
 
     policy: Policy
@@ -40,6 +41,7 @@ class Models:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     encode: Any = None
     answer: Callable[[Task, str], Span | None] = field(default_factory=lambda: KindVerifier().answer)
+    engine: Any = None
 
     @torch.no_grad()
     def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:

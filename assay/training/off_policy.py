@@ -46,6 +46,11 @@ def check_overlap(settings: OverlapConfig, method: Method, rollout: Any, trainer
                 f"{where}, but select {type(method.select).__name__} replaces prompts by their rewards; give it "
                 "rounds = 1, or use staleness 0"
             )
+        if getattr(method.select, "speaks", False):
+            raise UsageError(
+                f"{where}, but select {type(method.select).__name__} samples between updates, when the engine is at "
+                "work on that batch; use staleness 0"
+            )
     if settings.verify_chunks > 1 and (
         hasattr(rollout, "metrics") or any(f.name in ("judge", "more") for f in _fields(rollout))
     ):

@@ -137,6 +137,7 @@ class State:
             self.random("signals"),
             self.engine.encode,
             partial(answer_place, self.verifier),
+            self.engine,
             self.ranks,
         )
 

@@ -20,8 +20,9 @@ __all__ = ["policy"]  # a fixture
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-IN_A_RECIPE = {**REQUIRED, "S075": {"judge": None, "penalty": 0.0}}
-"""A judge that is an object cannot be named in one."""
+FEW = {"warm_up": 0, "critic_updates": 1, "actor_updates": 1, "rows": 4, "batch": 4, "max_tokens": 3}
+IN_A_RECIPE = {**REQUIRED, "S075": {"judge": None, "penalty": 0.0}, "S201": FEW}
+"""A judge that is an object cannot be named in one; updates that are many are made few."""
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
 
 
@@ -87,6 +88,7 @@ NOTHING = {
     "S099": "evidence that is submitted",
     "S217": "thoughts in tags before answers",
     "S211": "turns along an expert's episode",
+    "S201": "turns that it says anew between updates",
 }
 """These learn nothing from a batch without what is named."""
 

@@ -52,7 +52,10 @@ BY_PLACE = {
     "S069": "a bundle's papers are the k-th responses to its questions",
     "S094": "rewards are drawn one after the other, whatever the responses",
 }
-SILENT = {"S163": "its advantages are not read: what it learns from is chosen by select"}
+SILENT = {
+    "S163": "its advantages are not read: what it learns from is chosen by select",
+    "S201": "what it learns from is said anew, between updates",
+}
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def train(
     )
     kind = torch.optim.Adam if training.optimizer == "adam" else torch.optim.SGD
     optimizer = kind(policy.module.parameters(), lr=training.lr)
-    models = Models(policy, reference, training.temperature, 2**20, random("signals"), engine.encode)
+    models = Models(policy, reference, training.temperature, 2**20, random("signals"), engine.encode, engine=engine)
     for learner in made.learners:
         learner.start(models)
 

@@ -58,9 +58,6 @@ def cascade(plausible_pass: bool = False, proofs: int = 8) -> Cascade:
     return Cascade(plausible_pass, proofs)
 
 
-SMALL = {"effort": 100_000, "instances": 50}
-"""What the lab's verifier may spend on what nobody can tell."""
-
 claims(
     Claim(
         paper="S184",
@@ -69,9 +66,15 @@ claims(
         setting="contracts",
         evidence="construction",
         arms={
-            "unknown pays": {"name": "grpo", "verifier": {"name": "verina", "unknown": "right", **SMALL}},
-            "unknown abstains": {"name": "grpo", "verifier": {"name": "verina", "unknown": "abstain", **SMALL}},
-            "unknown is wrong": {"name": "grpo", "verifier": {"name": "verina", **SMALL}},
+            "unknown pays": {
+                "name": "grpo",
+                "verifier": {"name": "verina", "unknown": "right", "effort": 100_000, "instances": 50},
+            },
+            "unknown abstains": {
+                "name": "grpo",
+                "verifier": {"name": "verina", "unknown": "abstain", "effort": 100_000, "instances": 50},
+            },
+            "unknown is wrong": {"name": "grpo", "verifier": {"name": "verina", "effort": 100_000, "instances": 50}},
         },
         better="unknown is wrong",
         baseline="unknown pays",

@@ -237,6 +237,14 @@ def test_it_trains(tmp_path: Path) -> None:
     assert Contracts(kind="verina", positive=4)[0].kind == "verina"
 
 
+def test_defaults_are_those_of_the_paper_where_it_has_them() -> None:
+    assert Verina() == Verina("wrong", False, False, 8, 1000, 30.0, 3_000_000) == catalogue.make("S184")
+    assert Cascade() == Cascade(False, 8, 1000, 100, 20, 42, BuiltIn(3_000_000, 30.0)) == cascade()
+    assert Verina(**SMALL)(task(), "?").score == 0 == Verina(**SMALL)(task(), HEAD.replace("bool", "int")).score
+    long = Verina(**SMALL)(task(), f"{HEAD} ensures {'!' * 20}{'r == ' * 3}" + "1 == " * 100 + "r").feedback
+    assert len(long) <= 300
+
+
 def test_the_row_makes_the_verifier() -> None:
     assert catalogue.make("S184", formal=True) == Verina(formal=True)
     assert build("verify", "verina") == Verina()
