@@ -36,7 +36,7 @@ from assay.rewards.outcome.weighted_tests import WeightedTests, attempts_of
         "with turns": "test_turns_have_advantages_of_their_own",
         "programs that pass more tests are learned where no outcome tells them apart": "test_it_acts_in_training",
         "a program is repaired over several turns, each of which has tests of its own": (
-            "tests/environments/test_attempts.py::test_attempts_are_credited_one_by_one"
+            "environments/test_attempts.py::test_attempts_are_credited_one_by_one"
         ),
     },
     choices=(

@@ -16,8 +16,10 @@ from turned import by_turn, turned
 
 from assay.batch import Batch
 from assay.catalogue import make
+from assay.catalogue.claim import claim_of
 from assay.credit.turn_group import TurnGroup
 from assay.engines.base import Sampling
+from assay.environments.corridor import Corridor
 from assay.environments.enumerated import player
 from assay.environments.games.environment import games
 from assay.environments.games.mines import posterior
@@ -26,6 +28,7 @@ from assay.environments.games.sudoku import Sudoku
 from assay.environments.games.tictactoe import TicTacToe
 from assay.environments.tools import say
 from assay.errors import UsageError
+from assay.lab.settings import load
 from assay.method import make_method
 from assay.rollout.multi_turn import MultiTurn
 from assay.types import Ask, Verdict
@@ -152,6 +155,17 @@ def test_a_rollout_that_asks_no_oracle_is_refused() -> None:
     made = make_method("S154", options={"environment": world})
     assert made.rollout == {"name": "multi_turn", "environment": world, "turns": 16, "oracle": True}
     make_method("S154", rollout={"name": "multi_turn", "environment": world, "oracle": True})
+
+
+def test_the_claims_corridor() -> None:
+    """Five rooms to the right and a stop: six turns, all of which have to be right; one task at a time."""
+    claim = claim_of("S154")
+    setting = load(claim.setting, claim.options)
+    engine, [task] = setting.player(0)  # type: ignore[attr-defined]
+    world = Corridor(**{k: v for k, v in claim.options["environment"].items() if k != "name"})
+    world.reset(task, 0)
+    assert len(world.gold()) == world.moves == claim.options["turns"] == engine.policy.tree.depth - 1 == 6
+    assert claim.options["prompts"] == 1
 
 
 def test_it_learns_where_hardly_an_episode_succeeds() -> None:
