@@ -109,7 +109,7 @@ def judge_from(spec: Any, known: Callable[[str], Judge | None] = lambda name: No
         UsageError: none of these.
     """
     if callable(spec):
-        return spec  # type: ignore[no-any-return]
+        return spec
     if isinstance(spec, str) and (found := known(spec)) is not None:
         return found
     if isinstance(spec, str) and is_reference(spec):

@@ -97,7 +97,8 @@ class Submitted:
         self.task, self.seed = task, seed
         self.turns: list[Cited] = []
         self.done: list[Action] = []  # in the other environment
-        self.message, self.evidences, self.submits = "", (), 0
+        self.message, self.submits = "", 0
+        self.evidences: tuple[Any, ...] = ()
         self._under_way, self._inner_over, self.tooled = True, False, bool(shown.tools)
         told = self.rules if self.tooled else f"{self.rules}\n{AS_TEXT}"
         tools = (*shown.tools, SUBMIT) if self.tooled else ()
@@ -126,7 +127,7 @@ class Submitted:
         """Return what is observed with the number of the turn that it came of."""
         first, *others = shown.messages or (Message(role="user", content=""),)
         text = f"[turn {len(self.turns) - 1}]\n{first['content']}"
-        return replace(shown, messages=({**first, "content": text}, *others))  # type: ignore[arg-type]
+        return replace(shown, messages=({**first, "content": text}, *others))
 
     def _submissions(self, action: Action) -> list[tuple[str, tuple[Any, ...]]]:
         """Return the message and the evidence of each submission in a turn; one that cannot be read is none."""
@@ -151,9 +152,8 @@ class Submitted:
             return f"submitted {self.submits} times"
         if not self.evidences:
             return "no evidence"
-        wrong = [
-            e for e in self.evidences if isinstance(e, bool) or not isinstance(e, int) or not 0 <= e < len(self.turns)
-        ]
+        known = range(len(self.turns))
+        wrong = [e for e in self.evidences if isinstance(e, bool) or not isinstance(e, int) or e not in known]
         return f"no turn {wrong[0]!r}" if wrong else ""
 
     def verdict(self) -> Verdict:

@@ -77,7 +77,7 @@ class Bottleneck:
         requests = [Request(a.task.prompt, self.tries, sampling, s) for a, s in zip(asks, seeds, strict=True)]
         written = [tuple(e for e in said if e.stop in ("eos", "stop")) for said in self.teacher.generate(requests)]
         groups = self.judge([Group(Ask(a.task, len(w)), w) for a, w in zip(asks, written, strict=True)])
-        out = {}
+        out: dict[str, tuple[Episode, ...]] = {}
         for group in groups:
             right = (e.text for e, v in zip(group.episodes, group.verdicts, strict=True) if v.passed)
             if (text := next(right, None)) is not None:

@@ -97,7 +97,8 @@ class Setting:
             max_tokens=len(self.words),
         )
         place = self.places(engine)
-        before, moved, curve, right = policy.logits.detach().clone(), [], [], []
+        before, moved, curve = policy.logits.detach().clone(), [], []
+        right: list[bool] = []
         parts: dict[str, list[float]] = {}
 
         def watch(step: int, batch: Any, metrics: Mapping[str, float]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.credit.rloo import RLOO
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
@@ -86,3 +87,18 @@ def infigui_r1(
         credit=RLOO(),
         objective=ClippedSurrogate(),
     )
+
+
+claims(
+    Claim(
+        paper="S217",
+        text="Paid for the sub-goal in its thought where the gesture is wrong, a policy that can do what it aims at "
+        "learns sooner what to aim at, and so to act, than without.",
+        setting="subgoals",
+        arms={"subgoal": {"name": "S217"}, "outcome": {"name": "S217", "reward": {"name": "subgoal", "subgoal": 0.0}}},
+        better="subgoal",
+        baseline="outcome",
+        measure="right/area",
+        sweep={"lr": (1.0, 3.0, 10.0, 30.0, 100.0)},
+    )
+)

@@ -100,8 +100,7 @@ class SubgoalReward:
             elif verdict.parts["param"]:
                 answers.append(self.type + self.param)
             else:
-                told = scores.get(i, 0.0)
-                answers.append(self.type * (verdict.parts["type"] or 0.0) + self.subgoal * (told or 0.0) / 10)
+                answers.append(self.type * (verdict.parts["type"] or 0.0) + self.subgoal * (scores.get(i) or 0.0) / 10)
         unknown = torch.tensor([i in scores and scores[i] is None for i in range(len(batch))], dtype=torch.bool)
         f, a = (torch.tensor(x, dtype=batch.rewards.dtype) for x in (formed, answers))
         told = torch.tensor([scores.get(i) or 0.0 for i in range(len(batch))], dtype=batch.rewards.dtype)

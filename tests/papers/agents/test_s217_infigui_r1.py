@@ -21,6 +21,7 @@ from assay.environments.screens.steps import StepTasks, subgoal
 from assay.environments.screens.widgets import Screen, Widget
 from assay.environments.tools import say
 from assay.errors import UsageError
+from assay.lab.settings.reasoning.subgoals import Setting
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.sft import SFT
@@ -28,6 +29,7 @@ from assay.registry import build
 from assay.rewards.process.subgoal import SubgoalReward, read_score, shared_words, thought_of
 from assay.rollout.bottleneck import Bottleneck
 from assay.rollout.recovering import Recovering, prone_to_error, wrong_of
+from assay.rollout.single_turn import SingleTurn
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 from assay.verify.episodes import judge_groups
 from assay.verify.gestures.gesture import Gesture
@@ -427,3 +429,19 @@ def test_it_trains(tmp_path: Path) -> None:
 
 
 SMALL = {"name": "screens", "names": ["settings"]}
+
+
+def test_the_labs_setting_is_exact() -> None:
+    """What it says of the policy is what many samples say, and both arms pay by the same thoughts."""
+    setting = Setting(names=3, tasks=2)
+    engine, tasks = setting.player(1)
+    groups = judge(SingleTurn(Sampling(2)).collect([Ask(t, 4000) for t in tasks], engine, np.random.default_rng(0)))
+    measured = setting.measure(engine, tasks)
+    shares = [np.mean([v.passed is True for v in g.verdicts]) for g in groups]
+    assert np.mean(shares) == pytest.approx(measured["right"], abs=0.02)
+    said = [e.text for g in groups for e in g.episodes]
+    assert all(text.startswith("<think>") and "</think>\n" in text for text in said)
+    aims = [np.mean([g.task.meta["subgoal"] in thought_of(e.text) for e in g.episodes]) for g in groups]
+    assert np.mean(aims) == pytest.approx(measured["aim"], abs=0.02)
+    paid = SubgoalReward()(Batch.from_groups(groups, torch.float64)).terms["subgoal"]
+    assert set(paid.tolist()) == {0.0, 10.0}
