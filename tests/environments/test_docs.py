@@ -54,7 +54,7 @@ def test_the_foreign_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
                     continue
                 spec |= {"python": str(root / spec["python"]), "path": [str(root / spec["path"][0])]}
             if spec["name"] == "mcp":
-                spec |= {"command": [sys.executable, str(MCP_SERVER)], "tasks": str(tmp_path / spec["tasks"])}
+                spec |= {"command": [sys.executable, str(MCP_SERVER)], "questions": str(tmp_path / spec["questions"])}
                 row = {"prompt": "Pay 3.", "reference": '{"cash": 7}', "kind": "json", "setup": {"cash": 10}}
                 (tmp_path / "till.jsonl").write_text(json.dumps(row))
             world = build("environment", spec)

@@ -34,7 +34,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(tasks: Path, **options: Any) -> MCP:
-    world = build("environment", {"name": "mcp", "command": COMMAND, "tasks": str(tasks), **options})
+    world = build("environment", {"name": "mcp", "command": COMMAND, "questions": str(tasks), **options})
     assert isinstance(world, MCP)
     return world
 
@@ -80,9 +80,11 @@ def test_the_answer_decides_where_no_state_is_told(tasks: Path) -> None:
     world.close()
 
 
-def test_a_server_that_dies_abstains(tasks: Path) -> None:
-    episode = Played(lambda: made(tasks), Task("1", "Pay."), 0)
+def test_a_server_that_dies_abstains(tasks: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    episode = Played(lambda: made(tasks, log=str(tmp_path / "log")), Task("1", "Pay."), 0)
     episode.reset()
+    episode.step(call("pay", amount=11))
+    assert "not enough cash" in (tmp_path / "log").read_text() and not capfd.readouterr().err
     episode.step(call("pay", amount=1))
     with pytest.raises(EnvironmentFailure, match="MCP server"):
         episode.step(call("die"))
@@ -99,14 +101,14 @@ def test_a_server_that_does_not_start_abstains(command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"tasks": "nowhere.jsonl"}, "cannot read nowhere.jsonl"),
+        ({"questions": "nowhere.jsonl"}, "cannot read nowhere.jsonl"),
         ({"command": []}, "command must start a server"),
         ({"seconds": 0.0}, "seconds must be above 0"),
     ],
 )
 def test_what_cannot_be_played_is_said_at_once(options: dict[str, Any], reason: str, tasks: Path) -> None:
     with pytest.raises(UsageError, match=reason):
-        made(**{"tasks": tasks, **options})
+        made(tasks, **options)
 
 
 def test_what_is_no_row_and_no_tool(tmp_path: Path, tasks: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +16,20 @@ from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
 trl = pytest.importorskip("trl", reason="trl is not installed: make peers")
 
 
-@pytest.mark.parametrize("environment", ["search", "guess"])
-def test_it_trains_one_step(environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from datasets import Dataset
+SHAPE = NanoConfig(hidden=16, layers=1, heads=2, context=4096, alphabet="".join(map(chr, range(32, 127))) + "\n")
 
-    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    shape = NanoConfig(hidden=16, layers=1, heads=2, context=4096, alphabet="".join(map(chr, range(32, 127))) + "\n")
-    tokenizer: Any = nano_tokenizer(shape)
-    # One that TRL knows how to read calls from.
+
+def known_tokenizer() -> Any:
+    """A tokenizer with a template that TRL knows how to read calls from."""
+    tokenizer: Any = nano_tokenizer(SHAPE)
     tokenizer.chat_template = (Path(trl.__file__).parent / "chat_templates/qwen3.jinja").read_text()
-    torch.manual_seed(0)
-    scores: list[float | None] = []
+    return tokenizer
 
-    def judged(**given: Any) -> list[float | None]:
-        found = verdict(**given)
-        scores.extend(found)
-        # Told apart by chance, so that there is something to learn.
-        return [None if score is None else score + i % 2 for i, score in enumerate(found)]
 
-    config = trl.GRPOConfig(
-        output_dir=str(tmp_path),
+def settings(folder: Path) -> Any:
+    """One step of four rollouts."""
+    return trl.GRPOConfig(
+        output_dir=str(folder),
         max_steps=1,
         per_device_train_batch_size=4,
         num_generations=4,
@@ -44,11 +40,28 @@ def test_it_trains_one_step(environment: str, tmp_path: Path, monkeypatch: pytes
         learning_rate=1e-2,
         bf16=False,
     )
-    model = nano_model(shape, len(tokenizer), 0)
+
+
+@pytest.mark.parametrize("environment", ["search", "guess"])
+def test_it_trains_one_step(environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datasets import Dataset
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    tokenizer = known_tokenizer()
+    torch.manual_seed(0)
+    scores: list[float | None] = []
+
+    def judged(**given: Any) -> list[float | None]:
+        found = verdict(**given)
+        scores.extend(found)
+        # Told apart by chance, so that there is something to learn.
+        return [None if score is None else score + i % 2 for i, score in enumerate(found)]
+
+    model = nano_model(SHAPE, len(tokenizer), 0)
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     trainer = trl.GRPOTrainer(
         model,
-        args=config,
+        args=settings(tmp_path),
         processing_class=tokenizer,
         environment_factory=as_trl(environment),
         reward_funcs=judged,
@@ -57,3 +70,18 @@ def test_it_trains_one_step(environment: str, tmp_path: Path, monkeypatch: pytes
     trainer.train()
     assert scores == [0.0] * 4 and trainer.state.global_step == 1
     assert any(not torch.equal(before[name], weight) for name, weight in trainer.model.named_parameters())
+
+
+def test_the_example_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datasets import Dataset
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    page = (Path(__file__).parents[2] / "docs/environments.md").read_text(encoding="utf-8")
+    [code] = [c for c in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "GRPOTrainer(" in c]
+    tokenizer: Any = known_tokenizer()
+    config = settings(tmp_path)
+    trainer = functools.partial(trl.GRPOTrainer, args=config, processing_class=tokenizer)
+    names: dict[str, Any] = {"GRPOTrainer": trainer, "Dataset": Dataset, "model": nano_model(SHAPE, len(tokenizer), 0)}
+    exec(code, names)
+    names["trainer"].train()
+    assert names["trainer"].state.global_step == 1

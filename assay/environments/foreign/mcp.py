@@ -45,14 +45,17 @@ class Server:
     Args:
         command: what to run; it speaks over its input and output.
         variables: of its environment, beside :data:`TEXTS`.
+        log: a file that its messages are added to.
         seconds: that an answer may take.
 
     Raises:
         EnvironmentFailure: it does not start, or does not answer.
     """
 
-    def __init__(self, command: Sequence[str], variables: Mapping[str, str], folder: str | None, seconds: float):
-        self.seconds, self.what = seconds, " ".join(command)[:100]
+    def __init__(
+        self, command: Sequence[str], variables: Mapping[str, str], folder: str | None, log: Path, seconds: float
+    ):
+        self.seconds, self.what, self.log = seconds, " ".join(command)[:100], log
         given = {name: os.environ[name] for name in TEXTS if name in os.environ} | dict(variables)
         opened: Future[Any] = Future()
         self.over = asyncio.Event()
@@ -71,11 +74,14 @@ class Server:
     async def _hold(self, how: dict[str, Any], opened: Future[Any]) -> None:
         """Hold the session open until it is over; begun and ended in one task, as it wants to be."""
         from mcp import Client, StdioServerParameters
+        from mcp.client.stdio import stdio_client
 
         try:
-            async with Client(StdioServerParameters(**how), read_timeout_seconds=self.seconds) as client:
-                opened.set_result(client)
-                await self.over.wait()
+            with self.log.open("a", encoding="utf-8") as log:
+                wire = stdio_client(StdioServerParameters(**how), errlog=log)
+                async with Client(wire, read_timeout_seconds=self.seconds) as client:
+                    opened.set_result(client)
+                    await self.over.wait()
         except Exception as error:
             # Of a server that is gone, whoever asks it next hears.
             if not opened.done():
@@ -131,12 +137,13 @@ class MCP:
 
     Args:
         command: starts a server that speaks over its input and output.
-        tasks: a JSONL file of rows ``{"prompt", "reference", "kind", "setup"}``; by default another source sets them.
+        questions: a JSONL file of rows ``{"prompt", "reference", "kind", "setup"}``; by default none are here.
         setup: a tool that the policy cannot call, called first with the task's ``setup`` (``meta["setup"]``).
         state: a tool that the policy cannot call, whose text is judged in place of the answer.
         only: tools that the policy may call; by default all others.
         variables: of the server's environment.
         folder: that it runs in.
+        log: a file that the servers' messages are added to; by default nobody hears them.
         seconds: that an answer may take.
 
     Raises:
@@ -146,12 +153,13 @@ class MCP:
     def __init__(
         self,
         command: Sequence[str],
-        tasks: Path | None = None,
+        questions: Path | None = None,
         setup: str | None = None,
         state: str | None = None,
         only: Sequence[str] = (),
         variables: dict[str, str] | None = None,
         folder: Path | None = None,
+        log: Path | None = None,
         seconds: float = 60.0,
     ):
         if not command or seconds <= 0:
@@ -161,16 +169,15 @@ class MCP:
         except ImportError:
             raise UsageError("environment 'mcp' needs MCP: pip install 'assay[mcp]'") from None
         self.setup, self.state, self.only = setup, state, tuple(only)
-        self.open = partial(
-            Server, tuple(command), dict(variables or {}), None if folder is None else str(folder), seconds
-        )
-        self._tasks = None if tasks is None else Listed(_read(tasks))
+        where, told = None if folder is None else str(folder), log or Path(os.devnull)
+        self.open = partial(Server, tuple(command), dict(variables or {}), where, told, seconds)
+        self._tasks = None if questions is None else Listed(_read(questions))
         self.server: Server | None = None
         self._under_way, self.answer = False, ""
 
     def tasks(self) -> TaskSource:
         if self._tasks is None:
-            raise UsageError("environment 'mcp' has no tasks; give tasks, or tasks.source in the recipe")
+            raise UsageError("environment 'mcp' has no tasks; give questions, or tasks.source in the recipe")
         return self._tasks
 
     def reset(self, task: Task, seed: int) -> Observation:
