@@ -1,0 +1,68 @@
+"""S110: a checker's facts about each edit are a reward of the turn, online and again from a record."""
+
+from __future__ import annotations
+
+from assay.catalogue import paper
+from assay.credit.turn_group import TurnGroup
+from assay.method import Method
+from assay.rewards.outcome.verdict import VerdictReward
+from assay.rewards.process.turns import TurnRewards
+from assay.rewards.shaping.weighted import WeightedSum
+
+
+@paper(
+    "S110",
+    "Lanser",
+    arxiv="2510.22907",
+    seams=["tasks", "rollout", "verify", "reward", "credit", "evaluate"],
+    essentials={
+        "r = alpha (D_before - D_after) + beta S - gamma (1 - a)": "test_the_worked_rewards",
+        "on a frozen snapshot the reward does not fall where no fact gets worse": "test_it_is_monotone",
+        "selectors: points, ranges, symbols, paths in the tree, and pieces of text": (
+            "verify/diagnostics/test_places.py::test_selectors"
+        ),
+        "relocation by tree, module, words and nearness, in a fixed order": (
+            "verify/diagnostics/test_places.py::test_relocation"
+        ),
+        "a real checker's diagnostics: errors that are mended lower D": (
+            "verify/diagnostics/test_check.py::test_errors_that_are_mended"
+        ),
+        "what hides an error, or takes its place away, counts as one": (
+            "verify/diagnostics/test_check.py::test_silence_is_no_win"
+        ),
+        "the record of a step is the same bytes, named by its hash, and tells no time": "test_bundles_are_canonical",
+        "rewards follow again from the record, bit for bit": "test_replay",
+        "edits stay in the folder, and apply as a whole or not at all": (
+            "environments/test_diagnosed.py::test_what_is_refused_is_not_safe"
+        ),
+        "the terms of errors add up to their difference over the episode": (
+            "environments/test_diagnosed.py::test_rewards_of_turns"
+        ),
+        "the agent has the tools, and its turns the reward, in training": "test_it_acts_in_training",
+    },
+    choices=(
+        "errors of all files in the folder count",
+        "a is the score of the best place, halved where another is as good",
+    ),
+    lacks="a language server: facts are a checker's (pyflakes, mypy) and the syntax tree's; there is no rename",
+)
+def lanser(weight: float = 1.0) -> Method:
+    """Rewards of turns by what a checker finds, beside the verdict.
+
+        r_it = 0.5 (D_{t-1} - D_t) + 0.4 S_t - 0.1 (1 - a_t) on the last own token of turn t
+
+    It is the environment that pays, ``diagnosed``, whose options are the three weights::
+
+        [method]
+        name = "S110"
+        rollout = {name = "multi_turn", environment = "diagnosed", turns = 16}
+
+    Turns are compared by their returns with those of the same place in the task's other episodes.
+
+    Args:
+        weight: of what the environment pays, beside the verdict.
+
+    Source: Lanser-CLI (arXiv 2510.22907).
+    """
+    reward = WeightedSum({"verdict": VerdictReward(), "facts": TurnRewards()}, {"facts": weight})
+    return Method(reward=reward, credit=TurnGroup())
