@@ -383,10 +383,14 @@ class Decode:
         _, heads, rows, dim = q.shape
         # Queries that share a key head form its rows, so that keys and values need not be repeated.
         q = q[0].transpose(0, 1).reshape(rows, keys.shape[1], heads // keys.shape[1], dim)
-        # The larger factor first: kernels for batches of small products read it once, in order.
-        scores: Float[Tensor, "B Hkv R C"] = torch.matmul(
-            keys[:, :, seen], q.transpose(-1, -2) * (dim**-0.5 if scale is None else scale)
-        ).transpose(-1, -2)
+        q = q * (dim**-0.5 if scale is None else scale)
+        # Kernels for batches of small products read the larger factor once, in order: first where queries form rows,
+        # second where there is one for each key head.
+        scores: Float[Tensor, "B Hkv R C"]
+        if q.shape[2] == 1:
+            scores = torch.matmul(q, keys[:, :, seen].transpose(-1, -2))
+        else:
+            scores = torch.matmul(keys[:, :, seen], q.transpose(-1, -2)).transpose(-1, -2)
         if self.bias is not None and seen.start < self.bias.shape[-1]:
             scores[..., : self.bias.shape[-1] - seen.start] += self.bias[..., seen.start :]
         weights = scores.softmax(-1, dtype=torch.float32).to(values.dtype)
