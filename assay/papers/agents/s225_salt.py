@@ -84,6 +84,6 @@ claims(
         text="Where turns begin with a thought of no consequence, its logits are moved less if shared steps get the "
         "mean of their advantages.",
         measure="quiet",
-        sweep={"lr": (1.0,)},
+        sweep={"lr": (0.3, 1.0, 3.0)},
     ),
 )
