@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_the_worked_numbers() -> None:
-    table = {
+    table: dict[str, dict[tuple[int, int], float]] = {
         "f1": {(1, 1): 1, (1, 3): 0.5, (2, 2): 4 / 3, (2, 3): 1, (0, 2): 0, (1, 2): 2 / 3},
         "precision": {(1, 1): 1, (1, 3): 1 / 3, (2, 2): 1, (0, 2): 0},
         "rate": {(1, 3): 1, (2, 2): 2, (0, 2): 0},
