@@ -19,6 +19,7 @@ from assay.registry import part
 from assay.signals.base import Models
 from assay.signals.stages import Stages
 from assay.signals.steps import decoder
+from assay.types import Episode
 
 NAMES = ("plan", "research", "review", "answer")
 PROPOSE = """Several attempts at one task are shown below, of each the part called {stage}. Name criteria by which the
@@ -61,7 +62,7 @@ class Rubrics:
     Source: RubricEM (arXiv 2605.10899); the wording is a choice.
 
     Args:
-        judge: an engine, or the specification of one.
+        judge: an engine, or the specification of one; a run without is refused.
         stages: what a stage is.
         given: items of every task, by stage; they stay.
         most: proposed items that are kept, by stage.
@@ -77,7 +78,7 @@ class Rubrics:
 
     def __init__(
         self,
-        judge: Any,
+        judge: Any = None,
         stages: Stages = Stages(),  # noqa: B008, it is frozen
         given: Sequence[Sequence[str]] = ((), (), (), ()),
         most: Sequence[int] = (3, 2, 2, 3),
@@ -89,11 +90,17 @@ class Rubrics:
                 f"signal 'rubrics': {len(stages.tags)} stages need as many lists of items and numbers, not "
                 f"{len(given)} and {len(most)}"
             )
-        self.judge, self.stages = judge_of(judge, "rubrics of stages"), stages
+        self.judge = None if judge is None else judge_of(judge, "rubrics of stages")
+        self.stages = stages
         self.given, self.most, self.spread = [list(items) for items in given], list(most), spread
         self.sampling = Sampling(max_tokens, 0.0)
         self.active: dict[str, list[list[str]]] = {}
         self._changed = {"proposed": 0, "dropped": 0}
+
+    def check(self, policy: Any) -> None:
+        """Refuse a run without a judge."""
+        if self.judge is None:
+            raise UsageError("rubrics of stages need a judge: give an engine, such as judge = {name = ...}")
 
     def start(self, models: Models) -> None:
         """Nothing is to be made."""
@@ -113,6 +120,7 @@ class Rubrics:
         self.active = {task: [list(items) for items in stages] for task, stages in state["active"].items()}
 
     def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N K"]:
+        self.check(models.policy)
         decode = decoder(models)
         texts = [self.stages.texts(episode, decode) for episode in batch.episodes]
         attempts: dict[str, list[int]] = {}
@@ -125,6 +133,10 @@ class Rubrics:
         for rows, k in asked:
             out[rows, k] = torch.from_numpy(self._kept(batch.tasks[rows[0]].id, k, scores[rows[0], k])).to(out.dtype)
         return out
+
+    def _ask(self, prompts: Sequence[str]) -> list[Episode]:
+        assert self.judge is not None
+        return ask(self.judge, prompts, self.sampling)
 
     def _items(self, task: str, k: int) -> list[str]:
         """Every item of a stage, those that were given first."""
@@ -147,7 +159,7 @@ class Rubrics:
                 )
             )
         self._changed = {"proposed": 0, "dropped": 0}
-        for (rows, k), reply in zip(asked, ask(self.judge, prompts, self.sampling), strict=True):
+        for (rows, k), reply in zip(asked, self._ask(prompts), strict=True):
             key = batch.tasks[rows[0]].id
             known_items = self._items(key, k)
             found = [" ".join(x.split()) for x in re.findall(r"<item>(.*?)</item>", reply.text, re.DOTALL)]
@@ -177,7 +189,7 @@ class Rubrics:
             for _, k, _, i in cells
         ]
         out = {(rows[0], k): np.zeros((len(rows), len(self._items_of(batch, rows[0], k)))) for rows, k in asked}
-        for (first, k, n, _), reply in zip(cells, ask(self.judge, prompts, self.sampling), strict=True):
+        for (first, k, n, _), reply in zip(cells, self._ask(prompts), strict=True):
             table = out[first, k]
             found = read_scores(reply.text, table.shape[1]) if reply.stop != "error" else None
             table[n] = np.nan if found is None else found

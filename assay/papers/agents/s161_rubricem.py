@@ -7,7 +7,6 @@ from typing import Any
 
 from assay.catalogue import paper
 from assay.credit.stages import DOWNSTREAM, StageCredit
-from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judges.stage_rubrics import StageRubrics
@@ -55,21 +54,16 @@ def rubricem(
     :class:`~assay.signals.rubrics.Rubrics`. Verdicts play no part.
 
     Args:
-        judge: an engine, or the specification of one.
+        judge: an engine, or the specification of one; a run without is refused.
         weights: a row for each stage, see :class:`~assay.credit.stages.StageCredit`.
         tags: those that open each stage.
         given: items that every query's rubric has, by stage.
         most: proposed items that are kept, by stage.
         kl_weight: of the divergence (k3).
 
-    Raises:
-        UsageError: no judge.
-
     Source: RubricEM (arXiv 2605.10899). Its runs: 8 responses to each of 32 prompts, learning rate 5e-7, at most 10
     tool calls, after supervised fine-tuning on the scaffold.
     """
-    if judge is None:
-        raise UsageError("S161 needs a judge of stages: give an engine, such as options = {judge = {name = ...}}")
     stages = Stages(tags)
     return Method(
         reward=StageRubrics(Rubrics(judge, stages, given, most)),

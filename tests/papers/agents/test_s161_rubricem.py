@@ -268,8 +268,11 @@ def test_options() -> None:
         },
     )
     assert two.credit.stages.tags == (("think",), ("answer",)) and two.reward.rubrics.called(0) == "think"
-    with pytest.raises(UsageError, match="S161 needs a judge"):
-        rubricem()
+    with pytest.raises(UsageError, match="stages need a judge"):
+        rubricem().reward.rubrics.check(MODELS.policy)
+    with pytest.raises(UsageError, match="stages need a judge"):
+        Rubrics()(batch_of([whole("p", "c", "r", "a")]), MODELS)
+    rubrics.check(MODELS.policy)
     for bad in ([[1.0]], [[1.0] * 4] * 4, [[1.0, 0, 0]] * 4):
         with pytest.raises(UsageError, match="upper triangular"):
             rubricem(Judge(), weights=bad)
