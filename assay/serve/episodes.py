@@ -29,8 +29,9 @@ class Refused(Exception):
 
 TEXT = {"type": "string", "description": "What is said in this turn, tool calls included, as a model writes them."}
 ACTION: dict[str, Any] = {
-    "title": "Action",
+    "title": "Turn",
     "type": "object",
+    "required": ["text"],
     "properties": {
         "text": TEXT,
         "type": {"enum": ["call_tool", "list_tools"]},
@@ -39,7 +40,7 @@ ACTION: dict[str, Any] = {
         "metadata": {"type": "object"},
     },
 }
-"""JSON Schema of what a client sends as an action: ``{"text": ...}``, or a call of a tool as MCP has it."""
+"""JSON Schema of what a client sends as an action: ``{"text": ...}``; a call of a tool, as MCP has it, needs none."""
 OBSERVATION: dict[str, Any] = {
     "title": "Observation",
     "type": "object",
@@ -124,7 +125,7 @@ class Session:
             metadata["verdict"] = _verdict(verdict)
             reward = None if verdict.passed is None else verdict.score
             self.played.close()
-        told = _told(step.observation) | {"valid": step.valid, "error": step.error or None}
+        told: dict[str, Any] = _told(step.observation) | {"valid": step.valid, "error": step.error or None}
         if kind == "call_tool":
             told |= {"tool_name": data["tool_name"], "result": told["text"]}
             told["error"] = {"error_type": "execution_error", "message": step.error} if step.error else None
@@ -146,10 +147,10 @@ class Session:
                 raise Refused("VALIDATION_ERROR", "call_tool needs a tool_name and an object of arguments")
             text = call(name, **arguments).text
             return Action(text, find_calls(text, self.tools, "tags"))
-        text = data.get("text")
-        if not isinstance(text, str) or kind is not None:
+        said = data.get("text")
+        if not isinstance(said, str) or kind is not None:
             raise Refused("VALIDATION_ERROR", 'an action is {"text": "..."}, or of type call_tool or list_tools')
-        return Action(text, find_calls(text, self.tools) if self.tools else ())
+        return Action(said, find_calls(said, self.tools) if self.tools else ())
 
     def _tried(self, make: Any, *arguments: Any) -> Any:
         try:

@@ -74,11 +74,11 @@ class Torn(ToolEnvironment):
         )
 
     @tool
-    def tear(self, hard: bool, often: int = 1, why: str | None = None) -> str:
+    def tear(self, hard: bool, often: int = 1, name: str | None = None) -> str:
         "Tear it apart."
         if self.task.meta["fault"] == "step":
             raise OSError("the disk is full")
-        return f"torn {hard} {often} {why}"
+        return f"torn {hard} {often} {name}"
 
     def verdict(self) -> Verdict:
         return Verdict.abstain("who can say") if self.task.meta["fault"] == "verdict" else Verdict.right()
@@ -104,6 +104,7 @@ def test_a_world_that_fails_is_no_reward_of_zero(torn: Any) -> None:
         assert one.reset(index=i) == "Tear it."
     assert worlds[0].tear(hard=True) == "error: the environment failed: OSError: the disk is full"  # type: ignore[attr-defined]
     assert worlds[2].tear(hard=False, often=2) == "torn False 2 None"  # type: ignore[attr-defined]
+    assert worlds[2].tear(hard=True, name="A") == "torn True 1 A"  # type: ignore[attr-defined]
     said = [[{"role": "assistant", "content": "done"}]] * 3
     assert verdict(said, worlds) == [None, None, 1.0]
     with pytest.raises(UsageError, match="turns 0"):

@@ -104,7 +104,7 @@ class _Call(BaseHTTPRequestHandler):
         elif asked.body.get("stream"):
             self._stream(answer, asked.body)
         else:
-            self._say(200, _envelope("chat.completion") | answer | {"usage": _USAGE})
+            self._say(200, {**_envelope("chat.completion"), **answer, "usage": _USAGE})
 
     def _say(self, status: int, content: Mapping[str, Any]) -> None:
         data = json.dumps(content).encode()

@@ -109,7 +109,8 @@ class OpenEnv:
         told = talk.reset(task.meta["reset"])
         self.rewards: list[float] = []
         self.found: Mapping[str, Any] | None = None
-        self.done, self.last, self._under_way = False, None, True
+        self.last: float | None = None
+        self.done, self._under_way = False, True
         self._note(told)
         self.tools, self.form = self._protocol(talk, told)
         return observed(told, messages_of(told["observation"]), self.tools)
@@ -210,7 +211,7 @@ class OpenEnv:
     def _note(self, told: Mapping[str, Any]) -> None:
         if told.get("reward") is not None:
             self.last = float(told["reward"])
-            self.rewards.append(self.last)
+            self.rewards.append(float(told["reward"]))
         self.done = bool(told.get("done", False))
         found = (told.get("metadata") or {}).get("verdict")
         if isinstance(found, Mapping) and {"score", "passed", "fault"} <= found.keys():

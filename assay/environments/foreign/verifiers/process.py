@@ -55,7 +55,9 @@ class Process:
         self._say({"env": env, "role": role, "path": path})
         assert self.process.stdout is not None
         heard = self.process.stdout.readline()
-        hello = json.loads(heard) if heard.strip() else {"error": f"it ended with status {self.process.wait()}"}
+        hello: dict[str, Any] = (
+            json.loads(heard) if heard.strip() else {"error": f"it ended with status {self.process.wait()}"}
+        )
         if "error" in hello:
             raise UsageError(f"environment 'verifiers': {hello['error']}")
         self.tasks: int | None = hello["tasks"]
