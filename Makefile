@@ -114,6 +114,7 @@ format: $(VENV)/dev
 bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/logprob_memory.py
 	$(BIN)/python benchmarks/step_vs_trl.py
+	$(BIN)/python benchmarks/turns_vs_trl.py
 	$(BIN)/python benchmarks/math_vs_math_verify.py
 	$(BIN)/python benchmarks/sandbox_throughput.py
 	$(BIN)/python benchmarks/humaneval.py

@@ -89,7 +89,7 @@ class Context:
         """Return the prompt to go on from after a summary."""
         live.summing_up = False
         *before, last = live.opened
-        last = {**last, "content": f"{last['content']}\n\n{SUMMARY}{text.strip()}"}  # type: ignore[misc, assignment]
+        last = {**last, "content": f"{last['content']}\n\n{SUMMARY}{text.strip()}"}
         live.said, live.recent = [*before, last], []
         live.begun = engine.opening(live.said, live.tools)
         return live.begun
