@@ -63,7 +63,7 @@ class Setting:
         tasks = [source[i] for i in (range(size) if self.tasks is None else self.tasks)]
         engine = player(world, tasks, self.words, self.turns)
         with torch.no_grad():
-            engine.policy.logits += torch.from_numpy(jitter(self.spread, seed, *engine.policy.logits.shape))
+            engine.policy.logits.add_(torch.from_numpy(jitter(self.spread, seed, *engine.policy.logits.shape)))
             engine.policy.logits[0] = 0.0  # which task it is: nobody's choice
         return engine, tasks
 
