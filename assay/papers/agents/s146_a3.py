@@ -95,7 +95,7 @@ claims(
         better="a3",
         baseline="episode",
         measure="area",
-        options={"steps": 40, "turns": 4},
-        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+        options={"steps": 30, "turns": 3, "tasks": (0, 1)},
+        sweep={"lr": (3.0, 10.0, 30.0)},
     )
 )
