@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import statistics
 import sys
@@ -141,6 +142,9 @@ def faults(by: HFEngine, arrival: bool, attempts: int, limit: float = 5.0) -> No
 
 
 def many(environment: str = HERE, live: int = 256, whole: int = 10_000) -> None:
+    # A place of its own for temporary files, of which others on the machine know nothing.
+    folder = tempfile.mkdtemp()
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
     worlds = Worlds(environment, workers=2)
     worlds.start()
     here = psutil.Process()
@@ -165,7 +169,7 @@ def many(environment: str = HERE, live: int = 256, whole: int = 10_000) -> None:
 
         def held() -> tuple[int, int, int, int]:
             family = [here, *here.children()]
-            left = sum(len(files) for _, _, files in os.walk(tempfile.gettempdir(), onerror=lambda _: None))
+            left = sum(len(files) for _, _, files in os.walk(folder))
             return sum(p.memory_info().rss for p in family), sum(p.num_fds() for p in family), len(family), left
 
         memory, descriptors, processes, files = held()
@@ -182,6 +186,9 @@ def many(environment: str = HERE, live: int = 256, whole: int = 10_000) -> None:
         flush=True,
     )
     worlds.close()
+    shutil.rmtree(folder)
+    os.environ.pop("TMPDIR")
+    tempfile.tempdir = None
 
 
 def steps(episodes: int = 100, rounds: int = 10) -> None:
