@@ -66,6 +66,7 @@ AS_GRPO = {
     "S082": "more than one objective",
     "S108": "tools that are called",
     "S111": "verdicts that are noisy",
+    "S118": "a decoder that has been fitted",
     "S122": "tasks about tools",
     "S141": "rewards of several terms",
     "S151": "drafts, which its rollout asks for",

@@ -69,7 +69,9 @@ class Replay:
         return {"capacity": self.kept.maxlen, "kept": kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        rows = ({k: v.numpy() if isinstance(v, Tensor) else v for k, v in t.items()} for t in state["kept"])
+        rows: list[dict[str, Any]] = [
+            {k: v.numpy() if isinstance(v, Tensor) else v for k, v in t.items()} for t in state["kept"]
+        ]
         self.kept = deque((Transition(**row) for row in rows), maxlen=state["capacity"])
 
 
