@@ -437,7 +437,7 @@ def test_the_papers_numbers() -> None:
     assert method.credit == Patched(0.5, 1.0, "return", 1, 1e-6) and method.select == FirstReturn(0.3, 0.5, 10)
     assert method.objective.kl_weight == 1e-4  # type: ignore[attr-defined]
     assert catalogue.make("S211").rollout == "single_turn"
-    assert make_method("S211").reward.name == "reward"  # type: ignore[attr-defined]
+    assert isinstance(make_method("S211").reward, TurnRewards)
 
 
 GUESS = {"name": "guess", "most": 3}
