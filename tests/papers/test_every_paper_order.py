@@ -53,6 +53,9 @@ BY_PLACE = {
     "S094": "rewards are drawn one after the other, whatever the responses",
 }
 SILENT = {
+    "S143": "it keeps what has handed in a flag after calls of tools",
+    "S146": "it compares turns that came nearer, and work handed in",
+    "S172": "it keeps tasks that few of their trajectories solve",
     "S163": "its advantages are not read: what it learns from is chosen by select",
     "S201": "what it learns from is said anew, between updates",
 }
