@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from assay.registry import part
 from assay.types import Task, Verdict
@@ -12,7 +12,7 @@ from assay.verify.formal.imperative.parse import parse
 from assay.verify.formal.imperative.syntax import BadProgram, Program
 from assay.verify.formal.prover import TAGS, Item, read, spec_hash
 from assay.verify.formal.spec_tests import Broken, outputs
-from assay.verify.formal.ternary import Cascade, Score, equivalence, together
+from assay.verify.formal.ternary import Cascade, Score, Side, equivalence, together
 from assay.verify.formal.tool import program_of
 from assay.verify.text.exact import shorten
 
@@ -96,12 +96,13 @@ class Verina:
             known = equivalence(mine, item.program, self.prover) if self.formal else {}
             cascade = Cascade(self.plausible_pass, self.proofs, self.instances, prover=self.prover)
             right_pairs, wrong_pairs = ([x + y for x, y in cases] for cases in (item.positive, item.negative))
-            for name, side, cases, wanted in (
+            properties: list[tuple[str, Side, list[list[Any]], bool]] = [
                 ("pre sound", "requires", inputs, True),
                 ("pre complete", "requires", rejected, False),
                 ("post complete", "ensures", right_pairs, True),
                 ("post sound", "ensures", wrong_pairs, False),
-            ):
+            ]
+            for name, side, cases, wanted in properties:
                 settled = known.get(name, "unknown")
                 tests = settled == "unknown"
                 found[name] = together(cascade.scores(text, mine, side, cases, wanted)) if tests else settled

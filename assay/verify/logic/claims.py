@@ -149,7 +149,7 @@ def vote(opinions: Sequence[tuple[Status, float] | None]) -> Status | None:
     for opinion in opinions:
         if opinion is not None:
             weights[opinion[0]] = weights.get(opinion[0], 0.0) + opinion[1]
-    return max(weights, key=lambda status: weights[status]) if weights else None
+    return max(weights.items(), key=lambda item: item[1])[0] if weights else None
 
 
 def consensus(theory: Theory, candidates: Sequence[str], seconds: float = 10.0) -> tuple[str | None, str | None]:
@@ -273,7 +273,8 @@ def theory_of(reference: Any) -> Theory:
     question = formula(str(reference["question"])) if "question" in reference else ""
     if question is None:
         raise ValueError(f"question: {reference['question']!r} is no formula")
-    return Theory(declared(reference.get("constants", {})) + str(reference.get("smtlib", "")), *parts, question)
+    declarations = declared(reference.get("constants", {})) + str(reference.get("smtlib", ""))
+    return Theory(declarations, parts[0], parts[1], question)
 
 
 @part("verify", "claims")
