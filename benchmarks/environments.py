@@ -40,7 +40,7 @@ from assay.environments.shop.environment import Shop
 from assay.environments.tools import say
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tasks.listed import Listed
 from assay.types import Ask, Message, Task, Verdict
 

@@ -186,7 +186,7 @@ def driver(case: Turns) -> float:
     from assay.engines.hf import HFEngine
     from assay.policies.causal_lm import CausalLM
     from assay.policies.loading import ModelConfig
-    from assay.rollout.multi_turn import MultiTurn
+    from assay.rollout.turns.multi_turn import MultiTurn
     from assay.types import Ask
 
     with tempfile.TemporaryDirectory() as temporary:

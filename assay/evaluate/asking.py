@@ -20,7 +20,7 @@ from assay.verify.episodes import judge_episodes
 
 
 class Player(Protocol):
-    """Plays and judges episodes of several turns, as :class:`assay.rollout.multi_turn.MultiTurn` does."""
+    """Plays and judges episodes of several turns, as :class:`assay.rollout.turns.multi_turn.MultiTurn` does."""
 
     def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Engine) -> list[Group]:
         """Return a judged group per ask."""

@@ -20,7 +20,7 @@ from assay.environments.enumerated import every_episode, player
 from assay.method import Method, make_method
 from assay.registry import build
 from assay.returns import placed_rewards, returns_to_go
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tables.cells import spec_of, table
 from assay.types import Ask, Group
 

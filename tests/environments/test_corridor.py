@@ -22,7 +22,7 @@ from assay.environments.tools import call, say
 from assay.errors import UsageError
 from assay.learning.update import update
 from assay.method import make_method
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Ask
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -18,8 +18,8 @@ from assay.evaluate.results import chosen
 from assay.policies.causal_lm import CausalLM
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
-from assay.rollout.multi_turn import MultiTurn
-from assay.rollout.noting import measured
+from assay.rollout.turns.multi_turn import MultiTurn
+from assay.rollout.turns.noting import measured
 from assay.types import Episode, Turn
 from assay.verify.none import NoVerifier
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_group import TurnGroup
 from assay.method import Method
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.process.turns import TurnRewards

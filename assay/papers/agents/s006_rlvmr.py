@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.tagged import Tagged
+from assay.credit.turns.tagged import Tagged
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.ops.turns import Singleton
 from assay.rewards.process.meta_reasoning import MetaReasoning
-from assay.rollout.tagged_turns import META
+from assay.rollout.turns.tagged_turns import META
 
 
 @paper(
@@ -66,15 +66,15 @@ def rlvmr(
     other tags. r_t is a constant where the turn did what its tag says, see
     :class:`~assay.rewards.process.meta_reasoning.MetaReasoning`, and 0 elsewhere. So much for the process; A_traj is
     GRPO's advantage of the outcome, less a penalty for actions that cannot be taken. See
-    :class:`~assay.credit.tagged.Tagged` for both forms of the sum.
+    :class:`~assay.credit.turns.tagged.Tagged` for both forms of the sum.
 
     The cold start is the warm-up: tasks without a worked solution are shown by the environment's own plan, which a
-    scripted teacher tags, see :class:`~assay.rollout.tagged_turns.TaggedTurns`.
+    scripted teacher tags, see :class:`~assay.rollout.turns.tagged_turns.TaggedTurns`.
 
     Args:
         environment: that is played; without it give ``method.rollout``, a table with the name ``tagged_turns``.
         turns: of an episode, at most.
-        alpha, form, statistics, penalty, scaled, singleton: see :class:`~assay.credit.tagged.Tagged`.
+        alpha, form, statistics, penalty, scaled, singleton: see :class:`~assay.credit.turns.tagged.Tagged`.
         planning, explore, reflection: see :class:`~assay.rewards.process.meta_reasoning.MetaReasoning`.
         kl_weight: of the divergence (k3) from the policy after the cold start.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.catalogue import paper
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_group import TurnGroup
 from assay.method import Method
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.process.turns import TurnRewards

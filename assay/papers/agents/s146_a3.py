@@ -6,7 +6,7 @@ from typing import Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.a3 import A3
+from assay.credit.turns.a3 import A3
 from assay.method import Method
 from assay.objectives.gspo import GSPOToken
 from assay.rewards.process.progress import Progress
@@ -56,7 +56,7 @@ def a3(
         A_it = B tanh((b_i + w_r res_it + w_t tree_it) / B), each term over its mean absolute value in the batch
         r_it = 0.2 (progress_t - progress_{t-1}),  R_i = 3 score_i,  both 0 in sum where nothing was handed in
 
-    See :class:`~assay.credit.a3.A3` and :class:`~assay.rewards.process.progress.Progress`. Its tasks are chores::
+    See :class:`~assay.credit.turns.a3.A3` and :class:`~assay.rewards.process.progress.Progress`. Its tasks are chores::
 
         environment = {name = "shell", kind = "chores", progress = 0.2, reveal = 150}
 

@@ -54,8 +54,8 @@ def ftrl(
 
         R = 2k / (n + 1)  for n calls that found k of the answers that were left
 
-    See :class:`~assay.rollout.prefix_rows.PrefixRows` and :class:`~assay.rewards.process.solved_f1.SolvedF1`. Tasks and
-    rollout are of the same environment::
+    See :class:`~assay.rollout.turns.prefix_rows.PrefixRows` and :class:`~assay.rewards.process.solved_f1.SolvedF1`.
+    Tasks and rollout are of the same environment::
 
         [tasks.source]
         name = "environment"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.catalogue import paper
-from assay.credit.stages import DOWNSTREAM, StageCredit
+from assay.credit.turns.stages import DOWNSTREAM, StageCredit
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judges.stage_rubrics import StageRubrics
@@ -55,7 +55,7 @@ def rubricem(
 
     Args:
         judge: an engine, or the specification of one; a run without is refused.
-        weights: a row for each stage, see :class:`~assay.credit.stages.StageCredit`.
+        weights: a row for each stage, see :class:`~assay.credit.turns.stages.StageCredit`.
         tags: those that open each stage.
         given: items that every query's rubric has, by stage.
         most: proposed items that are kept, by stage.

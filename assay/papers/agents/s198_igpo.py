@@ -11,7 +11,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.catalogue import paper
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_group import TurnGroup
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.ops import group_mean

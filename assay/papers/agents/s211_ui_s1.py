@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.patched import Patched
+from assay.credit.turns.patched import Patched
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.process.turns import TurnRewards
@@ -62,7 +62,7 @@ def ui_s1(
 
         R_t = r_t + discount R_{t+1}, cut at mismatches;  A_t = A_E + weight A_S(t)
 
-    See :class:`~assay.rollout.semi_online.SemiOnline`, :class:`~assay.credit.patched.Patched` and
+    See :class:`~assay.rollout.turns.semi_online.SemiOnline`, :class:`~assay.credit.turns.patched.Patched` and
     :class:`~assay.select.first_return.FirstReturn`. The expert is the environment's own plan, so any environment that
     has one, and can compare actions, will do; tasks come from it as well::
 

@@ -63,8 +63,9 @@ def infigui_r1(
         name = "S217"
         options = {environment = "screens"}
 
-    ``distil``: rollout :class:`~assay.rollout.bottleneck.Bottleneck` and supervised learning. ``rl``: rollout
-    :class:`~assay.rollout.recovering.Recovering`, reward :class:`~assay.rewards.process.subgoal.SubgoalReward`, RLOO.
+    ``distil``: rollout :class:`~assay.rollout.turns.bottleneck.Bottleneck` and supervised learning. ``rl``: rollout
+    :class:`~assay.rollout.turns.recovering.Recovering`, reward
+    :class:`~assay.rewards.process.subgoal.SubgoalReward`, RLOO.
 
     Args:
         environment: that steps and ways back are of; without one there are no ways back.

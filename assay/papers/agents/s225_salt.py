@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.salt import Salt
+from assay.credit.turns.salt import Salt
 from assay.method import Method
 
 
@@ -51,7 +51,7 @@ def salt(
 
     Args:
         base: the advantages of trajectories: ``grpo``, ``rloo`` or another credit of whole responses.
-        window, same, similar: when steps are the same, see :class:`~assay.credit.salt.Salt`.
+        window, same, similar: when steps are the same, see :class:`~assay.credit.turns.salt.Salt`.
 
     Source: SALT (arXiv 2510.20022). Its text leaves open what a node is and when actions are alike.
     """

@@ -12,7 +12,7 @@ from running import metrics, run
 
 from assay import catalogue
 from assay.batch import Batch
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_group import TurnGroup
 from assay.engines.base import Sampling
 from assay.environments.enumerated import every_episode, player
 from assay.environments.shop.database import Database, image
@@ -24,7 +24,7 @@ from assay.papers.agents.s004_logigen import DONE, WORDS
 from assay.records.evaluation import Evaluation
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.process.turns import TurnRewards
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Verdict
 from assay.verify.structured.state import distance, facts, potential
 

@@ -14,7 +14,7 @@ from running import metrics, run
 from assay.batch import Batch
 from assay.catalogue.claim import claim_of
 from assay.credit.grpo import GRPO
-from assay.credit.tagged import Tagged
+from assay.credit.turns.tagged import Tagged
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.environments.corridor import Corridor
@@ -26,7 +26,7 @@ from assay.papers.agents.s006_rlvmr import rlvmr
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
 from assay.rewards.process.meta_reasoning import MetaReasoning, earned, repeated
-from assay.rollout.tagged_turns import META, TaggedTurns, tag_of
+from assay.rollout.turns.tagged_turns import META, TaggedTurns, tag_of
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -23,9 +23,9 @@ from assay.objectives.sft import SFT
 from assay.papers.agents.s084_agent_rlvr import agent_rlvr
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_tokenizer
-from assay.rollout.guidance import Facts, facts, guidance, leaks, longest_run, refers
-from assay.rollout.guided_attempt import GuidedAttempt, own_words
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.guidance import Facts, facts, guidance, leaks, longest_run, refers
+from assay.rollout.turns.guided_attempt import GuidedAttempt, own_words
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.select.dynamic import DynamicSampling
 from assay.select.verdicts import OfVerdict
 from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
@@ -172,7 +172,7 @@ def test_nothing_is_guided_where_all_pass(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_attempts_that_refer_to_it_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.rollout.guided_attempt.own_words", lambda *_: ["as the hint says"])
+    monkeypatch.setattr("assay.rollout.turns.guided_attempt.own_words", lambda *_: ["as the hint says"])
     groups, rollout, _ = collected()
     assert [len(g.episodes) for g in groups] == [3, 3, 3] and rollout.metrics()["guidance/dropped"] == 1.0
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from running import metrics, run, tables
 from sandbox.support import needs_sandbox
 
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_group import TurnGroup
 from assay.papers.agents.s110_lanser import lanser
 from assay.verify.diagnostics.bundle import Weights, bundle, canonical, digest, process_reward, replayed
 from assay.verify.diagnostics.check import Diagnostic

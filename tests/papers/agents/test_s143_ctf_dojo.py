@@ -22,7 +22,7 @@ from assay.objectives.sft import SFT
 from assay.papers.agents.s143_ctf_dojo import ctf_dojo
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_tokenizer
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.select.solved import Solved
 from assay.types import Ask, Episode, Group, Message, Task, ToolCall, Turn, Verdict
 

@@ -16,7 +16,7 @@ from running import metrics, run, tables
 from sandbox.support import needs_sandbox
 
 from assay.batch import Batch
-from assay.credit.a3 import A3
+from assay.credit.turns.a3 import A3
 from assay.environments.shell.environment import Shell
 from assay.environments.shell.folder import edits
 from assay.environments.shell.reveal import (

@@ -24,7 +24,7 @@ from assay.method import Method
 from assay.papers.agents.s148_ftrl import TASK, _said
 from assay.records.evaluation import Evaluation
 from assay.rewards.process.solved_f1 import SolvedF1, said, solved
-from assay.rollout.prefix_rows import PrefixRows
+from assay.rollout.turns.prefix_rows import PrefixRows
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

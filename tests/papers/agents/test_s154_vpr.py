@@ -17,7 +17,7 @@ from turned import by_turn, turned
 from assay.batch import Batch
 from assay.catalogue import make
 from assay.catalogue.claim import claim_of
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_group import TurnGroup
 from assay.engines.base import Sampling
 from assay.environments.corridor import Corridor
 from assay.environments.enumerated import player
@@ -30,7 +30,7 @@ from assay.environments.tools import say
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.method import make_method
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Ask, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -13,7 +13,7 @@ import torch
 from running import metrics, run
 
 from assay.batch import Batch
-from assay.credit.stages import DOWNSTREAM, StageCredit
+from assay.credit.turns.stages import DOWNSTREAM, StageCredit
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.papers.agents.s161_rubricem import rubricem

@@ -15,7 +15,7 @@ from running import metrics, run
 
 from assay import catalogue
 from assay.batch import Batch
-from assay.credit.patched import Patched
+from assay.credit.turns.patched import Patched
 from assay.engines.base import Request, Sampling
 from assay.environments.base import Agreement, EnvironmentFailure
 from assay.environments.corridor import Corridor
@@ -31,7 +31,7 @@ from assay.papers.agents.s211_ui_s1 import FORM, TURNS
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.rewards.process.turns import TurnRewards
-from assay.rollout.semi_online import SemiOnline, sop, step_reward
+from assay.rollout.turns.semi_online import SemiOnline, sop, step_reward
 from assay.select.first_return import FirstReturn
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Message, Origin, Task, Turn, Verdict

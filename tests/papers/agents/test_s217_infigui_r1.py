@@ -27,9 +27,9 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.sft import SFT
 from assay.registry import build
 from assay.rewards.process.subgoal import SubgoalReward, read_score, shared_words, thought_of
-from assay.rollout.bottleneck import Bottleneck
-from assay.rollout.recovering import Recovering, prone_to_error, wrong_of
 from assay.rollout.single_turn import SingleTurn
+from assay.rollout.turns.bottleneck import Bottleneck
+from assay.rollout.turns.recovering import Recovering, prone_to_error, wrong_of
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 from assay.verify.episodes import judge_groups
 from assay.verify.gestures.gesture import Gesture

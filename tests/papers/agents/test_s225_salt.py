@@ -18,7 +18,7 @@ from turned import by_turn, turned
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.credit.rloo import RLOO
-from assay.credit.salt import Salt
+from assay.credit.turns.salt import Salt
 from assay.environments.corridor import ACTIONS
 from assay.errors import UsageError
 from assay.lab.settings.environment import Setting

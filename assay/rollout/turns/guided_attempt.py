@@ -12,8 +12,8 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.guidance import KINDS, Kind, facts, guidance, leaks, refers
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.guidance import KINDS, Kind, facts, guidance, leaks, refers
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Ask, Episode, Group, Task
 
 

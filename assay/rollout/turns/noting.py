@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.engines.base import Engine
 from assay.environments.base import Step
-from assay.rollout.under_way import Live
+from assay.rollout.turns.under_way import Live
 from assay.types import Episode, Stop, ToolCall, Turn
 
 

@@ -12,8 +12,8 @@ from turned import by_turn, turned
 from assay.batch import Batch
 from assay.credit.gae import GAE
 from assay.credit.grpo import GRPO
-from assay.credit.turn_gae import TurnGAE
-from assay.credit.turn_group import TurnGroup
+from assay.credit.turns.turn_gae import TurnGAE
+from assay.credit.turns.turn_group import TurnGroup
 from assay.errors import UsageError
 from assay.returns import placed_rewards, returns_to_go
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from assay.errors import UsageError
-from assay.rollout.under_way import Live
+from assay.rollout.turns.under_way import Live
 from assay.types import Message
 
 Kind = Literal["whole", "window", "summary"]

@@ -19,12 +19,12 @@ from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.by_messages import as_messages
-from assay.rollout.contexts import Context, Kind, Layout
-from assay.rollout.noting import measured, noted
-from assay.rollout.planned import planned
 from assay.rollout.single_turn import with_hint
-from assay.rollout.under_way import Live
+from assay.rollout.turns.by_messages import as_messages
+from assay.rollout.turns.contexts import Context, Kind, Layout
+from assay.rollout.turns.noting import measured, noted
+from assay.rollout.turns.planned import planned
+from assay.rollout.turns.under_way import Live
 from assay.types import Ask, Episode, Group, Message, Stop, Task, ToolCall, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
 
@@ -63,7 +63,7 @@ class MultiTurn:
             the others: faster where answers take time, but a run does not repeat itself bit for bit.
         oracle: ask the environment of every action, before it is taken, whether it is right; what it says is the turn's
             verdict.
-        context, layout, keep, room: what each turn is sampled after, see :class:`assay.rollout.contexts.Context`.
+        context, layout, keep, room: what each turn is sampled after, see :class:`assay.rollout.turns.contexts.Context`.
         show_hints: put the task's own hints before the question where the curriculum gives none.
         keep_hint: train an episode under the prompt with the hint it was sampled under; else under the one without,
             for which an episode must be one row.

@@ -22,8 +22,8 @@ from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rollout.harness.recording import Recording, Unasked
-from assay.rollout.harness.rollout import Harness
+from assay.rollout.turns.harness.recording import Recording, Unasked
+from assay.rollout.turns.harness.rollout import Harness
 from assay.types import Ask, Episode, Group, Origin, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

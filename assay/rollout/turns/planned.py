@@ -12,7 +12,7 @@ from assay.environments.base import Action, Environment, Guided
 from assay.environments.calls import written
 from assay.environments.played import Played
 from assay.errors import UsageError
-from assay.rollout.under_way import Live
+from assay.rollout.turns.under_way import Live
 from assay.types import Episode, Task, Turn
 from assay.verify.tool_calls.formats import Format
 

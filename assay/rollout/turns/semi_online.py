@@ -18,7 +18,7 @@ from assay.environments.played import Played
 from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.rollout.single_turn import with_hint
-from assay.rollout.under_way import Live
+from assay.rollout.turns.under_way import Live
 from assay.types import Ask, Episode, Group, Message, Task, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
 

@@ -15,9 +15,9 @@ from assay.environments.calls import find_calls
 from assay.environments.played import Played
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.multi_turn import MultiTurn
-from assay.rollout.noting import noted
-from assay.rollout.under_way import Live
+from assay.rollout.turns.multi_turn import MultiTurn
+from assay.rollout.turns.noting import noted
+from assay.rollout.turns.under_way import Live
 from assay.types import Ask, Episode, Group, Task, Tool
 from assay.verify.tool_calls.formats import Format
 
@@ -58,7 +58,7 @@ class PrefixRows:
 
     Args:
         environment, sampling, turns, calls, attempts, workers, seconds: see
-            :class:`~assay.rollout.multi_turn.MultiTurn`.
+            :class:`~assay.rollout.turns.multi_turn.MultiTurn`.
         trajectories: whole episodes of each task.
         prefixes: of a task, at most, drawn from all there are; ``None`` for all.
 
@@ -93,11 +93,11 @@ class PrefixRows:
         return self._metrics
 
     def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Engine) -> list[Group]:
-        """Return whole episodes, see :meth:`~assay.rollout.multi_turn.MultiTurn.play`."""
+        """Return whole episodes, see :meth:`~assay.rollout.turns.multi_turn.MultiTurn.play`."""
         return self.whole.play(asks, seeds, engine)
 
     def demonstrate(self, task: Task, engine: Engine) -> Episode:
-        """See :meth:`~assay.rollout.multi_turn.MultiTurn.demonstrate`."""
+        """See :meth:`~assay.rollout.turns.multi_turn.MultiTurn.demonstrate`."""
         return self.whole.demonstrate(task, engine)
 
     def collect(self, asks: Sequence[Ask], engine: Any, rng: np.random.Generator) -> list[Group]:

@@ -16,8 +16,8 @@ from assay.environments.guess import Guess
 from assay.environments.tools import ToolEnvironment, tool
 from assay.errors import UsageError
 from assay.registry import build
-from assay.rollout.by_messages import as_messages
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.by_messages import as_messages
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.serve.server import ModelServer
 from assay.types import Ask, Group, Message, Task, Tool, Verdict
 

@@ -22,10 +22,10 @@ from assay.engines.base import Conversing, Engine, Keeping, Sampling, can
 from assay.environments.tools import judged
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.harness.endpoint import Endpoint, Waiting
-from assay.rollout.harness.recording import Recording, Unasked
-from assay.rollout.noting import measured
 from assay.rollout.single_turn import with_hint
+from assay.rollout.turns.harness.endpoint import Endpoint, Waiting
+from assay.rollout.turns.harness.recording import Recording, Unasked
+from assay.rollout.turns.noting import measured
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 LULL = 0.02
@@ -42,10 +42,10 @@ class Harness:
     its standard output is judged by the verifier of the task's kind. It works in a folder of its own, which goes with
     it.
 
-    What is recorded are the tokens that were sampled (:class:`~assay.rollout.harness.recording.Recording`): a request
-    that goes on with a conversation goes on from its tokens, any other is a fork. A program that fails or takes longer
-    than ``seconds`` is nobody's wrong answer: the episode abstains. One that was told that its ``turns`` or the context
-    are spent is judged, whatever it then does.
+    What is recorded are the tokens that were sampled (:class:`~assay.rollout.turns.harness.recording.Recording`): a
+    request that goes on with a conversation goes on from its tokens, any other is a fork. A program that fails or takes
+    longer than ``seconds`` is nobody's wrong answer: the episode abstains. One that was told that its ``turns`` or the
+    context are spent is judged, whatever it then does.
 
     Args:
         command: as a shell would split it, or a list; run without a shell.

@@ -29,7 +29,7 @@ from assay.errors import UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.scale.divided import DividedEngine
 from assay.scale.ranks import Ranks
 from assay.types import Ask, Episode, Group, Message, Origin, Task
@@ -224,7 +224,7 @@ def test_in_processes_it_plays_the_same_episodes(arrival: bool) -> None:
 
 
 def test_time_is_a_budget() -> None:
-    slow = Path(__file__).parents[1] / "environments" / "hosted_world.py"
+    slow = Path(__file__).parents[2] / "environments" / "hosted_world.py"
     world = {"name": f"{slow}:World", "latency": 0.02}
     task = Task("t", "go")
     [group] = playing(world, wall=0.01).play([Ask(task, 2)], [0], engine())

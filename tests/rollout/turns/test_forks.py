@@ -18,8 +18,8 @@ from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.policies.causal_lm import CausalLM
 from assay.policies.conversation import drops_thinking
-from assay.rollout.contexts import SUMMARY
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.contexts import SUMMARY
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.training.in_flight import pack, unpack
 from assay.types import Ask, Episode, Group, Message
 
@@ -89,7 +89,7 @@ def test_what_a_template_drops_is_dropped(monkeypatch: pytest.MonkeyPatch) -> No
     assert drops_thinking(TOKENIZER, True, [user]) and not drops_thinking(TOKENIZER, True, [tool])
     assert not drops_thinking(TOKENIZER, False, [user])
     # The tiny alphabet has no angles, so that thoughts have another end here.
-    monkeypatch.setattr("assay.rollout.contexts.THOUGHT", "+")
+    monkeypatch.setattr("assay.rollout.turns.contexts.THOUGHT", "+")
     by = engine()
     groups = played(by, turns=5, most=8)
     batch = agrees(by, groups)

@@ -13,8 +13,8 @@ from assay.environments.base import Action
 from assay.environments.tools import say
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.multi_turn import MultiTurn
-from assay.rollout.planned import Teller, planned
+from assay.rollout.turns.multi_turn import MultiTurn
+from assay.rollout.turns.planned import Teller, planned
 from assay.types import Ask, Episode, Group, Task, Turn
 
 META = ("planning", "explore", "reflection", "monitor")
@@ -38,7 +38,7 @@ class TaggedTurns(MultiTurn, Teller):
 
     Args:
         environment, sampling, turns, tokens, attempts, workers, seconds: see
-            :class:`assay.rollout.multi_turn.MultiTurn`.
+            :class:`assay.rollout.turns.multi_turn.MultiTurn`.
         tags: in the order in which they are looked for.
         explores: first words of actions that look for something.
         slips: chance of a failure before each action that is shown, in [0, 1].

@@ -16,7 +16,7 @@ from assay.environments.tools import calls
 from assay.errors import UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
-from assay.rollout.planned import planned
+from assay.rollout.turns.planned import planned
 from assay.types import Origin, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -21,7 +21,7 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.environments.tools import ToolEnvironment, ToolError, tool
 from assay.policies.causal_lm import CausalLM
-from assay.rollout.multi_turn import MultiTurn
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Ask, Episode, Group, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -1,0 +1,1 @@
+"""Credit for turns: which of the things that were done earned what came of them?"""

@@ -1,0 +1,1 @@
+"""Rollouts of several turns: an environment is played, and what of it becomes an episode."""
