@@ -16,7 +16,7 @@ from assay.environments.base import Environment
 from assay.environments.tools import say
 from assay.registry import build
 
-MCP_SERVER = Path(__file__).with_name("mcp_server.py")
+MCP_SERVER = Path(__file__).parent / "foreign" / "mcp_server.py"
 PAGE = (Path(__file__).parents[2] / "docs/environments.md").read_text(encoding="utf-8")
 
 

@@ -70,8 +70,18 @@ def archer(
     Source: ArCHer (arXiv 2402.19446), sections 3 and 4, and its authors' code.
     """
     select = Archer(
-        *(critic_updates, actor_updates, warm_up, rows),
-        *(discount, rate, lr, batch, capacity, width, max_tokens, baseline),
+        critic_updates=critic_updates,
+        actor_updates=actor_updates,
+        warm_up=warm_up,
+        rows=rows,
+        discount=discount,
+        rate=rate,
+        lr=lr,
+        batch=batch,
+        capacity=capacity,
+        width=width,
+        max_tokens=max_tokens,
+        baseline=baseline,
     )
     return Method(VerdictReward(), Reinforce(), select, PolicyGradient(aggregation="sequence_sum"))
 
