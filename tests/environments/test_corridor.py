@@ -12,7 +12,7 @@ from acted import comes_back, ends, gold_passes, idle_fails, played, repeats, sh
 
 from assay.audit.environment import audit_environment
 from assay.batch import Batch
-from assay.engines.base import Conversing, Sampling
+from assay.engines.base import Conversing, Sampling, can
 from assay.environments.base import Oracle, Snapshots
 from assay.environments.corridor import ACTIONS, Corridor
 from assay.environments.enumerated import enumerated, every_episode, player
@@ -116,7 +116,7 @@ def test_every_episode_is_a_leaf() -> None:
     """Two tasks; one way to stop at once, two and four after moves, eight that end by the number of moves."""
     engine, tasks, _ = game()
     tree = engine.policy.tree
-    assert isinstance(engine, Conversing) and len(tree) == 2 * (1 + 2 + 4 + 8)
+    assert can(engine, Conversing) and len(tree) == 2 * (1 + 2 + 4 + 8)
     for path, reward, label in zip(tree.paths, tree.rewards.tolist(), tree.labels, strict=True):
         world = Corridor(rooms=3, moves=3)
         actions = [say(ACTIONS[t]) for t in path[1:]]

@@ -25,8 +25,10 @@ OTHERWISE = {
     ("S085", "unseen"): MEASURED,
     ("S094", "mechanism"): "one update is computed, not trained",
     ("S098", "adapters"): MEASURED,
+    ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S122", "choices"): STANDS_IN,
     ("S167", "choices"): STANDS_IN,
+    ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",
     ("S178", "reviewers"): SPELLED,
     ("S213", "alike"): SPELLED,
 }

@@ -56,6 +56,7 @@ def test_micro_batches_add_up_and_order_does_not_matter(key: str, policy: Causal
 
 
 AS_GRPO = {
+    "S004": "states that are nearer the goal",
     "S012": "tasks that bring key points or checks",
     "S019": "verdicts that tell how near a response came",
     "S056": "tasks without a reference",

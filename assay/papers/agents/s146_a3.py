@@ -18,9 +18,11 @@ from assay.rewards.process.progress import Progress
     arxiv="2605.08013",
     seams=["tasks", "rollout", "verify", "reward", "credit", "objective"],
     essentials={
-        "signatures of shell texts from their syntax: control, verbs, arguments": "ops/test_shell.py::test_signatures",
-        "without a parser words are split as a shell does": "ops/test_shell.py::test_signatures_by_words",
-        "single linkage by edit distance into a number of clusters": "ops/test_shell.py::test_clusters",
+        "signatures of shell texts from their syntax: control, verbs, arguments": (
+            "ops/test_shell_syntax.py::test_signatures"
+        ),
+        "without a parser words are split as a shell does": "ops/test_shell_syntax.py::test_signatures_by_words",
+        "single linkage by edit distance into a number of clusters": "ops/test_shell_syntax.py::test_clusters",
         "the episode's term, by lower medians": "test_the_worked_example",
         "the residual among similar commands, over several scopes, of every turn or of the first": (
             "test_the_worked_example"

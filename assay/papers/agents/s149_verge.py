@@ -16,7 +16,7 @@ from assay.verify.logic.sentences import formula
     "S149",
     "VERGE",
     arxiv="2601.20055",
-    seams=["verify", "reward", "inference", "evaluate"],
+    seams=["verify", "inference", "evaluate"],
     essentials={
         "claims are contradictory, entailed or possible by what is given, contradiction first": (
             "test_statuses_of_claims_by_hand"

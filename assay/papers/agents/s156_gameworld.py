@@ -10,7 +10,7 @@ from assay.evaluate.games import GameScores
     "S156",
     "GameWorld",
     arxiv="2604.07429",
-    seams=["rollout", "verify", "evaluate"],
+    seams=["verify", "evaluate"],
     essentials={
         "games of five genres with a state that can be read, begun anew when they are lost": (
             "test_games_of_five_genres_by_their_own_plans"

@@ -63,3 +63,15 @@ for variant, options in (("", {}), ("/first", {"first": True, "threshold": 0.9})
             *([] if variant else [Case([[1, 2], [3, 4]], ["1-2, 3-4"])]),
         ],
     )
+entry(
+    "gesture",
+    soup="coordinates",
+    marked=False,
+    cases=[
+        Case(
+            {"gesture": "click save", "box": [100, 200, 300, 400]}, ["click save", "So: <action>click 0.2 0.3</action>"]
+        ),
+        Case({"gesture": 'type "a word"', "focus": "name"}, ['type "a word"', '<action>type name "a word"</action>']),
+        Case({"gesture": "swipe up"}, ["I look further down.\nswipe up"]),
+    ],
+)

@@ -45,7 +45,7 @@ def test_a_page_that_is_wrong_is_noticed() -> None:
     text = page()
     assert listed(text) == {row[:2] for row in PARTS} and stale(text) is None
     assert "gone: credit grpo2" in (stale(text.replace("`grpo`, `log", "`grpo2`, `log")) or "")
-    assert stale(text.replace("| actor-critic | credit `gae`; ", "| actor-critic | "))
+    assert stale(text.replace("| actor-critic | credit `gae`, `turn_gae`; ", "| actor-critic | "))
     assert stale(page({row[:2] for row in PARTS} - {("credit", "rloo")})) is None
 
 
