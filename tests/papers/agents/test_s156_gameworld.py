@@ -257,6 +257,7 @@ def test_options_out_of_range() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["semantic", "events"])
 def test_its_audit_passes(control: str) -> None:
     worlds = Worlds({"name": "arcade", "control": control, "actions": 60}, workers=2)
