@@ -1,15 +1,17 @@
-"""Parts by name: what no part may be given."""
+"""Parts by name: what no part may be given, and what has to be imported to have one."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from assay.errors import UsageError
-from assay.registry import PACKAGES, build, call, find, names
+from assay.registry import PACKAGES, build, call, find, modules_of, names
 
 FLOATS = [
     (seam, name, key)
@@ -50,3 +52,18 @@ def test_numbers_within_tables_and_lists_are_looked_at() -> None:
     with pytest.raises(UsageError, match="max_length = -1 must not be negative"):
         build("reward", {"name": "weighted", "terms": [{"name": "overlong", "max_length": -1, "buffer": 1}]})
     assert build("objective", {"name": "clip", "entropy_weight": -0.1}).entropy_weight == -0.1
+
+
+def test_modules_of_what_a_spec_names() -> None:
+    chain = {"name": "chain", "parts": ["math", {"name": "exact"}], "weights": [1.0, 2.0]}
+    assert {"assay.verify.math.verifier", "assay.verify.text.exact"} <= modules_of("verify", chain)
+    assert "assay.verify.text.exact" not in modules_of("verify", "math")
+
+
+@pytest.mark.parametrize(("seam", "name"), [("environment", "shop"), ("verify", "math")])
+def test_a_process_with_what_it_needs_does_without_the_rest(seam: str, name: str) -> None:
+    """What hosts environments or verifiers is started again and again: without torch that takes a tenth of the time."""
+    modules = modules_of(seam, name)
+    code = f"import sys; from assay.registry import find; import {', '.join(modules)}; find({seam!r}, {name!r})"
+    ran = subprocess.run([sys.executable, "-c", f"{code}; sys.exit('torch' in sys.modules)"], check=False)
+    assert ran.returncode == 0

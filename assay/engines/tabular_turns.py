@@ -24,7 +24,7 @@ class TabularTurns(TabularEngine):
     What an environment says becomes no token: it follows from what was said before, which the node of the tree knows.
 
     Args:
-        policy: over the tree of what can be said, see :func:`assay.environments.enumerated.enumerated`.
+        policy: over the tree of what can be said, see :func:`assay.rollout.turns.enumerated.enumerated`.
         words: what its tokens mean, by their place in the turn.
         openings: the node's path where a conversation that opens so begins, by the opening's text.
     """

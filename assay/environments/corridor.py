@@ -32,7 +32,7 @@ class Corridor(Stated):
     The verdict passes if the policy has stopped in the room that the task names. So it decides itself how long an
     episode is, rooms are reached on several ways, and the last action alone is not what was good or bad: what credit
     has to cope with, in an environment of few episodes, over which expectations are sums (see
-    :func:`assay.environments.enumerated.enumerated`). A turn's ``tag`` is its action.
+    :func:`assay.rollout.turns.enumerated.enumerated`). A turn's ``tag`` is its action.
 
     Args:
         rooms: at least 2; a task for each two of them, to start and to stop in.

@@ -16,10 +16,10 @@ from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.tabular_turns import TabularTurns
 from assay.environments.corridor import ACTIONS, Corridor
-from assay.environments.enumerated import every_episode, player
 from assay.method import Method, make_method
 from assay.registry import build
 from assay.returns import placed_rewards, returns_to_go
+from assay.rollout.turns.enumerated import every_episode, player
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tables.cells import spec_of, table
 from assay.types import Ask, Group
@@ -191,7 +191,7 @@ INTRODUCTION = f"""
 # Credits of turns, against the exact gradient
 
 Made by `python -m assay.tables.turn_credit > docs/turn-credit.md`; do not edit. In a corridor that a tabular policy
-plays through `multi_turn` all episodes can be written down (`assay/environments/enumerated.py`), and with them all
+plays through `multi_turn` all episodes can be written down (`assay/rollout/turns/enumerated.py`), and with them all
 groups of {GROUP}. So expectation and variance of the gradient estimate g that a credit makes of a group are exact:
 
 - *pull*: how much of the gradient of the expected reward (what turns earn, and the outcome) there is in the mean of g.

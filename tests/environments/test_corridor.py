@@ -15,13 +15,13 @@ from assay.batch import Batch
 from assay.engines.base import Conversing, Sampling, can
 from assay.environments.base import Oracle, Snapshots
 from assay.environments.corridor import ACTIONS, Corridor
-from assay.environments.enumerated import enumerated, every_episode, player
 from assay.environments.guess import Guess
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.tools import call, say
 from assay.errors import UsageError
 from assay.learning.update import update
 from assay.method import make_method
+from assay.rollout.turns.enumerated import enumerated, every_episode, player
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Ask
 

@@ -13,10 +13,10 @@ import torch
 from assay.engines.base import Request
 from assay.engines.tabular_turns import TabularTurns
 from assay.environments.corridor import ACTIONS
-from assay.environments.enumerated import player
 from assay.errors import UsageError
 from assay.lab.settings._tabular import Training, jitter, train
 from assay.registry import build
+from assay.rollout.turns.enumerated import player
 from assay.types import Episode, Task
 from assay.verify.none import NoVerifier
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from assay.errors import UsageError
-from assay.registry import find, names
+from assay.registry import modules_of
 from assay.types import Task, Verdict
 from assay.verify.answer.spans import Span
 from assay.verify.base import answer_place
@@ -136,5 +136,4 @@ def _setup(spec: Any) -> tuple[Imports, bytes]:
         raise UsageError(
             f"the verifier cannot be sent to a worker process ({error}); define it at the top level of a module"
         ) from None
-    modules = {find("verify", name).__module__ for name in names("verify")}
-    return imports_of(modules, "the verifier", b"__main__" in pickled), pickled
+    return imports_of(modules_of("verify", spec), "the verifier", b"__main__" in pickled), pickled

@@ -14,7 +14,6 @@ from assay import catalogue
 from assay.batch import Batch
 from assay.credit.turns.turn_group import TurnGroup
 from assay.engines.base import Sampling
-from assay.environments.enumerated import every_episode, player
 from assay.environments.shop.database import Database, image
 from assay.environments.shop.domain import Column, Domain, Rule, Table
 from assay.environments.shop.environment import Shop
@@ -24,6 +23,7 @@ from assay.papers.agents.s004_logigen import DONE, WORDS
 from assay.records.evaluation import Evaluation
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.process.turns import TurnRewards
+from assay.rollout.turns.enumerated import every_episode, player
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Verdict
 from assay.verify.structured.state import distance, facts, potential
@@ -72,7 +72,7 @@ def phi(reached: Events, granularity: Any = "cell") -> tuple[int, float]:
 
 
 @pytest.mark.parametrize(
-    "calls, cell, row",
+    ("calls", "cell", "row"),
     [
         ([], (5, 0), (3, 0)),
         ([("create", ONE)], (0, 1), (0, 1)),

@@ -17,13 +17,13 @@ from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.tabular_turns import TabularTurns
 from assay.environments.base import EnvironmentFailure, Step
-from assay.environments.enumerated import player
 from assay.environments.functions.environment import Functions
 from assay.errors import UsageError
 from assay.method import Method
 from assay.papers.agents.s148_ftrl import TASK, _said
 from assay.records.evaluation import Evaluation
 from assay.rewards.process.solved_f1 import SolvedF1, said, solved
+from assay.rollout.turns.enumerated import player
 from assay.rollout.turns.prefix_rows import PrefixRows
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 

@@ -20,7 +20,6 @@ from assay.catalogue.claim import claim_of
 from assay.credit.turns.turn_group import TurnGroup
 from assay.engines.base import Sampling
 from assay.environments.corridor import Corridor
-from assay.environments.enumerated import player
 from assay.environments.games.environment import games
 from assay.environments.games.mines import posterior
 from assay.environments.games.minesweeper import Minesweeper
@@ -30,6 +29,7 @@ from assay.environments.tools import say
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.method import make_method
+from assay.rollout.turns.enumerated import player
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.types import Ask, Verdict
 

@@ -257,7 +257,7 @@ def test_options_out_of_range() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("control, actions", [("semantic", 60), ("events", 300)])
+@pytest.mark.parametrize(("control", "actions"), [("semantic", 60), ("events", 300)])
 def test_its_audit_passes(control: str, actions: int) -> None:
     # A named action takes three to five events.
     worlds = Worlds({"name": "arcade", "control": control, "actions": actions}, workers=2)
