@@ -18,6 +18,7 @@ CREDITS = names("credit")
 SELECTS = {name: name for name in names("select")} | {
     "ranked": {"name": "ranked", "highest": 1, "lowest": 1},
     "chain": {"name": "chain", "parts": ["dapo", "overlong"]},
+    "archer": {"name": "archer", "critic_updates": 2, "warm_up": 1, "rows": 8},
 }
 
 
