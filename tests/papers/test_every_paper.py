@@ -91,6 +91,7 @@ NOTHING = {
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",
     "S099": "evidence that is submitted",
+    "S216": "answers in tags to questions that may be looked up",
     "S217": "thoughts in tags before answers",
     "S211": "turns along an expert's episode",
     "S201": "turns that it says anew between updates",

@@ -58,6 +58,7 @@ SILENT = {
     "S172": "it keeps tasks that few of their trajectories solve",
     "S163": "its advantages are not read: what it learns from is chosen by select",
     "S201": "what it learns from is said anew, between updates",
+    "S216": "it compares answers in tags",
 }
 
 

@@ -18,7 +18,7 @@ from assay.ops import group_mean
 from assay.returns import placed_rewards, returns_to_go
 from assay.rewards.likelihood.information_gain import InformationGain
 from assay.rewards.shaping.weighted import WeightedSum
-from assay.signals.turn_likelihood import BRIDGE, TurnLikelihood
+from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood
 
 
 @paper(
@@ -70,7 +70,7 @@ def igpo(
         r_it = weight (p_{t+1} - p_t) for all turns but the last,  r_iT = F1 of the answer
         A_it = sum_{k >= t} discount^(k - t) (r_ik - mean r) / (std r + epsilon),  over all turns of the group
 
-    p_t is the policy's own, before turn t, see :class:`~assay.signals.turn_likelihood.TurnLikelihood`: no judge, no
+    p_t is the policy's own, before turn t, see :class:`~assay.signals.turns.likelihood.TurnLikelihood`: no judge, no
     other model. Where all answers of a group are wrong, turns still differ. For episodes of several turns, whose tasks
     have a text for a reference, such as ``search``::
 

@@ -11,7 +11,7 @@ from assay.batch import Batch, Reward
 from assay.ops.turns import own_turns
 from assay.registry import part
 from assay.rewards.judged import judged
-from assay.signals.turn_likelihood import TurnLikelihood, gains
+from assay.signals.turns.likelihood import TurnLikelihood, gains
 
 
 @part("reward", "information_gain")
@@ -20,7 +20,7 @@ class InformationGain:
     """r_it = p_{t+1} - p_t on the last own token of every turn but the last; R_i = 0: an answer's goes beside it.
 
     p_t is the likelihood of the reference before turn t, see
-    :class:`~assay.signals.turn_likelihood.TurnLikelihood`: its mean over the reference's tokens is geometric. What
+    :class:`~assay.signals.turns.likelihood.TurnLikelihood`: its mean over the reference's tokens is geometric. What
     cannot be scored has gained nothing. Along an episode the gains add up to what is known before the last turn less
     what was known at first.
 

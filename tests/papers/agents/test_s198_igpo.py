@@ -24,7 +24,7 @@ from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.likelihood.information_gain import InformationGain
 from assay.rewards.text.answer_f1 import AnswerF1, word_f1
 from assay.signals.base import Models
-from assay.signals.turn_likelihood import BRIDGE, TurnLikelihood, gains
+from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood, gains
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -1,0 +1,1 @@
+"""Patients with images, and a knowledge base of their diseases that has to be searched."""

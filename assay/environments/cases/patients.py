@@ -1,0 +1,111 @@
+"""Questions about patients, with four options each, and earlier patients to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.environments.cases.diseases import CAUSES, MODALITIES, Disease, make_medicine
+from assay.environments.cases.images import Image, caption, image_of
+from assay.tasks.seeded import check_index, generator
+from assay.types import Task
+
+Kind = Literal["text", "image", "both"]
+LABELS = "ABCD"
+HOW = (
+    "Think in <think>...</think>. To look something up end a turn with <query>...</query>; what is found comes in "
+    "<retrieve>. End with <answer>the letter and the text of an option</answer>."
+)
+ASKED: dict[str, tuple[str, Callable[[Disease], str]]] = {
+    "diagnosis": ("Which disease is it?", lambda d: d.name),
+    "treatment": ("Which drug treats the disease?", lambda d: d.drug),
+    "cause": ("What causes the disease?", lambda d: d.cause),
+}
+"""What is asked, and the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An earlier patient: an image and the report on it, which tells the disease."""
+
+    image: Image
+    report: str
+    disease: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patients:
+    """Endless tasks over the medicine of a seed; the reference is a letter, the options are in ``meta``.
+
+    In a task of ``text`` the findings are told as they are. In one of ``image`` there is an image,
+    ``meta["image"]``, and what a reader of it sees stands in the prompt for it (:func:`.images.caption`): with noise,
+    now and then what is not there. ``meta["entities"]`` are the medical terms of the medicine, ``meta["disease"]`` the
+    disease.
+    """
+
+    seed: int
+    diseases: int
+    kind: Kind
+    noise: float
+    asked: tuple[str, ...]
+
+    @property
+    def size(self) -> None:
+        return None
+
+    def __getitem__(self, index: int) -> Task:
+        rng = generator(self.seed, check_index(index, None), 2)
+        medicine = make_medicine(self.seed, self.diseases)
+        disease = medicine.diseases[int(rng.integers(len(medicine.diseases)))]
+        question, of = ASKED[self.asked[int(rng.integers(len(self.asked)))]]
+        kind = ("text", "image")[index % 2] if self.kind == "both" else self.kind
+        options = self.options(disease, of, medicine.diseases, rng)
+        image = image_of(disease, self.noise, rng) if kind == "image" else None
+        told = ", ".join(map(str, rng.permutation(disease.findings)))
+        seen = told if image is None else caption(image, MODALITIES[disease.modality][1])
+        listed = "\n".join(f"{label}. {option}" for label, option in zip(LABELS, options, strict=True))
+        return Task(
+            id=f"cases/{self.seed}/{self.diseases}/{kind}/{index}",
+            prompt=f"A patient complains of {' and '.join(disease.complaints)}. The {disease.modality} shows, in the "
+            f"{disease.place}: {seen}. {question}\n{listed}\n{HOW}",
+            reference=LABELS[options.index(of(disease))],
+            kind="choice",
+            meta={
+                "options": options,
+                "disease": disease.name,
+                "entities": medicine.entities,
+                **({} if image is None else {"image": image}),
+            },
+        )
+
+    @staticmethod
+    def options(
+        disease: Disease, of: Callable[[Disease], str], others: tuple[Disease, ...], rng: np.random.Generator
+    ) -> list[str]:
+        """Return four different answers, the right one among them; the others of diseases most like it, if there are.
+
+        Alike are those in the same kind of image, and of these the ones that share most findings.
+        """
+        order = [others[i] for i in rng.permutation(len(others))]
+        order.sort(key=lambda d: (d.modality != disease.modality, -len({*d.findings} & {*disease.findings})))
+        # Few diseases may have fewer causes than there are options.
+        spare = CAUSES if of(disease) in CAUSES else ()
+        wrong = [answer for answer in dict.fromkeys([*map(of, order), *spare]) if answer != of(disease)]
+        chosen = [of(disease), *wrong[: len(LABELS) - 1]]
+        return [chosen[i] for i in rng.permutation(len(chosen))]
+
+
+def earlier(seed: int, diseases: int, count: int, noise: float) -> list[Case]:
+    """Return the case base of a seed: patients that no task is about, each disease's as often as another's."""
+    rng = generator(seed, diseases, count, 3)
+    found = make_medicine(seed, diseases).diseases
+    out = []
+    for i in range(count):
+        disease = found[i % len(found)]
+        image = image_of(disease, noise, rng)
+        told = f"The {disease.modality} shows {', '.join(disease.findings)} in the {disease.place}."
+        out.append(Case(image, f"{told} It is {disease.name}; treated with {disease.drug}.", disease.name))
+    return out

@@ -1,0 +1,1 @@
+"""What only a model can tell of turns: how likely an answer is before and after them."""
