@@ -11,6 +11,7 @@ import tyro
 
 from assay.cli.audit import audit
 from assay.cli.citations import citations_check, citations_train
+from assay.cli.citations_search import citations_expansions, citations_train_retriever
 from assay.cli.compare import compare
 from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
@@ -45,7 +46,12 @@ def main(arguments: list[str] | None = None) -> None:
     app = _app({**top, **judging, "train-head": train_head, **others})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
-    citations: Commands = {"check": citations_check, "train": citations_train}
+    citations: Commands = {
+        "check": citations_check,
+        "expansions": citations_expansions,
+        "train": citations_train,
+        "train-retriever": citations_train_retriever,
+    }
     app.command(_app(tasks), name="tasks", help="Browse tasks.")
     app.command(_app(citations), name="citations", help="Find claims that their sources do not support.")
     app.command(_app(papers), name="papers", help="Browse the papers.")

@@ -105,17 +105,17 @@ def citations_check(
         model: folder that assay citations train wrote.
         out: file of one row a claim, the worst first; what is found is only counted without it.
         retrieved: documents looked for by words, and as many by meaning.
-        embed: model of sentence-transformers to search by meaning with, all-MiniLM-L6-v2 with assay[embeddings].
-        expand: a model that writes what a source might be called, which is searched for too: a run, a folder or hub
-            id, or openai:MODEL@http://host/v1.
+        embed: what to search by meaning with: a folder that assay citations train-retriever wrote, or a model of
+            sentence-transformers, such as all-MiniLM-L6-v2 with assay[embeddings].
+        expand: a model that writes what a source might be called, which is searched for too: a run (see assay
+            citations expansions), a folder or hub id, or openai:MODEL@http://host/v1.
         words: of a passage, as in training.
         worst: share of the claims that is flagged.
         as_json: print the measures as JSON.
     """
     from assay.environments.search.corpus import read_corpus
-    from assay.evaluate.citations import Retrieval, check, measures, read_claims
+    from assay.evaluate.citations import Retrieval, check, embedding, measures, read_claims
     from assay.records.files import write_text
-    from assay.signals.embeddings import sentence_model
     from assay.statistics.rate import rate_data
     from assay.verify.support.cross_encoder import CrossEncoder
 
@@ -128,7 +128,7 @@ def citations_check(
     retrieval: Retrieval = Retrieval(
         read_corpus(corpus),
         retrieved,
-        sentence_model(embed) if embed is not None else None,
+        embedding(embed) if embed is not None else None,
         _expansion(expand) if expand is not None else None,
     )
     checked = check(read, retrieval, encoder, words)

@@ -11,9 +11,10 @@ import numpy as np
 from assay.environments.search.corpus import Corpus, Document
 from assay.errors import UsageError
 from assay.records.rows import read_rows
-from assay.signals.embeddings import Embed, unit_vectors
+from assay.signals.embeddings import Embed, sentence_model, unit_vectors
 from assay.statistics.rate import Rate
 from assay.verify.grounding.claims import plain_id
+from assay.verify.support.bi_encoder import BiEncoder, Sought, is_bi_encoder
 from assay.verify.support.cross_encoder import Cited, CrossEncoder
 from assay.verify.support.passages import WORDS, passages_of
 from assay.verify.support.verifier import document_scores
@@ -85,7 +86,7 @@ class Retrieval:
             raise UsageError(f"retrieval finds one document or more, not {k}")
         self.corpus, self.k, self.embed, self.expand = corpus, k, embed, expand
         self._names = list(corpus.documents)
-        texts = [f"{d.title} {d.text}" for d in corpus.documents.values()]
+        texts = list(map(told, corpus.documents.values()))
         self._vectors = None if embed is None else _rows(embed, texts)
 
     def find(self, claims: Sequence[CitedClaim]) -> list[list[str]]:
@@ -101,6 +102,15 @@ class Retrieval:
                 order = np.argsort(-(self._vectors @ vector), kind="stable")[: self.k]
                 have += [name for i in order if (name := self._names[i]) not in have]
         return found
+
+
+def embedding(source: str | Path) -> Embed:
+    """Return what embeds texts: a retriever that was trained here, by its folder, or a model of sentence-transformers.
+
+    Raises:
+        UsageError: there is no such model.
+    """
+    return BiEncoder(source) if is_bi_encoder(source) else sentence_model(str(source))
 
 
 def _rows(embed: Embed, texts: Sequence[str]) -> np.ndarray:
@@ -176,6 +186,38 @@ def examples(claims: Sequence[CitedClaim], retrieval: Retrieval, words: int = WO
         Cited(claim.query, of([claim.source]), of([name for name in found if name != claim.source]))
         for claim, found in zip(claims, retrieval.find(claims), strict=True)
     ]
+
+
+def sought(claims: Sequence[CitedClaim], retrieval: Retrieval, others: int = 1) -> list[Sought]:
+    """Return what a retriever learns from: each claim with the document it cites, and the best ``others`` that are not.
+
+    Raises:
+        UsageError: a claim that cites what the corpus does not have.
+    """
+    _known(claims, retrieval.corpus.documents)
+
+    def text(name: str) -> str:
+        return told(retrieval.corpus.documents[name])
+
+    return [
+        Sought(claim.query, text(claim.source), tuple(text(n) for n in found if n != claim.source)[:others])
+        for claim, found in zip(claims, retrieval.find(claims), strict=True)
+    ]
+
+
+def sources(claims: Sequence[CitedClaim], corpus: Corpus) -> list[tuple[CitedClaim, str]]:
+    """Return claims with the titles of the documents they cite, those that have one.
+
+    Raises:
+        UsageError: a claim that cites what the corpus does not have.
+    """
+    _known(claims, corpus.documents)
+    return [(claim, title) for claim in claims if (title := corpus.documents[claim.source].title.strip())]
+
+
+def told(document: Document) -> str:
+    """Return a document as it is embedded: title and text."""
+    return f"{document.title} {document.text}"
 
 
 def _known(claims: Sequence[CitedClaim], documents: Mapping[str, Document]) -> None:

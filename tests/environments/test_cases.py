@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from acted import ends, gold_passes, idle_fails, repeats, share
 
+from assay.audit.environment import audit_environment
 from assay.environments.base import Action
 from assay.environments.cases.diseases import CAUSES, FINDINGS, MODALITIES, SIGNS, make_medicine
 from assay.environments.cases.environment import Cases
 from assay.environments.cases.images import caption, image_of, similarity, text_vector
 from assay.environments.cases.patients import ASKED, LABELS
+from assay.environments.hosted.worlds import Worlds
 from assay.environments.tools import say
 from assay.errors import UsageError
 
@@ -147,3 +149,14 @@ def test_options_out_of_range(options: dict[str, Any]) -> None:
         Cases(asked=["dose"])
     with pytest.raises(UsageError, match="does not say what disease"):
         Cases().gold()
+
+
+@pytest.mark.slow
+def test_its_audit_passes() -> None:
+    worlds = Worlds({"name": "cases", "diseases": 8}, 2)
+    source = worlds.here().tasks()
+    try:
+        findings = list(audit_environment(worlds, [source[i] for i in range(4)]))
+    finally:
+        worlds.close()
+    assert all(f.passed for f in findings) and "gold passes" in {f.name for f in findings}

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from assay.errors import UsageError
 from assay.ops.latent import Latent, latent_positive_loss
+from assay.verify.support.vocabulary import word_tokenizer
 
 SEGMENTS = 2
 """Kinds of tokens that pretrained encoders tell apart: the claim's and the passage's."""
@@ -93,32 +94,11 @@ class CrossEncoder:
         Raises:
             UsageError: no texts.
         """
-        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-        from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+        from transformers import BertConfig, BertForSequenceClassification
 
-        if not texts:
-            raise UsageError("a cross-encoder's vocabulary needs texts")
-        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-        words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-        words.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-        words.pre_tokenizer = pre_tokenizers.Whitespace()
-        words.train_from_iterator(texts, trainers.WordLevelTrainer(vocab_size=vocabulary, special_tokens=special))
-        words.post_processor = processors.TemplateProcessing(
-            single="[CLS] $A [SEP]",
-            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-            special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-        )
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=words,
-            pad_token="[PAD]",
-            unk_token="[UNK]",
-            cls_token="[CLS]",
-            sep_token="[SEP]",
-            model_max_length=max_length,
-            model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        )
+        tokenizer = word_tokenizer(texts, vocabulary, max_length)
         config = BertConfig(
-            vocab_size=words.get_vocab_size(),
+            vocab_size=len(tokenizer),
             hidden_size=hidden,
             num_hidden_layers=layers,
             num_attention_heads=heads,

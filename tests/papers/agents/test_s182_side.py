@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from running import run
 
 from assay.environments.search.corpus import Corpus, Document
 from assay.errors import UsageError
@@ -16,13 +17,16 @@ from assay.evaluate.citations import (
     CitedClaim,
     Retrieval,
     check,
+    embedding,
     examples,
     measures,
     read_claims,
+    sought,
 )
 from assay.ops.latent import latent_positive_loss
 from assay.papers.agents.s182_side import side
 from assay.types import Task
+from assay.verify.support.bi_encoder import BiEncoder, Sought, contrastive_loss
 from assay.verify.support.cross_encoder import Cited, CrossEncoder
 from assay.verify.support.passages import passages_of
 from assay.verify.support.verifier import Supported, document_scores
@@ -292,3 +296,119 @@ def test_the_command_trains_and_checks(tmp_path, capsys):
         citations_train(file, documents, out)
     with pytest.raises(UsageError, match="--worst"):
         citations_check(file, documents, out, worst=0)
+
+
+def test_the_contrastive_loss_by_hand():
+    """Of scores 2, 1 and 0 with the first cited -log(e^2 / (e^2 + e + 1)) = 0.4076; what is cited twice is no other."""
+    claims = torch.tensor([[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]])
+    nothing = torch.zeros(2, 3, dtype=torch.bool)
+    documents = torch.eye(3)
+    want = [math.log(math.exp(2) + math.e + 1) - 2, math.log(1 + math.e + math.exp(3)) - 1]
+    assert want[0] == pytest.approx(0.4076, abs=5e-5)
+    assert float(contrastive_loss(claims, documents, [0, 1], nothing)) == pytest.approx(sum(want) / 2)
+    same = torch.tensor([[True, False, True], [False, True, False]])
+    want[0] = math.log(1 + math.exp(-1))
+    assert float(contrastive_loss(claims, documents, [0, 1], same)) == pytest.approx(sum(want) / 2)
+
+
+def told_otherwise(n=24):
+    """Claims that share no word with what they cite: each of n animals has a document under another name."""
+    names = [(f"a{i}", f"b{i}") for i in range(n)]
+    documents = [Document(f"d{i}", f"the b{i}", f"b{i} lives far away and eats grass") for i in range(n)]
+    claims = [CitedClaim(f"{i}/{k}", f"{said} a{i}", f"d{i}") for i in range(n) for k, said in enumerate(("is", "see"))]
+    assert len(names) == n
+    return Corpus(documents), claims
+
+
+def success(retrieval, claims, k=1):
+    found = retrieval.find(claims)
+    return np.mean([c.source in names[-k:] for c, names in zip(claims, found, strict=True)])
+
+
+def test_a_retriever_learns_to_find_what_is_cited(tmp_path, capsys):
+    from assay.cli.citations_search import citations_train_retriever
+
+    corpus, claims = told_otherwise()
+    shown = sought(claims, Retrieval(corpus, 2), 1)
+    assert shown[0].claim == "is a0" and shown[0].cited == "the b0 b0 lives far away and eats grass"
+    documents, file = written(tmp_path, corpus, claims)
+    out = tmp_path / "retriever"
+    assert citations_train_retriever(file, documents, out, epochs=30, lr=3e-3, batch=16, as_json=True) == 0
+    losses = json.loads(capsys.readouterr().out)["epochs"]
+    assert losses[-1] < 0.3 < losses[0]
+    # By words nothing is found; an encoder that knows nothing finds as many as chance does.
+    assert all(not names for names in Retrieval(corpus, 1).find(claims))
+    texts = [text for e in shown for text in (e.claim, e.cited)]
+    assert success(Retrieval(corpus, 1, BiEncoder.fresh(texts)), claims) < 0.2
+    embed = embedding(out)
+    assert isinstance(embed, BiEncoder) and success(Retrieval(corpus, 1, embed), claims) > 0.9
+    vectors = embed([c.text for c in claims])
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(claims)), abs=1e-5)
+    np.testing.assert_allclose(BiEncoder(out, token_budget=1)([c.text for c in claims]), vectors, atol=1e-5)
+    assert citations_train_retriever(file, documents, tmp_path / "table", epochs=1, others=0) == 0
+    assert "--embed" in capsys.readouterr().out
+    for bad, message in (({"out": out}, "is there already"), ({"epochs": 0, "out": tmp_path / "n"}, "--epochs")):
+        with pytest.raises(UsageError, match=message):
+            citations_train_retriever(file, documents, **bad)
+    with pytest.raises(UsageError, match="two documents or more"):
+        embed.fit([Sought("a", "b"), Sought("c", "b")], np.random.default_rng(0))
+    with pytest.raises(UsageError, match="no encoder can be read"):
+        BiEncoder(tmp_path / "none")
+
+
+def test_other_documents_are_the_best_that_are_not_cited():
+    corpus = Corpus([Document("a", "A", "x y"), Document("b", "", "x y z"), Document("c", "", "x")])
+    [found] = sought([CitedClaim("1", "x y z", "a")], Retrieval(corpus, 3), 2)
+    assert found == Sought("x y z", "A x y", (" x y z", " x"))
+    with pytest.raises(UsageError, match="no document 'gone'"):
+        sought([CitedClaim("1", "x", "gone")], Retrieval(corpus, 3))
+
+
+def test_a_model_learns_to_name_sources(tmp_path, capsys):
+    from assay.cli.citations import _expansion
+    from assay.cli.citations_search import citations_expansions
+
+    corpus, claims = told_otherwise(6)
+    documents, file = written(tmp_path, corpus, claims)
+    out = tmp_path / "tasks.jsonl"
+    assert citations_expansions(file, documents, out) == 0
+    told = capsys.readouterr().out
+    assert f'path = "{out}"' in told and 'solution = "answer"' in told
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(rows) == 12 and rows[0]["answer"] == "the b0" and "A page says: is a0\n" in rows[0]["prompt"]
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 32, "layers": 1, "heads": 2, "context": 160, "alphabet": letters(rows)}},
+        tasks={
+            "source": {"name": "file", "path": str(out), "solution": "answer", "kind": "text"},
+            "eval_size": 1,
+            "eval_share": 0.2,
+        },
+        warmup={"steps": 80, "batch": 8, "lr": 1e-2},
+        method={"reward": None},
+        rollout={"prompts": 2, "group": 2, "max_tokens": 8, "max_rows": 8},
+        train={"steps": 1, "lr": 1e-6},
+        evaluate={"every": 0},
+    )
+    expand = _expansion(str(folder))
+    assert success(Retrieval(corpus, 1, expand=expand), claims) > 0.7
+    untitled = Corpus([Document(d.id, "", d.text) for d in corpus.documents.values()])
+    bare, _ = written(tmp_path, untitled, claims)
+    with pytest.raises(UsageError, match="no claim cites a document that has a title"):
+        citations_expansions(file, bare, out)
+
+
+def letters(rows):
+    return "".join(sorted({c for row in rows for c in row["prompt"] + row["answer"]}))
+
+
+def written(folder, corpus, claims):
+    """Files of a corpus and of claims."""
+    documents, file = folder / "documents.jsonl", folder / "claims.jsonl"
+    rows = [{"id": k, "title": d.title, "text": d.text} for k, d in corpus.documents.items()]
+    documents.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    file.write_text(
+        "".join(json.dumps({k: getattr(c, k) for k in ("id", "text", "source")}) + "\n" for c in claims),
+        encoding="utf-8",
+    )
+    return documents, file

@@ -1,0 +1,43 @@
+"""Settings in which something is looked up: second looks at patients, and citations of which some are altered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assay.errors import UsageError
+from assay.lab.settings.open_ended.citations import Overlap
+from assay.lab.settings.open_ended.citations import Setting as Citations
+from assay.lab.settings.reasoning.patients import Setting as Patients
+
+
+def test_second_looks_mend_what_a_similar_case_tells(tmp_path: Path) -> None:
+    setting = Patients(tasks=60)
+    once = setting.run({"name": "re_retrieve", "threshold": 0.0}, 1, tmp_path)
+    again = setting.run({"name": "re_retrieve"}, 1, tmp_path)
+    assert once["again"] == 0 and once["accuracy"] == once["first"] == again["first"]
+    assert again["same"] == 1 and again["accuracy"] > once["accuracy"] and again["tokens"] > once["tokens"]
+    assert again["accuracy"] - again["first"] == pytest.approx(again["mended"] - again["broken"])
+    # Reports that nobody trusts change nothing but by chance; those of other diseases mislead.
+    assert abs(Patients(tasks=60, trust=0.0).run({"name": "re_retrieve"}, 1, tmp_path)["accuracy"] - 0.4) < 0.2
+    noisy = Patients(tasks=60, noise=5.0).run({"name": "re_retrieve"}, 1, tmp_path)
+    assert noisy["same"] < 0.5 and noisy["accuracy"] < again["accuracy"]
+
+
+def test_altered_claims_share_fewer_words(tmp_path: Path) -> None:
+    found = Citations(documents=40, train=20, test=60).run({"score": "overlap"}, 1, tmp_path)
+    assert found["altered"] == 0.1 and found["ranked"] > 0.6 and 0.5 < found["first"] <= 1
+    assert Overlap().scores([("As to A, b", "a b c."), ("x y", "z")]).tolist() == [0.5, 0]
+    with pytest.raises(UsageError, match="encoder or overlap"):
+        Citations(documents=40, train=20, test=60).run({"score": "guess"}, 1, tmp_path)
+    with pytest.raises(UsageError, match="fewer than"):
+        Citations(documents=10).run({"score": "overlap"}, 1, tmp_path)
+
+
+def test_an_encoder_scores_in_the_lab(tmp_path: Path) -> None:
+    setting = Citations(documents=40, train=24, test=30, epochs=1, hidden=16)
+    found = setting.run({"score": "encoder", "how": "first"}, 1, tmp_path)
+    assert found == setting.run({"score": "encoder", "how": "first"}, 1, tmp_path)
+    assert found != setting.run({"score": "encoder"}, 1, tmp_path)
+    assert set(found) == {"flagged", "ranked", "altered", "first"} and 0 <= found["ranked"] <= 1
