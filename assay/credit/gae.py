@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -68,6 +68,7 @@ class GAE:
     critic: Any = "critic"
     _critic: Any = field(init=False, repr=False, compare=False)
 
+    name: ClassVar[str] = "gae"
     level = "token"
 
     @property
@@ -78,7 +79,7 @@ class GAE:
         object.__setattr__(self, "_critic", build("signal", self.critic))
         for name in ("discount", "decay"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"credit 'gae': {name} {getattr(self, name):g} is outside [0, 1]")
+                raise UsageError(f"credit {self.name!r}: {name} {getattr(self, name):g} is outside [0, 1]")
 
     @property
     def summary(self) -> dict[str, str]:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.errors import UsageError
+from assay.credit.gae import GAE
 from assay.ops import whiten
 from assay.ops.turns import turns_of
-from assay.registry import build, part
-from assay.signals.base import Signal
+from assay.registry import part
 
 
 @part("credit", "turn_gae")
-@dataclass(frozen=True, slots=True)
-class TurnGAE:
+class TurnGAE(GAE):
     """delta_t = r_t + discount V_{t+1} - V_t, A_t = delta_t + discount decay A_{t+1}: one for all tokens of turn t.
 
     V_t is the critic's value where turn t begins, on its first own token, 0 after the last turn; r_t as in credit
@@ -41,27 +36,7 @@ class TurnGAE:
         UsageError: ``discount`` or ``decay`` outside [0, 1].
     """
 
-    discount: float = 1.0
-    decay: float = 0.95
-    whitened: bool = True
-    critic: Any = "critic"
-    _critic: Any = field(init=False, repr=False, compare=False)
-
-    level = "token"
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        return frozenset({self._critic})
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_critic", build("signal", self.critic))
-        for name in ("discount", "decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"credit 'turn_gae': {name} {getattr(self, name):g} is outside [0, 1]")
-
-    @property
-    def summary(self) -> dict[str, str]:
-        return {"baseline": "critic", "normalisation": "batch std over tokens" if self.whitened else "none"}
+    name = "turn_gae"
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
         turns = turns_of(batch)
