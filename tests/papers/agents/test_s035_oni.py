@@ -408,6 +408,16 @@ def test_the_row_is_its_parts() -> None:
     plain = make("S035")
     captions = plain.reward.inner["intrinsic"].captions
     assert (captions.kind, captions.of, captions.eta, captions.epsilon) == ("retrieval", "reply", 0.5, -0.5)
+    assert (captions.batch, captions.capacity, captions.delay, captions.arrival) == (100, 10_000, 1, False)
+    bare = Captions()
+    assert (bare.batch, bare.capacity, bare.delay, bare.arrival, bare.how) == (100, 10_000, 1, False, Fit())
+    assert bare.whole and (bare.kind, bare.of, bare.goal, bare.eta, bare.epsilon) == (
+        "retrieval",
+        "reply",
+        "",
+        0.5,
+        -0.5,
+    )
     assert captions.how == Fit() == Fit(1e-4, 256, 32, 25_000, 256, 64) and captions.pairs == 10
     assert plain.reward.inner["intrinsic"].beta == 3 and (plain.credit.discount, plain.credit.decay) == (0.99, 0.95)
     ranking = started(model="ranking", batch=7, length=123).model
