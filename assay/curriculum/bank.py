@@ -8,6 +8,9 @@ from typing import Any
 from assay.environments.search.bm25 import BM25
 from assay.errors import UsageError
 
+OTHERS = "Lessons from other tasks:"
+OWN = "A lesson from earlier attempts at this task:"
+
 
 class Bank:
     """The latest lesson of each task.
@@ -37,10 +40,6 @@ class Bank:
             del self.lessons[next(iter(self.lessons))]
         self._index = None
 
-    def own(self, task: str) -> str | None:
-        """Return the lesson of a task."""
-        return self.lessons[task][1] if task in self.lessons else None
-
     def similar(self, task: str, question: str, k: int) -> list[str]:
         """Return up to ``k`` lessons of other tasks whose questions share words with this one, the best first."""
         if not self.lessons:
@@ -52,6 +51,13 @@ class Bank:
         scores = index.scores(question)
         best = [i for i in (-scores).argsort(kind="stable").tolist() if scores[i] > 0 and names[i] != task]
         return [self.lessons[names[i]][1] for i in best[:k]]
+
+    def hint(self, task: str, question: str, k: int, own: bool) -> str | None:
+        """Return what to put before a question: its own lesson, if it may have that, or up to ``k`` of similar ones."""
+        if own and task in self.lessons:
+            return f"{OWN}\n{self.lessons[task][1]}\n"
+        found = self.similar(task, question, k)
+        return "\n".join([OTHERS, *(f"- {lesson}" for lesson in found), ""]) if found else None
 
     def state_dict(self) -> dict[str, Any]:
         return {"lessons": [[task, *kept] for task, kept in self.lessons.items()]}

@@ -27,8 +27,6 @@ The attempt:
 {judged}
 First say what in it was good and what was not. Then write one lesson in <reflection>...</reflection>: what to do
 otherwise in another attempt at this task, and what holds for other tasks of its kind too."""
-OTHERS = "Lessons from other tasks:"
-OWN = "A lesson from earlier attempts at this task:"
 
 
 @part("curriculum", "reflection")
@@ -96,7 +94,7 @@ class Reflective:
             self._where.append(dict(getattr(self.stream, "state_dict", dict)()))
             self._tasks.append(self.stream.next(self.prompts))
         tasks = self._tasks[self._at % self.window]
-        asks = [Ask(task, self.group, self._hint(task, again)) for task in tasks]
+        asks = [Ask(task, self.group, self.bank.hint(task.id, task.question, self.k, again)) for task in tasks]
         asks += [Ask(self._reflection(*attempt), self.reflections) for attempt in self._attempts]
         self._attempts = []
         self._at = (self._at + 1) % (2 * self.window)
@@ -125,13 +123,6 @@ class Reflective:
                     judged=self._judged(group.task.id, i),
                 )
                 self._attempts.append((group.task.id, group.task.question, shown))
-
-    def _hint(self, task: Task, again: bool) -> str | None:
-        own = self.bank.own(task.id) if again else None
-        if own is not None:
-            return f"{OWN}\n{own}\n"
-        found = self.bank.similar(task.id, task.question, self.k)
-        return "\n".join([OTHERS, *(f"- {lesson}" for lesson in found), ""]) if found else None
 
     def _judged(self, task: str, attempt: int) -> str:
         """Return what is told of an episode's stages."""

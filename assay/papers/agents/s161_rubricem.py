@@ -20,7 +20,7 @@ from assay.signals.stages import SCAFFOLD, Stages
     "S161",
     "RubricEM",
     arxiv="2605.10899",
-    seams=["curriculum", "rollout", "verify", "reward", "credit", "objective", "policies"],
+    seams=["curriculum", "rollout", "verify", "reward", "credit", "objective", "inference", "policies"],
     essentials={
         "stages by the scaffold's tags, on tokens, over turns": "test_stages_on_tokens_over_turns",
         "stage returns mix downstream stages, compared within the group by stage": "test_the_worked_example",
@@ -38,6 +38,7 @@ from assay.signals.stages import SCAFFOLD, Stages
         ),
         "the best accepted one is banked, and found by its query": "test_the_bank",
         "a query is met first with lessons of others, a window later with its own": "test_queries_are_met_twice",
+        "the bank serves at test time": "test_lessons_are_shown_at_test_time",
         "it trains": "test_it_trains",
     },
     choices=(
@@ -47,7 +48,7 @@ from assay.signals.stages import SCAFFOLD, Stages
         "4 reflections on a trajectory drawn at random; they score the mean of both uses, accepted if both are >= .5",
         "queries are compared by BM25 in place of embeddings; of each the latest accepted lesson stays",
         "reflections are sampled in the step in which they are trained, by the weights of then",
-        "evaluations go without the bank",
+        "evaluations in a run go without the bank; strategy banked has it",
     ),
 )
 def rubricem(
@@ -72,7 +73,8 @@ def rubricem(
     proposed on seeing the responses beside each other, as long as it tells them apart, see
     :class:`~assay.signals.rubrics.Rubrics`. Verdicts play no part. The same policy reflects upon a response to each
     query in the step after, for a reward of its own; accepted lessons are shown with later queries, see
-    :class:`~assay.curriculum.reflection.Reflective` and :class:`~assay.rollout.reflection.Reflections`.
+    :class:`~assay.curriculum.reflection.Reflective` and :class:`~assay.rollout.reflection.Reflections`; at test time
+    strategy ``banked(bank=RUN)`` shows them.
 
     Args:
         judge: an engine, or the specification of one; a run without is refused.

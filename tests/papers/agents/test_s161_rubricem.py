@@ -22,6 +22,8 @@ from assay.curriculum.bank import Bank
 from assay.curriculum.reflection import Reflective
 from assay.engines.base import Sampling
 from assay.errors import UsageError
+from assay.inference.banked import Banked, bank_of
+from assay.inference.named import make_strategy
 from assay.method import make_method
 from assay.papers.agents.s161_rubricem import rubricem
 from assay.policies.tabular import TabularPolicy, Tree
@@ -463,15 +465,15 @@ def test_several_processes_judge_reflections_together() -> None:
 
 def test_the_bank() -> None:
     bank = Bank(3)
-    assert bank.similar("t", "a red fox", 2) == [] and bank.own("t") is None
+    assert bank.similar("t", "a red fox", 2) == [] and bank.hint("t", "a red fox", 2, True) is None
     for name, question in (("a", "the red fox"), ("b", "a red red car"), ("c", "blue sky")):
         bank.add(name, question, f"lesson {name}")
     assert bank.similar("t", "red", 2) == ["lesson b", "lesson a"] and bank.similar("t", "red", 1) == ["lesson b"]
     assert bank.similar("b", "red fox", 5) == ["lesson a"], "not its own, nor what shares no word"
     bank.add("a", "the red fox", "better")
-    assert bank.own("a") == "better" and len(bank) == 3
+    assert bank.hint("a", "", 2, True) == "A lesson from earlier attempts at this task:\nbetter\n" and len(bank) == 3
     bank.add("d", "green", "lesson d")
-    assert bank.own("b") is None and list(bank.lessons) == ["c", "a", "d"], "the oldest lesson goes"
+    assert bank.hint("b", "", 2, True) is None and list(bank.lessons) == ["c", "a", "d"], "the oldest lesson goes"
     other = Bank(3)
     other.add("z", "red", "gone")
     assert other.similar("t", "red", 1) == ["gone"]
@@ -484,6 +486,25 @@ def test_the_bank() -> None:
     assert asked.bank.lessons == {"t0": ("red", "bes")}, "the best of those accepted, cut"
     asked.observe([reflected("t1", "red", ("worse", 0.6, False))])
     assert len(asked.bank) == 1
+
+
+def test_lessons_are_shown_at_test_time(tmp_path: Path) -> None:
+    bank = Bank()
+    bank.add("t0", "the red fox", "look")
+    asked = Says(["a", "b"])
+    strategy = make_strategy({"name": "banked", "bank": bank}, sampling=Sampling(4))
+    found = strategy(tasks("the red fox", "red"), asked, 1, np.random.default_rng(0))  # type: ignore[arg-type]
+    assert [a.text for a in found] == ["a", "b"] and asked.asked == [
+        "A lesson from earlier attempts at this task:\nlook\n\nthe red fox",
+        "Lessons from other tasks:\n- look\n\nred",
+    ]
+    assert strategy.k == 2 and strategy.inner.sampling == Sampling(4)  # type: ignore[attr-defined]
+    assert not hasattr(Banked(bank, "greedy").inner, "n")
+    with pytest.raises(UsageError, match="k 0"):
+        Banked(bank, k=0)
+    folder = run(tmp_path / "run", train={"steps": 1}, warmup={"steps": 0})
+    with pytest.raises(UsageError, match="no bank of lessons"):
+        bank_of(folder)
 
 
 def test_queries_are_met_twice() -> None:
@@ -565,6 +586,7 @@ def test_it_trains(tmp_path: Path) -> None:
     assert "reflection/score" not in rows[0] and [m["reflection/score"] for m in rows[1:]] == [0, 0]
     asked = [row["task_id"].endswith("@reflection") for table in tables(folder, "rollouts").values() for row in table]
     assert sum(asked) == 8 and len(asked) == 3 * 12 + 8
+    assert len(bank_of(folder)) == 0
     half = trained(tmp_path / "half", 2)
     assay.train(resume=half, overrides=["train.steps=3"], quiet=True)
     assert [m for m in metrics(half) if m["stage"] == "rl"] == rows
