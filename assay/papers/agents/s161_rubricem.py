@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.credit.turns.stages import DOWNSTREAM, StageCredit
 from assay.engines.asking import judge_of
 from assay.method import Method
@@ -109,3 +110,23 @@ def rubricem(
         curriculum={"name": "reflection", "reflections": reflections, "window": window, "k": k, "rubrics": rubrics},
         rollout={"name": "reflection", "inner": rollout, "assessor": asked, "accept": accept},
     )
+
+
+OWN = tuple(tuple(float(j == k) for j in range(4)) for k in range(4))
+
+claims(
+    Claim(
+        paper="S161",
+        text="Where a judge errs, returns that mix what later stages are worth rank plans better than the judge's "
+        "scores of the plans alone.",
+        setting="stage_returns",
+        evidence="mechanism",
+        arms={
+            "downstream": {"credit": {"name": "stages"}},
+            "own": {"credit": {"name": "stages", "weights": OWN}},
+        },
+        better="downstream",
+        baseline="own",
+        measure="ranking",
+    )
+)

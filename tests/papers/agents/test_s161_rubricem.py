@@ -24,6 +24,7 @@ from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.inference.banked import Banked, bank_of
 from assay.inference.named import make_strategy
+from assay.lab.settings.stage_returns import Setting as Returns
 from assay.method import make_method
 from assay.papers.agents.s161_rubricem import rubricem
 from assay.policies.tabular import TabularPolicy, Tree
@@ -176,6 +177,20 @@ def test_the_worked_example() -> None:
     three = credited([*R, (0.5, 0.5, 0.5, 0.5)], StageCredit(ddof=0))
     g = np.array([1.54, 1.36, 0.5 * 2.8])
     assert [row[0] for row in three] == pytest.approx(((g - g.mean()) / g.std()).tolist(), abs=1e-4)
+
+
+def test_stage_returns_of_the_lab(tmp_path: Path) -> None:
+    own = {"name": "stages", "weights": [[float(j == k) for j in range(4)] for k in range(4)]}
+    exact = Returns(groups=40, noise=0.0, items=(9, 1, 1, 9), carries=1.0)
+    found = exact.run({"credit": own}, 0, tmp_path)
+    # A judge of nine criteria that never errs: what is left are ties.
+    assert found["ranking"] == found["last"] and 0.9 < found["ranking"] < 1
+    blind = Returns(groups=400, noise=1e9)
+    assert abs(blind.run({"credit": "stages"}, 0, tmp_path)["ranking"]) < 0.05
+    alone = Returns(groups=400, carries=0.0)
+    mixed, apart = (alone.run({"credit": credit}, 0, tmp_path) for credit in ("stages", own))
+    assert mixed["ranking"] < apart["ranking"] - 0.1, "where later stages tell nothing of it, they are noise"
+    assert mixed["last"] == apart["last"]
 
 
 def test_the_ablations() -> None:
