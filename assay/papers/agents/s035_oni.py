@@ -6,11 +6,12 @@ from typing import Any
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.turns.turn_gae import TurnGAE
 from assay.method import Method
+from assay.registry import build
 from assay.rewards.process.intrinsic import IntrinsicReward
 from assay.rewards.shaping.weighted import WeightedSum
-from assay.signals.captions.learner import Captions, Kind
+from assay.signals.captions.learner import Captions
+from assay.signals.captions.models import Kind
 
 
 @paper(
@@ -19,7 +20,8 @@ from assay.signals.captions.learner import Captions, Kind
     arxiv="2410.23022",
     seams=["rollout", "reward", "objective", "policies"],
     essentials={
-        "total reward = w_e r_ext + w_i r_int(o) / N(o)^beta, N over the episode": "test_the_worked_rewards",
+        "total reward = w_e r_ext + w_i r_int(o) / N(o)^beta, N over the episode": "test_the_worked_totals",
+        "each episode counts for itself": "test_the_worked_rewards",
         "retrieval: labels in a table, 0 without one": "test_what_is_not_labelled_pays_nothing",
         "classification: a network on the labels, 1[P(1) > eta]; what is worded otherwise is labelled too": (
             "test_a_classifier_labels_what_it_has_not_seen"
@@ -107,7 +109,8 @@ def oni(
     weights = {"verdict": extrinsic, "intrinsic": intrinsic}
     if turns:
         terms["turns"], weights["turns"] = {"name": "turns"}, extrinsic
-    return Method(reward=WeightedSum(terms, weights), credit=TurnGAE(discount=discount, decay=decay))
+    credit = build("credit", {"name": "turn_gae", "discount": discount, "decay": decay})
+    return Method(reward=WeightedSum(terms, weights), credit=credit)
 
 
 JUDGED = {"replies": [["met:\nYou open", "<label>helpful</label>"]], "otherwise": "<label>unhelpful</label>"}

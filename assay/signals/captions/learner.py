@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,10 +19,9 @@ from assay.ops.turns import own_turns
 from assay.registry import part
 from assay.signals.base import Models
 from assay.signals.captions.annotator import Stack, annotated, beside
-from assay.signals.captions.models import Classification, Fit, Question, Ranking, Retrieval, RewardModel
+from assay.signals.captions.models import Classification, Fit, Kind, Question, Ranking, Retrieval, RewardModel
 from assay.types import Turn
 
-Kind = Literal["retrieval", "classification", "ranking"]
 Labels = dict[Question, float | None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from assay.signals.captions.network import CaptionNetwork
 
+Kind = Literal["retrieval", "classification", "ranking"]
 Question = tuple[str, ...]
 """A caption to be labelled, or two to be compared."""
 

@@ -82,27 +82,6 @@ def test_the_worked_rewards() -> None:
     ], "each episode counts for itself"
     assert paid(captions, many)[0] == pytest.approx([1, 0, 1 / 8, 0, 1 / 27, 1 / 64])
     assert paid(captions, many, beta=0.0)[0] == [1, 0, 1, 0, 1, 1]
-    # The fourth time: .4 * 1 / 4^.5 = .2, with nothing from outside; the first time with 2 from outside: .6.
-    method = make("S035", annotator=DOORS, beta=0.5)
-    learner = method.reward.inner["intrinsic"].captions
-    for one in method.learners:
-        one.start(models())
-    learner.model.add({("good",): 1.0})
-    batch = met(["good"] * 4, ["good"], paid=[[0.0] * 4, [2.0]])
-    valued(method, batch)
-    at_turns = [
-        [float(row[t.end - 1]) for t in e.turns] for row, e in zip(batch.token_rewards, batch.episodes, strict=True)
-    ]  # type: ignore[arg-type]
-    assert at_turns[0][3] == pytest.approx(0.2) and at_turns[1][0] == pytest.approx(0.6)
-    cubed = make("S035", annotator=DOORS).reward
-    assert 0.4 / 2 ** cubed.inner["intrinsic"].beta == pytest.approx(0.05)
-    assert cubed.weights == {"verdict": 0.1, "intrinsic": 0.4, "turns": 0.1}
-    assert set(make("S035", turns=False, extrinsic=10.0).reward.weights.values()) == {10.0, 0.4}
-
-
-def valued(method: Method, batch: Batch) -> Batch:
-    compute_signals(batch, set(method.reward.needs), models())
-    return method.worth(batch)
 
 
 def test_what_is_not_labelled_pays_nothing() -> None:
@@ -394,6 +373,30 @@ def test_what_does_not_fit_is_refused() -> None:
         IntrinsicReward(Captions(), -1.0)
     with pytest.raises(UsageError, match="pairs of a pattern and a reply"):
         Keywords([["(", "x"]])
+
+
+def valued(method: Method, batch: Batch) -> Batch:
+    compute_signals(batch, set(method.reward.needs), models())
+    return method.worth(batch)
+
+
+def test_the_worked_totals() -> None:
+    # The fourth time: .4 * 1 / 4^.5 = .2, with nothing from outside; the first time with 2 from outside: .6.
+    method = make("S035", annotator=DOORS, beta=0.5)
+    learner = method.reward.inner["intrinsic"].captions
+    for one in method.learners:
+        one.start(models())
+    learner.model.add({("good",): 1.0})
+    batch = met(["good"] * 4, ["good"], paid=[[0.0] * 4, [2.0]])
+    valued(method, batch)
+    at_turns = [
+        [float(row[t.end - 1]) for t in e.turns] for row, e in zip(batch.token_rewards, batch.episodes, strict=True)
+    ]  # type: ignore[arg-type]
+    assert at_turns[0][3] == pytest.approx(0.2) and at_turns[1][0] == pytest.approx(0.6)
+    cubed = make("S035", annotator=DOORS).reward
+    assert 0.4 / 2 ** cubed.inner["intrinsic"].beta == pytest.approx(0.05)
+    assert cubed.weights == {"verdict": 0.1, "intrinsic": 0.4, "turns": 0.1}
+    assert set(make("S035", turns=False, extrinsic=10.0).reward.weights.values()) == {10.0, 0.4}
 
 
 def test_the_row_is_its_parts() -> None:
