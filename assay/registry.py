@@ -10,12 +10,12 @@ import functools
 import importlib
 import inspect
 import math
-import pkgutil
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.errors import UsageError, nearest
@@ -56,17 +56,30 @@ def part(seam: str, name: str) -> Callable[[T], T]:
 
 
 @functools.cache
-def _discover(seam: str) -> None:
-    """Import every module of the seam's package, so that adding a part is adding a file."""
+def _written(seam: str) -> dict[str, str]:
+    """Return the module that registers each part of the seam's package, by name, as its source says.
+
+    So adding a part is adding a file, and none is imported before it is needed: all of them take seconds.
+    """
     package = importlib.import_module(PACKAGES[seam])
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+    said = re.compile(rf'^@part\("{seam}", "([^"]+)"\)', re.MULTILINE)
+    found: dict[str, str] = {}
+    for folder in map(Path, package.__path__):
+        for file in folder.rglob("*.py"):
+            module = ".".join([package.__name__, *file.relative_to(folder).with_suffix("").parts])
+            for name in said.findall(file.read_text(encoding="utf-8")):
+                found[name] = module.removesuffix(".__init__")
+    return found
+
+
+def added(seam: str) -> dict[str, Callable[..., Any]]:
+    """Return the parts of ``seam`` that are not assay's own, by name."""
+    return {name: made for name, made in _PARTS[seam].items() if not made.__module__.startswith("assay.")}
 
 
 def names(seam: str) -> list[str]:
     """Return the names of every part of ``seam``, sorted."""
-    _discover(seam)
-    return sorted(_PARTS[seam])
+    return sorted({*_PARTS[seam], *_written(seam)})
 
 
 def find(seam: str, name: str) -> Callable[..., Any]:
@@ -78,32 +91,12 @@ def find(seam: str, name: str) -> Callable[..., Any]:
     if is_reference(name):
         made: Callable[..., Any] = from_file(name, seam)
         return made
-    if name not in _PARTS[seam]:
-        _discover(seam)
+    if name not in _PARTS[seam] and name in _written(seam):
+        importlib.import_module(_written(seam)[name])
     try:
         return _PARTS[seam][name]
     except KeyError:
-        raise UsageError(f"no {seam} part is called {name!r}{nearest(name, _PARTS[seam])}") from None
-
-
-def modules_of(seam: str, spec: Any) -> set[str]:
-    """Return the modules of those parts of ``seam`` that ``spec`` names at any depth, and of all that are not assay's.
-
-    Where they are imported, :func:`find` need not look through the whole package, which takes seconds.
-    """
-    named = set(_strings(spec))
-    found = {name: find(seam, name).__module__ for name in names(seam)}
-    return {module for name, module in found.items() if name in named or module.partition(".")[0] != "assay"}
-
-
-def _strings(spec: Any) -> Iterator[str]:
-    if isinstance(spec, str):
-        yield spec
-    elif isinstance(spec, Mapping):
-        yield from _strings(list(spec.values()))
-    elif isinstance(spec, list | tuple):
-        for each in spec:
-            yield from _strings(each)
+        raise UsageError(f"no {seam} part is called {name!r}{nearest(name, names(seam))}") from None
 
 
 def build(seam: str, spec: Any, **given: Any) -> Any:

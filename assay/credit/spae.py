@@ -33,7 +33,6 @@ PROBED = {
 """How SPAE has responses sampled and probed."""
 
 
-@part("signal", "probe_correctness")
 @dataclass(frozen=True, slots=True)
 class ProbeCorrectness:
     """Signal ``probe_correctness`` ``(N, K)``: mean_m pi(y*_m | x, prefix_k, what was put after it, y*_<m).

@@ -192,7 +192,8 @@ def test_a_real_process(tmp_path: Path) -> None:
     done = shell(f"assay train {file}")
     assert done.returncode == 0
     assert done.stdout == ""
-    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["before", "after"]
+    # On a slow machine the steps have lines too.
+    assert [line.partition(":")[0] for line in done.stderr.splitlines() if "RL" not in line] == ["before", "after"]
 
 
 def test_a_setting_behind_an_option_is_told_where_to_go(capfd: pytest.CaptureFixture[str]) -> None:

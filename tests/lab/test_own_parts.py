@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from mutants.scope import scopes
 
-from assay import catalogue, registry
+from assay import catalogue
 from assay.catalogue.claim import Claim, claims_made
+from assay.registry import PACKAGES, find, names
 
 MEASURED = "the paper measures what training by plain rewards does"
 SPELLED = "its arm spells the method's parts out"
@@ -27,9 +28,11 @@ OTHERWISE = {
     ("S098", "adapters"): MEASURED,
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S122", "choices"): STANDS_IN,
+    ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
     ("S167", "choices"): STANDS_IN,
     ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",
     ("S178", "reviewers"): SPELLED,
+    ("S182", "citations"): "its setting scores by the encoder that the command trains, or by words",
     ("S213", "alike"): SPELLED,
 }
 """Claims whose arms name neither their paper nor a part that it alone brings, each with why."""
@@ -52,7 +55,7 @@ def texts(value: Any) -> Iterator[str]:
 def own(paper: str) -> set[str]:
     """The paper's id, and the names of the parts that its own modules register."""
     modules = scopes()[paper].modules
-    parts = {name for seam in registry._PARTS.values() for name, part in seam.items() if part.__module__ in modules}
+    parts = {name for seam in PACKAGES for name in names(seam) if find(seam, name).__module__ in modules}
     return parts | {paper}
 
 

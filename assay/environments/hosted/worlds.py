@@ -13,7 +13,8 @@ from typing import Any
 from assay.environments.base import Action, EnvironmentFailure, Observation, Step
 from assay.environments.hosted.host import Host, Lost
 from assay.errors import UsageError
-from assay.registry import bound, find, modules_of
+from assay.from_file import is_reference
+from assay.registry import bound, find
 from assay.tasks.base import TaskSource
 from assay.types import Task, Verdict
 from assay.verify.isolate.modules import imports_of
@@ -47,7 +48,7 @@ class Worlds:
         self.here = bound(factory, options, f"environment {name!r}")
         self.here()  # what is wrong with its options is said at once
         self.workers, self.seconds = workers, seconds
-        modules = modules_of("environment", environment) if workers else ()
+        modules = [] if is_reference(name) else [factory.__module__]
         self._what = (imports_of(modules, f"environment {name!r}"), name, options) if workers else None
         # The last place is that of :meth:`alone`.
         self._places: list[Host | None] = [None] * (workers + 1)

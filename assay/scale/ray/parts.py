@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
-from assay.registry import find, names, part
+from assay.registry import added, part
 
 
 def outside(seam: str) -> dict[str, Callable[..., Any]]:
     """The seam's parts that are not assay's own, which another process would not find by their names."""
-    parts = {name: find(seam, name) for name in names(seam)}
-    return {name: _settled(made) for name, made in parts.items() if not made.__module__.startswith("assay.")}
+    return {name: _settled(made) for name, made in added(seam).items()}
 
 
 def _settled(made: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What another process imports before it makes a part."""
+"""What another process must import before it can make a part of a user's own."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def imports_of(modules: Iterable[str], what: str, main: bool = False) -> Imports
     """Return what another process imports to have what ``modules`` define.
 
     Args:
-        modules: names, see :func:`assay.registry.modules_of`.
+        modules: names; those of assay itself are left out.
         what: is made there, for the error.
         main: whether the main script is needed though it is not among the modules.
 
     Raises:
         UsageError: the main script is needed, and there is none.
     """
-    needed = sorted(set(modules))
-    if "__main__" not in needed and not main:
-        return needed, None
+    outside = sorted({m for m in modules if m.partition(".")[0] != "assay"})
+    if "__main__" not in outside and not main:
+        return outside, None
     data = multiprocessing.spawn.get_preparation_data("pool")
     script = {k: v for k, v in data.items() if k in MAIN_KEYS}
     if not script and not hasattr(sys.modules["__main__"], "__file__"):
         raise UsageError(f"{what} is defined interactively; put it into a module, so that workers find it")
-    return [m for m in needed if m != "__main__"], script
+    return [m for m in outside if m != "__main__"], script
 
 
 def import_all(imports: Imports) -> None:

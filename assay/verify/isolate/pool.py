@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from assay.errors import UsageError
-from assay.registry import modules_of
+from assay.registry import added
 from assay.types import Task, Verdict
 from assay.verify.answer.spans import Span
 from assay.verify.base import answer_place
@@ -136,4 +136,6 @@ def _setup(spec: Any) -> tuple[Imports, bytes]:
         raise UsageError(
             f"the verifier cannot be sent to a worker process ({error}); define it at the top level of a module"
         ) from None
-    return imports_of(modules_of("verify", spec), "the verifier", b"__main__" in pickled), pickled
+    return imports_of(
+        {made.__module__ for made in added("verify").values()}, "the verifier", b"__main__" in pickled
+    ), pickled
