@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from assay.errors import RunError
+from assay.sandbox.workspace import Workspace
 from assay.tasks.base import TaskSource
 from assay.types import Message, Task, Tool, ToolCall, Verdict
 
@@ -143,6 +144,18 @@ class Comparing(Protocol):
     """An environment that can say whether an action is what an expert does in the present state, in other words."""
 
     def compare(self, action: Action, expert: Action) -> Agreement: ...
+
+
+@runtime_checkable
+class Foldered(Protocol):
+    """An environment whose state is a folder, in which a program may work by itself.
+
+    Optional attribute: ``service``, of :class:`~assay.tasks.workspaces.service.Service`, which the work needs.
+    """
+
+    def folder(self) -> Workspace:
+        """Return the folder as it is; what is done to it is done to the state."""
+        ...
 
 
 @runtime_checkable
