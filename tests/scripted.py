@@ -1,14 +1,18 @@
-"""An engine that says what it is told, one character a token, and what it was asked."""
+"""Engines that say what they are told, one character a token, and what they were asked."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from assay.engines.base import Request
-from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.types import Ask, Episode, Group, Message, Task, Tool, Verdict
+
+Answer = Callable[[list[dict[str, Any]], list[str]], str]
+OPEN, CLOSE = "\x02", "\x03"
 
 
 class Scripted:
@@ -58,6 +62,48 @@ class Scripted:
         found = self.answer(self.decode(request.prefix))
         text, uncertain = found if isinstance(found, tuple) else (found, 0.0)
         return text, "eos", uncertain
+
+
+class Talking(Scripted):
+    """Can be given tokens and be asked for the next turn of a conversation.
+
+    Args:
+        answer: from the messages so far, and the names of the tools, to what is said.
+        window: tokens of a conversation.
+    """
+
+    def __init__(self, answer: Answer, window: int = 100_000):
+        super().__init__()
+        self.reply, self.window = answer, window
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+        told = json.dumps([t.name for t in tools])
+        return self.encode(told + "".join(map(_written, messages)) + f"{OPEN}assistant:")
+
+    def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
+        return self.encode(CLOSE + "".join(map(_written, messages)) + f"{OPEN}assistant:")
+
+    def encode(self, prompt: Any) -> np.ndarray:
+        return prompt.ids if hasattr(prompt, "ids") else super().encode(prompt)
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = []
+        for request in requests:
+            self.asked.append(request)
+            context = np.concatenate([self.encode(request.prompt), np.array(request.prefix, dtype=np.int64)])
+            tools, *said = self.decode(context).split(OPEN)
+            parts = [one.rstrip(CLOSE).partition(":") for one in said[:-1]]
+            messages = [{"role": role, "content": content} for role, _, content in parts]
+            text = self.reply(messages, json.loads(tools))[: request.sampling.max_tokens]
+            tokens = self.encode(text)
+            stop = "length" if len(text) == request.sampling.max_tokens else "eos"
+            zeros = np.zeros(len(tokens), dtype=np.float32)
+            out.append([Episode(context, tokens, tokens > 0, zeros, text, stop, zeros)])  # type: ignore[arg-type]
+        return out
+
+
+def _written(message: Message) -> str:
+    return f"{OPEN}{message['role']}:{message['content']}{CLOSE}"
 
 
 def judge(groups: Sequence[Group]) -> list[Group]:

@@ -35,7 +35,6 @@ def noted(
         truncated=over is not None and not step.terminated,
         info=step.info,
         text=made.text,
-        reply="\n".join(message["content"] for message in step.observation.messages),
     )
 
 

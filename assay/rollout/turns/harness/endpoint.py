@@ -23,10 +23,13 @@ class Waiting:
     body: Mapping[str, Any]
     there: threading.Event = field(default_factory=threading.Event)
     choice: dict[str, Any] | None = None
+    usage: dict[str, int] | None = None
     error: tuple[int, str] = (503, "the rollout is over")
 
-    def tell(self, choice: dict[str, Any]) -> None:
+    def tell(self, choice: dict[str, Any], read: int, written: int) -> None:
+        """Answer by a choice, for which so many tokens were read and written."""
         self.choice = choice
+        self.usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
         self.there.set()
 
     def refuse(self, status: int, reason: str) -> None:
@@ -110,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             "model": str(body.get("model", "policy")),
         }
         if not body.get("stream"):
-            answer |= {"object": "chat.completion", "choices": [asked.choice]}
+            answer |= {"object": "chat.completion", "choices": [asked.choice], "usage": asked.usage}
             self._send(200, json.dumps(answer).encode())
             return
         message = dict(asked.choice["message"])

@@ -12,8 +12,9 @@ import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
 from assay.engines.tokens import Tokens
-from assay.environments.calls import find_calls, without_calls
-from assay.types import Episode, Fork, Message, Origin, Stop, Tool, Turn
+from assay.environments.calls import find_calls, without_calls, written
+from assay.rollout.turns.by_messages import as_messages
+from assay.types import Episode, Fork, Message, Origin, Stop, Tool, ToolCall, Turn
 
 
 class Unasked(Exception):
@@ -48,6 +49,19 @@ class Thread:
         return not self.turns or self.turns[-1][1].stop == "eos"
 
 
+@dataclass(slots=True)
+class Usage:
+    """What was asked of a model: requests, refused ones among them, and the tokens it read and wrote for them.
+
+    A conversation that goes on is read anew by every request, whatever an engine keeps of it.
+    """
+
+    requests: int = 0
+    refused: int = 0
+    read: int = 0
+    written: int = 0
+
+
 class Recording:
     """What goes on under one key: an episode of a task, in however many conversations.
 
@@ -58,6 +72,10 @@ class Recording:
         key: of the trajectory.
         sampling: of a turn; requests may ask for fewer tokens.
         turns: answers at most.
+
+    Attributes:
+        usage: what was asked so far.
+        heard: the conversation of the last request that was answered, and the answer.
     """
 
     def __init__(self, key: str, sampling: Sampling, turns: int, rng: np.random.Generator):
@@ -65,6 +83,8 @@ class Recording:
         self.threads: list[Thread] = []
         self.answered = 0
         self.stop: Stop | None = None
+        self.usage = Usage()
+        self.heard: list[Message] = []
 
     def request(self, body: Mapping[str, Any], engine: Any) -> tuple[Thread, Request]:
         """Return the conversation that a request goes on with, and what is to be generated.
@@ -72,6 +92,7 @@ class Recording:
         Raises:
             Unasked: it cannot be read, or a limit is reached.
         """
+        self.usage.requests += 1
         messages, tools, most = _read(body)
         if self.answered >= self.turns:
             self.stop = "turns"
@@ -90,12 +111,18 @@ class Recording:
         if len(thread.prompt) + len(prefix) >= engine.window:
             self.stop = "context"
             raise Unasked(f"the model's context of {engine.window} tokens is full")
+        self.heard = messages
+        self.usage.read += len(thread.prompt) + len(prefix)
         sampling = replace(self.sampling, max_tokens=min(self.sampling.max_tokens, most or self.sampling.max_tokens))
         seed = int(self.rng.integers(2**63))
+        if getattr(engine, "by_messages", False):
+            return thread, Request(as_messages(_told(messages), tools), 1, sampling, seed)
         return thread, Request(Tokens(thread.prompt), 1, sampling, seed, prefix, session=self.key)
 
     def answer(self, thread: Thread, made: Episode) -> dict[str, Any]:
         """Note what was sampled; return it as a choice of the protocol's."""
+        self.usage.written += len(made.tokens)
+        self.heard = [*self.heard, Message(role="assistant", content=made.text)]
         thread.turns.append((thread.length, made))
         thread.pieces.append(made.tokens)
         self.answered += 1
@@ -202,6 +229,18 @@ def _message(said: Mapping[str, Any]) -> Message:
     if "tool_calls" in found:
         found["tool_calls"] = [_call(c) for c in found["tool_calls"]]
     return Message(**found)  # type: ignore[typeddict-item]
+
+
+def _told(messages: Sequence[Message]) -> list[Message]:
+    """Return messages whose calls stand in their text, as an engine that is asked by messages reads them."""
+    out = []
+    for message in messages:
+        made: Any = message.get("tool_calls") or ()
+        functions = [c["function"] for c in made if isinstance(c["function"].get("arguments"), dict)]
+        calls = [ToolCall(f["name"], f["arguments"], 0, 0) for f in functions]
+        said = "\n".join(filter(None, [message["content"], written(calls)]))
+        out.append(Message(role=message["role"], content=said if calls else message["content"]))
+    return out
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
