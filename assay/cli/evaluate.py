@@ -40,6 +40,8 @@ def evaluate(
     workers: int | None = None,
     strategy: str | None = None,
     budgets: str | None = None,
+    harness: str | None = None,
+    judge: str | None = None,
     as_json: AsJson = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
@@ -55,7 +57,8 @@ def evaluate(
         target: a run folder, a checkpoint in one, a recipe, a model (hub id, folder, GGUF file,
             openai:MODEL@http://host/v1), a file of samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a
             finished one is measured again, a stopped one goes on; scorer, chain and equal find something else out of a
-            finished one, which out keeps. Or the folder of a comparison of strategies.
+            finished one, which out keeps. Or the folder of a comparison of strategies or
+            harnesses.
         overrides: changes to a model's configuration, e.g. tasks.source=countdown tasks.eval_size=200.
         samples: responses per task; evaluate.samples of the configuration unless given.
         out: folder to keep the evaluation in: samples as they come, and results. A name that ends in .parquet gets the
@@ -80,20 +83,33 @@ def evaluate(
         strategy: compare strategies at test time instead, accuracy against tokens: names separated by commas, perhaps
             with options, e.g. "sample,majority,best_of_n(scorer=confidence)". out is then a folder for JSON and a page.
         budgets: of these, for each task: responses, 1,4,16 unless given, or tokens, 512t,2048t.
+        harness: compare harnesses instead, programs that work on the tasks by asking the model, and models, which the
+            target then names several of, with commas between them: bare, react, planned, or commands of your own, e.g.
+            "bare,react,python agent.py". out is then a folder, which goes on where it stopped.
+        judge: of these: who scores how work was done, openai:MODEL@http://host/v1; without one that counts as 1.
         as_json: print the results as JSON.
     """
+    from assay.cli import harnesses
     from assay.cli.strategies import FOUND, again, command
     from assay.records.evaluation_folder import is_folder
 
     if workers is not None and workers < 0:
         raise UsageError(f"--workers {workers} is negative; 0 judges in this process")
     protect(unsafe_no_sandbox)
+    given = {
+        **{"by": by, "scorer": scorer, "chain": chain, "reference": reference, "fields": fields or None},
+        **{"threshold": threshold, "workers": workers, "metrics": None if metrics == "main" else metrics},
+        **{"equal": None if equal == "same" else equal},
+    }
+    if harness is not None:
+        given |= {"strategy": strategy, "budgets": budgets, "verifier": verifier}
+        if unused := [f"--{name}" for name, value in given.items() if value is not None]:
+            raise UsageError(f"--harness compares harnesses, where {', '.join(unused)} would say nothing; leave it out")
+        return harnesses.command(target, overrides, harness, judge, samples, out, as_json)
+    if judge is not None:
+        raise UsageError("--judge is for --harness; who judges the reasoning of responses is --chain")
     if strategy is not None:
-        given = {
-            **{"samples": samples, "by": by, "scorer": scorer, "chain": chain, "reference": reference},
-            **{"fields": fields or None, "threshold": threshold, "workers": workers},
-            **{"metrics": None if metrics == "main" else metrics, "equal": None if equal == "same" else equal},
-        }
+        given |= {"samples": samples}
         if unused := [f"--{name}" for name, value in given.items() if value is not None]:
             raise UsageError(
                 f"--strategy compares strategies under --budgets, where {', '.join(unused)} would say nothing; leave "
@@ -103,10 +119,12 @@ def evaluate(
         return command(target, [*overrides, *extra], strategy, budgets or BUDGETS, out, as_json)
     if budgets is not None:
         raise UsageError("--budgets is for --strategy; how many responses each task gets is --samples")
-    if (folder := Path(target).expanduser()).is_dir() and not is_folder(folder) and (folder / FOUND).is_file():
-        if overrides or out is not None:
-            raise UsageError(f"{target} is a comparison of strategies; it is shown as it is, without other arguments")
-        return again(folder, as_json)
+    if (folder := Path(target).expanduser()).is_dir() and not is_folder(folder):
+        for name, shown in ((FOUND, again), (harnesses.FOUND, harnesses.again)):
+            if (folder / name).is_file():
+                if overrides or out is not None:
+                    raise UsageError(f"{target} is a comparison; it is shown as it is, without other arguments")
+                return shown(folder, as_json)
     from assay.console import Reporter
     from assay.engines.openai.costs import Usage
     from assay.evaluate.results import results

@@ -30,6 +30,7 @@ OTHERWISE = {
     ("S122", "choices"): STANDS_IN,
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
     ("S167", "choices"): STANDS_IN,
+    ("S171", "harness_runs"): "its setting calls the comparison of harnesses, whose design an arm is",
     ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",
     ("S178", "reviewers"): SPELLED,
     ("S182", "citations"): "its setting scores by the encoder that the command trains, or by words",
