@@ -75,6 +75,7 @@ class Cases:
         self.corpus: Corpus = make_medicine(seed, diseases).corpus
         self.shown, self.queries, self.count = shown, queries, earlier
         self.task: Task | None = None
+        self.answer: str | None = None
 
     def tasks(self) -> Patients:
         return self.patients

@@ -448,7 +448,7 @@ FIRST = "<think>x</think><answer> A</answer>"
 def looked(tasks: list[Task], first: str = FIRST, **options: Any) -> tuple[list[Any], Doctor]:
     engine = Doctor([(first, "eos")] * len(tasks), lambda prefix: "<answer>C</answer>" if "of C" in prefix else "?")
     strategy = ReRetrieve(Sampling(max_tokens=40), options.pop("cases", CASES), **options)
-    return strategy(tasks, engine, options.pop("budget", 1), np.random.default_rng(0)), engine  # type: ignore[arg-type]
+    return strategy(tasks, engine, options.pop("budget", 1), np.random.default_rng(0)), engine
 
 
 def test_a_second_look_at_the_most_similar_case() -> None:
@@ -504,10 +504,12 @@ def test_cases_of_a_file(tmp_path: Path) -> None:
         ReRetrieve(Sampling(), tmp_path / "cases.jsonl")
     with pytest.raises(RunError, match="2 images have embeddings of shape"):
         ReRetrieve(Sampling(), CASES, embed=lambda images: [1.0, 2.0])
-    for bad in ({"cases": [{"image": [1]}]}, {"cases": []}, {}, {"environment": "guess"}):
+    without: list[dict[str, Any]] = [{"cases": [{"image": [1]}]}, {"cases": []}, {}, {"environment": "guess"}]
+    for bad in without:
         with pytest.raises(UsageError, match="inference 're_retrieve'"):
             ReRetrieve(Sampling(), **bad)
-    for bad in ({"threshold": -0.1}, {"turns": 0}):
+    beyond: list[dict[str, Any]] = [{"threshold": -0.1}, {"turns": 0}]
+    for bad in beyond:
         with pytest.raises(UsageError, match=">= "):
             ReRetrieve(Sampling(), CASES, **bad)
 
@@ -549,7 +551,7 @@ def test_cycles_of_thought_and_query() -> None:
         return f"<think>so</think>\n<answer>{gold}</answer>"
 
     rollout = MultiTurn({"name": "cases", "kind": "text"}, Sampling(max_tokens=200), turns=4)
-    [group] = rollout.collect([Ask(task, 2)], Conversing(answer=speak), np.random.default_rng(0))  # type: ignore[arg-type]
+    [group] = rollout.collect([Ask(task, 2)], Conversing(answer=speak), np.random.default_rng(0))
     assert all(v.passed for v in group.verdicts)
     episode = group.episodes[0]
     assert [turn.info.get("retrieved", "").count("(") for turn in episode.turns] == [3, 3, 3, 0]

@@ -52,7 +52,7 @@ class Setting:
         tasks, bank = [world.tasks()[i] for i in range(self.tasks)], world.earlier()
         rows = [{"image": case.image, "report": case.report} for case in bank]
         strategy = make_strategy({"sampling": Sampling(max_tokens=64), "cases": rows, **arm})
-        answers = strategy(tasks, Doctor(self, tasks, seed), 1, np.random.default_rng([seed, 44]))  # type: ignore[arg-type]
+        answers = strategy(tasks, Doctor(self, tasks, seed), 1, np.random.default_rng([seed, 44]))
         right = np.array([_said(a.text) == t.reference for a, t in zip(answers, tasks, strict=True)])
         first = np.array([_said(a.episodes[0].text) == t.reference for a, t in zip(answers, tasks, strict=True)])
         shown = [(a.meta["case"], t) for a, t in zip(answers, tasks, strict=True) if "case" in a.meta]
