@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# Tests start hundreds of Python processes: none should compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: quickstart test test-slow floors fuzz mutants peers foreign vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
