@@ -71,3 +71,43 @@ for score in ("all", "share"):
             Case({"tests": [[{"x": 3}, 9]]}, ["xd*", "9"]),
         ],
     )
+LINE = """def step(state, action):
+    x = min(state + 1, 4) if action == "up" else 0
+    return [x, float(x == 4), x == 4]
+"""
+LAMPS = """(define (domain lamps) (:predicates (lit ?l) (wired ?l))
+  (:action switch :parameters (?l) :precondition (wired ?l) :effect (lit ?l)))"""
+ROOM = "(define (problem r) (:domain lamps) (:objects a b) (:init (wired a)) (:goal (lit a)))"
+for variant, partial in (("", False), ("/partial", True)):
+    entry(
+        f"behaviour{variant}",
+        soup="code",
+        seconds=12.0,
+        share=0.3,
+        marked=False,
+        options={"partial": partial},
+        cases=[
+            Case(
+                {
+                    "language": "python",
+                    "source": LINE,
+                    "starts": [0, 2],
+                    "actions": [["up", "down"]] * 2,
+                    "horizon": 5,
+                    "effort": 40,
+                },
+                [f"```python\n{LINE}```", LINE],
+            ),
+            Case(
+                {
+                    "language": "pddl",
+                    "source": LAMPS,
+                    "problems": [ROOM],
+                    "actions": [["(switch a)", "(switch b)"]],
+                    "horizon": 2,
+                    "effort": 20,
+                },
+                [LAMPS, f"```pddl\n{LAMPS.upper()}\n```"],
+            ),
+        ],
+    )
