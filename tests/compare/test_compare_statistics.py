@@ -20,7 +20,13 @@ QUESTIONS, SAMPLES, simulated = BENCH.QUESTIONS, BENCH.SAMPLES, BENCH.simulated
 
 @pytest.mark.parametrize(
     ("methods", "seeds", "tasks", "collapse"),
-    [(2, 5, 1, 0.0), (2, 5, 3, 0.0), (2, 5, 1, 0.1), (2, 3, 1, 0.0), (2, 2, 1, 0.0), (3, 5, 1, 0.0), (5, 5, 2, 0.1)],
+    [
+        (2, 5, 1, 0.0),
+        (2, 5, 1, 0.1),
+        (2, 2, 1, 0.0),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [(2, 5, 3, 0.0), (2, 3, 1, 0.0), (3, 5, 1, 0.0)]),
+        pytest.param(5, 5, 2, 0.1, marks=pytest.mark.slow),
+    ],
 )
 def test_equal_methods_are_told_apart_in_at_most_5_percent_of_comparisons(
     methods: int, seeds: int, tasks: int, collapse: float

@@ -159,7 +159,7 @@ def test_a_run_killed_at_any_write_goes_on(whole: Path, tmp_path: Path) -> None:
     writes = int(log.read_text().split()[-1])
     assert writes > 60
     # The first moments, the first checkpoint, and every part of the run after them.
-    for die_at in (1, 5, 9, *range(23, writes, writes // 7)):
+    for die_at in (1, 5, 9, *range(23, writes, writes // 4)):
         folder = tmp_path / f"killed-{die_at}"
         file.write_text(tomli_w.dumps(recipe(folder)))
         assert child(killed, log, file, die_at) == -signal.SIGKILL
