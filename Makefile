@@ -145,7 +145,7 @@ bench-vllm: $(VLLM)/done models/SmolLM2-135M-Instruct.Q4_1.gguf
 
 # A real pretrained model on the CPU: SmolLM2-135M-Instruct, at most half an hour.
 real: $(VENV)/gguf models/SmolLM2-135M-Instruct.Q4_1.gguf
-	$(BIN)/assay train recipes/smollm2-arithmetic.toml
+	$(BIN)/assay train smollm2-arithmetic
 
 models/SmolLM2-135M-Instruct.Q4_1.gguf: | $(VENV)/core
 	mkdir -p models

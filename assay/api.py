@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.config import RunConfig, load_config, table
+from assay.config import RunConfig, load_config, merged, put, table
 from assay.console import Reporter
 from assay.errors import UsageError
 from assay.method import Method
@@ -39,14 +40,16 @@ def train(
     method: str | Mapping[str, Any] | Method | None = None,
     reward: Callable[..., Any] | str | Mapping[str, Any] | Sequence[Any] | None = None,
     overrides: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
     resume: str | Path | None = None,
     quiet: bool = False,
-    **sections: Mapping[str, Any],
+    **sections: Any,
 ) -> Result:
     """Train a model and return where the run is.
 
     Args:
-        recipe: a TOML file, a mapping of its sections, a configuration, or ``None`` for the defaults.
+        recipe: a TOML file, the name of a recipe of the package, a file of tasks, a mapping of sections, a
+            configuration, or ``None`` for the defaults.
         model: what learns: ``nano``, a folder, a GGUF file, a hub id, or a ``[model]`` table.
         tasks: a source's name or table, a ``[tasks]`` table, a source, or a list of tasks.
         method: ``grpo``, a paper's id, a ``[method]`` table, or a :class:`~assay.method.Method`.
@@ -54,9 +57,12 @@ def train(
             reward part or its name or table, ``"file.py:name"``, or a list of these, tables with a ``weight``; in place
             of the verdict's score.
         overrides: ``a.b.c=value`` each.
+        settings: any keys of a recipe by their full names, ``{"tasks.eval_size": 50}``; also beside a source, a
+            method or a reward that is a Python object.
         resume: folder of a run to continue.
         quiet: print nothing.
-        sections: any section of a recipe, ``rollout={"group": 16}``.
+        sections: any section of a recipe, ``rollout={"group": 16}``, or ``seed=1``. What a section does not name keeps
+            what the recipe says, in tables within it too.
 
     Raises:
         UsageError: something does not fit; nothing was started.
@@ -65,7 +71,9 @@ def train(
     source = tasks if isinstance(tasks, str | Mapping) else None
     name = method if isinstance(method, str | Mapping) else None
     plain = reward if isinstance(reward, str | Mapping | list | tuple) and _is_plain(reward) else None
-    if resume is not None and (sections or any(v is not None for v in (recipe, model, source, name, plain))):
+    if resume is not None and (
+        sections or settings or any(v is not None for v in (recipe, model, source, name, plain))
+    ):
         raise UsageError(
             "a resumed run keeps its recipe; beside resume, give overrides, and the tasks, method or reward that were "
             "Python objects"
@@ -73,15 +81,15 @@ def train(
     if isinstance(recipe, RunConfig):
         data = recipe.model_dump(mode="json", exclude_unset=True)
     elif recipe is None or isinstance(recipe, Mapping):
-        data = dict(recipe or {})
+        data = deepcopy(dict(recipe or {}))
     else:
         data = load_config(recipe).model_dump(mode="json", exclude_unset=True)
     for key, section in sections.items():
-        data[key] = {**table(data, key), **section} if isinstance(section, Mapping) else section
+        data[key] = merged(table(data, key), section) if isinstance(section, Mapping) else section
     if isinstance(model, str):
         data["model"] = {**table(data, "model"), "source": model}
     elif model is not None:
-        data["model"] = model
+        data["model"] = merged(table(data, "model"), model)
     if source is not None:
         whole = isinstance(source, Mapping) and "name" not in source
         data["tasks"] = {**table(data, "tasks"), **(source if whole else {"source": source})}  # type: ignore[dict-item]
@@ -89,6 +97,8 @@ def train(
         data["method"] = name or {}
     if plain is not None:
         data["method"] = {**table(data, "method"), "reward": plain}
+    for key, value in (settings or {}).items():
+        put(data, key, value)
     trainer = build_trainer(
         load_config(data, () if resume is not None else overrides),
         Reporter(quiet),

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from assay.errors import UsageError, nearest
 from assay.policies.loading import ModelConfig
+from assay.recipes import DATA, OWN, recipe_data, recipe_names
 
 Spec = str | dict[str, Any]
 """A part: its name, or a table with ``name`` and options."""
@@ -26,6 +27,8 @@ MOST_STEPS = 10**9
 MOST_PROCESSES = 4096
 LARGEST_SEED = 2**63 - 1
 
+Auto = Literal["auto"]
+"""Stands for a value that is chosen when the run begins, and then said."""
 Decay = Annotated[float, Field(ge=0, lt=1)]
 Mark = Annotated[str, Field(min_length=1)]
 
@@ -46,8 +49,8 @@ class TasksConfig(_Section):
 
     source: Spec = "arithmetic"
     """A task source and its options."""
-    eval_size: int = Field(500, ge=1, le=LARGEST)
-    """Held-out tasks."""
+    eval_size: Annotated[int, Field(ge=1, le=LARGEST)] | Auto = "auto"
+    """Held-out tasks; ``auto`` takes what the share holds, at most 500."""
     eval_share: float = Field(0.1, gt=0, lt=1)
     """Share of all contents set aside for evaluation, by content hash; training never sees them."""
     verify: Spec | None = None
@@ -68,7 +71,9 @@ class WarmupConfig(_Section):
     batch: int = Field(64, gt=0, le=LARGEST)
     """Solutions per step."""
     lr: float = Field(1e-3, gt=0)
+    """Learning rate."""
     schedule: Literal["constant", "linear", "cosine"] = "cosine"
+    """How it falls after the ramp: not, in a line to zero, or as half a cosine."""
     ramp: int = Field(10, ge=0, le=MOST_STEPS)
     """Steps over which the learning rate rises from zero."""
 
@@ -81,12 +86,17 @@ class MethodConfig(_Section):
     options: dict[str, Any] = {}
     """Of the paper's method, as ``assay papers show`` lists them."""
     curriculum: Spec | None = None
+    """Which tasks are asked; ``assay parts curriculum``, and so for the other seams."""
     rollout: Spec | None = None
+    """How responses come about."""
     reward: Spec | list[Spec] | None = None
     """A part, a function as ``file.py:name``, or a list of these, each with a ``weight`` and ``as`` if wanted."""
     credit: Spec | None = None
+    """Which tokens earned the reward."""
     select: Spec | None = None
+    """Which samples count."""
     objective: Spec | None = None
+    """What is minimised."""
 
 
 class RolloutConfig(_Section):
@@ -99,7 +109,9 @@ class RolloutConfig(_Section):
     max_tokens: int = Field(256, gt=0, le=LARGEST)
     """Longest response."""
     temperature: float = Field(1.0, gt=0)
+    """Logits are divided by it; below 1 sharpens."""
     top_p: float = Field(1.0, gt=0, le=1)
+    """Keep the most likely tokens that have this probability together; 1 keeps all."""
     top_k: int = Field(0, ge=0, le=LARGEST)
     """Keep the k most likely tokens; 0 keeps all."""
     stop: list[Mark] = []
@@ -155,24 +167,35 @@ class TrainConfig(_Section):
     """The RL stage."""
 
     steps: int = Field(100, ge=0, le=MOST_STEPS)
+    """How many, each from asking to the update."""
     epochs: int = Field(1, gt=0, le=LARGEST)
     """Passes over the rollout batch per step."""
     mini_batches: int = Field(1, gt=0, le=LARGEST)
     """Optimiser steps per pass."""
     optimizer: Literal["adamw", "adamw8bit"] = "adamw"
     """``adamw8bit`` keeps the moments in eight bits (extra ``lowbit``); of the warm-up too."""
-    lr: float = Field(1e-6, gt=0)
+    lr: Annotated[float, Field(gt=0)] | Auto = "auto"
+    """Learning rate; ``auto`` takes one that suits the model's size, and the run's folder says which."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How it falls after the ramp: not, in a line to zero, or as half a cosine."""
     ramp: int = Field(0, ge=0, le=MOST_STEPS)
     """Optimiser steps over which the learning rate rises from zero."""
     betas: tuple[Decay, Decay] = (0.9, 0.999)
+    """Decay rates of the moving averages of the gradient and of its square."""
     weight_decay: float = Field(0.0, ge=0)
+    """Share of the weights, times the learning rate, taken off in each optimiser step."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Gradients are scaled down to this L2 norm."""
     token_budget: int = Field(8192, gt=0, le=MOST_STEPS)
     """Tokens per micro-batch."""
     target: float | None = Field(None, gt=0, le=1)
     """Stop once held-out pass@1 reaches this at an evaluation."""
+
+    @property
+    def peak(self) -> float:
+        """The learning rate, which a run that has begun has chosen."""
+        assert self.lr != "auto", "chosen where a run is built, assay.learning.rate"
+        return self.lr
 
 
 class EvalConfig(_Section):
@@ -185,17 +208,20 @@ class EvalConfig(_Section):
     temperature: float = Field(1.0, ge=0)
     """0 is greedy."""
     top_p: float = Field(1.0, gt=0, le=1)
+    """Keep the most likely tokens that have this probability together; 1 keeps all."""
 
 
 class OutputConfig(_Section):
     """What a run leaves behind."""
 
     dir: Mark = "runs/run"
+    """The run's folder; where one is there already, the first of NAME-2, NAME-3, ... that is not."""
     checkpoint_every: int = Field(50, gt=0, le=MOST_STEPS)
     """Steps between checkpoints; the last two are kept."""
     rollouts_every: int = Field(1, gt=0, le=MOST_STEPS)
     """Steps between stored rollouts."""
     tensorboard: bool = True
+    """Write the metrics as a TensorBoard event file too."""
     report: bool = True
     """Write report.html at the end."""
     changed_tasks: Literal["refuse", "accept"] = "refuse"
@@ -206,6 +232,7 @@ class RunConfig(_Section):
     """Everything a run depends on."""
 
     seed: int = Field(0, ge=0, le=LARGEST_SEED)
+    """Of every random draw: the same seed on the same machine gives the same run."""
     model: ModelConfig = ModelConfig()
     tasks: TasksConfig = TasksConfig()
     warmup: WarmupConfig = WarmupConfig()
@@ -229,7 +256,8 @@ def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides:
     """Read a recipe and apply overrides.
 
     Args:
-        recipe: path of a TOML file, a nested mapping, or ``None`` for the defaults.
+        recipe: path of a TOML file, the name of a recipe of the package, a file of tasks (JSONL, JSON, CSV,
+            TSV, Parquet), a nested mapping, or ``None`` for the defaults.
         overrides: ``a.b.c=value`` each; the value is read as TOML, or as plain text where that fails.
 
     Raises:
@@ -241,27 +269,42 @@ def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides:
     elif isinstance(recipe, Mapping):
         data = _copy(recipe)
     else:
-        path, where = Path(recipe), str(recipe)
-        if not path.is_file():
-            raise UsageError(f"no recipe {path}; see the recipes folder, or run: assay quickstart")
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} is not TOML: {error}") from None
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        where = str(recipe)
+        data = recipe_data(recipe) or _read(Path(recipe))
     for override in overrides:
         apply_override(data, override)
+    if recipe is not None and not isinstance(recipe, Mapping) and Path(recipe).suffix.lower() in DATA:
+        own = OWN if data.get("model", {}).get("source", "nano") == "nano" else {}
+        data = {**data, **{section: {**values, **data.get(section, {})} for section, values in own.items()}}
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"{where}: {_explain(error)}") from None
 
 
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UsageError(f"no recipe {path}{nearest(str(path), recipe_names())}; `assay recipes` lists them")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+
+
 def table(data: Mapping[str, Any], section: str) -> Any:
     """Return a section of a recipe as a table, where a name may stand for one; anything else comes back as it is."""
     value = data.get(section, {})
     return {NAMED_BY[section]: value} if section in NAMED_BY and isinstance(value, str) else value
+
+
+def merged(base: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with what ``more`` has; tables within are merged, unless another part is named there."""
+    if not isinstance(base, Mapping) or ("name" in more and base.get("name") != more["name"]):
+        return dict(more)
+    both = {k: merged(base.get(k), v) if isinstance(v, Mapping) else v for k, v in more.items()}
+    return {**base, **both}
 
 
 def apply_override(data: dict[str, Any], override: str) -> None:
@@ -280,6 +323,16 @@ def apply_override(data: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
+    put(data, key, value)
+
+
+def put(data: dict[str, Any], key: str, value: Any) -> None:
+    """Set ``a.b.c`` to a value in a nested dictionary, see :func:`apply_override`.
+
+    Raises:
+        UsageError: a value stands where a table is needed.
+    """
+    override = f"{key}={_short(value)}"
     if key in ("model", "tasks") and isinstance(value, str):
         key = f"{key}.{NAMED_BY[key]}"
     *path, last = key.split(".")
@@ -288,7 +341,7 @@ def apply_override(data: dict[str, Any], override: str) -> None:
         if isinstance(inner, str):
             inner = data[part] = {NAMED_BY.get(part, "name") if i == 0 else "name": inner}
         if not isinstance(inner, dict):
-            raise UsageError(f"override {override!r}: {part} is {inner!r}, not a table")
+            raise UsageError(f"override '{override}': {part} is {inner!r}, not a table")
         data = inner
     data[last] = value
 
@@ -322,6 +375,10 @@ def differences(a: RunConfig, b: RunConfig) -> dict[str, str]:
     return out
 
 
+UNION_MEMBERS = ("constrained-int", "constrained-float", "int", "float", "literal['auto']")
+"""What the validator puts behind a key that takes values of several kinds; the first has the reason."""
+
+
 def _explain(error: ValidationError) -> str:
     first = error.errors()[0]
     location = [str(p) for p in first["loc"]]
@@ -334,6 +391,8 @@ def _explain(error: ValidationError) -> str:
             section = next((a for a in getattr(section, "__args__", ()) if hasattr(a, "model_fields")), section)
         return f"unknown key {key!r}{nearest(location[-1], section.model_fields)}"
     message = first["msg"].removeprefix("Value error, ")
+    if location[-1] in UNION_MEMBERS:
+        key = ".".join(location[:-1])
     if location[-1] in ("str", "dict[str,any]"):
         key, message = ".".join(location[:-1]), "expected a name, or a table with a name and options"
     elif first["type"] == "model_type":

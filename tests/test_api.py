@@ -234,3 +234,24 @@ def test_a_failure_keeps_the_run(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
     result = assay.train(resume=tmp_path / "run", reward=length_reward, quiet=True)
     assert result.after is not None
+
+
+def test_every_setting_can_be_given_beside_python_objects(tmp_path: Path) -> None:
+    wanted = {"tasks.eval_size": 3, "tasks.eval_share": 0.4, "evaluate.samples": 1, "method.credit": {"name": "rloo"}}
+    result = assay.train(
+        short(tmp_path / "run"), tasks=TASKS, reward=length_reward, settings=wanted, seed=7, quiet=True
+    )
+    config = load_config(result.folder / "config.toml")
+    assert (config.seed, config.tasks.eval_share, config.method.credit) == (7, 0.4, {"name": "rloo"})
+    assert result.before is not None and len(result.before.samples) == 3
+    with pytest.raises(UsageError, match=r"unknown key 'tasks.eval_sise'; did you mean 'eval_size'\?"):
+        assay.train(short(tmp_path / "other"), settings={"tasks.eval_sise": 3}, quiet=True)
+
+
+def test_a_section_changes_a_table_within_and_keeps_the_rest_of_it(tmp_path: Path) -> None:
+    base = short(tmp_path / "run")
+    assay.train(base, model={"nano": {"layers": 2}}, tasks={"eval_size": 4}, train={"lr": "auto"}, quiet=True)
+    config = load_config(tmp_path / "run" / "config.toml")
+    assert (config.model.nano.layers, config.model.nano.hidden, config.tasks.eval_size) == (2, 16, 4)
+    assert config.train.lr == 1e-3, "the highest, for so small a model"
+    assert base["model"]["nano"]["layers"] == 1, "the caller's own recipe is left as it is"

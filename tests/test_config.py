@@ -117,6 +117,9 @@ def test_a_recipe_is_not_changed_by_its_overrides() -> None:
         ("train.steps=1.5", "train.steps = 1.5: Input should be a valid integer"),
         ("train.lr=true", "train.lr = True: expected another type than true or false"),
         ("train.lr=nan", "train.lr = nan: Input should be a finite number"),
+        ("train.lr=0", "train.lr = 0: Input should be greater than 0"),
+        ("train.lr=high", "train.lr = 'high': Input should be a valid number"),
+        ("tasks.eval_size=0", "tasks.eval_size = 0: Input should be greater than or equal to 1"),
         ("train.betas=[0.9]", r"train.betas.1 = \[0.9\]: Field required"),
         ("tasks.source=3", "tasks.source = 3: expected a name, or a table with a name and options"),
         ("method=3", "method = 3: expected a table or a name"),
@@ -135,7 +138,7 @@ def test_a_wrong_override_is_one_line(override: str, message: str) -> None:
 
 
 def test_a_wrong_recipe_names_its_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no recipe .*missing.toml; see the recipes folder"):
+    with pytest.raises(UsageError, match=r"no recipe .*missing.toml; known: .*gsm8k.*; `assay recipes` lists them"):
         load_config(tmp_path / "missing.toml")
     recipe = tmp_path / "recipe.toml"
     recipe.write_text("a = [")

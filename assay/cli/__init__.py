@@ -21,6 +21,7 @@ from assay.cli.league import league
 from assay.cli.papers import papers_list, papers_show
 from assay.cli.plan import plan
 from assay.cli.power import power
+from assay.cli.recipes import init, recipes
 from assay.cli.serve import serve
 from assay.cli.serve_env import serve_env
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
@@ -40,10 +41,11 @@ def main(arguments: list[str] | None = None) -> None:
 
         print(f"assay {__version__}")
         return
+    first: Commands = {"init": init, "recipes": recipes}
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     others: Commands = {"lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
-    app = _app({**top, **judging, "train-head": train_head, **others})
+    app = _app({**top, **first, **judging, "train-head": train_head, **others})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     citations: Commands = {

@@ -82,7 +82,7 @@ def plan(
     if recipe is not None and "=" in recipe and not Path(recipe).exists():
         overrides, recipe = (recipe, *overrides), None
     if recipe is None and not overrides:
-        raise UsageError("name a recipe, assay plan recipes/gsm8k.toml --gpus 8, or changes to the defaults")
+        raise UsageError("name a recipe, assay plan gsm8k --gpus 8, or changes to the defaults")
     ask = Ask(
         gpus=gpus,
         gpu=gpu,

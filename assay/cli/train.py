@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -32,7 +33,8 @@ def train(
     """Train a model by a recipe.
 
     Args:
-        recipe: a TOML file; see the recipes folder. Without one, overrides change the defaults.
+        recipe: a TOML file, a recipe's name (`assay recipes`), or a file of tasks: JSONL, JSON, CSV, TSV, Parquet.
+            Without one, overrides change the defaults.
         overrides: changes to the recipe, e.g. train.steps=50 method.credit=grpo.
         resume: continue the run in this folder from its last checkpoint, bit for bit.
         quiet: print nothing but errors.
@@ -52,7 +54,12 @@ def train(
     if resume is not None and recipe is not None:
         raise UsageError(f"--resume takes the recipe from {resume}; leave out {recipe}")
     if recipe is None and resume is None and not overrides:
-        raise UsageError("name a recipe, assay train recipes/quickstart.toml, or continue a run with --resume RUN")
+        raise UsageError(
+            "name a recipe (`assay recipes` lists them) or a file of tasks, assay train my.jsonl, or continue a "
+            "run with --resume RUN"
+        )
+    if resume is None and place_of() is None and SUPERVISED not in os.environ:
+        overrides = _placed(recipe, overrides, retries)
     command = [recipe] if recipe is not None else ["--resume", str(resume)] if resume is not None else []
     flags = ["--quiet"] * quiet + ["--unsafe-no-sandbox"] * unsafe_no_sandbox
     again = [sys.executable, "-m", "assay", "train", *command, *overrides, *flags]
@@ -86,9 +93,19 @@ def quickstart(overrides: Overrides = (), quiet: bool = False) -> int:
     """
     from assay.api import train as run
 
-    if not any(o.startswith("run.dir=") for o in overrides):
-        overrides = (*overrides, f'run.dir="{_free(Path("runs") / "quickstart")}"')
-    return _outcome(run(Path(__file__).parents[1] / "recipes" / "quickstart.toml", overrides=overrides, quiet=quiet))
+    return _outcome(run("quickstart", overrides=overrides, quiet=quiet))
+
+
+def _placed(recipe: str | None, overrides: Overrides, retries: int) -> Overrides:
+    """Return the overrides of a run of several processes, with a folder that is free, so that all speak of one."""
+    from assay.config import load_config
+    from assay.records.run_folder import free_folder
+
+    config = load_config(recipe, list(overrides))
+    if config.scale.trainers == 1 and not (retries or config.scale.engines or config.scale.verifiers):
+        return overrides
+    wanted = Path(config.run.dir)
+    return overrides if (found := free_folder(wanted)) == wanted else (*overrides, f"run.dir={json.dumps(str(found))}")
 
 
 def _has_actors(recipe: str | None, overrides: Overrides, resume: Path | None) -> bool:
@@ -121,15 +138,6 @@ def _to_launch(recipe: str | None, overrides: Overrides, resume: Path | None) ->
             "node with torchrun or srun; see docs/cluster.md"
         )
     return config.scale.trainers, str(resume or config.run.dir)
-
-
-def _free(path: Path) -> Path:
-    """The path itself, or the first of path-2, path-3, ... that does not exist."""
-    tried, n = path, 1
-    while tried.exists():
-        n += 1
-        tried = path.with_name(f"{path.name}-{n}")
-    return tried
 
 
 def _outcome(result: Result) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError, nearest
+from assay.recipes import recipe_names
 
 if TYPE_CHECKING:
     from assay.config import RunConfig
@@ -96,7 +97,7 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
 
     - a run folder: its last whole checkpoint, its configuration;
     - a checkpoint in one, ``RUN/checkpoints/rl-000050``: that one;
-    - a recipe, ``*.toml``: its model;
+    - a recipe, ``*.toml`` or one of the package's: its model;
     - ``openai:MODEL@http://host/v1``: a model behind an endpoint that speaks OpenAI's protocol, with the engine's
       options after a question mark, ``?api=completions&concurrency=8``;
     - anything else: a model as ``model.source`` takes it, with the default configuration.
@@ -123,8 +124,8 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
         stage, step, folder = _checkpoint(path)
         weights = folder / "policy"
         return Target(target, config, step if stage == "rl" else 0, _mark(weights), weights, trained=True)
-    if path.suffix == ".toml":
-        config = load_config(path, overrides)
+    if path.suffix == ".toml" or (not path.exists() and target in recipe_names()):
+        config = load_config(target, overrides)
     else:
         if path.is_dir() and not (path / "config.json").is_file():
             raise UsageError(

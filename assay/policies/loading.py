@@ -24,8 +24,11 @@ class LoraConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     rank: int = Field(16, gt=0, le=2**16)
+    """Of the matrices that are added."""
     alpha: float = Field(32.0, gt=0)
+    """What is added counts alpha / rank times."""
     dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of an adapter's inputs that is left out while it learns."""
     targets: str | list[str] = "all-linear"
     """Names of the modules to adapt, or ``all-linear``."""
     start: Literal["lora", "pissa"] = "lora"
@@ -43,7 +46,9 @@ class ModelConfig(BaseModel):
     nano: NanoConfig = NanoConfig()
     """Shape of the nano model; used when ``source`` is ``nano``."""
     lora: LoraConfig | None = None
+    """Low-rank adapters; the whole model learns when left out."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Precision of the weights."""
     device: str = "auto"
     """``auto`` takes a GPU when there is one; else as torch writes it: ``cpu``, ``cuda:0``."""
     chat: Literal["auto", "never"] = "auto"

@@ -21,7 +21,9 @@ class NanoConfig(BaseModel):
     hidden: int = Field(128, gt=0, le=2**16)
     """Width of the residual stream."""
     layers: int = Field(3, gt=0, le=1024)
+    """Transformer blocks."""
     heads: int = Field(4, gt=0, le=1024)
+    """Attention heads of each; ``hidden`` divides into twice as many."""
     intermediate: int | None = Field(None, gt=0, le=2**18)
     """Width of the MLP; three times ``hidden`` when left out."""
     context: int = Field(512, gt=1, le=10**7)

@@ -309,6 +309,24 @@ def commit() -> str | None:
     return said[0] + "+" * bool(said[1])
 
 
+def free_folder(path: Path) -> Path:
+    """Return ``path`` if a run can begin there, or the first of ``path-2``, ``path-3``, ... in which one can.
+
+    Raises:
+        UsageError: it is a file, or cannot be used.
+    """
+    tried, number = path, 1
+    while True:
+        try:
+            check_free(tried)
+            return tried
+        except UsageError:
+            if not (tried / "config.toml").is_file():
+                raise
+        number += 1
+        tried = path.with_name(f"{path.name}-{number}")
+
+
 def check_free(path: Path) -> None:
     """Raise UsageError unless a run can begin in ``path``, be it where one was killed in its first moments."""
     try:

@@ -23,7 +23,8 @@ def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = No
     source = build("tasks", config.tasks.source) if tasks is None else tasks
     if isinstance(source, Sequence):
         source = Listed(source)
-    return split(source, config.tasks.eval_share, config.tasks.eval_size, config.seed)
+    size = config.tasks.eval_size
+    return split(source, config.tasks.eval_share, None if size == "auto" else size, config.seed)
 
 
 def check_given(config: RunConfig, given: Mapping[str, Any]) -> None:

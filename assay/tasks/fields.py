@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
 from assay.errors import UsageError, nearest
 from assay.types import Message, Prompt, Task
+
+PROMPTS = ("prompt", "question", "problem", "input", "instruction", "query", "messages", "text")
+REFERENCES = ("answer", "reference", "reference_answer", "ground_truth", "expected_answer", "expected", "target",
+              "label", "output", "final_answer", "response")  # fmt: skip
+SOLUTIONS = ("solution", "worked", "rationale", "reasoning", "explanation", "completion")
+"""Names that the field's data sets use, most usual first."""
+
+MARK = "####"
+_NUMBER = re.compile(r"[-+]?[$]?\d[\d,]*(?:\.\d+)?%?(?:/\d+)?")
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
 
@@ -153,3 +163,34 @@ class Fields:
 
 def _is_template(mapping: str) -> bool:
     return "{" in mapping or "}" in mapping
+
+
+def chosen(given: str | None, known: Sequence[str], row: Mapping[str, Any]) -> str | None:
+    """Return ``given``, or where that is ``auto`` the first of the ``known`` names that is a field of ``row``."""
+    if given != "auto":
+        return given
+    lower = {str(name).lower(): str(name) for name in row}
+    return next((lower[name] for name in known if name in lower), None)
+
+
+def prompt_of(given: str, row: Mapping[str, Any], where: str) -> str:
+    """Return the mapping of the prompt.
+
+    Raises:
+        UsageError: none of the fields has a name that prompts have.
+    """
+    found = chosen(given, PROMPTS, row)
+    if found is None:
+        raise UsageError(
+            f"{where}: no field has a name that prompts have ({', '.join(PROMPTS)}); say which it is, "
+            f"tasks.source.prompt=FIELD (fields present: {', '.join(map(str, row))})"
+        )
+    return found
+
+
+def kind_of(references: Sequence[Any]) -> str:
+    """Return the verifier for references: ``none`` without any, ``math`` for numbers and formulas, else ``exact``."""
+    if not references or any(reference is None for reference in references):
+        return "none"
+    texts = [str(reference).strip() for reference in references]
+    return "math" if all(_NUMBER.fullmatch(text) or "\\" in text for text in texts) else "exact"

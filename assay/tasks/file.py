@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from assay.records.rows import read_rows
 from assay.registry import part
-from assay.tasks.fields import Fields
+from assay.tasks.fields import MARK, REFERENCES, SOLUTIONS, Fields, chosen, kind_of, prompt_of
 from assay.tasks.seeded import check_index
 from assay.types import Task
 
@@ -17,8 +19,10 @@ class File:
 
     Args:
         path: the file; its suffix says the format.
-        prompt, reference, solution, id: field names or templates, see :class:`~assay.tasks.fields.Fields`.
-        kind: the verifier, e.g. ``exact``, ``number``, ``none``.
+        prompt, reference, solution, id: field names or templates, see :class:`~assay.tasks.fields.Fields`. ``auto``
+            takes the field with a usual name, see ``PROMPTS`` there; of the solution where there is none, the
+            reference's; of the reference where there is none, no reference.
+        kind: the verifier, e.g. ``exact``, ``number``, ``none``; ``auto`` goes by the references.
         system: system message; makes the prompt a chat.
         chat: put the prompt in a user message, so that the model's chat template is applied.
         reference_after: keep only what follows this marker in the reference, e.g. ``####``.
@@ -42,8 +46,27 @@ class File:
         meta: tuple[str, ...] = (),
     ):
         path = Path(path)
+        rows = list(read_rows(path))
+        if rows and isinstance(row := rows[0][1], Mapping):
+            prompt = prompt_of(prompt, row, str(path))
+            answer = chosen(reference, REFERENCES, row)
+            if reference == "auto" and answer is not None and reference_after is None:
+                marked = all(isinstance(r, Mapping) and MARK in str(r.get(answer, "")) for _, r in rows)
+                reference_after = MARK if marked else None
+            reference = answer
+            solution = (chosen(solution, SOLUTIONS, row) or reference) if solution == "auto" else solution
         fields = Fields(prompt, reference, solution, id, kind, system, chat, reference_after, meta, path.name)
-        self.tasks = fields.tasks(read_rows(path))
+        self.tasks = fields.tasks(rows)
+        if kind == "auto":
+            kind = kind_of([task.reference for task in self.tasks])
+            self.tasks = [replace(task, kind=kind) for task in self.tasks]
+        what = f"as {kind}" if reference is not None else "by the reward alone"
+        self.described = (
+            f"{path}: {len(self.tasks):,} tasks, asked from {prompt!r}, "
+            + (f"answered by {reference!r}, " if reference is not None else "")
+            + f"judged {what}"
+        )
+        """What was found in the file, in a line."""
 
     @property
     def size(self) -> int:

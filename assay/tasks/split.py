@@ -17,12 +17,18 @@ from assay.types import Task
 MIN_SCAN = 10_000
 """Tasks of an endless source looked at, at least, before it is said to have too few distinct ones."""
 
+MOST_HELD_OUT = 500
+"""Tasks that are held out, at most, where nobody says how many."""
+
+SMALL = 1000
+"""Tasks from which on no side of a sensible share is empty."""
+
 LOOKED = 32
 """First tasks of an endless source that are to be the same when a run goes on; of a sized one, all are."""
 
 
 def split(
-    source: TaskSource, eval_share: float = 0.1, eval_size: int = 64, seed: int = 0
+    source: TaskSource, eval_share: float = 0.1, eval_size: int | None = 64, seed: int = 0
 ) -> tuple[TrainStream, list[Task]]:
     """Divide ``source`` by the content of its tasks.
 
@@ -34,11 +40,13 @@ def split(
         source: sized or endless.
         eval_share: share of distinct tasks held out, in [0, 1).
         eval_size: evaluation tasks, all different: of a sized source the held-out ones of lowest hash (an unbiased
-            sample), of an endless one the first.
+            sample), of an endless one the first. ``None`` takes those that there are, at most :data:`MOST_HELD_OUT`;
+            where a sized source is so small that the hash leaves one side empty, the share's number of tasks of lowest
+            hash are held out, at least one.
         seed: key of the hash, and seed of the order of training, >= 0.
 
     Returns:
-        The endless stream of training tasks, and ``eval_size`` evaluation tasks.
+        The endless stream of training tasks, and the evaluation tasks.
 
     Raises:
         UsageError: the source is empty or too small for either side.
@@ -46,12 +54,17 @@ def split(
     check_seed("split", seed)
     if not 0 <= eval_share < 1:
         raise UsageError(f"eval_share {eval_share} must be in [0, 1)")
-    if eval_size < 0 or (eval_size > 0 and eval_share == 0):
+    if eval_size is not None and (eval_size < 0 or (eval_size > 0 and eval_share == 0)):
         raise UsageError(f"eval_size {eval_size} with eval_share {eval_share}: give both, or set both to 0")
     if source.size == 0:
         raise UsageError("the task source is empty")
-    held_out = HeldOut(eval_share, seed)
-    scan = source.size if source.size is not None else max(MIN_SCAN, int(20 * eval_size / max(eval_share, 1e-9)))
+    wanted = MOST_HELD_OUT if eval_size is None else eval_size
+    held_out = _rule(source, eval_share, seed) if eval_size is None and source.size is not None else None
+    held_out = held_out or HeldOut(eval_share, seed)
+    reach = int(20 * wanted / max(eval_share, 1e-9))
+    if eval_size is None:  # nobody wants so many of them that the source had to be searched for the last
+        reach = min(reach // 10, 10 * MIN_SCAN)
+    scan = source.size if source.size is not None else max(MIN_SCAN, reach)
     found: dict[int, Task] = {}
     some_train = False
     digest, looked = hashlib.blake2b(digest_size=16), scan if source.size is not None else LOOKED
@@ -64,12 +77,14 @@ def split(
             some_train = True
         else:
             found.setdefault(key, task)
-        if source.size is None and some_train and len(found) >= eval_size:
+        if source.size is None and some_train and len(found) >= wanted:
             for later in (source[i] for i in range(index + 1, looked)):
                 digest.update(_material(later, held_out.hash(later)))
             break
     seen = f"{source.size:,} tasks" if source.size is not None else f"the first {scan:,} tasks of the endless source"
-    if len(found) < eval_size:
+    if eval_size is None and not found:
+        raise UsageError(f"eval_share {eval_share} of {seen} holds out none; raise it or take a larger source")
+    if eval_size is not None and len(found) < eval_size:
         raise UsageError(
             f"eval_size {eval_size} is too large: eval_share {eval_share} of {seen} holds out {len(found)} different "
             "ones; lower eval_size, raise eval_share or take a larger source"
@@ -78,8 +93,18 @@ def split(
         raise UsageError(
             f"eval_share {eval_share} of {seen} leaves no task to train on; lower it or take a larger source"
         )
-    chosen = sorted(found)[:eval_size] if source.size is not None else list(found)[:eval_size]
+    chosen = sorted(found)[:wanted] if source.size is not None else list(found)[:wanted]
     return TrainStream(source, held_out, seed, digest.hexdigest()), [found[key] for key in chosen]
+
+
+def _rule(source: TaskSource, share: float, seed: int) -> HeldOut | None:
+    """Return the rule for a source so small that the share's own would leave one side empty, else ``None``."""
+    assert source.size is not None
+    rule = HeldOut(share, seed)
+    keys = sorted({rule.hash(source[index]) for index in range(min(source.size, SMALL))})
+    if source.size >= SMALL or len(keys) < 2 or keys[0] < rule.bound <= keys[-1]:
+        return None
+    return HeldOut(share, seed, keys[min(len(keys) - 1, max(1, round(share * len(keys))))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +113,12 @@ class HeldOut:
 
     share: float
     seed: int
+    limit: int | None = None
+    """The bound itself, in place of the share's."""
 
     @property
     def bound(self) -> int:
-        return int(self.share * 2**64)
+        return int(self.share * 2**64) if self.limit is None else self.limit
 
     def hash(self, task: Task) -> int:
         """Return 64 bits of the keyed BLAKE2b of the task's prompt and reference."""

@@ -12,12 +12,14 @@ from assay.console import Reporter
 from assay.engines.base import Follower, Sampling, engine_of
 from assay.errors import UsageError
 from assay.learning.memory import keep_freed_memory
+from assay.learning.rate import fitting_rate
 from assay.learning.signals import check_signals
+from assay.learning.threads import use_cores
 from assay.method import Method, make_method
 from assay.policies.base import CHARACTERS
 from assay.policies.causal_lm import CausalLM
 from assay.randomness import Randomness
-from assay.records.run_folder import RunFolder, check_free
+from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.scale.divided import AgreedMethod, DividedVerifier, divided_engine
@@ -71,7 +73,7 @@ def build_trainer(
     if resume is None:
         config = _noted(config, given)
         ranks = ranks or joined(config)
-        ranks.once(lambda: check_free(Path(config.run.dir)))
+        config = _placed(config, ranks, reporter)
         return _assemble(config, reporter, None, given, kind, ranks)
     if ranks is None:
         stored = resume / "config.toml"
@@ -137,12 +139,15 @@ def _assemble(
     check_verifier(own, known)
     plain = before(method, known, own, rollout)
     keep_freed_memory()
+    use_cores()
     if ranks.size > 1:
         from assay.scale.sharding import ShardedLM
 
         policy: CausalLM = ShardedLM.load_sharded(config.model, config.seed, ranks, config.scale.offload)
     else:
         policy = CausalLM.load(config.model, config.seed)
+    config, chosen = _chosen(config, policy, stream.source.size, len(eval_tasks))
+    chosen = [*filter(None, [getattr(stream.source, "described", None)]), *chosen]
     check_signals(method.needs, method.live, policy)
     for learner in method.learners:
         getattr(learner, "check", lambda _: None)(policy)
@@ -156,7 +161,7 @@ def _assemble(
         cluster.join()
     if config.overlap.staleness and not isinstance(engine, Follower):
         engine = Shadow(policy, lambda copy: engine_of(copy, spec, settings.max_rows))
-    for said in [line, *plain] if line is not None else plain:
+    for said in [*([line] if line is not None else []), *plain, *(chosen if folder is None else [])]:
         reporter.line(said)
     trainer = kind(
         config=config,
@@ -206,6 +211,32 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: An
             continue
         if warmup:
             demonstrations([task], policy, rollout)
+
+
+def _placed(config: RunConfig, ranks: Ranks, reporter: Reporter) -> RunConfig:
+    """Return the configuration with a folder that is free, and say where that is another one than it named."""
+    wanted = Path(config.run.dir)
+    found = ranks.once(lambda: free_folder(wanted))
+    if found == wanted:
+        return config
+    if ranks.first:
+        reporter.line(f"run folder {found}, as {wanted} has a run; to go on with that: assay train --resume {wanted}")
+    return config.model_copy(update={"run": config.run.model_copy(update={"dir": str(found)})})
+
+
+def _chosen(config: RunConfig, policy: CausalLM, size: int | None, held_out: int) -> tuple[RunConfig, list[str]]:
+    """Return the configuration with what it leaves to ``auto`` chosen, and a line on each choice."""
+    said = []
+    if config.tasks.eval_size == "auto":
+        of = "tasks of the endless source" if size is None else f"of {size:,} tasks"
+        said.append(f"held out to measure progress: {held_out:,} {of} (tasks.eval_share, tasks.eval_size)")
+    if config.train.lr == "auto":
+        count = sum(p.numel() for p in policy.model.parameters())
+        rate = fitting_rate(count, policy.adapter is not None)
+        config = config.model_copy(update={"train": config.train.model_copy(update={"lr": rate})})
+        what = f"{count / 1e6:,.2f} million parameters" + ", of which adapters learn" * (policy.adapter is not None)
+        said.append(f"learning rate {rate:g}, for {what} (train.lr)")
+    return config, said
 
 
 def _noted(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:

@@ -197,7 +197,7 @@ class Trainer(State):
         if self.pipeline is not None and self.updates == 0:
             objective = Observed(objective)
         done, self.updates = self.step * per_step + min(self.updates, per_step - 1), self.updates + 1
-        lr = self.set_lr(settings.lr, done, settings.steps * per_step, settings.ramp, settings.schedule)
+        lr = self.set_lr(settings.peak, done, settings.steps * per_step, settings.ramp, settings.schedule)
         return {**self.apply(objective, batch)[0], "lr": lr}
 
     # Pieces of a step

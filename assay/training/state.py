@@ -95,7 +95,7 @@ class State:
         """A fresh optimiser over the policy's trainable parameters."""
         settings = self.config.train
         optimizer = make_optimizer(
-            self.policy.module.parameters(), settings.lr, settings.betas, settings.weight_decay, settings.optimizer
+            self.policy.module.parameters(), settings.peak, settings.betas, settings.weight_decay, settings.optimizer
         )
 
         def note(*_: Any) -> None:

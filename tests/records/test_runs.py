@@ -22,7 +22,7 @@ from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
 from assay.records import files
 from assay.records.checkpoints import last_checkpoint
-from assay.records.run_folder import RunFolder
+from assay.records.run_folder import RunFolder, free_folder
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +147,22 @@ def test_the_report_is_written_at_the_end(tmp_path: Path, capfd: pytest.CaptureF
 # Who may have it
 
 
-def test_a_folder_that_exists_is_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match=f"exists already; continue it with: assay train --resume {folder}"):
-        run(folder)
+def test_a_run_where_one_is_already_gets_the_next_number(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    second = assay.train(recipe(folder)).folder
+    assert second == folder.with_name(f"{folder.name}-2")
+    assert (
+        f"run folder {second}, as {folder} has a run; to go on with that: assay train --resume"
+        in capfd.readouterr().err
+    )
+    assert free_folder(folder) == folder.with_name(f"{folder.name}-3")
+    assert load_config(second / "config.toml").run.dir == str(second)
+    assert running.metrics(second) == running.metrics(folder)
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError, match=f"exists already; continue it with: assay train --resume {tmp_path}"):
+        free_folder(tmp_path)
 
 
 def test_a_folder_in_use_is_refused(folder: Path) -> None:

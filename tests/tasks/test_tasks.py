@@ -504,6 +504,26 @@ def test_split_errors(source, share, size, message):
         split(source, share, size, 0)
 
 
+@pytest.mark.parametrize(("tasks", "share"), [(20, 0.1), (20, 0.5), (2, 0.1), (3, 0.9), (7, 0.001)])
+def test_any_number_of_tasks_is_divided_where_nobody_says_how(tasks, share):
+    sides = []
+    for seed in range(20):
+        stream, held_out = split(questions(tasks), share, None, seed)
+        trained = {t.prompt for t in stream.next(5 * tasks)}
+        assert held_out and trained and not trained & {t.prompt for t in held_out}
+        assert len(trained) + len(held_out) == tasks
+        sides.append(len(held_out))
+    # Where the hash leaves no side empty it decides, so the share holds on average; tiny sources hold out one at least.
+    assert sum(sides) / len(sides) == pytest.approx(min(max(1, share * tasks), tasks - 1), abs=1.2)
+
+
+def test_at_most_500_are_held_out_where_nobody_says_how_many():
+    assert 0 < len(split(Repeating(20), 0.5, None, 0)[1]) < 20
+    assert len(split(questions(6000), 0.1, None, 0)[1]) == 500
+    with pytest.raises(UsageError, match="holds out none; raise it"):
+        split(Repeating(1), 1e-9, None, 0)
+
+
 def test_no_evaluation_at_all():
     stream, held_out = split(questions(5), 0.0, 0, 0)
     assert held_out == []

@@ -59,7 +59,7 @@ def flexive(
     Names the inference part ``solve_detect_verify``; the verifier by itself is
     :class:`~assay.inference.scoring.flex.Flex`, which any strategy takes as its scorer. It is trained by GRPO on its
     quick mode: tasks ``step_labels`` (a file) or ``corrupted_chain``, rollout ``quick``, reward ``step_index``; see
-    ``recipes/flexive.toml``.
+    ``assay train flexive``.
 
     Args:
         sampling: how the solver's tokens are drawn.

@@ -65,7 +65,7 @@ def mirror_critique(
     The verifier is trained by a recipe whose tasks are those of source ``critiques``: (question, solution) -> critique,
     made of the solver's stored rollouts, with a hinted critic's for the warm-up (3 epochs in the paper); judged by
     verifier ``critique``, 1[boxed verdict == label]; by GRPO with n = 8, without division by the standard deviation and
-    without a KL term, ``credit = {name = "grpo", normalise = false}``. See ``recipes/mirror_critique.toml``. The critic
+    without a KL term, ``credit = {name = "grpo", normalise = false}``. See ``assay train mirror_critique``. The critic
     is any engine: an endpoint, or a model that the run loads, ``{name = "hf", model = ...}``.
 
     Args:

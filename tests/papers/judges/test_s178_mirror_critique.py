@@ -30,7 +30,7 @@ from assay.tasks.critiques import Critiques
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 RNG = np.random.default_rng(0)
-RECIPE = Path(__file__).parents[3] / "recipes/mirror_critique.toml"
+RECIPE = Path(__file__).parents[3] / "assay/recipes/mirror_critique.toml"
 BOXED = Ballot(("boxed",), "none")
 
 
