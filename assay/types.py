@@ -203,6 +203,7 @@ class Turn:
         reset: no return flows across it, nor back from it.
         info: what else the environment has noted of it; plain data.
         text: what was said in it; empty where that is not kept.
+        reply: what the environment said to it; likewise.
     """
 
     index: int
@@ -221,6 +222,7 @@ class Turn:
     reset: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
+    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,11 +95,11 @@ class Stated:
             raise RuntimeError("no episode is under way; call reset first")
         self.left -= 1
         line, error = self._read(action)
-        reply = error
+        reply, self.said = error, ""
         if not error:
-            self.state, said = self.after(self.state, line, self.chance())
+            self.state, self.said = self.after(self.state, line, self.chance())
             self.taken += 1
-            reply = f"{said}\n{self.show(self.state)}" if said else self.show(self.state)
+            reply = f"{self.said}\n{self.show(self.state)}" if self.said else self.show(self.state)
         over = self.over(self.state)
         self._under_way = not over and self.left > 0
         messages, error = answered(action, reply, error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,8 +36,9 @@ def player_of(config: RunConfig, sampling: Sampling) -> Player | None:
         return None
     if not hasattr(find("rollout", name), "play"):
         return None
-    found: Player = build("rollout", spec, sampling=sampling)
-    return found
+    found: Any = build("rollout", spec, sampling=sampling)
+    # One around another plays if that does.
+    return found if getattr(found, "plays", True) else None
 
 
 class Adds(Protocol):

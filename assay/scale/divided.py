@@ -135,6 +135,10 @@ class DividedModels(Models):
 
     ranks: Ranks = field(default_factory=Ranks)
 
+    def once(self, work: Callable[[], T]) -> T:
+        """See :meth:`assay.signals.base.Models.once`."""
+        return self.ranks.once(work)
+
     @torch.no_grad()
     def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:
         """See :meth:`assay.signals.base.Models.quantities`."""

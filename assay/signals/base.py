@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from assay.policies.base import Policy
 from assay.types import Task
 from assay.verify.answer.spans import Span
 from assay.verify.kind import KindVerifier
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -42,6 +44,10 @@ class Models:
     encode: Any = None
     answer: Callable[[Task, str], Span | None] = field(default_factory=lambda: KindVerifier().answer)
     engine: Any = None
+
+    def once(self, work: Callable[[], T]) -> T:
+        """Do something that one process alone is to do, such as asking a service; every process gets the result."""
+        return work()
 
     @torch.no_grad()
     def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.registry import part
 from assay.signals.base import Models
-from assay.signals.stages import Stages
+from assay.signals.stages import REFLECTION, Stages
 from assay.signals.steps import decoder
 from assay.types import Episode
 
@@ -57,7 +57,8 @@ class Rubrics:
     every attempt. Proposed items whose scores do not differ between attempts (deviation at most ``spread``) are
     dropped, of the others those with the largest deviation stay, older ones first. What counts is what stays, and what
     was given. A stage that an attempt has none of scores 0; one without a single item scores 0 for all. NaN where the
-    judge failed. Rubrics that an attempt writes for itself are shown with it and never used.
+    judge failed. Rubrics that an attempt writes for itself are shown with it and never used. A reflection has been
+    judged: its first stage has its verdict's score.
 
     Source: RubricEM (arXiv 2605.10899); the wording is a choice.
 
@@ -95,6 +96,8 @@ class Rubrics:
         self.given, self.most, self.spread = [list(items) for items in given], list(most), spread
         self.sampling = Sampling(max_tokens, 0.0)
         self.active: dict[str, list[list[str]]] = {}
+        self.judged: dict[str, list[list[float]]] = {}
+        """Of the last batch: of each task the scores of its attempts, in order."""
         self._changed = {"proposed": 0, "dropped": 0}
 
     def check(self, policy: Any) -> None:
@@ -124,14 +127,19 @@ class Rubrics:
         decode = decoder(models)
         texts = [self.stages.texts(episode, decode) for episode in batch.episodes]
         attempts: dict[str, list[int]] = {}
-        for i, task in enumerate(batch.tasks):
-            attempts.setdefault(task.id, []).append(i)
+        out = torch.full((len(batch), len(self.most)), torch.nan, dtype=batch.rewards.dtype)
+        for i, (task, episode) in enumerate(zip(batch.tasks, batch.episodes, strict=True)):
+            if episode.meta.get("role") != REFLECTION:
+                attempts.setdefault(task.id, []).append(i)
+            elif batch.verdicts[i].passed is not None:
+                out[i] = 0
+                out[i, 0] = batch.verdicts[i].score
         asked = [(rows, k) for rows in attempts.values() for k in range(len(self.most))]
         self._propose(batch, texts, asked)
         scores = self._scored(batch, texts, asked)
-        out = torch.full((len(batch), len(self.most)), torch.nan, dtype=batch.rewards.dtype)
         for rows, k in asked:
             out[rows, k] = torch.from_numpy(self._kept(batch.tasks[rows[0]].id, k, scores[rows[0], k])).to(out.dtype)
+        self.judged = {task: out[rows].tolist() for task, rows in attempts.items()}
         return out
 
     def _ask(self, prompts: Sequence[str]) -> list[Episode]:
@@ -217,5 +225,5 @@ class Rubrics:
 def read_scores(reply: str, count: int) -> list[float] | None:
     """Return the numbers of the last ``<scores>`` of a reply; nothing unless there are ``count`` in [0, 1]."""
     found = re.findall(r"<scores>(.*?)</scores>", reply, re.DOTALL)
-    numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", found[-1])] if found else []
+    numbers = [float(x) for x in re.findall(r"-?(?:\d+(?:\.\d+)?|\.\d+)", found[-1])] if found else []
     return numbers if len(numbers) == count and all(0 <= x <= 1 for x in numbers) else None

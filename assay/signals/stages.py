@@ -21,6 +21,8 @@ from assay.types import Episode
 
 SCAFFOLD = (("structured_plan",), ("call_tool", "state_evaluation", "search", "tool_call"), ("review",), ("answer",))
 """Plan, research, review, answer: the tags that open each."""
+REFLECTION = "reflection"
+"""Kind of tasks that ask for a reflection, and role of the episodes that are one: a single stage, judged already."""
 
 
 @part("signal", "stages")
@@ -29,7 +31,7 @@ class Stages:
     """Signal ``stages`` ``(N, T)`` int64: the stage a token is in, -1 for what is none of the policy's own.
 
     A stage goes on until the tag of another one opens, over turns too; what stands before the first tag is of the first
-    stage. A token is of the stage whose tag it begins or is in.
+    stage. A token is of the stage whose tag it begins or is in. A reflection is of the first stage as a whole.
 
     Args:
         tags: of each stage those that open it.
@@ -60,6 +62,9 @@ class Stages:
         number = {tag: k for k, names in enumerate(self.tags) for tag in names}
         opening = re.compile(rf"<({'|'.join(map(re.escape, number))})>")
         out, now = np.full(len(episode.tokens), -1, dtype=np.int64), 0
+        if episode.meta.get("role") == REFLECTION:
+            out[episode.mask] = 0
+            return out
         for a, b in own_runs(episode.mask):
             tokens = episode.tokens[a:b].tolist()
             ends, at = token_ends(tokens, decode), 0

@@ -57,6 +57,38 @@ def test_states_without_a_clock_come_again() -> None:
     assert world.step(say("left")).observation.state == "1" and world.step(say("stop")).observation.state == "1 stopped"
 
 
+def test_doors_are_to_be_opened() -> None:
+    world = Corridor(rooms=4, moves=9, doors=3)
+    shown = world.reset(world.task_of(1, 4), 0)
+    assert "left, right, open or stop" in shown.messages[0]["content"] and shown.state == "1, closed 1 2 3, 9 left"
+    steps = [world.step(say(a)) for a in ("right", "open", "right", "left", "right", "right", "open", "open", "jump")]
+    assert [s.info["message"] for s in steps] == [
+        "The door is closed.",
+        "You open door 1.",
+        "",
+        "",
+        "",
+        "The door is closed.",
+        "You open door 2.",
+        "There is no closed door here.",
+        "",
+    ]
+    assert steps[5].observation.messages[0]["content"] == "The door is closed.\nRoom 2, 3 moves left."
+    assert steps[6].observation.state == "2, closed 3, 2 left" and steps[-1].truncated
+    world.reset(world.task_of(3, 1), 0)
+    assert [a.text for a in world.gold()] == ["open", "left", "open", "left", "stop"]
+    assert "1. You open door" not in world.step(say("open")).info["message"] == "You open door 2. You open door 3."
+    assert Corridor(rooms=14, doors=3).doors == (3, 7, 11) and Corridor(rooms=4, doors=1).doors == (2,)
+    assert Corridor().doors == () and Corridor().reset(Corridor().task_of(1, 2), 0).admissible == ACTIONS
+    # 1-2 takes three moves, two of them and a stop do not go from 1 to 3.
+    assert [t.id for t in Corridor(rooms=3, doors=2, moves=3).tasks()._tasks] == [
+        f"corridor/3+2/{a}-{b}" for a, b in ((1, 2), (2, 1), (2, 3), (3, 2))
+    ]
+    for wrong in (-1, 4):
+        with pytest.raises(UsageError, match="fewer than rooms"):
+            Corridor(rooms=4, doors=wrong)
+
+
 def test_its_oracle_knows_the_shortest_way() -> None:
     world = Corridor(rooms=3)
     world.reset(world.task_of(3, 2), 0)
@@ -65,12 +97,12 @@ def test_its_oracle_knows_the_shortest_way() -> None:
     assert [world.judge(say(a)).passed for a in ACTIONS] == [False, False, True]
 
 
-@pytest.mark.parametrize("interface", ["text", "tool"])
-def test_as_every_environment(interface: Any) -> None:
-    tasks = Corridor().tasks()
+@pytest.mark.parametrize(("interface", "doors"), [("text", 0), ("tool", 0), ("text", 2)])
+def test_as_every_environment(interface: Any, doors: int) -> None:
+    tasks = Corridor(doors=doors).tasks()
 
     def make() -> Corridor:
-        return Corridor(interface=interface)
+        return Corridor(interface=interface, doors=doors)
 
     plans = gold_passes(make, tasks, 12)
     idle_fails(make, tasks, n=12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.evaluate.games import GameScores
 
 
@@ -53,3 +54,18 @@ def gameworld() -> GameScores:
     Source: GameWorld (arXiv 2604.07429).
     """
     return GameScores()
+
+
+claims(
+    Claim(
+        paper="S156",
+        text="With a clock that waits a player who thinks slowly comes as far as one who thinks fast; in real time he "
+        "does not.",
+        setting="clocks",
+        evidence="construction",
+        arms={"waiting": {"realtime": False}, "real time": {"realtime": True}},
+        better="waiting",
+        baseline="real time",
+        measure="kept",
+    )
+)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.credit.turns.turn_group import TurnGroup
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
@@ -52,7 +53,6 @@ from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood
         "of several accepted answers the likeliest counts",
         "gains are weighted as the answer is (weight 1)",
     ),
-    lacks="no lab setting has a policy that reads what a search has found, so its claim has not been tried",
 )
 def igpo(
     answer: Any = "answer_f1",
@@ -123,3 +123,22 @@ class TokenReturns:
         columns = [group_mean(x, batch.group, here) for x, here in zip(returns.T, use.T, strict=True)]
         mean = torch.stack(columns, 1) if columns else torch.zeros_like(returns)
         return torch.where(use, returns - mean, 0)
+
+
+claims(
+    Claim(
+        paper="S198",
+        text="Where few answers are right at first, a policy that reads comes to answer questions sooner by what turns "
+        "add to the likelihood of the answer than by the answer alone.",
+        setting="lookups",
+        arms={
+            "igpo": {"name": "S198", "options": {"bridge": "<answer>", "close": "</answer>", "kl_weight": 0.0}},
+            "grpo": {"name": "grpo", "reward": "answer_f1"},
+        },
+        better="igpo",
+        baseline="grpo",
+        measure="area",
+        sweep={"lr": (1.0, 3.0, 10.0)},
+        tuning=(1000, 1001),
+    )
+)

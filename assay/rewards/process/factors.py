@@ -40,7 +40,8 @@ class Layout:
     @classmethod
     def of(cls, turns: Sequence[Turn]) -> Layout:
         tags = sorted({turn.tag for turn in turns if turn.tag is not None})
-        return cls(tuple(tags), tuple(sorted({name for turn in turns for name in turn.info})))
+        noted = {name for turn in turns for name, value in turn.info.items() if isinstance(value, int | float)}
+        return cls(tuple(tags), tuple(sorted(noted)))
 
     @property
     def names(self) -> tuple[str, ...]:

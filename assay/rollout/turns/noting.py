@@ -35,6 +35,7 @@ def noted(
         truncated=over is not None and not step.terminated,
         info=step.info,
         text=made.text,
+        reply="\n".join(message["content"] for message in step.observation.messages),
     )
 
 

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import copy
 import re
+import string
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from running import metrics, run
+from running import metrics, run, tables
 
+import assay
 from assay.batch import Batch
 from assay.credit.turns.stages import DOWNSTREAM, StageCredit
+from assay.curriculum.bank import Bank
+from assay.curriculum.reflection import Reflective
+from assay.engines.base import Sampling
 from assay.errors import UsageError
+from assay.inference.banked import Banked, bank_of
+from assay.inference.named import make_strategy
+from assay.lab.settings.stage_returns import Setting as Returns
 from assay.method import make_method
 from assay.papers.agents.s161_rubricem import rubricem
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
 from assay.rewards.judges.stage_rubrics import StageRubrics
+from assay.rollout.reflection import Reflections
 from assay.signals.base import Models
 from assay.signals.rubrics import Rubrics, read_scores
 from assay.signals.stages import Stages, own_runs
+from assay.tasks.listed import Listed
+from assay.tasks.split import split
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -70,7 +84,16 @@ class Judge:
         return f"<scores>{', '.join(str(int(item.split()[-1] in part)) for item in items)}</scores>"
 
 
-class Letter(Judge):
+class Critic(Judge):
+    """Judges lessons by the numbers they hold, and everything else as the judge does."""
+
+    def reply(self, prompt: str) -> str:
+        if not prompt.startswith("A lesson"):
+            return super().reply(prompt)
+        return f"so <scores>{prompt.partition('The lesson:')[2].partition('Within:')[0].strip()}</scores>"
+
+
+class Letter(Critic):
     """Named in a recipe: proposes two letters for every stage."""
 
     def __init__(self) -> None:
@@ -154,6 +177,20 @@ def test_the_worked_example() -> None:
     three = credited([*R, (0.5, 0.5, 0.5, 0.5)], StageCredit(ddof=0))
     g = np.array([1.54, 1.36, 0.5 * 2.8])
     assert [row[0] for row in three] == pytest.approx(((g - g.mean()) / g.std()).tolist(), abs=1e-4)
+
+
+def test_stage_returns_of_the_lab(tmp_path: Path) -> None:
+    own = {"name": "stages", "weights": [[float(j == k) for j in range(4)] for k in range(4)]}
+    exact = Returns(groups=40, noise=0.0, items=(9, 1, 1, 9), carries=1.0)
+    found = exact.run({"credit": own}, 0, tmp_path)
+    # A judge of nine criteria that never errs: what is left are ties.
+    assert found["ranking"] == found["last"] and 0.9 < found["ranking"] < 1
+    blind = Returns(groups=400, noise=1e9)
+    assert abs(blind.run({"credit": "stages"}, 0, tmp_path)["ranking"]) < 0.05
+    alone = Returns(groups=400, carries=0.0)
+    mixed, apart = (alone.run({"credit": credit}, 0, tmp_path) for credit in ("stages", own))
+    assert mixed["ranking"] < apart["ranking"] - 0.1, "where later stages tell nothing of it, they are noise"
+    assert mixed["last"] == apart["last"]
 
 
 def test_the_ablations() -> None:
@@ -243,6 +280,7 @@ def test_a_judge_that_fails() -> None:
     for reply, count, read in (
         ("<scores>1, 0.5</scores>", 2, [1, 0.5]),
         ("<scores>0</scores> or <scores>1</scores>", 1, [1]),
+        ("<scores>.25, 1.0</scores>", 2, [0.25, 1]),
         ("<scores>1</scores>", 2, None),
         ("<scores>2</scores>", 1, None),
         ("<scores>-1</scores>", 1, None),
@@ -267,6 +305,22 @@ def test_options() -> None:
             "most": [1, 1],
         },
     )
+    rollout, curriculum_ = method.rollout, method.curriculum
+    assert isinstance(rollout, dict) and isinstance(curriculum_, dict)
+    assert (rollout["name"], rollout["inner"], rollout["accept"]) == ("reflection", "single_turn", 0.5)
+    assert rollout["assessor"] is rubrics.judge and curriculum_ == {
+        "name": "reflection",
+        "reflections": 4,
+        "window": 3,
+        "k": 2,
+        "rubrics": rubrics,
+    }
+    played = {"name": "multi_turn", "environment": "search", "turns": 12}
+    assert rubricem(Judge(), environment="search").rollout["inner"] == played  # type: ignore[index]
+    alone = rubricem(Judge(), environment="search", turns=3, reflections=0)
+    assert alone.rollout == {**played, "turns": 3} and alone.curriculum == make_method("grpo").curriculum
+    plain = Reflective(curriculum(["x"]).stream, 1, 1)
+    assert (plain.reflections, plain.window, plain.k, plain.characters, plain.longest) == (4, 3, 2, 8000, 1000)
     assert two.credit.stages.tags == (("think",), ("answer",)) and two.reward.rubrics.called(0) == "think"
     with pytest.raises(UsageError, match="stages need a judge"):
         rubricem().reward.rubrics.check(MODELS.policy)
@@ -283,18 +337,271 @@ def test_options() -> None:
         Rubrics(Judge(), most=(1, 2))
 
 
-def test_it_trains(tmp_path: Path) -> None:
-    folder = run(
-        tmp_path / "run",
+class Says(Judge):
+    """An engine that says what it is told, a character a token; ``context`` is its policy's."""
+
+    def __init__(self, texts: Sequence[str], context: int = 10_000):
+        super().__init__()
+        self.texts = iter(texts)
+        self.policy = type("Policy", (), {"context": context})()
+
+    def encode(self, prompt: Any) -> Any:
+        return np.array([ord(c) for c in prompt], dtype=np.int64)
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        self.asked += [r.prompt for r in requests]
+        return [[episode((next(self.texts), True)) for _ in range(r.n)] for r in requests]
+
+
+def tasks(*questions: str) -> list[Task]:
+    return [Task(f"t{i}", question) for i, question in enumerate(questions)]
+
+
+def curriculum(questions: Sequence[str], **options: Any) -> Reflective:
+    stream, _ = split(Listed(tasks(*questions)), 0.0, 0, 0)
+    return Reflective(stream, **{"prompts": 2, "group": 3, "reflections": 2, "window": 2, **options})
+
+
+def reflected(of: str, question: str, *lessons: tuple[str, float, bool]) -> Group:
+    """A group of reflections as the rollout returns it."""
+    task = Task(f"{of}@reflection", "look back", kind="reflection", meta={"of": of, "question": question})
+    made = [replace(episode((text, True)), meta={"role": "reflection", "lesson": text}) for text, _, _ in lessons]
+    return Group(Ask(task, len(made)), tuple(made), tuple(Verdict(score, ok) for _, score, ok in lessons))
+
+
+def test_reflections_are_trained_a_step_later() -> None:
+    judge = Critic({"plan": ("x",)})
+    rubrics = Rubrics(judge, given=(["has p"], [], [], []))
+    asked = curriculum(["first red", "second blue", "third", "fourth"], rubrics=rubrics, characters=90)
+    first = asked.next(0)
+    assert [a.n for a in first] == [3, 3] and all(a.hint is None for a in first)
+    made = [Group(a, tuple(whole(f"x{i}{k}", "c", "r", "a") for k in range(3))) for i, a in enumerate(first)]
+    lost = replace(made[1].episodes[0], stop="error")
+    made[1] = replace(made[1], episodes=(lost, made[1].episodes[1], lost))
+    judged = [g.judged([Verdict.wrong()] * 3) for g in made]
+    rubrics(Batch.from_groups(judged, torch.float64), MODELS)
+    asked.observe(judged)
+    second = asked.next(1)
+    assert [a.n for a in second] == [3, 3, 2, 2], "two new tasks, and a reflection on an episode of each before"
+    looked = second[2:]
+    assert [a.task.id for a in looked] == [f"{a.task.id}@reflection" for a in first]
+    assert [a.task.meta["of"] for a in looked] == [a.task.id for a in first] and looked[0].task.kind == "reflection"
+    prompt = looked[1].task.question
+    assert first[1].task.question in prompt and lost.text not in prompt and "<answer>a</answer>" in prompt
+    assert made[1].episodes[1].text[-90:] in prompt and made[1].episodes[1].text not in prompt
+    assert "plan: 1.00, research: 0.00" in prompt and "criteria:\n- " not in prompt, "x tells none apart"
+    assert [a.n for a in asked.next(2)] == [3, 3], "each is reflected upon once"
+    # Beside its like: an advantage of its own, the same for all its tokens whatever tags it has.
+    episodes = [whole("x", "c", "r", "a"), whole("y", "c", "r", "a")]
+    group = reflected("t0", "q", ("<reflection>.9, .7</reflection>", 0.8, True), ("<answer>none</answer>", 0.2, False))
+    usual = Group(Ask(Task("t9", "q"), 2), tuple(episodes), (Verdict(0.0, False),) * 2)
+    away = reflected("t1", "q", ("a", 0.0, True), ("b", 1.0, True), ("c", 0.5, True))
+    away = replace(away, verdicts=(*away.verdicts[:2], Verdict.abstain("away")))
+    batch = Batch.from_groups([usual, group, away], torch.float64)
+    judge.asked.clear()
+    rubrics.given[0], judge.proposes = ["has y"], {}
+    scores = rubrics(batch, MODELS)
+    assert scores[2:6].tolist() == [[0.8, 0, 0, 0], [0.2, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
+    assert bool(scores[6].isnan().all()) and not any(
+        "none" in p.partition("Task:")[2] and "<answer>n" in p for p in judge.asked
+    )
+    assert list(rubrics.judged) == ["t9"]
+    credit = StageCredit()
+    batch.signals = {"rubric_scores": scores, "stages": rubrics.stages(batch, MODELS)}
+    found = StageRubrics(rubrics)(batch)
+    batch.rewards, batch.token_rewards, batch.valid = found.values, found.tokens, found.valid  # type: ignore[assignment]
+    advantages = credit(batch)
+    for row, want in ((0, -0.7071), (1, 0.7071), (2, 0.7071), (3, -0.7071), (4, -0.7071), (5, 0.7071)):
+        own = batch.mask[row] & (batch.signals["stages"][row] == 0)
+        assert advantages[row][own].unique().tolist() == [pytest.approx(want, abs=1e-4)]
+        assert row < 2 or bool((own == batch.mask[row]).all())
+    assert not advantages[6].any()
+
+
+def test_reflections_are_judged() -> None:
+    look = Task("t@reflection", "LOOK", kind="reflection")
+    said = [
+        "<reflection>.9, .7</reflection>",
+        "no lesson",
+        "<reflection>x</reflection><reflection> .9, .4 </reflection>",
+    ]
+    engine, judge = Says(["a", "b", *said, "<reflection>what</reflection>"]), Critic()
+    rollout = build("rollout", {"name": "reflection", "assessor": judge}, sampling=Sampling(8))
+    asks = [Ask(look, 4), Ask(Task("t", "Q"), 2)]
+    usual, group = rollout.collect(asks, engine, np.random.default_rng(0))
+    assert engine.asked == ["Q", "LOOK"] and [e.text for e in usual.episodes] == ["a", "b"] and not usual.verdicts
+    assert [(v.score, v.passed) for v in group.verdicts] == [
+        (pytest.approx(0.8), True),
+        (0, False),
+        (pytest.approx(0.65), False),
+        (0, None),
+    ]
+    assert dict(group.verdicts[0].parts) == {"within": 0.9, "across": 0.7}
+    assert [e.meta["lesson"] for e in group.episodes] == [".9, .7", "", ".9, .4", "what"]
+    assert all(e.meta["role"] == "reflection" and e.mask.all() for e in group.episodes), "its own tokens, and no others"
+    assert len(judge.asked) == 3 and "LOOK" in judge.asked[0] and "The lesson:\n.9, .7\n" in judge.asked[0]
+    assert rollout.metrics() == {
+        "reflection/left_out": 0,
+        "reflection/score": pytest.approx(1.45 / 3),
+        "reflection/accepted": pytest.approx(1 / 3),
+    }
+    # One that the context has no room for is not asked.
+    small = Says(["a", "b"], context=11)
+    assert len(rollout.collect(asks, small, np.random.default_rng(0))) == 1 and small.asked == ["Q"]
+    assert rollout.metrics() == {"reflection/left_out": 1}
+    exact = Says([*said, "-"], context=12)
+    assert len(rollout.collect(asks[:1], exact, np.random.default_rng(0))) == 1
+    strict = Reflections(Sampling(8), assessor=Critic(), accept=0.8)
+    [group] = strict.collect([Ask(look, 1)], Says(said), np.random.default_rng(0))
+    assert group.verdicts[0].passed is False and group.verdicts[0].score == pytest.approx(0.8)
+    broken = Reflections(Sampling(8), assessor=Critic(stop="error"))
+    [group] = broken.collect([Ask(look, 1)], Says(said), np.random.default_rng(0))
+    assert group.verdicts[0].passed is None and group.verdicts[0].fault == "infrastructure"
+    with pytest.raises(UsageError, match="give an engine"):
+        Reflections(Sampling(8)).collect([Ask(look, 1)], Says(said), np.random.default_rng(0))
+    with pytest.raises(UsageError, match="accept 2"):
+        Reflections(Sampling(8), accept=2.0)
+    inner = {"name": "multi_turn", "environment": {"name": "corridor", "rooms": 2}}
+    around = Reflections(Sampling(4), inner=inner)
+    assert around.plays and hasattr(around, "demonstrate") and around.inner.worlds.name == "corridor"
+    assert not rollout.plays and not hasattr(rollout, "demonstrate")
+
+
+def test_several_processes_judge_reflections_together() -> None:
+    class Divided(Says):
+        def divided(self, items: Sequence[Any], work: Any) -> list[Any]:
+            return [found for item in items for found in work([item], self)]
+
+    rollout = Reflections(Sampling(8), assessor=Critic())
+    said = ["<reflection>.9, .7</reflection>", "no", "<reflection>.1, .3</reflection>"]
+    [group] = rollout.collect([Ask(Task("t", "LOOK", kind="reflection"), 3)], Divided(said), np.random.default_rng(0))
+    assert [v.score for v in group.verdicts] == [pytest.approx(0.8), 0, pytest.approx(0.2)]
+
+
+def test_the_bank() -> None:
+    bank = Bank(3)
+    assert bank.similar("t", "a red fox", 2) == [] and bank.hint("t", "a red fox", 2, True) is None
+    for name, question in (("a", "the red fox"), ("b", "a red red car"), ("c", "blue sky")):
+        bank.add(name, question, f"lesson {name}")
+    assert bank.similar("t", "red", 2) == ["lesson b", "lesson a"] and bank.similar("t", "red", 1) == ["lesson b"]
+    assert bank.similar("b", "red fox", 5) == ["lesson a"], "not its own, nor what shares no word"
+    bank.add("a", "the red fox", "better")
+    assert bank.hint("a", "", 2, True) == "A lesson from earlier attempts at this task:\nbetter\n" and len(bank) == 3
+    bank.add("d", "green", "lesson d")
+    assert bank.hint("b", "", 2, True) is None and list(bank.lessons) == ["c", "a", "d"], "the oldest lesson goes"
+    other = Bank(3)
+    other.add("z", "red", "gone")
+    assert other.similar("t", "red", 1) == ["gone"]
+    other.load_state_dict(bank.state_dict())
+    assert other.lessons == bank.lessons and other.similar("t", "red", 2) == ["better"]
+    with pytest.raises(UsageError, match="capacity 0"):
+        Bank(0)
+    asked = curriculum(["x"], longest=3)
+    asked.observe([reflected("t0", "red", ("worse", 0.6, True), ("best of", 0.7, True), ("more", 0.9, False))])
+    assert asked.bank.lessons == {"t0": ("red", "bes")}, "the best of those accepted, cut"
+    asked.observe([reflected("t1", "red", ("worse", 0.6, False))])
+    assert len(asked.bank) == 1
+
+
+def test_lessons_are_shown_at_test_time(tmp_path: Path) -> None:
+    bank = Bank()
+    bank.add("t0", "the red fox", "look")
+    asked = Says(["a", "b"])
+    strategy = make_strategy({"name": "banked", "bank": bank}, sampling=Sampling(4))
+    found = strategy(tasks("the red fox", "red"), asked, 1, np.random.default_rng(0))  # type: ignore[arg-type]
+    assert [a.text for a in found] == ["a", "b"] and asked.asked == [
+        "A lesson from earlier attempts at this task:\nlook\n\nthe red fox",
+        "Lessons from other tasks:\n- look\n\nred",
+    ]
+    assert strategy.k == 2 and strategy.inner.sampling == Sampling(4)  # type: ignore[attr-defined]
+    assert not hasattr(Banked(bank, "greedy").inner, "n")
+    with pytest.raises(UsageError, match="k 0"):
+        Banked(bank, k=0)
+    folder = run(tmp_path / "run", train={"steps": 1}, warmup={"steps": 0})
+    with pytest.raises(UsageError, match="no bank of lessons"):
+        bank_of(folder)
+
+
+def test_queries_are_met_twice() -> None:
+    questions = [
+        f"count the {thing}" for thing in ("foxes", "cars", "birds", "trees", "lamps", "roads", "boats", "keys")
+    ]
+    asked = curriculum(questions)
+    steps = []
+    for step in range(5):
+        asks = [a for a in asked.next(step) if a.task.kind != "reflection"]
+        steps.append([(a.task.id, a.hint) for a in asks])
+        for ask in asks[:1]:
+            asked.observe([reflected(ask.task.id, ask.task.question, (f"look at {ask.task.id} in {step}", 0.9, True))])
+    names = [[name for name, _ in row] for row in steps]
+    assert names[:2] == names[2:4] and not set(names[4]) & {*names[0], *names[1]}
+    a, c = names[0][0], names[1][0]
+    assert [hint for _, hint in steps[0]] == [None, None]
+    lesson = f"Lessons from other tasks:\n- look at {a} in 0\n"
+    assert [hint for _, hint in steps[1]] == [lesson, lesson]
+    assert steps[2][0][1] == f"A lesson from earlier attempts at this task:\nlook at {a} in 0\n"
+    both = {f"- look at {a} in 0", f"- look at {c} in 1"}
+    assert set((steps[2][1][1] or "").splitlines()[1:]) == both, "without one of its own, those of others"
+    assert steps[3][0][1] == f"A lesson from earlier attempts at this task:\nlook at {c} in 1\n"
+    assert "in 2" in (steps[4][0][1] or "") or "in 3" in (steps[4][0][1] or "")
+    none = curriculum(questions, k=0, reflections=0)
+    none.bank.add("x", "count", "lesson")
+    first = none.next(0)
+    assert all(a.hint is None for a in first)
+    none.observe([Group(a, (episode(("a", True)),) * 3, (Verdict.right(),) * 3) for a in first])
+    assert len(none.next(1)) == 2
+    for wrong in ({"reflections": 1}, {"reflections": -1}, {"window": 0}, {"k": -1}, {"longest": 0}, {"characters": 0}):
+        with pytest.raises(UsageError, match="curriculum 'reflection'"):
+            curriculum(questions, **wrong)
+
+
+def test_the_curriculum_comes_back() -> None:
+    questions = [f"count {i}" for i in range(9)]
+
+    def went_on(asked: Reflective, steps: Sequence[int]) -> list[Any]:
+        out = []
+        for step in steps:
+            asks = asked.next(step)
+            out.append([(a.task.id, a.task.question, a.hint, a.n) for a in asks])
+            usual = [a for a in asks if a.task.kind != "reflection"]
+            asked.observe([Group(a, tuple(episode((f"{step} {k}", True)) for k in range(3))) for a in usual])
+            asked.observe([reflected(a.task.id, a.task.question, (f"lesson {step}", 1.0, True)) for a in usual[1:]])
+        return out
+
+    whole_run, cut, other = curriculum(questions), curriculum(questions), curriculum(questions, seed=1)
+    found = went_on(whole_run, range(9))
+    went_on(cut, range(3))
+    other.stream.load_state_dict(cut.stream.state_dict())  # type: ignore[attr-defined]
+    other.load_state_dict(copy.deepcopy(cut.state_dict()))
+    assert went_on(other, range(3, 9)) == found[3:]
+
+
+def trained(folder: Path, steps: int) -> Path:
+    judge = {"name": f"{Path(__file__)}:Letter"}
+    return run(
+        folder,
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 700, "alphabet": string.printable}},
         method={
             "name": "S161",
-            "options": {"judge": {"name": f"{Path(__file__)}:Letter"}},
-            "reward": {"name": "stage_rubrics", "rubrics": {"judge": {"name": f"{Path(__file__)}:Letter"}}},
+            "options": {"judge": judge, "reflections": 2, "window": 1},
+            "reward": {"name": "stage_rubrics", "rubrics": {"judge": judge}},
         },
         rollout={"prompts": 2, "group": 6, "max_tokens": 8},
         warmup={"steps": 0},
-        train={"steps": 3, "epochs": 1, "mini_batches": 1},
+        train={"steps": steps, "epochs": 1, "mini_batches": 1},
     )
+
+
+def test_it_trains(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "run", 3)
     rows = [m for m in metrics(folder) if m["stage"] == "rl"]
     assert any(m["grad_norm"] > 0 for m in rows) and any(m["rubrics/proposed"] > 0 for m in rows)
     assert any(m["reward/plan"] > 0 for m in rows)
+    # Who writes at random has no lesson: it earns 0, and nothing is banked.
+    assert "reflection/score" not in rows[0] and [m["reflection/score"] for m in rows[1:]] == [0, 0]
+    asked = [row["task_id"].endswith("@reflection") for table in tables(folder, "rollouts").values() for row in table]
+    assert sum(asked) == 8 and len(asked) == 3 * 12 + 8
+    assert len(bank_of(folder)) == 0
+    half = trained(tmp_path / "half", 2)
+    assay.train(resume=half, overrides=["train.steps=3"], quiet=True)
+    assert [m for m in metrics(half) if m["stage"] == "rl"] == rows
