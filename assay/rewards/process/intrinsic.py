@@ -21,7 +21,9 @@ class IntrinsicReward:
     """r(o_t) / N(o_t)^beta on the last own token of turn t; R_i = 0, so that what the environment pays goes beside it.
 
     o_t is the caption of what turn t has led to, r(o) what it is worth by the reward model as it is when the batch is
-    valued (signal ``captions``), N(o_t) how often the trajectory has met it so far, turn t included.
+    valued (signal ``captions``), N(o_t) how often the trajectory has met it so far, turn t included. A batch that waits
+    (``overlap.staleness``) is valued when it is learned from; what a replay buffer of turns keeps (select ``archer``)
+    stays what it was worth then.
 
     Args:
         captions: see :class:`assay.signals.captions.learner.Captions`; a table of its options, or one made already.
