@@ -271,6 +271,32 @@ def test_a_classifier_labels_what_it_has_not_seen() -> None:
     assert model.meet(["You take the lamp.", "new"], 0, RNG) == [("new",)]
 
 
+def test_a_step_takes_so_many_labels() -> None:
+    how = Fit(rows=3, length=123, width=2)
+    for model, labels, read in (
+        (Classification(0.5, how), {(f"{k}",): float(k % 2) for k in range(5)}, 3),
+        (Ranking(0.0, how, pairs=1, most=1, capacity=4), {(f"{k}", "x"): 0.5 for k in range(5)}, 6),
+    ):
+        seen, network = list[int](), model.network
+        model.network = lambda captions, seen=seen, network=network: (seen.append(len(captions)), network(captions))[1]  # type: ignore[assignment, misc]
+        assert model.helpful == 0 and len(model) == 0
+        model.add(labels)  # type: ignore[arg-type]
+        model.fit(2, RNG)
+        assert seen == [read, read]
+    assert len(model) == 4, "the latest comparisons are kept"
+    assert Retrieval().helpful == 0 and Retrieval().fit(1, RNG) is None
+
+
+def test_a_turn_that_says_nothing_is_paid_on_what_was_said_before() -> None:
+    captions, batch = started(), met(["good", "good"])
+    captions.model.add({("good",): 1.0})
+    second = batch.episodes[0].turns[1]
+    batch.mask[0, second.start : second.end] = False
+    batch.signals["captions"] = captions(batch, models())
+    tokens = IntrinsicReward(captions, 1.0)(batch).tokens
+    assert tokens is not None and tokens[0].nonzero().tolist() == [[1]] and float(tokens[0, 1]) == 1.5
+
+
 def test_the_worked_ranking() -> None:
     r, moments = torch.tensor([0.2, 0.5, 1.4]), Moments(1.0, 0.5, 0.25)
     z = moments.normalised(r)
@@ -360,7 +386,11 @@ def test_few_labels_are_learned_from_at_length() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    for wrong in ({"batch": 0}, {"delay": 0}, {"capacity": 0}, {"eta": 2.0}, {"updates": -1}, {"of": ""}):
+    names = ("batch", "delay", "capacity", "pairs", "rows", "max_tokens")
+    below = ({"eta": 2.0}, {"eta": -0.1}, {"updates": -1}, {"few": -1}, {"of": ""}, *({name: 0} for name in names))
+    assert Captions(DOORS, eta=1.0, updates=0, few=0, **dict.fromkeys(names, 1)).eta == 1  # type: ignore[arg-type]
+    assert Captions(DOORS, eta=0.0).eta == 0
+    for wrong in below:
         with pytest.raises(UsageError, match="signal 'captions'"):
             Captions(DOORS, **wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="length"):
