@@ -147,6 +147,14 @@ def test_labels_are_read_from_tags() -> None:
     assert asked[1].prompt == BETTER.format(goal="Get out.", first="{goal}", second="c")
 
 
+def test_an_engine_that_knows_words() -> None:
+    engine = Keywords([["fox|hound", "animal"], ["f", "letter"]], "else")
+    [made, other] = engine.generate([Request("a fox", 2, Sampling(), 0), Request("x", 1, Sampling(), 0)])
+    assert [e.text for e in made] == ["animal", "animal"] and other[0].text == "else" and made[0].stop == "eos"
+    assert engine.decode(engine.encode_response("é")) == "é" and engine.decode(made[0].prompt) == "a fox"
+    assert engine.decode(made[0].tokens) == "animal" and made[0].mask.all() and len(made[0].mask) == 6
+
+
 def test_the_newest_go_first() -> None:
     stack = Stack(3)
     assert stack.push([("a",), ("b",), ("c",)]) == 0 and stack.push([("a",)]) == 0
