@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from assay.batch import Batch, pad
+from assay.errors import UsageError
 from assay.ops import broadcast, group_mean, group_std, outcome
 from assay.registry import part
 
@@ -57,7 +58,12 @@ def temporal_differences(batch: Batch, rewards: Float[Tensor, "N"]) -> Float[Ten
 
     A prefix is prompt and response together, so that a response that goes on from another's prefix shares it. The end
     of a response counts as a token: what was cut off is not the beginning of what went on.
+
+    Raises:
+        UsageError: an episode forks, so that its tokens do not stand behind its prompt.
     """
+    if any(e.forks for e in batch.episodes):
+        raise UsageError("credit 'tempo' cannot tell prefixes where an episode forks; keep its context whole")
     out = torch.zeros_like(batch.advantages)
     active = batch.active
     rows = [np.concatenate([e.prompt, e.tokens]) for e in batch.episodes]

@@ -86,11 +86,15 @@ def open_ends(tried: Tried, effect: float = 0.0) -> list[tuple[str, str]]:
 
 
 def beyond(values: Sequence[Any], first: Sequence[Any], side: str) -> float | None:
-    """Return the value after an end of a knob's ``values``, of which ``first`` were given; ``None`` out of reach."""
+    """Return the value after an end of a knob's ``values``, of which ``first`` were given; ``None`` out of reach.
+
+    It is as far off as the two at that end are apart, by a factor; :data:`FACTOR` where there is one value.
+    """
     known = sorted(values)
     if known[0] <= 0:
         return None
-    step = known[-1] / known[-2] if side == "highest" else known[1] / known[0]
+    pair = known[-2:] if side == "highest" else known[:2]
+    step = pair[1] / pair[0] if len(pair) == 2 else FACTOR
     value = float(f"{known[-1] * step if side == 'highest' else known[0] / step:.3g}")
     return value if min(first) / REACH <= value <= max(first) * REACH else None
 

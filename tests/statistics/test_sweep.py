@@ -46,6 +46,7 @@ def test_what_lies_beyond_an_end() -> None:
     assert beyond([0.1, 0.3, 1.0], (0.1, 0.3, 1.0), "highest") == 3.33
     assert beyond([0.1, 0.3, 1.0], (0.1, 0.3, 1.0), "lowest") == 0.0333
     assert beyond([1.0, 99.0], (1.0,), "highest") is None
+    assert beyond([1.0], (1.0,), "highest") == 3.0 and beyond([1.0], (1.0,), "lowest") == 0.333
     assert beyond([0.0, 1.0], (0.0, 1.0), "highest") is None
     assert around(0.3) == (0.1, 0.3, 0.9)
 

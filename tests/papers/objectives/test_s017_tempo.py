@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,7 @@ from assay.errors import UsageError
 from assay.learning.update import update
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.types import Ask, Episode, Fork, Group, Task, Verdict
 
 
 def batch_of(responses, rewards, prompts=None, groups=None, active=None) -> Batch:
@@ -175,6 +176,13 @@ def test_tokens_that_are_not_learned_from_get_nothing_but_count_as_prefix() -> N
     batch.mask[:, 1] = False
     got = Tempo()(batch)
     assert not got[:, 1].any() and torch.equal(got[:, [0, 2]], want[:, [0, 2]])
+
+
+def test_episodes_that_fork_are_refused() -> None:
+    batch = batch_of(letters(LETTERS), [1, 0, 0, 1])
+    batch.episodes[2] = replace(batch.episodes[2], forks=(Fork(1, np.array([7, 8])),))
+    with pytest.raises(UsageError, match="keep its context whole"):
+        temporal_differences(batch, batch.rewards)
 
 
 def test_rewards_on_tokens_count() -> None:
