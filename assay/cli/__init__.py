@@ -27,6 +27,7 @@ from assay.cli.serve_env import serve_env
 from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
 from assay.cli.train import quickstart, train
 from assay.cli.verify import verify
+from assay.cli.view import view
 from assay.errors import AssayError
 from assay.printable import printable
 
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     first: Commands = {"init": init, "recipes": recipes}
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
-    others: Commands = {"lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
+    others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
     app = _app({**top, **first, **judging, "train-head": train_head, **others})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}

@@ -14,10 +14,6 @@ from torch import Tensor
 
 from assay.batch import Batch
 
-CHARACTERS = 16
-"""Characters of a prompt for each token of a model's context. Prose has about four to a token, so what is longer cannot
-fit, and is refused before it is tokenised, which takes seconds a megabyte."""
-
 QUANTITIES = frozenset(
     {
         "entropy",

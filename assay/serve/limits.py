@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.policies.base import CHARACTERS
+from assay.policies.context import CHARACTERS
 
 RESPONSES = 4096
 """Responses in one request: prompts times n."""

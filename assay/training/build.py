@@ -16,8 +16,8 @@ from assay.learning.rate import fitting_rate
 from assay.learning.signals import check_signals
 from assay.learning.threads import use_cores
 from assay.method import Method, make_method
-from assay.policies.base import CHARACTERS
 from assay.policies.causal_lm import CausalLM
+from assay.policies.context import CHARACTERS
 from assay.randomness import Randomness
 from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build

@@ -1,0 +1,1 @@
+"""A local web application over what runs, evaluations, comparisons and audits leave on disk; it changes nothing."""
