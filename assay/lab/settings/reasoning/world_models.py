@@ -35,8 +35,8 @@ class Setting:
     """
 
     kinds: Sequence[Kind] = ("grid", "domain")
-    worlds: int = 2
-    faults: int = 8
+    worlds: int = 1
+    faults: int = 6
     hidden: int = 400
 
     def describe(self) -> dict[str, Any]:
