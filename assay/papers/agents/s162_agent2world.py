@@ -99,5 +99,6 @@ claims(
         better="played",
         baseline="static",
         measure="right",
+        evidence="construction",
     )
 )
