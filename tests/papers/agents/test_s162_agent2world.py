@@ -46,6 +46,8 @@ def test_the_worked_numbers() -> None:
 def test_turns_are_paid_where_they_gain() -> None:
     """Shares of hidden tests .25, .5, .5, 1: turns after the draft earn .25, 0, .5, and the verdict comes beside."""
     batch = Batch.from_groups([Group(Ask(Task("a", ""), 1), (conversation(0.25, 0.0, 0.5),), (RIGHT,))])
+    plain = agent2world("rl").reward(batch)  # type: ignore[union-attr, operator]
+    assert plain.tokens[0].tolist() == [0, 0.25, 0, 0, 0, 0, 0, 0.5, 0] and plain.values.tolist() == [1.0]
     method = agent2world("rl", weight=2.0)
     assert isinstance(method.reward, WeightedSum) and isinstance(method.credit, TurnGroup)
     given = method.reward(batch)
