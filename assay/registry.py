@@ -15,6 +15,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +39,9 @@ PACKAGES = {
     "environment": "assay.environments",
     "signal": "assay.signals",
 }
+
+GROUP = "assay.parts"
+"""Of the entry points by which other packages bring parts."""
 
 _PARTS: dict[str, dict[str, Callable[..., Any]]] = {seam: {} for seam in PACKAGES}
 
@@ -72,6 +76,25 @@ def _written(seam: str) -> dict[str, str]:
     return found
 
 
+@functools.cache
+def _installed() -> None:
+    """Import the modules that installed packages name as entry points of the group :data:`GROUP`; they register parts.
+
+    Raises:
+        UsageError: one cannot be imported.
+    """
+    for point in metadata.entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as error:
+            of = point.dist.name if point.dist is not None else "an installed package"
+            said = " ".join(str(error).split())[:300] or type(error).__name__
+            raise UsageError(
+                f"the parts of {of} ({GROUP}: {point.name} = {point.value}) cannot be imported: {said}; mend or "
+                "uninstall it"
+            ) from error
+
+
 def added(seam: str) -> dict[str, Callable[..., Any]]:
     """Return the parts of ``seam`` that are not assay's own, by name."""
     return {name: made for name, made in _PARTS[seam].items() if not made.__module__.startswith("assay.")}
@@ -79,6 +102,7 @@ def added(seam: str) -> dict[str, Callable[..., Any]]:
 
 def names(seam: str) -> list[str]:
     """Return the names of every part of ``seam``, sorted."""
+    _installed()
     return sorted({*_PARTS[seam], *_written(seam)})
 
 
@@ -91,8 +115,11 @@ def find(seam: str, name: str) -> Callable[..., Any]:
     if is_reference(name):
         made: Callable[..., Any] = from_file(name, seam)
         return made
-    if name not in _PARTS[seam] and name in _written(seam):
-        importlib.import_module(_written(seam)[name])
+    if name not in _PARTS[seam]:
+        if name in _written(seam):
+            importlib.import_module(_written(seam)[name])
+        else:
+            _installed()
     try:
         return _PARTS[seam][name]
     except KeyError:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, plain, print_table
+from assay.cli.parts import show_part
+from assay.errors import UsageError
 
 if TYPE_CHECKING:
     from assay.catalogue import PaperRow
@@ -45,16 +48,23 @@ def papers_list(as_json: AsJson = False) -> int:
 
 
 def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int:
-    """Show one paper: what it changes, its equation, its options, its claim and what the lab found.
+    """Show one paper, standard method or part: equation, options, claim and what the lab found.
+
+    Example: assay papers show dapo
 
     Args:
-        key: its id, e.g. S014.
+        key: its id or name, e.g. S014, dapo, gspo.
         as_json: print JSON.
     """
     from assay.catalogue import find
     from assay.catalogue.mutants import scores
 
-    found = find(key)
+    try:
+        found = find(key)
+    except UsageError:
+        if not _standard(key.lower(), as_json):
+            raise
+        return 0
     row = plain(found) | about(found)
     if as_json:
         print(json.dumps(row))
@@ -72,6 +82,35 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
     if text:
         print(f"\n{text}")
     return 0
+
+
+def _standard(key: str, as_json: bool) -> bool:
+    """Show the standard method of this name, with the parts it is made of, or the parts of this name; if there are."""
+    from assay.league.settings import known
+    from assay.registry import PACKAGES, names
+    from assay.tables.parts import row
+    from assay.tables.settings import inline
+
+    labels = {re.sub(r"\W", "", label): label for label in known()}
+    label = labels.get(re.sub(r"\W", "", key)) if key not in known() else key
+    method = dict(known()[label]) if label is not None else None
+    if method is not None:
+        named = {seam: spec["name"] if isinstance(spec, Mapping) else spec for seam, spec in method.items()}
+        found = [row(seam, str(name)) for seam, name in named.items() if seam in PACKAGES]
+    else:
+        found = [row(seam, key) for seam in PACKAGES if key in names(seam)]
+    if method is None and not found:
+        return False
+    if as_json:
+        print(json.dumps({"name": label or key, "method": method, "parts": [part.plain() for part in found]}))
+        return True
+    if method is not None:
+        print(f"{label}, a standard method: what it changes of grpo, as a recipe writes it\n\n[method]")
+        print("\n".join(f"{seam} = {inline(spec)}" for seam, spec in method.items()))
+    for part in found:
+        print()
+        show_part(part)
+    return True
 
 
 def about(row: PaperRow) -> dict[str, Any]:

@@ -1,0 +1,92 @@
+"""``assay parts`` and ``assay config``: what a recipe can be made of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from assay.cli.common import AsJson, print_table, say
+from assay.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from assay.tables.parts import PartRow
+
+
+def parts(
+    seam: Annotated[str | None, Positional, tyro.conf.arg(metavar="[SEAM]")] = None,
+    name: Annotated[str | None, Positional, tyro.conf.arg(metavar="[NAME]")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """List every part that a recipe can name, or show one with its options.
+
+    Example: assay parts credit gae
+
+    Args:
+        seam: of one seam only, e.g. credit.
+        name: a part of that seam, to see its options and the whole of what it says.
+        as_json: print JSON.
+    """
+    from assay.registry import PACKAGES
+    from assay.tables.parts import part_rows, row
+
+    if seam is not None and seam not in PACKAGES:
+        raise UsageError(f"no seam is called {seam!r}{nearest(seam, PACKAGES)}")
+    if seam is not None and name is not None:
+        found = row(seam, name)
+        print(json.dumps(found.plain())) if as_json else show_part(found)
+        return 0
+    rows = part_rows(seam)
+    if as_json:
+        print(json.dumps([each.plain() for each in rows]))
+        return 0
+    print_table(
+        ("seam", "part", "options", "what it does"),
+        [(r.seam, r.name, " ".join(f"{o.name}={o.default}" for o in r.options), r.about) for r in rows],
+    )
+    return 0
+
+
+def show_part(found: PartRow) -> None:
+    """Print a part for people: its docstring, and a table of its options."""
+    import inspect
+
+    from assay.registry import find
+
+    text = inspect.getdoc(find(found.seam, found.name)) or found.about
+    say(f"{found.seam} {found.name} ({found.module})", "", text.partition("\nArgs:")[0].rstrip())
+    if found.options:
+        print()
+        print_table(
+            ("option", "type", "default", "meaning"),
+            [(o.name, o.type, "required" if o.required else o.default, o.about) for o in found.options],
+        )
+
+
+def config(key: Annotated[str, Positional, tyro.conf.arg(metavar="[KEY]")] = "", as_json: AsJson = False) -> int:
+    """List every key of a recipe with its type, default and meaning.
+
+    Example: assay config train
+
+    Args:
+        key: only this key, or those of this section, e.g. train or train.lr.
+        as_json: print JSON.
+    """
+    from assay.tables.settings import inline, keys
+
+    every = list(keys())
+    rows = [row for row in every if not key or row.key == key or row.key.startswith(f"{key}.")]
+    if not rows:
+        known = {row.key for row in every} | {row.key.partition(".")[0] for row in every}
+        raise UsageError(f"no key is called {key!r}{nearest(key, known)}")
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return 0
+    print_table(
+        ("key", "default", "type", "meaning"),
+        [(r.key, "" if r.default is None else inline(r.default), r.type, r.about) for r in rows],
+    )
+    return 0
