@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,9 +84,8 @@ def test_verdicts_are_theirs(name: str, episodes: int) -> None:
         assert reward == pytest.approx(found) and passed == (found >= 1.0), messages
 
 
-@pytest.mark.parametrize("name", ["vf_sums", "vf_till", "vf_guess"])
-def test_it_trains_one_step_unchanged(name: str, tmp_path: Path) -> None:
-    world = {"name": "verifiers", "taskset": name, **OPTIONS}
+def trained(world: dict[str, Any], tmp_path: Path) -> dict[str, Any]:
+    """Train one step in a world; return the step's metrics."""
     folder = run(
         tmp_path / "run",
         model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 1024}},
@@ -96,7 +97,22 @@ def test_it_trains_one_step_unchanged(name: str, tmp_path: Path) -> None:
         evaluate={"every": 0, "samples": 1},
     )
     [row] = [m for m in metrics(folder) if m["stage"] == "rl"]
+    return row
+
+
+@pytest.mark.parametrize("name", ["vf_sums", "vf_till", "vf_guess"])
+def test_it_trains_one_step_unchanged(name: str, tmp_path: Path) -> None:
+    row = trained({"name": "verifiers", "taskset": name, **OPTIONS}, tmp_path)
     assert row["environment/lost"] == 0 and 1 <= row["environment/turns"] <= 2
+
+
+def test_it_trains_one_step_with_a_user_who_is_a_model(tmp_path: Path) -> None:
+    """verifiers' own user simulator, who asks, asks once more, and is done."""
+    said = ["What is 2+1, please?", "Are you sure?", "###DONE###"]
+    with user_who(lambda body: said[min(2, sum(m["role"] == "assistant" for m in body["messages"]))]) as seat:
+        env = {"id": "user-sim", "user": seat}
+        row = trained({"name": "verifiers", "taskset": "vf_sums", "env": env, **OPTIONS}, tmp_path)
+    assert row["environment/lost"] == 0 and row["environment/turns"] == 2
 
 
 def test_turns_that_are_spent_and_loops_that_fail() -> None:
@@ -125,27 +141,33 @@ def test_turns_that_are_spent_and_loops_that_fail() -> None:
     again.close()
 
 
-def test_a_user_who_is_a_model() -> None:
-    """verifiers' own user simulator, its user played by a script behind the same protocol."""
+@contextmanager
+def user_who(answers: Callable[[Any], str]) -> Iterator[dict[str, Any]]:
+    """The seat of a user whose turns, told from what the simulator asks, a script answers over the same protocol."""
     user = Line(desk())
-    said = iter(["What is 2+1, please?", "###DONE###"])
 
     def answer() -> None:
-        for text in said:
-            asked = user.events.get(timeout=120)
-            assert isinstance(asked, Asked)
-            asked.answer({"role": "assistant", "content": text})
+        while isinstance(asked := user.events.get(), Asked):
+            asked.answer({"role": "assistant", "content": answers(asked.body)})
 
     talking = threading.Thread(target=answer, daemon=True)
     talking.start()
-    seat = {"client": {"base_url": user.url, "api_key_var": "NO_KEY"}, "model": "user"}
-    world = Verifiers("vf_sums", env={"id": "user-sim", "user": seat}, **OPTIONS)
-    shown = world.reset(world.tasks()[2], 0)
-    assert [m["content"] for m in shown.messages] == ["Add.", "What is 2+1, please?"]
-    assert world.step(say("3")).terminated and world.verdict().passed and world.verdict().score == 1.0
-    world.close()
-    user.close()
-    talking.join(60)
+    try:
+        yield {"client": {"base_url": user.url, "api_key_var": "NO_KEY"}, "model": "user"}
+    finally:
+        user.events.put(None)
+        talking.join(60)
+        user.close()
+
+
+def test_a_user_who_is_a_model() -> None:
+    said = iter(["What is 2+1, please?", "###DONE###"])
+    with user_who(lambda body: next(said)) as seat:
+        world = Verifiers("vf_sums", env={"id": "user-sim", "user": seat}, **OPTIONS)
+        shown = world.reset(world.tasks()[2], 0)
+        assert [m["content"] for m in shown.messages] == ["Add.", "What is 2+1, please?"]
+        assert world.step(say("3")).terminated and world.verdict().passed and world.verdict().score == 1.0
+        world.close()
 
 
 @pytest.mark.parametrize(
