@@ -19,7 +19,7 @@ from assay.cli.heads import train_head
 from assay.cli.lab import lab
 from assay.cli.league import league
 from assay.cli.papers import papers_list, papers_show
-from assay.cli.parts import config, parts
+from assay.cli.parts import config, new, parts
 from assay.cli.plan import plan
 from assay.cli.power import power
 from assay.cli.recipes import init, recipes
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
 
         print(f"assay {__version__}")
         return
-    first: Commands = {"init": init, "recipes": recipes, "config": config, "parts": parts}
+    first: Commands = {"init": init, "recipes": recipes, "config": config, "parts": parts, "new": new}
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}

@@ -1,9 +1,10 @@
-"""``assay parts`` and ``assay config``: what a recipe can be made of."""
+"""``assay parts``, ``assay config`` and ``assay new``: what a recipe can be made of."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -89,4 +90,26 @@ def config(key: Annotated[str, Positional, tyro.conf.arg(metavar="[KEY]")] = "",
         ("key", "default", "type", "meaning"),
         [(r.key, "" if r.default is None else inline(r.default), r.type, r.about) for r in rows],
     )
+    return 0
+
+
+def new(seam: Annotated[str, Positional], name: Annotated[str, Positional]) -> int:
+    """Write a part of your own to begin with, NAME.py, and its test, test_NAME.py, into this folder.
+
+    Example: assay new credit my_credit
+
+    Args:
+        seam: credit, select, reward, objective, curriculum, tasks or verify.
+        name: of the part, e.g. my_credit.
+    """
+    from assay.tables.starts import STARTS, class_of, started
+
+    code, test = started(seam, name)
+    files = {Path(f"{name}.py"): code, Path(f"test_{name}.py"): test}
+    if there := [str(file) for file in files if file.exists()]:
+        raise UsageError(f"{' and '.join(there)} there already; take another name")
+    for file, text in files.items():
+        file.write_text(text, encoding="utf-8")
+    print(f"{name}.py and test_{name}.py: try `python -m pytest test_{name}.py`, then")
+    print(f"assay train ... {STARTS[seam].key}={name}.py:{class_of(name)}")
     return 0
