@@ -15,7 +15,7 @@ from assay.evaluate.process_judge import ProcessJudge
 @paper(
     "S171",
     "Harness-Bench",
-    seams=["tasks", "rollout", "evaluate"],
+    seams=["tasks", "evaluate"],
     essentials={
         "a fresh folder of fixtures, work in it, an oracle of weighted checks on what is left": (
             "tasks/workspaces/test_checks.py::test_each_kind_of_check"
