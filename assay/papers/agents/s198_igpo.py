@@ -138,7 +138,7 @@ claims(
         better="igpo",
         baseline="grpo",
         measure="area",
-        sweep={"lr": (1.0, 3.0, 10.0)},
+        sweep={"lr": (3.0, 10.0, 30.0, 100.0)},
         tuning=(1000, 1001),
     )
 )
