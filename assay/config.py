@@ -220,6 +220,9 @@ class OutputConfig(_Section):
     """Steps between checkpoints; the last two are kept."""
     rollouts_every: int = Field(1, gt=0, le=MOST_STEPS)
     """Steps between stored rollouts."""
+    rollout_tokens: bool = False
+    """Store values of single tokens with the rollouts, for `assay view`. Costs a forward pass of the policy in steps
+    that are stored, and some 10 to 25 bytes a token on disk."""
     tensorboard: bool = True
     """Write the metrics as a TensorBoard event file too."""
     report: bool = True

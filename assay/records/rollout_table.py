@@ -14,11 +14,14 @@ def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
     """Return one list of N values per column; every term of the reward is ``reward/<its name>``.
 
     ``reward`` and its terms are ``None`` where none could be told; ``advantage`` is the mean over learnable tokens.
-    Episodes of several turns add their ``trajectory`` and their ``turns``, a JSON list of what is known of each.
+    ``group`` says which prompt of the step a row is of; ``parts`` is the verdict's, a JSON object, where verdicts have
+    any. Episodes of several turns add their ``trajectory`` and their
+    ``turns``, a JSON list of what is known of each.
     """
     n = len(batch)
     columns: dict[str, list[Any]] = {
         "step": [step] * n,
+        "group": batch.prompt_group.tolist(),
         "task_id": [storable(t.id) for t in batch.tasks],
         "prompt": [storable(t.question) for t in batch.tasks],
         "response": [storable(e.text) for e in batch.episodes],
@@ -30,6 +33,8 @@ def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
         "length": batch.lengths.tolist(),
         "stop": [e.stop for e in batch.episodes],
     }
+    if any(v.parts for v in batch.verdicts):
+        columns["parts"] = [json.dumps(dict(v.parts)) for v in batch.verdicts]
     if any(e.turns for e in batch.episodes):
         columns["trajectory"] = [e.trajectory for e in batch.episodes]
         columns["turns"] = [_turns(e, row) for e, row in zip(batch.episodes, batch.advantages.tolist(), strict=True)]

@@ -17,7 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -148,13 +148,27 @@ class RunFolder:
 
     # Rollouts and evaluations
 
-    def save_rollouts(self, step: int, batch: Batch) -> None:
-        """Store what was sampled in a step and what it was worth."""
+    def save_rollouts(
+        self, step: int, batch: Batch, version: int | None = None, tokens: Mapping[str, Any] | None = None
+    ) -> None:
+        """Store what was sampled in a step and what it was worth.
+
+        Args:
+            step: counted from 1.
+            batch: valued.
+            version: RL steps that the weights which sampled had behind them; one less than ``step`` if left out.
+            tokens: columns of :func:`assay.records.token_columns.token_columns`, if they are kept.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         columns: dict[str, Any] = rollout_columns(step, batch)
         columns["passed"] = pa.array(columns["passed"], pa.bool_())
+        columns["sample"] = list(range(len(batch)))
+        columns["version"] = [step - 1 if version is None else version] * len(batch)
+        for name, rows in (tokens or {}).items():
+            kind = {"token/text": pa.string(), "token/origin": pa.int8()}.get(name, pa.float32())
+            columns[name] = pa.array(rows, pa.list_(kind))
         table = pa.table(columns)
         with self.writing("rollouts"):
             folder = self.path / "rollouts"

@@ -170,7 +170,9 @@ def _rollouts(folder: Path, notes: list[str]) -> list[Rollout]:
     # Files are named after their steps, so the newest come last and a long run need not be read from the start.
     for file in sorted(folder.glob("*.parquet"), key=_natural, reverse=True):
         try:
-            table = pq.ParquetFile(file, page_checksum_verification=True).read()
+            stored = pq.ParquetFile(file, page_checksum_verification=True)
+            names = [n for n in stored.schema_arrow.names if n in COLUMNS or n.startswith("reward/")]
+            table = stored.read(names)
             found = table.cast(_schema(table.column_names)).to_pylist()
             if any(row["step"] is None for row in found if "step" in row):
                 raise ValueError("a row without a step")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,9 +59,11 @@ class SharedFolder(RunFolder):
     def metrics(self) -> list[dict[str, Any]]:
         return self._told(lambda own: own.metrics())
 
-    def save_rollouts(self, step: int, batch: Batch) -> None:
+    def save_rollouts(
+        self, step: int, batch: Batch, version: int | None = None, tokens: Mapping[str, Any] | None = None
+    ) -> None:
         if self.own is not None:
-            self.own.save_rollouts(step, batch)
+            self.own.save_rollouts(step, batch, version, tokens)
 
     def save_signs(self, signs: Sequence[Sign]) -> None:
         if self.own is not None:

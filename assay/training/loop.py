@@ -19,8 +19,10 @@ from assay.learning.update import update
 from assay.objectives.sft import SFT
 from assay.records.evaluation import Evaluation
 from assay.records.sign import Sign
+from assay.records.token_columns import token_columns
 from assay.scale.ranks import LostRank
 from assay.signals.base import Models
+from assay.signals.steps import decoder
 from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt, Stopped, interrupts
 from assay.training.metrics import rollout_metrics
@@ -165,6 +167,7 @@ class Trainer(State):
                     self.reporter.line(line)
             metrics = rollout_metrics(batch)
             self.note_verdicts(groups, batch)
+            tokens = self.tokens(batch, models, clock)
             if len(batch):
                 with clock("update"):
                     rng, parts = self.random("mini-batches"), settings.mini_batches
@@ -174,11 +177,22 @@ class Trainer(State):
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
-            self.folder.save_rollouts(self.step, batch)
+            version = self.step - 1 - int(metrics.get("staleness", 0))
+            self.folder.save_rollouts(self.step, batch, version, tokens)
         self.say(self.watch.step(self.step, batch, metrics))
         for line in self.watch.idle.step(self.step, batch, metrics):
             self.reporter.line(line)
         return metrics
+
+    def tokens(self, batch: Batch, models: Models, clock: Clock) -> dict[str, list[Any]] | None:
+        """Return what is kept of single tokens, if that is wanted of this step, and what the policy says of them."""
+        settings = self.config.run
+        if not settings.rollout_tokens or (self.step + 1) % settings.rollouts_every or not len(batch):
+            return None
+        with clock("tokens"):
+            wanted = {"logprobs"} | ({"entropy"} & self.policy.quantities)
+            found = {f"policy_{k}": v for k, v in models.quantities(batch, wanted).items() if k in wanted}
+            return token_columns(batch, decoder(models), found)
 
     def note_verdicts(self, groups: list[Group], batch: Batch) -> None:
         """Remember why no response of the run had a verdict or a reward yet, until one has."""

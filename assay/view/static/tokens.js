@@ -2,7 +2,7 @@
 import { h, number, table } from "./dom.js";
 import { turns } from "./group.js";
 
-const NAMES = { advantage: "advantage", logprob: "log-probability when sampled", entropy: "entropy, nats", shift: "log-ratio, policy to sampler", policy_logprobs: "log-probability, policy", origin: "who wrote it", mask: "learned from" };
+const NAMES = { advantage: "advantage", logprob: "log-probability when sampled", entropy: "entropy, nats", shift: "log-ratio, policy to sampler", policy_logprobs: "log-probability, policy", policy_entropy: "entropy, policy", origin: "who wrote it", mask: "learned from" };
 const ORIGINS = ["own", "teacher", "hint", "tool"];
 const SIGNED = new Set(["advantage", "shift", "reward"]);
 const RUN = 400; // tokens in a table at first
