@@ -55,6 +55,8 @@ def audit(
     function (`module:function` or `file.py:function`), or a program (--command). Rows have `reference`, `response` and
     `label`, and may have `question`, `category`, `id` and `kind`.
 
+    Example: assay audit math --generate 500 --attack
+
     Args:
         words: the verifier (unless --command), a JSONL, JSON, CSV, TSV or Parquet file, and options of the verifier.
         command: a program that reads one JSON row per line and writes one verdict per line, instead of a verifier.

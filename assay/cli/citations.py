@@ -39,7 +39,7 @@ def citations_train(
 ) -> int:
     """Train a model that scores how well a passage supports a claim, from claims and the documents that they cite.
 
-    assay citations train claims.jsonl --corpus documents.jsonl --model sentence-transformers/all-MiniLM-L6-v2
+    Example: assay citations train claims.jsonl --corpus documents.jsonl --model sentence-transformers/all-MiniLM-L6-v2
 
     Args:
         claims: rows {"text", "source"}, and "title", "section" of the page where there are; most should be in order.
@@ -96,7 +96,7 @@ def citations_check(
 ) -> int:
     """Rank claims by how little their sources support them, and propose better sources.
 
-    assay citations check claims.jsonl --corpus documents.jsonl --model citations --out checked.jsonl
+    Example: assay citations check claims.jsonl --corpus documents.jsonl --model citations --out checked.jsonl
 
     Args:
         claims: rows {"text", "source"}; "better" (the right document) and "fails" (true or false), where they are

@@ -28,7 +28,7 @@ def citations_train_retriever(
 ) -> int:
     """Train an encoder that searches by meaning, from claims and the documents that they cite.
 
-    assay citations train-retriever claims.jsonl --corpus documents.jsonl --out retriever
+    Example: assay citations train-retriever claims.jsonl --corpus documents.jsonl --out retriever
 
     Args:
         claims: rows {"text", "source"}, and "title", "section" of the page where there are; most should be in order.
@@ -71,7 +71,7 @@ def citations_expansions(
 ) -> int:
     """Write tasks from which a model learns to name the source of a claim, which is then searched for too.
 
-    assay citations expansions claims.jsonl --corpus documents.jsonl --out tasks.jsonl
+    Example: assay citations expansions claims.jsonl --corpus documents.jsonl --out tasks.jsonl
 
     Args:
         claims: rows {"text", "source"}; those whose source has no title are left out.

@@ -36,6 +36,8 @@ def compare(
     after Ctrl-C or a crash; finished runs are not repeated. Whatever is not given here may stand in a table [compare]
     of the recipe.
 
+    Example: assay compare quickstart --methods grpo,S014 --seeds 5 --out runs/compare
+
     Args:
         recipe: a TOML file; its train.steps is only the default for the budget, its warm-up is made once per seed.
         overrides: changes to the recipe, e.g. tasks.eval_size=200.

@@ -26,6 +26,8 @@ def diagnose(
 ) -> int:
     """Compare a model before and after training: pass@k and where it crosses, support, entropy, aids, weights.
 
+    Example: assay diagnose runs/gsm8k/checkpoints/rl-000000 runs/gsm8k --out diag
+
     Args:
         before: a run folder, a checkpoint, a model folder or a hub id; or an evaluation that assay eval stored.
         after: what it became; of two evaluations, what samples alone can tell is compared.

@@ -53,6 +53,8 @@ def evaluate(
 
     assay eval samples.jsonl --verifier math --reference answer
 
+    Example: assay eval runs/gsm8k --samples 16 --out evals/gsm8k
+
     Args:
         target: a run folder, a checkpoint in one, a recipe, a model (hub id, folder, GGUF file,
             openai:MODEL@http://host/v1), a file of samples (JSONL, JSON, CSV, Parquet), or an evaluation's folder: a
@@ -225,6 +227,8 @@ def _number(value: float) -> str:
 
 def report(run: Annotated[Path, Positional]) -> int:
     """Write (again) the HTML report of a run folder.
+
+    Example: assay report runs/gsm8k
 
     Args:
         run: the run's folder.

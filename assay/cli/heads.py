@@ -47,6 +47,8 @@ def train_head(
     The model itself is not changed; --tune writes a changed copy beside the head. A quarter of the tasks is kept back
     to say what the head is worth; the tasks held out for evaluation are not used.
 
+    Example: assay train-head runs/gsm8k --out head.safetensors
+
     Args:
         target: a run folder, a checkpoint in one, a recipe, or a model (hub id, folder, GGUF file), whose weights a
             head then belongs to.

@@ -31,6 +31,8 @@ def lab(
 
     An interrupted command goes on where it stopped when it is given again. The exit code is 0 whatever the effect is.
 
+    Example: assay lab S017 --seeds 20
+
     Args:
         paper: its id, e.g. S001.
         options: knobs of the setting, e.g. steps=20; the record says so.

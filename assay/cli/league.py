@@ -25,6 +25,8 @@ def league(
     The same command goes on after Ctrl-C, a crash, or on another machine with the records: a run that they have is not
     repeated. GRPO is run first where its record is not whole.
 
+    Example: assay league L1 --methods S017,rloo
+
     Args:
         setting: L1.
         methods: separated by commas: names of standard methods (reinforce, rloo, dr-grpo, dapo, gspo, cispo,

@@ -23,6 +23,8 @@ def papers_list(as_json: AsJson = False) -> int:
 
     ``faults`` is the share of small faults put into its code that its tests noticed, where that was tried.
 
+    Example: assay papers
+
     Args:
         as_json: print JSON.
     """

@@ -45,6 +45,8 @@ def plan(
 ) -> int:
     """Estimate memory per device, seconds of a step by part and cost of a recipe, on devices that need not be here.
 
+    Example: assay plan gsm8k --gpus 64 --gpu h100 --prompt-tokens 150
+
     Args:
         recipe: a TOML file; without one, overrides change the defaults.
         overrides: changes to the recipe, e.g. model=Qwen/Qwen2.5-7B rollout.max_tokens=4096.

@@ -47,6 +47,8 @@ def power(
 
     Both models answer the same tasks, as assay eval, assay diagnose and assay compare have them do.
 
+    Example: assay power evals/before evals/after --difference 0.02
+
     Args:
         evaluations: one or two that assay eval stored, of two or more samples per task, to take the variances from:
             of two models that differ as those to be compared do, or of one of them. Without any they are assumed.

@@ -27,6 +27,8 @@ def serve(
 
     assay eval openai:runs/gsm8k@http://127.0.0.1:8000/v1
 
+    Example: assay serve runs/gsm8k --port 8000
+
     Args:
         model: a run folder, a recipe, or a model (hub id, folder, GGUF file, nano).
         overrides: changes to its configuration, e.g. model.dtype=bfloat16.

@@ -28,6 +28,8 @@ def serve_env(
 
     assay serve-env till.py:Till
 
+    Example: assay serve-env guess most=9
+
     Args:
         environment: its name, or file.py:Class.
         options: of the environment, e.g. seed=3.

@@ -15,6 +15,8 @@ from assay.printable import printable
 def tasks_list(as_json: AsJson = False) -> int:
     """List the task sources.
 
+    Example: assay tasks
+
     Args:
         as_json: print JSON.
     """
@@ -30,6 +32,8 @@ def tasks_list(as_json: AsJson = False) -> int:
 
 def tasks_show(name: Annotated[str, Positional], as_json: AsJson = False) -> int:
     """Show a task source's options.
+
+    Example: assay tasks show arithmetic
 
     Args:
         name: the source, e.g. arithmetic.
@@ -54,6 +58,8 @@ def tasks_sample(
     as_json: AsJson = False,
 ) -> int:
     """Print a few tasks of a source.
+
+    Example: assay tasks sample countdown numbers=4 -n 5
 
     Args:
         name: the source, e.g. arithmetic.

@@ -32,6 +32,8 @@ def train(
 ) -> int:
     """Train a model by a recipe.
 
+    Example: assay train gsm8k tasks.source.path=gsm8k_train.jsonl train.steps=50
+
     Args:
         recipe: a TOML file, a recipe's name (`assay recipes`), or a file of tasks: JSONL, JSON, CSV, TSV, Parquet.
             Without one, overrides change the defaults.
@@ -86,6 +88,8 @@ def train(
 
 def quickstart(overrides: Overrides = (), quiet: bool = False) -> int:
     """Train a nano model from scratch on arithmetic, in minutes: warm-up, RL, report.
+
+    Example: assay quickstart seed=1
 
     Args:
         overrides: changes to the built-in recipe, e.g. seed=1 run.dir=runs/seed1.

@@ -52,6 +52,8 @@ def verify(
 
     assay verify number rows.jsonl --out judged.jsonl
 
+    Example: assay verify math --reference 1/2 --response 'so it is 0.5'
+
     Args:
         kind: the verifier, see --list; by_kind goes by each row's field "kind"; or one of your own, as
             package.module:name or path/to/file.py:name.

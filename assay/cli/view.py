@@ -27,6 +27,8 @@ def view(
     Nothing is changed, nothing is asked of the network, and only this machine can reach it, with the link that is
     printed.
 
+    Example: assay view runs
+
     Args:
         folders: of runs, evaluations or comparisons, audits or records of the lab; what is in them is found.
         port: 0 takes a free one.

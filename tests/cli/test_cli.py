@@ -201,3 +201,9 @@ def test_a_setting_behind_an_option_is_told_where_to_go(capfd: pytest.CaptureFix
         cli.main(["eval", "somewhere", "tasks=countdown", "--samples", "2", "rollout.max_tokens=32"])
     assert stopped.value.code == 2
     assert "before the first --option; move rollout.max_tokens=32" in capfd.readouterr().err
+
+
+def test_every_command_has_one_example_in_its_help() -> None:
+    commands = {n: c for n, c in vars(cli).items() if getattr(c, "__module__", "").startswith("assay.cli.")}
+    assert len(commands) > 25
+    assert {n: c.__doc__.count("Example: assay ") for n, c in commands.items()} == dict.fromkeys(commands, 1)
