@@ -133,4 +133,4 @@ def test_gained_and_lost(page: Page) -> None:
     """Before, tasks 0 and 1 are right; after, 1 to 4: three are gained and one is lost."""
     page.open(VIEWS[-1])
     said = page.text()
-    assert "Gained: 3 tasks" in said and "Lost: 1 tasks" in said and "25.0 %" in said and "50.0 %" in said
+    assert "Gained: 3 tasks" in said and "Lost: 1 task\n" in said and "25.0 %" in said and "50.0 %" in said
