@@ -39,8 +39,9 @@ COLUMNS = {
     "trajectory": TEXT,
 }
 """Columns that every table has, NULL where its files lack them; terms of the reward, ``reward/NAME``, come beside."""
-BATCH = 64
-"""Files that are read at a time; what is read so far is shown meanwhile."""
+BATCH = 512
+"""Files that are read at a time, after the first few; what is read so far is shown meanwhile. With 64 a million
+samples take four times as long."""
 
 
 def quoted(name: str) -> str:
