@@ -273,16 +273,36 @@ def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides:
         data = _copy(recipe)
     else:
         where = str(recipe)
-        data = recipe_data(recipe) or _read(Path(recipe))
+        data = read_recipe(recipe)
     for override in overrides:
         apply_override(data, override)
-    if recipe is not None and not isinstance(recipe, Mapping) and Path(recipe).suffix.lower() in DATA:
-        own = OWN if data.get("model", {}).get("source", "nano") == "nano" else {}
-        data = {**data, **{section: {**values, **data.get(section, {})} for section, values in own.items()}}
+    if recipe is not None and not isinstance(recipe, Mapping):
+        data = shown_first(recipe, data)
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"{where}: {_explain(error)}") from None
+
+
+def read_recipe(recipe: str | Path) -> dict[str, Any]:
+    """Return the sections of a TOML file, of a recipe of the package or of a file of tasks, unchecked.
+
+    Raises:
+        UsageError: it is none of these, or cannot be read.
+    """
+    return recipe_data(recipe) or _read(Path(recipe))
+
+
+def shown_first(recipe: str | Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the sections with what a built-in model needs where the recipe is a file of tasks: to be shown answers."""
+    model = table(data, "model")
+    if (
+        Path(recipe).suffix.lower() not in DATA
+        or not isinstance(model, Mapping)
+        or model.get("source", "nano") != "nano"
+    ):
+        return data
+    return {**data, **{section: {**values, **table(data, section)} for section, values in OWN.items()}}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from assay.compare.budget import Budget
-from assay.config import RunConfig, apply_override, load_config
+from assay.config import RunConfig, apply_override, load_config, read_recipe, shown_first
 from assay.errors import UsageError, nearest
 from assay.method import make_method
 from assay.records.files import write_text
@@ -129,7 +129,7 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
     """Return the plan of a recipe, which may say in a table ``[compare]`` what is not given here.
 
     Args:
-        recipe: a TOML file; ``None`` for the defaults.
+        recipe: a TOML file, a recipe of the package, a file of tasks; ``None`` for the defaults.
         overrides: changes to the recipe, ``a.b.c=value`` each.
         flags: keys of ``[compare]``; ``None`` is not given. ``methods`` and ``tasks`` are names (a list, or one text
             with commas) or tables by label, ``seeds`` a number or a list, ``sweep`` lists of values by key (or texts
@@ -140,13 +140,7 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
     """
     data: dict[str, Any] = {}
     if recipe is not None:
-        path = Path(recipe)
-        if not path.is_file():
-            raise UsageError(f"no recipe {recipe}")
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-            raise UsageError(f"{recipe} cannot be read as TOML: {error}") from None
+        data = read_recipe(recipe)
     said = data.pop("compare", {})
     if not isinstance(said, Mapping):
         raise UsageError("compare is a table: [compare]")
@@ -156,6 +150,8 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
     said = {**said, **{k: v for k, v in flags.items() if v is not None}}
     for override in overrides:
         apply_override(data, override)
+    if recipe is not None:
+        data = shown_first(recipe, data)
     config = load_config(data)
     sections = config.model_dump(mode="json", exclude_unset=True, exclude={"run", "seed"})
     own = sections.pop("method", {})

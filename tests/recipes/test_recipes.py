@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay import cli
+from assay.compare.plan import read_plan
 from assay.config import RunConfig, differences, load_config
 from assay.errors import UsageError
 from assay.recipes import about, recipe_names
@@ -64,6 +65,12 @@ def test_a_file_of_tasks_is_a_recipe(own: Path) -> None:
     task = stream.next(1)[0]
     assert task.kind == "math" and task.prompt.endswith(" + 3?") and task.solution == str(task.reference)
     assert len(held_out) in range(1, 5)
+
+
+def test_a_comparison_takes_them_too(own: Path) -> None:
+    plan = read_plan("quickstart", methods="grpo,S014", seeds=2)
+    assert plan.config("S014", "arithmetic", 0, {}).train.steps == 100
+    assert read_plan(str(own), methods="grpo,S014").config("grpo", "file", 0, {}).warmup.steps == 200
 
 
 @pytest.mark.parametrize(
