@@ -14,7 +14,7 @@ from assay.config import RunConfig, apply_override, differences, dump_config, lo
 from assay.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
-RECIPES = sorted([*(ROOT / "recipes").glob("*.toml"), *(ROOT / "assay" / "recipes").glob("*.toml")])
+RECIPES = sorted((ROOT / "assay" / "recipes").glob("*.toml"))
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.name)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import tyro
 
 from assay.cli.audit import audit
-from assay.cli.citations import citations_check, citations_train
-from assay.cli.citations_search import citations_expansions, citations_train_retriever
+from assay.cli.citations.check import citations_check, citations_train
+from assay.cli.citations.search import citations_expansions, citations_train_retriever
 from assay.cli.compare import compare
 from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report

@@ -335,7 +335,8 @@ def free_folder(path: Path) -> Path:
             check_free(tried)
             return tried
         except UsageError:
-            if not (tried / "config.toml").is_file():
+            # os.path asks where a name is too long to be looked at.
+            if not os.path.isfile(tried / "config.toml"):
                 raise
         number += 1
         tried = path.with_name(f"{path.name}-{number}")

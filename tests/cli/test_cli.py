@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import running
@@ -156,24 +155,6 @@ def test_evaluating_a_recipe_with_overrides(tmp_path: Path, capfd: pytest.Captur
 def test_the_report_of_a_run(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert called(capfd, "report", str(finished)) == f"{finished / 'report.html'}\n"
     assert "<html" in (finished / "report.html").read_text()
-
-
-def test_the_quickstart_finds_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[Any] = []
-
-    def train(recipe: Path, **arguments: Any) -> Any:
-        asked.append(load_config(recipe, arguments["overrides"]))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("assay.api.train", train)
-    monkeypatch.chdir(tmp_path)
-    for taken in ("", "runs/quickstart", "runs/quickstart-2"):
-        (tmp_path / taken).mkdir(parents=True, exist_ok=True)
-        with pytest.raises(SystemExit) as ended:
-            cli.main(["quickstart", "seed=4"])
-        assert ended.value.code == 130
-    assert [c.run.dir for c in asked] == ["runs/quickstart", "runs/quickstart-2", "runs/quickstart-3"]
-    assert {c.seed for c in asked} == {4}
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])

@@ -228,7 +228,7 @@ def test_the_quick_mode_learns(tmp_path: Path, one_thread: None) -> None:
 @pytest.mark.parametrize("overrides", [(), ("tasks.source.name=step_labels", "tasks.source.path={path}")])
 def test_the_recipe_names_parts_that_are_there(tmp_path: Path, overrides: tuple[str, ...]) -> None:
     path = labelled(tmp_path / "steps.jsonl", 3)
-    recipe = Path(__file__).parents[2] / "recipes" / "flexive.toml"
+    recipe = Path(__file__).parents[2] / "assay/recipes/flexive.toml"
     config = load_config(recipe, [o.format(path=path) for o in overrides])
     source = build("tasks", config.tasks.source)
     assert source[0].kind == "step_index"

@@ -29,6 +29,7 @@ OTHERWISE = {
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S122", "choices"): STANDS_IN,
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
+    ("S162", "world_models"): "its arms are what the verifier that the paper brings looks at",
     ("S167", "choices"): STANDS_IN,
     ("S171", "harness_runs"): "its setting calls the comparison of harnesses, whose design an arm is",
     ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",

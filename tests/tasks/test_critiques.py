@@ -208,7 +208,7 @@ def test_a_recipe_trains_the_verifier(tmp_path: Path, one_thread: None) -> None:
 
 def test_the_recipe_names_parts_that_are_there(tmp_path: Path) -> None:
     """With samples of one's own and a critic that is here, in place of a solver's run and an endpoint."""
-    recipe = Path(__file__).parents[2] / "recipes" / "mirror_critique.toml"
+    recipe = Path(__file__).parents[2] / "assay/recipes/mirror_critique.toml"
     path = jsonl(tmp_path / "samples.jsonl", rows(4))
     config = load_config(recipe, [f"tasks.source.path={path}", f"tasks.source.keep={tmp_path / 'critiques.jsonl'}"])
     assert isinstance(config.tasks.source, dict)

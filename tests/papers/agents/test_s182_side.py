@@ -272,7 +272,7 @@ def test_claims_are_read_from_a_file(tmp_path):
 
 
 def test_the_command_trains_and_checks(tmp_path, capsys):
-    from assay.cli.citations import citations_check, citations_train
+    from assay.cli.citations.check import citations_check, citations_train
 
     corpus, claims = planted(12)
     documents, file, out = tmp_path / "documents.jsonl", tmp_path / "claims.jsonl", tmp_path / "model"
@@ -326,7 +326,7 @@ def success(retrieval, claims, k=1):
 
 
 def test_a_retriever_learns_to_find_what_is_cited(tmp_path, capsys):
-    from assay.cli.citations_search import citations_train_retriever
+    from assay.cli.citations.search import citations_train_retriever
 
     corpus, claims = told_otherwise()
     shown = sought(claims, Retrieval(corpus, 2), 1)
@@ -365,8 +365,8 @@ def test_other_documents_are_the_best_that_are_not_cited():
 
 
 def test_a_model_learns_to_name_sources(tmp_path, capsys):
-    from assay.cli.citations import _expansion
-    from assay.cli.citations_search import citations_expansions
+    from assay.cli.citations.check import _expansion
+    from assay.cli.citations.search import citations_expansions
 
     corpus, claims = told_otherwise(6)
     documents, file = written(tmp_path, corpus, claims)

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from assay.cli.citations import ASKED, Claims, Corpus
+from assay.cli.citations.check import ASKED, Claims, Corpus
 from assay.cli.common import AsJson, print_table, say
 from assay.errors import UsageError
 

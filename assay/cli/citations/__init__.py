@@ -1,0 +1,1 @@
+"""Claims and what they cite: checked, and models for it trained."""
