@@ -253,6 +253,7 @@ def test_at_random_nothing_is_mended() -> None:
     assert share(make, make().tasks(), policy, 4) <= 0.25
 
 
+@pytest.mark.slow
 def test_its_audit_passes() -> None:
     worlds = Worlds("repository", 1)
     try:

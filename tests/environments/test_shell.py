@@ -201,6 +201,7 @@ def test_at_random_nothing_is_found() -> None:
     assert share(make, make().tasks(), policy, 8) == 0
 
 
+@pytest.mark.slow
 def test_its_audit_passes() -> None:
     worlds = Worlds({"name": "shell", "kind": "both"}, 1)
     try:

@@ -422,6 +422,7 @@ def test_a_failing_sandbox_is_nobodys_fault(monkeypatch: pytest.MonkeyPatch) -> 
             act()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*FAST, *SLOW])
 def test_its_audit_passes(kind: str) -> None:
     worlds = Worlds({"name": "world_models", "kinds": [kind], "draft": kind == "domain"}, 2)
