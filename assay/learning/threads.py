@@ -12,7 +12,7 @@ import torch
 def cores() -> int:
     """Return the processors that this process may use: those it is bound to, within the quota of its control group."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(allowed, math.ceil(_quota(Path("/sys/fs/cgroup")))))
+    return max(1, math.ceil(min(allowed, _quota(Path("/sys/fs/cgroup")))))
 
 
 def _quota(root: Path) -> float:
