@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def test_the_quota_of_a_control_group(files: dict[str, str], quota: float, tmp_p
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
     assert threads._quota(tmp_path) == quota
+
+
+@pytest.mark.parametrize(("quota", "found"), [(math.inf, 4), (0.2, 1), (1.5, 2), (64.0, 4)])
+def test_processors(monkeypatch: pytest.MonkeyPatch, quota: float, found: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(threads, "_quota", lambda _: quota)
+    assert threads.cores() == found
 
 
 def test_torch_is_told_of_a_quota_and_of_nothing_that_somebody_chose(monkeypatch: pytest.MonkeyPatch) -> None:
