@@ -38,10 +38,11 @@ def ask(judge: Engine, prompts: Sequence[str], sampling: Sampling) -> list[Episo
     is in the batch.
     """
     once = list(dict.fromkeys(prompts))
-    replies = judge.generate([Request(p, 1, sampling, _seed(p)) for p in once]) if once else []
+    replies = judge.generate([Request(p, 1, sampling, seed_of(p)) for p in once]) if once else []
     said = {p: reply for p, [reply] in zip(once, replies, strict=True)}
     return [said[p] for p in prompts]
 
 
-def _seed(text: str) -> int:
+def seed_of(text: str) -> int:
+    """Return a seed that is of a text alone."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=7).digest(), "big")

@@ -25,7 +25,9 @@ from assay.types import Ask, Episode, Group, Task, Verdict
 
 NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
 PRM = {"prm": f"{Path(__file__)}:scored"}
+CRITIC = {"critic": f"{Path(__file__)}:scored"}
 REQUIRED: dict[str, dict[str, Any]] = {
+    "S057": CRITIC,
     "S065": PRM,
     "S035": {"annotator": {"name": "keywords", "replies": []}},
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
