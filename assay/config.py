@@ -235,7 +235,10 @@ class RunConfig(_Section):
     """Everything a run depends on."""
 
     seed: int = Field(0, ge=0, le=LARGEST_SEED)
-    """Of every random draw: the same seed on the same machine gives the same run."""
+    """Of every random draw: the same seed on the same machine gives the same run, on a GPU if ``deterministic``."""
+    deterministic: bool = False
+    """On a GPU, take kernels that add up in one order, so that a run repeats and resumes bit for bit; slower. An
+    operation that has no such kernel is warned of by torch."""
     model: ModelConfig = ModelConfig()
     tasks: TasksConfig = TasksConfig()
     warmup: WarmupConfig = WarmupConfig()

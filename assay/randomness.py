@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Any
 
 import numpy as np
 import torch
+
+
+def same_bits() -> None:
+    """Let torch and cuBLAS take kernels whose results are the same each time; call it before a GPU is used.
+
+    What has no such kernel runs as it is, and torch warns of it.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 class Randomness:

@@ -26,6 +26,8 @@ TIMES = ("time", "tokens_per_second")
 
 # On tensors this small, threads only wait for each other; children take it from the environment.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Whoever asks for a GPU without this cannot be forked from any more, if there is one.
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 
 def varied(task: Any, response: str) -> float:
@@ -96,7 +98,7 @@ def weights(run: Path) -> dict[str, Any]:
     tensors = {}
     for file in sorted((folder / "policy").glob("*.safetensors")):
         tensors |= load_file(file)
-    state = torch.load(folder / "trainer.pt", weights_only=True)["optimizer"]["state"]
+    state = torch.load(folder / "trainer.pt", weights_only=True, map_location="cpu")["optimizer"]["state"]
     return tensors | {f"optimizer/{i}/{k}": v for i, values in state.items() for k, v in values.items()}
 
 

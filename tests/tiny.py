@@ -118,5 +118,5 @@ def batch_of(episodes: list[Episode]) -> Batch:
 
 def plain_logits(model: Any, prompt: np.ndarray, tokens: np.ndarray) -> torch.Tensor:
     """Return transformers' own logits ``(T, V)`` for each response token: one sequence, no packing, no cache."""
-    sequence = torch.from_numpy(np.concatenate([prompt, tokens]))[None]
+    sequence = torch.from_numpy(np.concatenate([prompt, tokens]))[None].to(model.device)
     return model(input_ids=sequence, use_cache=False).logits[0, len(prompt) - 1 : -1]

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+
+# Asked in the usual way whether there is a GPU, the driver would refuse every process forked from this one.
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 from assay.registry import PACKAGES, names
 

@@ -65,7 +65,7 @@ def pays(model: torch.nn.Module, tokens: int) -> bool:
     """Whether so many tokens through a model are worth packing its weights, as far as that can and may be done."""
     if tokens < LEAST_TOKENS or not supported():
         return False
-    return sum(4 * layer.weight.numel() for layer in _plain_layers(model)) <= MOST_BYTES
+    return 0 < sum(4 * layer.weight.numel() for layer in _plain_layers(model)) <= MOST_BYTES
 
 
 def _plain_layers(model: torch.nn.Module) -> list[torch.nn.Linear]:

@@ -195,7 +195,7 @@ class ToRows(torch.autograd.Function):
         shared = grad.new_zeros(rows.count, rows.width, heads * dim)
         shared.index_add_(0, rows.prompt_of, grad[:, : rows.width])
         prompt = shared.view(-1, heads * dim).index_select(0, rows.prompts)
-        response = grad.view(-1, heads * dim).index_select(0, rows.scatter[len(rows.prompts) :])
+        response = grad.reshape(-1, heads * dim).index_select(0, rows.scatter[len(rows.prompts) :])
         return torch.cat([prompt, response]).view(-1, heads, dim), None
 
 

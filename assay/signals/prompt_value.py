@@ -189,4 +189,5 @@ def prompt_states(
         read.append(Episode(prompt[:1], tokens, np.ones(len(tokens), dtype=bool), None, "", "eos"))
     work = Batch.from_groups([Group(Ask(batch.tasks[0], 1), (e,)) for e in read], torch.float32)
     states = models.quantities(work, {"hidden"}, model)["hidden"]
-    return states.to(next(models.policy.module.parameters()).device), work.mask.to(states.device)
+    device = next(models.policy.module.parameters()).device
+    return states.to(device), work.mask.to(device)

@@ -18,7 +18,7 @@ from assay.learning.threads import use_cores
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
-from assay.randomness import Randomness
+from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build
 from assay.rewards.base import RewardPart
@@ -97,6 +97,8 @@ def _assemble(
     check_given(config, given)
     if not ranks.first:
         config, reporter = quieted(config, ranks), Reporter(quiet=True)
+    if config.deterministic:
+        same_bits()
     random = Randomness(config.seed)
     parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
     if given["reward"] is not None:

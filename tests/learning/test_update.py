@@ -26,7 +26,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture
 def policy() -> CausalLM:
-    return CausalLM.load(ModelConfig(nano=NanoConfig(hidden=16, layers=2, heads=2, context=32)), seed=3)
+    nano = NanoConfig(hidden=16, layers=2, heads=2, context=32)
+    return CausalLM.load(ModelConfig(nano=nano, device="cpu"), seed=3)
 
 
 @pytest.fixture

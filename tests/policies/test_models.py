@@ -47,7 +47,7 @@ def disturb(policy: CausalLM, seed: int = 1) -> None:
     with torch.no_grad():
         for parameter in policy.module.parameters():
             if parameter.requires_grad:
-                parameter.add_(0.1 * torch.randn(parameter.shape, generator=g).to(parameter.dtype))
+                parameter.add_(0.1 * torch.randn(parameter.shape, generator=g).to(parameter))
 
 
 def weights(policy: CausalLM) -> dict[str, torch.Tensor]:
@@ -157,7 +157,7 @@ def test_save_and_load_are_exact(tmp_path: Path, kind: str) -> None:
     policy.load_weights(tmp_path)
     assert_same_weights(weights(policy), expected)
 
-    again = CausalLM.load(ModelConfig(source=str(tmp_path)))
+    again = CausalLM.load(ModelConfig(source=str(tmp_path), device="cpu"))
     assert_same_weights(weights(again), expected)
     assert again.context == policy.context
     batch = some_batch()
@@ -185,7 +185,7 @@ def test_half_precision(tmp_path: Path) -> None:
     output.logprobs.sum().backward()
     for i, e in enumerate(made):
         # Two digits of precision in weights and activations; logits here are of the order of ten.
-        np.testing.assert_allclose(output.logprobs[i, : len(e.tokens)].detach().numpy(), e.logprobs, atol=0.5)
+        np.testing.assert_allclose(output.logprobs[i, : len(e.tokens)].detach().cpu().numpy(), e.logprobs, atol=0.5)
     expected = weights(policy)
     policy.save(tmp_path / "again")
     disturb(policy)
@@ -245,7 +245,7 @@ def test_adapters_act_in_the_engine_as_in_training(adapted: CausalLM) -> None:
     oracle = merged.forward(batch_of(made)).logprobs
     torch.testing.assert_close(output.logprobs, oracle, rtol=1e-4, atol=1e-4)
     for i, e in enumerate(made):
-        np.testing.assert_allclose(output.logprobs[i, : len(e.tokens)].detach().numpy(), e.logprobs, atol=2e-5)
+        np.testing.assert_allclose(output.logprobs[i, : len(e.tokens)].detach().cpu().numpy(), e.logprobs, atol=2e-5)
 
 
 def test_the_reference_is_the_model_without_adapters(adapted: CausalLM, tmp_path: Path) -> None:

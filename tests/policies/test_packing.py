@@ -65,7 +65,7 @@ def test_packed_pass_equals_transformers(kind: str, temperature: float) -> None:
 
 
 def test_nano_equals_transformers() -> None:
-    policy = CausalLM.load(ModelConfig(), seed=3)
+    policy = CausalLM.load(ModelConfig(device="cpu"), seed=3)
     plain = deepcopy(policy.model)
     plain.set_attn_implementation("eager")
     episodes = episodes_of_many_shapes()
