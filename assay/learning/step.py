@@ -132,6 +132,8 @@ def learn(
 ) -> dict[str, float]:
     """Update from a valued batch: the policy by mini-batches, then from what the selection replays, then the learners.
 
+    Learners with ``turn = "before"`` come first, and the policy learns from what they say then.
+
     Args:
         batch: valued.
         method: its objective is minimised; ``select.replay`` and the learners have their turn.
@@ -142,12 +144,14 @@ def learn(
         parts: mini-batches per pass, each of whole groups.
     """
     averages = Averages()
+    early = method.early
+    first = reread(batch, method, models) if early else {}
     groups = batch.prompt_group.unique()
     for _ in range(epochs):
         order = groups[torch.from_numpy(rng.permutation(len(groups)))]
         for part in mini_batches(batch, parts, order):
             averages.add(apply(method.objective, part))
-    metrics = averages.means()
+    metrics = first | averages.means()
     replay = getattr(method.select, "replay", None)
     if replay is not None:
         again = Averages()
@@ -156,5 +160,17 @@ def learn(
             again.add({f"replay/{k}": v for k, v in apply(method.objective, old).items()})
         metrics |= again.means()
     for learner in method.learners:
+        if learner not in early:
+            metrics |= learner.learn(batch, models)
+    return metrics
+
+
+def reread(batch: Batch, method: Method, models: Models) -> dict[str, float]:
+    """Let the learners that come before the policy learn, and value the batch by what their signals say then."""
+    metrics: dict[str, float] = {}
+    for learner in method.early:
         metrics |= learner.learn(batch, models)
+    signals = [n for n in method.needs if not isinstance(n, str) and n in method.early]
+    compute_signals(batch, signals, models)
+    method.revalue(batch, [s.name for s in signals])
     return metrics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,11 @@ class Method:
         return list({id(x): x for x in found}.values())
 
     @property
+    def early(self) -> list[Learner]:
+        """The learners whose turn comes before the policy's."""
+        return [x for x in self.learners if getattr(x, "turn", "after") == "before"]
+
+    @property
     def live(self) -> frozenset[str]:
         """Every quantity with a gradient that the objective reads."""
         return frozenset(getattr(self.objective, "live", ()))
@@ -80,6 +86,14 @@ class Method:
     def compare(self, batch: Batch) -> Batch:
         """The second half of :meth:`value`: weights, advantages and totals of a batch with rewards."""
         batch.weights = self.select(batch)
+        batch.advantages = self.credit(batch)
+        batch.totals = batch.count()
+        return batch
+
+    def revalue(self, batch: Batch, signals: Collection[str]) -> Batch:
+        """Rewards, if they read any of ``signals``, and advantages anew, of the samples as they were selected."""
+        if set(signals) & {getattr(n, "name", n) for n in getattr(self.reward, "needs", ())}:
+            self.worth(batch)
         batch.advantages = self.credit(batch)
         batch.totals = batch.count()
         return batch

@@ -1,4 +1,4 @@
-"""DPO, IPO and KTO over the samples of a group: right against wrong, or better against worse, without a ratio."""
+"""DPO, IPO, NCA and KTO over the samples of a group: right against wrong, or better against worse, without a ratio."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch.nn.functional import logsigmoid
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
 from assay.ops import IMPOSSIBLE
+from assay.ops.outcome_losses import kto_loss, nca_loss
 from assay.registry import part
 
 By = Literal["reward", "verdict"]
@@ -64,8 +65,8 @@ class _Pairwise(ABC):
             raise UsageError(f"objective: beta {self.beta:g} must be above 0")
 
     @abstractmethod
-    def pair_loss(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
-        """Loss of pairs whose better response has a log-ratio above the worse one's by ``margin``."""
+    def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        """Loss of pairs by the log-ratios of the better and of the worse response."""
 
     def average(self) -> bool:
         """Whether log-ratios are means over tokens instead of sums."""
@@ -84,7 +85,7 @@ class _Pairwise(ABC):
         margin = h[better] - h[worse]
         count = torch.bincount(batch.group[better], minlength=1)[batch.group[better]].to(h.dtype)
         weights = (batch.weights[better] * batch.weights[worse]).to(h.dtype) / count
-        value = (weights * self.pair_loss(margin)).sum() / max(groups, 1.0)
+        value = (weights * self.pair_loss(h[better], h[worse])).sum() / max(groups, 1.0)
         # Without a pair the loss is a constant zero; it still has to have a gradient.
         value = value + 0 * h.sum()
         metrics = {"pairs": float(len(margin))}
@@ -124,8 +125,8 @@ class DPO(_Pairwise):
         if not 0 <= self.label_smoothing < 0.5:
             raise UsageError(f"objective 'dpo': label_smoothing {self.label_smoothing:g} is outside [0, 0.5)")
 
-    def pair_loss(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
-        e = self.label_smoothing
+    def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        e, margin = self.label_smoothing, better - worse
         return -(1 - e) * logsigmoid(self.beta * margin) - e * logsigmoid(-self.beta * margin)
 
 
@@ -149,21 +150,24 @@ class IPO(_Pairwise):
     def average(self) -> bool:
         return self.mean_over_tokens
 
-    def pair_loss(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
-        return (margin - 1 / (2 * self.beta)) ** 2
+    def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        return (better - worse - 1 / (2 * self.beta)) ** 2
 
 
-def kto_loss(
-    h: Float[Tensor, "N"],
-    desirable: Bool[Tensor, "N"],
-    reference_point: Float[Tensor, "N"],
-    beta: float,
-    desirable_weight: float = 1.0,
-    undesirable_weight: float = 1.0,
-) -> Float[Tensor, "N"]:
-    """lambda_D (1 - sigmoid(beta (h - z))) for the desirable, lambda_U (1 - sigmoid(beta (z - h))) for the others."""
-    gap = beta * (h - reference_point)
-    return torch.where(desirable, desirable_weight * torch.sigmoid(-gap), undesirable_weight * torch.sigmoid(gap))
+@part("objective", "nca")
+@dataclass(frozen=True, slots=True)
+class NCA(_Pairwise):
+    """l = -log sigmoid(Q_w) - 1/2 log sigmoid(-Q_w) - 1/2 log sigmoid(-Q_l), Q = beta h, over pairs; else as ``dpo``.
+
+    Source: noise contrastive alignment (arXiv 2402.05369), equation 8 with two responses.
+
+    Args:
+        beta: above 0.
+        by: as in ``dpo``.
+    """
+
+    def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        return nca_loss(self.beta * better, self.beta * worse)
 
 
 @part("objective", "kto")

@@ -211,6 +211,13 @@ class AgreedMethod(Method):
         batch.totals = batch.count()
         return batch
 
+    def revalue(self, batch: Batch, signals: Collection[str]) -> Batch:
+        """See :meth:`assay.method.Method.revalue`."""
+        super(AgreedMethod, self).revalue(batch, signals)
+        self._agreed(batch, "advantages", "valid")
+        batch.totals = batch.count()
+        return batch
+
     def _agreed(self, batch: Batch, *names: str) -> Batch:
         for name, value in self.ranks.broadcast({name: getattr(batch, name) for name in names}).items():
             setattr(batch, name, value)

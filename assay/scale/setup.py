@@ -39,8 +39,8 @@ def check_sharding(config: RunConfig, method: Method, ranks: Ranks) -> None:
     for learner in method.learners:
         if isinstance(learner, Masked):
             raise UsageError(f"objective masked watches whole gradients, which no trainer has {with_one}")
-        if getattr(learner, "trunk", None) == "own":
-            raise UsageError(f'a critic with trunk = "own" trains a second model, which is not sharded, {with_one}')
+        if getattr(learner, "trains_model", False):
+            raise UsageError(f"{type(learner).__name__} trains a second model, which is not sharded, {with_one}")
 
 
 def quieted(config: RunConfig, ranks: Ranks) -> RunConfig:

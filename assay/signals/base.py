@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -20,6 +20,11 @@ from assay.verify.kind import KindVerifier
 T = TypeVar("T")
 
 
+def plain_adamw(parameters: Iterable[torch.nn.Parameter], lr: float) -> torch.optim.Optimizer:
+    """AdamW without decay, over what requires a gradient."""
+    return torch.optim.AdamW([p for p in parameters if p.requires_grad], lr=lr, weight_decay=0.0)
+
+
 @dataclass(slots=True)
 class Models:
     """What signals and learners may run.
@@ -34,6 +39,8 @@ class Models:
         answer: where a response to a task has its answer, see :class:`assay.verify.base.Locates`: as the run's verifier
             says, or by default that of the task's kind.
         engine: samples from the policy as it is, for parts that speak between updates; ``None`` where there is none.
+        lr: the policy's highest learning rate.
+        optimizer: makes the run's kind of optimiser over a learner's parameters, at a learning rate.
     """
 
     policy: Policy
@@ -44,6 +51,8 @@ class Models:
     encode: Any = None
     answer: Callable[[Task, str], Span | None] = field(default_factory=lambda: KindVerifier().answer)
     engine: Any = None
+    lr: float = 1e-6
+    optimizer: Callable[[Iterable[torch.nn.Parameter], float], torch.optim.Optimizer] = plain_adamw
 
     def once(self, work: Callable[[], T]) -> T:
         """Do something that one process alone is to do, such as asking a service; every process gets the result."""
@@ -165,12 +174,15 @@ class Learner(Protocol):
 
     It makes modules and optimiser in :meth:`start`, before the first step, with torch's generator seeded by the run. A
     method ``check(policy)``, if it has one, is called before anything else, to refuse a policy it cannot learn beside.
+    One with ``turn = "before"`` learns before the policy; if it is a signal, the policy learns from what it then says:
+    it is read anew, and so are the rewards, if they read it, and the advantages. ``trains_model = True`` says that it
+    has a whole model of its own.
     """
 
     def start(self, models: Models) -> None: ...
 
     def learn(self, batch: Batch, models: Models) -> dict[str, float]:
-        """Take the step's update, after the policy's; return metrics."""
+        """Take the step's update, after the policy's or before it; return metrics."""
         ...
 
     def state_dict(self) -> dict[str, Any]: ...

@@ -49,6 +49,7 @@ class Critic:
     ):
         if clip < 0 or epochs < 1:
             raise UsageError(f"signal 'critic': needs clip >= 0 and epochs >= 1, not {clip:g} and {epochs}")
+        self.trains_model = trunk == "own"
         self.trunk, self.lr, self.clip, self.epochs, self.max_grad_norm = trunk, lr, clip, epochs, max_grad_norm
 
     def start(self, models: Models) -> None:

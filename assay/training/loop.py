@@ -170,6 +170,8 @@ class Trainer(State):
             tokens = self.tokens(batch, models, clock)
             if len(batch):
                 with clock("update"):
+                    # A learner before the policy changes weights that no hook tells of.
+                    self.untouched &= not self.method.early
                     rng, parts = self.random("mini-batches"), settings.mini_batches
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
             metrics |= found | getattr(self.method.select, "metrics", dict)()

@@ -138,6 +138,8 @@ class State:
             self.engine.encode,
             partial(answer_place, self.verifier),
             self.engine,
+            train.peak,
+            partial(make_optimizer, betas=train.betas, weight_decay=0.0, kind=train.optimizer),
             self.ranks,
         )
 

@@ -1,4 +1,4 @@
-"""DPO, IPO and KTO over groups: by hand, by finite differences, and as sums over micro-batches."""
+"""DPO, IPO, NCA, KTO and a classifier: by hand, by finite differences, and as sums over micro-batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from assay.errors import UsageError
-from assay.objectives.preference import DPO, IPO, KTO, kto_loss, pairs
+from assay.objectives.outcome_classifier import OutcomeClassifier
+from assay.objectives.preference import DPO, IPO, KTO, NCA, pairs
+from assay.ops.outcome_losses import kto_loss
 from assay.registry import build
 
 
@@ -92,11 +94,45 @@ def test_the_reference_point_of_kto_is_never_negative():
     assert kto_loss(h, torch.tensor([True, False]), point, 1.0).tolist() == pytest.approx([sigmoid(1), sigmoid(-1)])
 
 
-@pytest.mark.parametrize("objective", [DPO(label_smoothing=0.1), IPO(), KTO()], ids=lambda o: type(o).__name__)
+def test_nca_by_hand(judged):
+    batch, now = judged
+
+    def pair(w, v):
+        a, b = 2.0 * H[w], 2.0 * H[v]
+        return -math.log(sigmoid(a)) - math.log(sigmoid(-a)) / 2 - math.log(sigmoid(-b)) / 2
+
+    expected = ((pair(0, 1) + pair(0, 2)) / 2 + pair(4, 3)) / 2
+    assert NCA(beta=2.0, by="verdict")(now, batch).value.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_classifier_by_hand(judged):
+    """-log sigmoid of beta h for the right, of -beta h for the others; balanced, each kind weighs one half."""
+    batch, now = judged
+    right = [True, False, False, False, True]
+    losses = [-math.log(sigmoid((2.0 if r else -2.0) * h)) for h, r in zip(H, right, strict=True)]
+    loss = OutcomeClassifier(beta=2.0)(now, batch)
+    assert loss.value.item() == pytest.approx(sum(losses) / 5, abs=1e-12)
+    # Only that with h = -0.2 is a wrong one told from the right ones.
+    assert loss.metrics["outcome/accuracy"] == pytest.approx(3 / 5)
+    del batch.signals["outcome_classifier_balance"]
+    balanced = OutcomeClassifier(beta=2.0, balanced=True)(now, batch).value.item()
+    kinds = [[x for x, r in zip(losses, right, strict=True) if r is kind] for kind in (True, False)]
+    assert balanced == pytest.approx(sum(sum(k) / len(k) for k in kinds) / 2, abs=1e-12)
+    del batch.signals["outcome_classifier_balance"]
+    by_reward = OutcomeClassifier(beta=2.0, by="reward", threshold=0.4)(now, batch).value.item()
+    assert by_reward == pytest.approx((sum(losses) - losses[2] - math.log(sigmoid(2.0 * H[2]))) / 5, abs=1e-12)
+    with pytest.raises(UsageError, match="beta"):
+        OutcomeClassifier(beta=0.0)
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [DPO(label_smoothing=0.1), IPO(), NCA(), KTO(), OutcomeClassifier(balanced=True)],
+    ids=lambda o: type(o).__name__,
+)
 def test_gradients_by_finite_differences(judged, objective):
     batch, now = judged
-    if isinstance(objective, KTO):
-        objective.prepare(batch)
+    getattr(objective, "prepare", lambda _: None)(batch)
     logprobs = now.clone().requires_grad_(True)
     objective(logprobs, batch).value.backward()
     for i, t in batch.mask.nonzero().tolist():

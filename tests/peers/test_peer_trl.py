@@ -25,9 +25,10 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.correction import mismatch_weights
 from assay.objectives.gmpo import GMPO
 from assay.objectives.gspo import GSPO
-from assay.objectives.preference import DPO, IPO, kto_loss, sequence_log_ratio
+from assay.objectives.preference import DPO, IPO, sequence_log_ratio
 from assay.objectives.sapo import SAPO
 from assay.objectives.whole_response import WholeResponse
+from assay.ops.outcome_losses import kto_loss
 
 from .samples import Sample, agree, sample
 

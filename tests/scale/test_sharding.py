@@ -593,7 +593,11 @@ def test_ranks_that_nobody_started_are_refused(tmp_path: Path, monkeypatch: pyte
         ({"train": {"optimizer": "adamw8bit"}}, "adamw8bit"),
         ({"model": {"device": "cuda:0"}}, "model.device"),
         ({"overlap": {"staleness": 1}}, "overlap.staleness"),
-        ({"method": {"credit": {"name": "gae", "critic": {"name": "critic", "trunk": "own"}}}}, "critic with trunk"),
+        (
+            {"method": {"credit": {"name": "gae", "critic": {"name": "critic", "trunk": "own"}}}},
+            "Critic trains a second model",
+        ),
+        ({"method": {"credit": "prime"}}, "ImplicitReward trains a second model"),
     ],
 )
 def test_what_cannot_be_sharded_is_refused(sections: dict[str, Any], reason: str) -> None:
