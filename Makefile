@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # Tests start hundreds of Python processes: none should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels trackio debian formal lint format docs bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -92,6 +92,15 @@ $(KERNELS)/done: constraints.txt | $(VENV)/test
 	$(BIN)/pip install --quiet --upgrade --no-deps --target $(KERNELS) torchao==0.18.0 liger-kernel==0.8.5 triton==3.9.0
 	touch $@
 
+# The Trackio logger, whose library wants an older Pillow than the rest, likewise beside the environment.
+trackio: .venv-trackio/done $(VENV)/test
+	OMP_NUM_THREADS=1 PYTHONPATH=.venv-trackio $(BIN)/python -m pytest tests/loggers -rs -k trackio
+
+.venv-trackio/done: constraints.txt | $(VENV)/test
+	sed 's/^pillow==.*/pillow<13/' constraints.txt > $(VENV)/trackio.txt
+	$(BIN)/pip install --quiet --upgrade --target .venv-trackio --constraint $(VENV)/trackio.txt trackio
+	touch $@
+
 # What the sandbox, its languages and the browser of `screens` need; where they are missing, their tests are skipped with the reason.
 debian:
 	apt-get update -qq
@@ -169,4 +178,4 @@ $(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(VLLM) $(KERNELS) .venv-verifiers .venv-openenv models build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(KERNELS) .venv-trackio .venv-verifiers .venv-openenv models build *.egg-info

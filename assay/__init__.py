@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from assay.batch import Batch, Loss, Reward
     from assay.errors import AssayError, RunError, UsageError
     from assay.method import Method, make_method
+    from assay.training.callbacks import Callback
     from assay.types import Ask, Episode, Group, Task, Verdict
 
 _HOME = {
     "Ask": "assay.types",
     "AssayError": "assay.errors",
     "Batch": "assay.batch",
+    "Callback": "assay.training.callbacks",
     "Episode": "assay.types",
     "Group": "assay.types",
     "Loss": "assay.batch",
@@ -40,6 +42,7 @@ __all__ = [
     "Ask",
     "AssayError",
     "Batch",
+    "Callback",
     "Episode",
     "Group",
     "Loss",

@@ -42,6 +42,8 @@ def train(
     overrides: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
     resume: str | Path | None = None,
+    callbacks: Sequence[Any] = (),
+    loggers: Sequence[Any] = (),
     quiet: bool = False,
     **sections: Any,
 ) -> Result:
@@ -60,6 +62,10 @@ def train(
         settings: any keys of a recipe by their full names, ``{"tasks.eval_size": 50}``; also beside a source, a
             method or a reward that is a Python object.
         resume: folder of a run to continue.
+        callbacks: called as the run goes on, :class:`~assay.training.callbacks.Callback`; names, tables or objects,
+            after those of ``run.callbacks``. They are not in the run's configuration: a resumed run is given them too.
+        loggers: where metrics and samples of rollouts go besides: ``"wandb"``, ``{"name": "mlflow", "uri": ...}``, or a
+            :class:`~assay.loggers.base.Logger`; likewise.
         quiet: print nothing.
         sections: any section of a recipe, ``rollout={"group": 16}``, or ``seed=1``. What a section does not name keeps
             what the recipe says, in tables within it too.
@@ -107,6 +113,8 @@ def train(
         tasks=tasks if _is_object(tasks) else None,  # type: ignore[arg-type]
         method=method if _is_object(method) else None,  # type: ignore[arg-type]
         reward=None if plain is not None else reward,  # type: ignore[arg-type]
+        callbacks=callbacks,
+        loggers=loggers,
     )
     run = trainer.folder
     try:

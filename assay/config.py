@@ -225,6 +225,10 @@ class OutputConfig(_Section):
     that are stored, and some 10 to 25 bytes a token on disk."""
     tensorboard: bool = True
     """Write the metrics as a TensorBoard event file too."""
+    loggers: list[Spec] = []
+    """Where metrics and samples of rollouts go besides: `assay parts logger`, or file.py:Name."""
+    callbacks: list[Spec] = []
+    """Code that is called as the run goes on: `assay parts callback`, or file.py:Name."""
     report: bool = True
     """Write report.html at the end."""
     changed_tasks: Literal["refuse", "accept"] = "refuse"

@@ -38,6 +38,8 @@ PACKAGES = {
     "engine": "assay.engines",
     "environment": "assay.environments",
     "signal": "assay.signals",
+    "logger": "assay.loggers",
+    "callback": "assay.training",
 }
 
 GROUP = "assay.parts"

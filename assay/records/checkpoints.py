@@ -20,6 +20,11 @@ def checkpoints(run: Path) -> list[Path]:
     return sorted(found, key=place)
 
 
+def checkpoint(run: Path, stage: str, step: int) -> Path:
+    """Where the checkpoint after ``step`` steps of ``stage`` is stored."""
+    return run / "checkpoints" / f"{stage}-{step:06d}"
+
+
 def last_checkpoint(run: Path) -> tuple[str, int, Path]:
     """Stage, step and folder of a run's last checkpoint that is as it was written.
 

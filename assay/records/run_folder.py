@@ -17,8 +17,10 @@ import platform
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +28,7 @@ from typing import IO, Any
 from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
-from assay.records.checkpoints import checkpoints, place, whole_checkpoints
+from assay.records.checkpoints import checkpoint, checkpoints, place, whole_checkpoints
 from assay.records.evaluation import Evaluation
 from assay.records.files import (
     disk_failure,
@@ -203,7 +205,7 @@ class RunFolder:
 
     def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
         """Store a checkpoint after ``step`` steps of ``stage``, unless it is there already; keep the last two."""
-        path = self.path / "checkpoints" / f"{stage}-{step:06d}"
+        path = checkpoint(self.path, stage, step)
         if path.is_dir() and not missing_files(path):
             return
 
@@ -292,13 +294,14 @@ class RunFolder:
 
 
 def environment() -> dict[str, Any]:
-    """What the run ran on: versions, machine, command; of a checkout, the commit."""
+    """What the run ran on, and an id of this run alone: versions, machine, command; of a checkout, the commit."""
     packages = ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets")
     versions = {}
     for package in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
     return {
+        "id": uuid.uuid4().hex,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "processors": os.cpu_count(),
@@ -306,6 +309,14 @@ def environment() -> dict[str, Any]:
         "commit": commit(),
         "command": sys.argv,
     }
+
+
+def run_id(folder: Path) -> str:
+    """Return what tells a run from all others, wherever its folder is moved."""
+    try:
+        return str(json.loads((folder / "environment.json").read_text(encoding="utf-8"))["id"])
+    except (OSError, ValueError, KeyError):  # of an older version, or lost
+        return blake2b(str(folder.absolute()).encode(), digest_size=16).hexdigest()
 
 
 def commit() -> str | None:

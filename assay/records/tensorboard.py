@@ -31,5 +31,13 @@ class EventFile:
         event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
         self._records.write(event.SerializeToString())
 
+    def add_text(self, tag: str, text: str, step: int) -> None:
+        """Append a text in Markdown."""
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.plugins.text.summary_v2 import text_pb
+
+        event = Event(wall_time=time.time(), step=step, summary=text_pb(tag, text))
+        self._records.write(event.SerializeToString())
+
     def close(self) -> None:
         self._file.close()

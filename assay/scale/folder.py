@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from assay.batch import Batch
 from assay.config import RunConfig, dump_config
+from assay.records.checkpoints import checkpoint
 from assay.records.evaluation import Evaluation
 from assay.records.files import finish_folder, missing_files, start_folder
 from assay.records.run_folder import RunFolder
@@ -79,7 +80,7 @@ class SharedFolder(RunFolder):
     def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
         """As one process does; every rank calls ``write`` on the same folder, which is moved to its place when all are
         done."""
-        path = self.path / "checkpoints" / f"{stage}-{step:06d}"
+        path = checkpoint(self.path, stage, step)
         if self.ranks.once(lambda: path.is_dir() and not missing_files(path)):
             return
         with self.writing("a checkpoint"):

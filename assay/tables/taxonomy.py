@@ -159,7 +159,8 @@ def rows() -> list[tuple[str, str, Tags]]:
     from assay import catalogue
 
     catalogue.rows()
-    return [(seam, name, tags(seam, name)) for seam in PACKAGES for name in names(seam)]
+    seams = [seam for seam in PACKAGES if seam not in ("logger", "callback")]  # these only look on
+    return [(seam, name, tags(seam, name)) for seam in seams for name in names(seam)]
 
 
 def undecided(found: Sequence[tuple[str, str, Tags]]) -> list[str]:

@@ -29,6 +29,7 @@ from assay.scale.ray.setup import cluster_of, remote_engine, remote_verifier
 from assay.scale.setup import check_sharding, joined, quieted
 from assay.tasks.base import TaskSource
 from assay.tasks.configured import GIVEN, check_given, task_split
+from assay.training.events import Events, make_events
 from assay.training.loop import Trainer
 from assay.training.off_policy import check_overlap, off_policy
 from assay.training.preflight import before
@@ -53,6 +54,8 @@ def build_trainer(
     tasks: TaskSource | Sequence[Task] | None = None,
     method: Method | None = None,
     reward: RewardPart | Callable[..., Any] | Sequence[Any] | None = None,
+    callbacks: Sequence[Any] = (),
+    loggers: Sequence[Any] = (),
     kind: Callable[..., Trainer] = Trainer,
     ranks: Ranks | None = None,
 ) -> Trainer:
@@ -63,6 +66,7 @@ def build_trainer(
         resume: folder of a run to continue.
         overrides: changes to a resumed run's configuration.
         tasks, method, reward: objects in place of what the configuration names.
+        callbacks, loggers: parts beside those that the configuration names.
         kind: makes the trainer of its parts.
         ranks: that train together; as many as ``scale.trainers`` says, found by what the environment says, if left out.
 
@@ -70,17 +74,18 @@ def build_trainer(
         UsageError: anything that does not fit.
     """
     given = {"tasks": tasks, "method": method, "reward": reward}
+    told = {"callbacks": callbacks, "loggers": loggers}
     if resume is None:
         config = _noted(config, given)
         ranks = ranks or joined(config)
         config = _placed(config, ranks, reporter)
-        return _assemble(config, reporter, None, given, kind, ranks)
+        return _assemble(config, reporter, None, given, told, kind, ranks)
     if ranks is None:
         stored = resume / "config.toml"
         ranks = joined(load_config(stored, list(overrides))) if stored.is_file() else Ranks()
     folder = SharedFolder.opened(ranks, lambda: RunFolder.resume(resume, overrides))
     try:
-        return _assemble(folder.config, reporter, folder, given, kind, ranks)
+        return _assemble(folder.config, reporter, folder, given, told, kind, ranks)
     except BaseException:
         folder.close()
         raise
@@ -91,11 +96,14 @@ def _assemble(
     reporter: Reporter,
     folder: RunFolder | None,
     given: Mapping[str, Any],
+    told: Mapping[str, Sequence[Any]],
     kind: Callable[..., Trainer],
     ranks: Ranks,
 ) -> Trainer:
     check_given(config, given)
+    events = make_events(config, say=reporter.line, **told)
     if not ranks.first:
+        events = Events()
         config, reporter = quieted(config, ranks), Reporter(quiet=True)
     if config.deterministic:
         same_bits()
@@ -179,6 +187,7 @@ def _assemble(
         random=random,
         reporter=reporter,
         ranks=ranks,
+        events=events,
     )
     made.append(trainer)
     return trainer

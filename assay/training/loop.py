@@ -18,11 +18,13 @@ from assay.learning.step import learn, sample, value
 from assay.learning.update import update
 from assay.objectives.sft import SFT
 from assay.records.evaluation import Evaluation
+from assay.records.run_folder import run_id
 from assay.records.sign import Sign
 from assay.records.token_columns import token_columns
 from assay.scale.ranks import LostRank
 from assay.signals.base import Models
 from assay.signals.steps import decoder
+from assay.training.callbacks import Running
 from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt, Stopped, interrupts
 from assay.training.metrics import rollout_metrics
@@ -54,6 +56,7 @@ class Trainer(State):
         agree = self.ranks.largest if self.ranks.size > 1 else int
         with interrupts(self.reporter.quiet, agree) as interrupt:
             try:
+                self.events.start(Running(self), run_id(self.folder.path))
                 if self.stage == "warmup":
                     self.warm_up(interrupt)
                 self.reinforce(interrupt)
@@ -74,6 +77,7 @@ class Trainer(State):
                     raise LostRank from error
                 raise
             finally:
+                self.events.end()
                 if isinstance(self.engine, Follower):
                     self.engine.close()
                 if self.pipeline is not None:
@@ -108,7 +112,7 @@ class Trainer(State):
         """Whether no warm-up step is left, after the look at the target that is due."""
         interrupt.check()
         settings = self.config.warmup
-        if self.step == settings.steps:
+        if self.step == settings.steps or self.asked_to_end():
             return True
         if settings.target is None or self.step == 0 or self.step % settings.every:
             return False
@@ -151,7 +155,11 @@ class Trainer(State):
         if target is not None and reached is not None and reached >= target:
             self.reporter.line(f"held-out pass@1 {reached:.3f} reached the target {target:g} at step {self.step}")
             return True
-        return self.step >= total
+        return self.step >= total or self.asked_to_end()
+
+    def asked_to_end(self) -> bool:
+        """Whether a callback asked for the end of the stage; that is then done."""
+        return self.ranks.once(self.events.taken)
 
     def rl_step(self) -> dict[str, float]:
         """Ask, generate, verify, value, learn, observe."""
@@ -181,6 +189,7 @@ class Trainer(State):
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
             version = self.step - 1 - int(metrics.get("staleness", 0))
             self.folder.save_rollouts(self.step, batch, version, tokens)
+        self.events.rollouts(batch)
         self.say(self.watch.step(self.step, batch, metrics))
         for line in self.watch.idle.step(self.step, batch, metrics):
             self.reporter.line(line)
@@ -287,6 +296,7 @@ class Trainer(State):
         if evaluation is None:
             evaluation = self.evaluate(label, samples, interrupt)
             self.folder.save_evaluation(evaluation)
+            self.events.evaluated(evaluation)
         found, signs = evaluation.pass_interval(1), self.watch.evaluated(evaluation)
         if found is None:
             self.reporter.line(f"{label}: every verdict was an abstention")
@@ -345,7 +355,9 @@ class Trainer(State):
         self.elapsed = time.perf_counter() - self._start
         times = {f"time/{k}": v for k, v in clock.seconds.items()}
         speed = tokens / max(clock.seconds["step"], 1e-9)
-        self.folder.log(self.stage, self.step, {**metrics, "tokens_per_second": speed, **times, "time": self.elapsed})
+        row = {**metrics, "tokens_per_second": speed, **times, "time": self.elapsed}
+        self.folder.log(self.stage, self.step, row)
+        self.events.step(row)
 
     def restore(self) -> bool:
         """See :func:`assay.training.restore.restore`."""

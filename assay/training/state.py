@@ -23,6 +23,7 @@ from assay.learning.signals import wants_reference
 from assay.method import Method
 from assay.policies.base import Policy
 from assay.randomness import Randomness
+from assay.records.checkpoints import checkpoint
 from assay.records.files import damage
 from assay.records.run_folder import RunFolder
 from assay.rollout.base import Rollout
@@ -31,6 +32,7 @@ from assay.scale.divided import DividedModels
 from assay.scale.ranks import Ranks
 from assay.signals.base import Models
 from assay.tasks.split import TrainStream
+from assay.training.events import Events
 from assay.training.keeper import Keeper
 from assay.training.overlap import Pipeline
 from assay.training.watch import Watch
@@ -46,6 +48,7 @@ class State:
     ``step`` steps of ``stage`` are finished; ``untouched`` says that the step in flight has changed no weight yet,
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
     ``unjudged`` is why nothing could be learned so far, of the first verdict, or empty once something could be;
+    ``events`` tells callbacks and loggers;
     ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``keeper`` keeps the
     engine at the policy's weights.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
@@ -68,6 +71,7 @@ class State:
     elapsed: float = 0.0
     reference: Policy | None = None
     ranks: Ranks = field(default_factory=Ranks)
+    events: Events = field(default_factory=Events)
     watch: Watch = field(default_factory=Watch, init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
@@ -214,3 +218,4 @@ class State:
                     torch.save(state, file)
 
         self.folder.save_checkpoint(self.stage, self.step, write)
+        self.events.saved(checkpoint(self.folder.path, self.stage, self.step))

@@ -1,0 +1,106 @@
+"""Callbacks: called in order, able to end a stage; one that raises is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from running import recipe
+
+import assay
+from assay.errors import RunError, UsageError
+from assay.training.callbacks import EarlyStopping
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+OWN = """
+import json
+from dataclasses import dataclass
+from assay import Callback
+
+@dataclass
+class Notes(Callback):
+    at: int = 2
+
+    def __post_init__(self):
+        self.lines = []
+
+    def on_start(self, run):
+        self.lines.append(["start", run.stage, run.step])
+
+    def on_rollouts(self, run, batch):
+        self.lines.append(["rollouts", run.stage, run.step, len(batch), float(batch.advantages.abs().sum()) > 0])
+
+    def on_step(self, run, metrics):
+        self.lines.append(["step", run.stage, run.step, "loss" in metrics])
+        if run.stage == "rl" and run.step == self.at:
+            run.stop("it is enough")
+
+    def on_evaluation(self, run, evaluation):
+        self.lines.append(["evaluation", evaluation.label])
+
+    def on_checkpoint(self, run, folder):
+        self.lines.append(["checkpoint", folder.name])
+
+    def on_end(self, run):
+        (run.folder / "notes.json").write_text(json.dumps(self.lines))
+"""
+
+
+def test_a_callback_of_a_file_sees_a_run_and_ends_it(tmp_path: Path, capfd: Any) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    spec = {"name": f"{tmp_path / 'own.py'}:Notes", "at": 2}
+    data = recipe(tmp_path / "run", run={"callbacks": [spec]}, warmup={"steps": 1}, evaluate={"every": 0, "samples": 1})
+    result = assay.train(data)
+    assert result.stopped_by is None and result.after is not None and result.after.step == 2
+    assert "rl ends at step 2: it is enough" in capfd.readouterr().err
+    assert (
+        json.loads((tmp_path / "run" / "notes.json").read_text())
+        == [
+            ["checkpoint", "warmup-000000"],
+            ["start", "warmup", 0],
+            ["step", "warmup", 1, True],
+            ["checkpoint", "rl-000000"],
+            ["evaluation", "before"],
+            ["step", "rl", 1, True],
+            ["rollouts", "rl", 1, 12, True],
+            ["step", "rl", 2, True],
+            ["rollouts", "rl", 2, 12, True],
+            ["checkpoint", "rl-000002"],
+            ["evaluation", "after"],
+        ][1:]
+    )
+
+
+class Broken:
+    def on_step(self, run: Any, metrics: Any) -> None:
+        raise KeyError("reward/x")
+
+
+def test_a_callback_that_raises_is_named_and_what_was_done_stays(tmp_path: Path) -> None:
+    data = recipe(tmp_path / "run", warmup={"steps": 0}, evaluate={"every": 0, "samples": 1})
+    with pytest.raises(RunError, match=r"callback Broken.on_step raised KeyError: 'reward/x'"):
+        assay.train(data, callbacks=[Broken()], quiet=True)
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 1
+    assert assay.train(resume=tmp_path / "run", overrides=["train.steps=1"], quiet=True).after is not None
+
+
+def test_early_stopping_by_hand(tmp_path: Path) -> None:
+    stopped: list[str] = []
+    run: Any = SimpleNamespace(stop=stopped.append)
+    callback = EarlyStopping(patience=2, least=0.05)
+    for value in (0.25, 0.5, 0.53, None, 0.55):
+        assert not stopped
+        found = None if value is None else SimpleNamespace(value=value)
+        callback.on_evaluation(run, SimpleNamespace(pass_interval=lambda k, found=found: found))
+    assert stopped == ["held-out pass@1 has not risen above 0.500 for 2 evaluations"]
+    with pytest.raises(UsageError, match=r"set evaluate\.every"):
+        assay.train(recipe(tmp_path / "run", run={"callbacks": ["early_stopping"]}, evaluate={"every": 0}), quiet=True)
+    with pytest.raises(UsageError, match="patience 0"):
+        EarlyStopping(patience=0)
+    with pytest.raises(UsageError, match="callback int has none of on_start"):
+        assay.train(recipe(tmp_path / "run"), callbacks=[3], quiet=True)
+    assert not (tmp_path / "run").exists()
