@@ -44,6 +44,7 @@ class Task:
         solution: a worked response, used by the supervised warm-up; ``None`` if there is none.
         hints: texts a curriculum may reveal, weakest first.
         meta: anything else (category, difficulty, provenance).
+        parent: id of the task whose judged responses it was made from within a step; ``None`` for one that was asked.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Task:
     solution: str | None = None
     hints: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
+    parent: str | None = None
 
     @property
     def question(self) -> str:
@@ -311,6 +313,11 @@ class Group:
     @property
     def task(self) -> Task:
         return self.ask.task
+
+    @property
+    def derived(self) -> bool:
+        """Whether its task was made from judged responses to another one, rather than asked."""
+        return self.task.parent is not None
 
     def judged(self, verdicts: Sequence[Verdict]) -> Group:
         """Return the group with one verdict per episode."""

@@ -43,7 +43,8 @@ def sample(
     The batch is of all groups; but of a selection with ``rounds`` above 1, of those whose samples its ``keep(batch)``
     does not leave out: further asks replace the others, for as many rounds in all, and what is kept beyond the number
     of the first asks is dropped. Kept groups of several rounds are given their signals and rewards anew, together. If
-    none is kept the batch is that of the first round, of which the selection leaves out every sample.
+    none is kept the batch is that of the first round, of which the selection leaves out every sample. Groups that a
+    rollout derived from judged ones fill no place of an ask, and stay if the selection keeps them.
 
     Args:
         asks: what to ask.
@@ -73,12 +74,13 @@ def sample(
     if rounds > 1 and len(batch):
         kept = _kept(method.select, groups, batch)
         whole = len(kept) == len(groups)
-        while len(kept) < len(asks) and rounds > 1 and more is not None:
+        while sum(not g.derived for g in kept) < len(asks) and rounds > 1 and more is not None:
             found, rounds = collect(more()), rounds - 1
             groups = groups + found
             kept += _kept(method.select, found, rewarded(found))
         if kept and not whole:
-            batch = rewarded(kept[: len(asks)])
+            asked = [group for group in kept if not group.derived]
+            batch = rewarded([*asked[: len(asks)], *(group for group in kept if group.derived)])
     return groups, _compared(batch, method, clock)
 
 

@@ -16,5 +16,9 @@ class Rollout(Protocol):
     """Turns asks into groups of episodes by calling an engine, as often as it needs to (turns, probes, branches)."""
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
-        """Return one unjudged group per ask, in order; every random draw comes from ``rng``."""
+        """Return one unjudged group per ask, in order; every random draw comes from ``rng``.
+
+        Groups whose tasks it made from what it has judged (:attr:`Group.derived`) come after those that were asked;
+        a group that has verdicts keeps them.
+        """
         ...

@@ -14,7 +14,7 @@ from assay.engines.asking import ask, filled, judge_of
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import build, part
-from assay.rollout.single_turn import SingleTurn
+from assay.rollout.single_turn import SingleTurn, fits
 from assay.signals.rubrics import read_scores
 from assay.signals.stages import REFLECTION
 from assay.types import Ask, Episode, Group, Verdict
@@ -76,11 +76,6 @@ class Reflections:
         prompts were ``left_out``."""
         return self._seen
 
-    def _fits(self, asked: Ask, engine: Any) -> bool:
-        """Whether a prompt leaves room for the longest response in the model's context."""
-        context = getattr(getattr(engine, "policy", None), "context", None)
-        return context is None or len(engine.encode(asked.task.prompt)) + self.sampling.max_tokens <= context
-
     def __getattr__(self, name: str) -> Any:
         """Of the rollout inside, where it has one: ``demonstrate``."""
         if name != "demonstrate":
@@ -102,7 +97,7 @@ class Reflections:
         others = [a for a in asks if a.task.kind != REFLECTION]
         groups = self.inner.collect(others, engine, rng) if others else []
         looked = [a for a in asks if a.task.kind == REFLECTION]
-        fitting = [a for a in looked if self._fits(a, engine)]
+        fitting = [a for a in looked if fits(a, engine, self.sampling)]
         reflected = self._judged(SingleTurn(self.sampling).collect(fitting, engine, rng), engine)
         verdicts = [v for g in reflected for v in g.verdicts if v.passed is not None]
         self._seen.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,3 +42,9 @@ def with_hint(prompt: Prompt, hint: str | None) -> Prompt:
     last = max(i for i, m in enumerate(prompt) if m["role"] == "user")
     hinted = Message(role="user", content=f"{hint}\n{prompt[last]['content']}")
     return (*prompt[:last], hinted, *prompt[last + 1 :])
+
+
+def fits(ask: Ask, engine: Any, sampling: Sampling) -> bool:
+    """Whether a prompt leaves room for the longest response in the model's context; true where none is known."""
+    context = getattr(getattr(engine, "policy", None), "context", None)
+    return context is None or len(engine.encode(with_hint(ask.task.prompt, ask.hint))) + sampling.max_tokens <= context

@@ -183,7 +183,7 @@ class Trainer(State):
                     rng, parts = self.random("mini-batches"), settings.mini_batches
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
             metrics |= found | getattr(self.method.select, "metrics", dict)()
-            self.curriculum.observe(groups)
+            self.curriculum.observe([group for group in groups if not group.derived])
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
         if self.step % self.config.run.rollouts_every == 0 and len(batch):

@@ -30,9 +30,15 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     What a gamed reward shows in: ``score/mean`` over samples with a verdict; ``repetition``, the mean share of a
     response's 4-grams that it had before; ``verdict_correlation`` of rewards and scores; ``hollow_wins``, the share of
     rewards above their prompt's mean whose score is not above its mean.
+
+    All are of what was asked. Of what a rollout derived from that there are ``derived/pass_rate`` and
+    ``derived/reward``.
     """
     if not len(batch):
         return {"skipped": 1.0}
+    asked = torch.tensor([task.parent is None for task in batch.tasks])
+    if not bool(asked.all()):
+        return {**rollout_metrics(batch.rows(asked.nonzero()[:, 0])), **_derived(batch.rows((~asked).nonzero()[:, 0]))}
     passed = [v.passed for v in batch.verdicts if v.passed is not None]
     lengths = [len(e.tokens) if e.origins is None else int((e.origins != Origin.TOOL).sum()) for e in batch.episodes]
     rewards = batch.rewards[batch.valid]
@@ -65,6 +71,13 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         for name, values in batch.reward_terms.items():
             out[f"reward/{name}"] = float(values[batch.valid].mean()) if len(rewards) else 0.0
     return out
+
+
+def _derived(batch: Batch) -> dict[str, float]:
+    """What is said of derived samples; a number that cannot be told is left out."""
+    passed, rewards = [v.passed for v in batch.verdicts if v.passed is not None], batch.rewards[batch.valid]
+    out = {"derived/pass_rate": float(np.mean(passed))} if passed else {}
+    return {**out, "derived/reward": float(rewards.mean())} if len(rewards) else out
 
 
 def repetition(tokens: np.ndarray) -> float:

@@ -118,7 +118,7 @@ def train(
         if len(batch):
             rng = random("mini-batches")
             metrics = learn(batch, made, models, rng, apply, training.epochs, training.mini_batches)
-        curriculum.observe(groups)
+        curriculum.observe([group for group in groups if not group.derived])
         watch(now, batch, metrics)
 
 
