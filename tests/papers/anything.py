@@ -28,6 +28,7 @@ PRM = {"prm": f"{Path(__file__)}:scored"}
 CRITIC = {"critic": f"{Path(__file__)}:scored"}
 REQUIRED: dict[str, dict[str, Any]] = {
     "S057": CRITIC,
+    "S060": {**PRM, "keep": 2},
     "S065": PRM,
     "S035": {"annotator": {"name": "keywords", "replies": []}},
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
