@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -44,6 +45,7 @@ class StepScores:
               no scores unless there is one for every step;
             - ``path/to/file.py:name``, or a function: ``score(task, steps) -> list of numbers`` or ``None``;
             - a folder with a token classifier of two classes, see :class:`assay.rewards.process.prm.ClassifierPRM`;
+            - the folder of a run, see :class:`assay.rewards.process.implicit_prm.ImplicitPRM`;
             - any :class:`StepScorer`.
         steps: how responses are cut.
 
@@ -97,12 +99,19 @@ def of_verdict(verdict: Verdict, count: int) -> list[float] | None:
 
 
 def make_scorer(spec: Any) -> StepScorer:
-    """Return the scorer that a function, the name of one, or the folder of a classifier stands for."""
+    """Return the scorer that a function, the name of one, the folder of a classifier or of a run stands for.
+
+    That of a run is the log-ratio of its policy to what it began with, see
+    :class:`assay.rewards.process.implicit_prm.ImplicitPRM`.
+    """
     if isinstance(spec, StepScorer):
         return spec
     if isinstance(spec, str) and ".py:" not in spec:
+        from assay.rewards.process.implicit_prm import ImplicitPRM
         from assay.rewards.process.prm import ClassifierPRM
 
+        if (Path(spec).expanduser() / "config.toml").is_file():
+            return ImplicitPRM.of_run(spec)
         return ClassifierPRM(spec)
     function = load_function(spec) if isinstance(spec, str) else spec
     if not callable(function) or len(inspect.signature(function).parameters) < 2:
