@@ -73,6 +73,7 @@ AS_GRPO = {
     "S151": "drafts, which its rollout asks for",
     "S166": "texts to continue",
     "S167": "judges of open answers",
+    "S173": "its rollout, which asks for judgements and reflections",
     "S187": "claims to verify",
     "S110": "turns that a checker has judged",
     "S208": "passages to rank",
