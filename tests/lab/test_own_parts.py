@@ -18,6 +18,7 @@ STANDS_IN = "scores typed into the setting stand for the paper's own reward: by 
 OTHERWISE = {
     ("S012", "choices"): STANDS_IN,
     ("S022", "unseen"): MEASURED,
+    ("S046", "verifications"): "its setting chooses verifications by the function that the paper brings",
     ("S047", "views"): SPELLED,
     ("S055", "mechanism"): SPELLED,
     ("S077", "chains"): MEASURED,

@@ -27,6 +27,7 @@ NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "h
 PRM = {"prm": f"{Path(__file__)}:scored"}
 CRITIC = {"critic": f"{Path(__file__)}:scored"}
 REQUIRED: dict[str, dict[str, Any]] = {
+    "S046": {**CRITIC, "gated": False},
     "S057": CRITIC,
     "S060": {**PRM, "keep": 2},
     "S065": PRM,

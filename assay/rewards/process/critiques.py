@@ -147,3 +147,32 @@ class Voted:
             told = [1 - 2 * f for f in flawed(found, self.vote)] if found else None
             out.append(told if steps else [])
         return out
+
+
+def consensus(critiques: Sequence[Critique]) -> tuple[tuple[bool, ...], bool]:
+    """Return the majority's verdict on each step, and on the answer; a tie is against it.
+
+    A critique that says nothing of the answer finds it right if it finds every step right.
+    """
+    marks = tuple(f < 1 for f in flawed(critiques, "majority"))
+    return marks, sum(final_of(c) for c in critiques) > len(critiques) / 2
+
+
+def final_of(critique: Critique) -> bool:
+    """Return a critique's verdict on the answer: what it says, else whether it finds every step right."""
+    return all(critique.marks) if critique.final is None else critique.final
+
+
+def nearest(critiques: Sequence[Critique], by: Literal["steps", "outcome"] = "steps") -> Critique:
+    """Return the critique that agrees with the others best, the first of equals.
+
+    ``outcome``: one whose verdict on the answer is the majority's; ``steps``: of those, where there is one, the one
+    with most verdicts on steps that are the majority's.
+    """
+    marks, final = consensus(critiques)
+
+    def agreed(critique: Critique) -> tuple[bool, int]:
+        alike = sum(a == b for a, b in zip(critique.marks, marks, strict=True))
+        return final_of(critique) == final, alike if by == "steps" else 0
+
+    return max(critiques, key=agreed)
