@@ -82,7 +82,7 @@ class MethodConfig(_Section):
     """The method, and any seam replaced by another part."""
 
     name: str = "grpo"
-    """``grpo`` or the id of a paper."""
+    """``grpo``, ``dapo`` or another standard method's (`assay papers show dapo`), or the id of a paper."""
     options: dict[str, Any] = {}
     """Of the paper's method, as ``assay papers show`` lists them."""
     curriculum: Spec | None = None

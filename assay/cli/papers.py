@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,14 +87,13 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
 
 def _standard(key: str, as_json: bool) -> bool:
     """Show the standard method of this name, with the parts it is made of, or the parts of this name; if there are."""
-    from assay.league.settings import known
+    from assay.method.standard import standard, standard_name
     from assay.registry import PACKAGES, names
     from assay.tables.parts import row
     from assay.tables.settings import inline
 
-    labels = {re.sub(r"\W", "", label): label for label in known()}
-    label = labels.get(re.sub(r"\W", "", key)) if key not in known() else key
-    method = dict(known()[label]) if label is not None else None
+    label = standard_name(key)
+    method = dict(standard()[label]) if label is not None else None
     if method is not None:
         named = {seam: spec["name"] if isinstance(spec, Mapping) else spec for seam, spec in method.items()}
         found = [row(seam, str(name)) for seam, name in named.items() if seam in PACKAGES]

@@ -99,10 +99,10 @@ def new(seam: Annotated[str, Positional], name: Annotated[str, Positional]) -> i
     Example: assay new credit my_credit
 
     Args:
-        seam: credit, select, reward, objective, curriculum, tasks or verify.
+        seam: any that `assay parts` lists: credit, reward, rollout, environment, verify, ...
         name: of the part, e.g. my_credit.
     """
-    from assay.tables.starts import STARTS, class_of, started
+    from assay.tables.starts import started, used
 
     code, test = started(seam, name)
     files = {Path(f"{name}.py"): code, Path(f"test_{name}.py"): test}
@@ -111,5 +111,5 @@ def new(seam: Annotated[str, Positional], name: Annotated[str, Positional]) -> i
     for file, text in files.items():
         file.write_text(text, encoding="utf-8")
     print(f"{name}.py and test_{name}.py: try `python -m pytest test_{name}.py`, then")
-    print(f"assay train ... {STARTS[seam].key}={name}.py:{class_of(name)}")
+    print(f"assay {used(seam, name)}")
     return 0

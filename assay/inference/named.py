@@ -9,10 +9,11 @@ from typing import Any
 
 from assay import catalogue
 from assay.errors import UsageError
+from assay.from_file import is_reference
 from assay.inference.base import Strategy
 from assay.registry import build, call, names
 
-_CALL = re.compile(r"(?P<name>[\w.-]+)\s*(?:\((?P<options>.*)\))?", re.DOTALL)
+_CALL = re.compile(r"(?P<name>[^(),=]*\.py:\w+|[\w.-]+)\s*(?:\((?P<options>.*)\))?", re.DOTALL)
 
 
 def split_outside(text: str, separator: str = ",") -> list[str]:
@@ -76,8 +77,8 @@ def make_strategy(spec: Any, **given: Any) -> Strategy:
         UsageError: there is no such strategy, or an option does not fit.
     """
     table = read_spec(spec) if isinstance(spec, str) else spec
-    if isinstance(table, dict) and str(table.get("name", "")) not in names("inference"):
-        name = str(table.get("name", ""))
+    name = str(table.get("name", "")) if isinstance(table, dict) else ""
+    if isinstance(table, dict) and not is_reference(name) and name not in names("inference"):
         if re.fullmatch(r"[sS]\d{3}", name):
             row = catalogue.find(name)
             if row.factory is None or "inference" not in row.seams:

@@ -14,6 +14,7 @@ from typing import Any
 
 from assay.compare.plan import Plan, read_plan
 from assay.errors import UsageError, nearest
+from assay.method.standard import standard
 
 SETTINGS = ("L1",)
 BASELINE = "grpo"
@@ -67,7 +68,8 @@ def load(name: str) -> Setting:
 @cache
 def known() -> Mapping[str, Mapping[str, Any]]:
     """Return the methods that have a name in the league, each with its ``[method]`` table."""
-    return tomllib.loads(resources.files("assay.league").joinpath("methods.toml").read_text(encoding="utf-8"))
+    own = tomllib.loads(resources.files("assay.league").joinpath("methods.toml").read_text(encoding="utf-8"))
+    return {**standard(), **own}
 
 
 def method(label: str) -> Mapping[str, Any]:

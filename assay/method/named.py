@@ -13,6 +13,7 @@ from assay import catalogue
 from assay.errors import UsageError
 from assay.method.base import SEAMS, Method
 from assay.method.fit import check_parts
+from assay.method.standard import standard, standard_name
 from assay.registry import build, call
 from assay.rewards.spec import reward_of
 
@@ -21,7 +22,8 @@ def make_method(name: str | Method = "grpo", options: Mapping[str, Any] | None =
     """Return a method with the given seams replaced.
 
     Args:
-        name: ``"grpo"``, the id of a paper, or a method already made.
+        name: ``"grpo"`` or another standard method's, see :func:`assay.method.standard.standard`, the id of a paper, or
+            a method already made.
         options: of the paper's method.
         parts: per seam a name, a table with ``name`` and options, a table without ``name`` that changes options of the
             method's own part, the id of a paper for what it puts there, or a part; ``None`` keeps the method's own.
@@ -76,15 +78,16 @@ def _required(name: str, options: Mapping[str, Any], parts: dict[str, Any]) -> M
 
 
 def _named(name: str, options: Mapping[str, Any]) -> Method:
-    if name == "grpo":
+    if (known := standard_name(name)) is not None:
         if options:
-            raise UsageError(f"method 'grpo' has no option {next(iter(options))!r}: set those of its parts, by seam")
-        return Method()
+            raise UsageError(f"method {name!r} has no option {next(iter(options))!r}: set those of its parts, by seam")
+        parts = {seam: spec for seam, spec in standard()[known].items() if seam != "name"}
+        return replace(Method(), **{seam: _made(seam, spec) for seam, spec in parts.items()})
     try:
         return of_paper(name, **options)
     except UsageError:
-        if difflib.get_close_matches(name.lower(), ["grpo"], cutoff=0.7):
-            raise UsageError(f"no method is called {name!r}; did you mean 'grpo'?") from None
+        if close := difflib.get_close_matches(name.lower(), standard(), n=1, cutoff=0.7):
+            raise UsageError(f"no method is called {name!r}; did you mean {close[0]!r}?") from None
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ import numpy as np
 
 from assay.engines.base import Engine
 from assay.errors import RunError, UsageError, nearest
+from assay.from_file import is_reference
 from assay.inference.scoring.base import Score, Scorer, mean_logprob
 from assay.registry import build, names, part
 from assay.rewards.function import load_function
@@ -161,7 +163,8 @@ def as_scorer(spec: Any) -> Scorer:
 
     - ``verifier`` (the tasks' own), ``confidence``, ``judge`` (the model judges itself), or a table with ``name`` and
       options, e.g. ``{"name": "steps", "scorer": "path/to/prm", "reduce": "last"}``;
-    - ``path/to/file.py:name``, or a function of task and response text: a number, a verdict or ``None``;
+    - ``path/to/file.py:name``, a class of scorers or a function; a function of task and response text: a number, a
+      verdict or ``None``;
     - an engine, which judges; a step scorer, such as :class:`assay.rewards.process.prm.ClassifierPRM`;
     - any :class:`Scorer`.
 
@@ -174,12 +177,13 @@ def as_scorer(spec: Any) -> Scorer:
         return BySteps(spec)
     if isinstance(spec, Engine):
         return build("scorer", {"name": "judge", "engine": spec})
-    if isinstance(spec, str) and ".py:" in spec:
+    if isinstance(spec, str) and is_reference(spec) and not inspect.isclass(load_function(spec)):
         return ByFunction(load_function(spec))
     if isinstance(spec, str):
         spec = {"name": spec}
     if isinstance(spec, Mapping):
-        if (name := str(spec.get("name", ""))) not in (known := names("scorer")):
+        name, known = str(spec.get("name", "")), names("scorer")
+        if not is_reference(name) and name not in known:
             raise UsageError(f"no scorer is called {name!r}{nearest(name, known)}; a function is path/to/file.py:name")
         made: Scorer = build("scorer", spec)
         return made

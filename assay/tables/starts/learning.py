@@ -1,42 +1,12 @@
-"""A part of one's own to begin with, by seam: a file that works, and its test."""
+"""Parts of one's own that say what is asked, what is right, and what is learned from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from assay.tables.starts.base import BATCH, Start
 
-from assay.errors import UsageError, nearest
-
-BATCH = '''
-import numpy as np
-import torch
-
-from assay import Ask, Batch, Episode, Group, Task, Verdict
-from FILE import CLASS
-
-
-def batch(rewards):
-    """A group of one-token responses with these rewards."""
-    one = {"prompt": np.zeros(1, int), "tokens": np.ones(1, int), "mask": np.ones(1, bool)}
-    episodes = [Episode(**one, logprobs=np.zeros(1, np.float32), text="7", stop="eos") for _ in rewards]
-    verdicts = [Verdict(r, r == 1) for r in rewards]
-    made = Batch.from_groups([Group(Ask(Task("t", "3+4="), len(rewards)), tuple(episodes), tuple(verdicts))])
-    made.rewards = torch.tensor(rewards)
-    return made
-'''
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What a new part is called with, where a recipe names it, its code and its test."""
-
-    key: str
-    code: str
-    test: str
-
-
-STARTS = {
+LEARNING = {
     "credit": Start(
-        "method.credit",
+        "train ... method.credit=PART",
         '''
 from dataclasses import dataclass
 
@@ -68,7 +38,7 @@ def test_by_hand():
 """,
     ),
     "select": Start(
-        "method.select",
+        "train ... method.select=PART",
         '''
 from dataclasses import dataclass
 
@@ -98,7 +68,7 @@ def test_by_hand():
 """,
     ),
     "reward": Start(
-        "method.reward.name",
+        "train ... method.reward.name=PART",
         '''
 from dataclasses import dataclass
 
@@ -129,7 +99,7 @@ def test_by_hand():
 """,
     ),
     "objective": Start(
-        "method.objective",
+        "train ... method.objective=PART",
         '''
 from dataclasses import dataclass
 
@@ -162,7 +132,7 @@ def test_by_hand():
 """,
     ),
     "curriculum": Start(
-        "method.curriculum",
+        "train ... method.curriculum=PART",
         '''
 class CLASS:
     """As many responses to hard tasks as to two others: what is asked, and how often?
@@ -205,7 +175,7 @@ def test_by_hand():
 """,
     ),
     "tasks": Start(
-        "tasks.source.name",
+        "train ... tasks.source.name=PART",
         '''
 from assay import Task
 
@@ -239,7 +209,7 @@ def test_by_hand():
 """,
     ),
     "verify": Start(
-        "tasks.verify",
+        "train ... tasks.verify=PART",
         '''
 from dataclasses import dataclass
 
@@ -276,25 +246,3 @@ def test_by_hand():
 """,
     ),
 }
-"""What ``assay new`` can begin; parts of other seams go by ``file.py:Name`` alike."""
-
-
-def started(seam: str, name: str) -> tuple[str, str]:
-    """Return the code of a new part and of its test.
-
-    Raises:
-        UsageError: no part of this seam can be begun so, or the name is no name of a Python file.
-    """
-    if seam not in STARTS:
-        raise UsageError(f"a part of {seam!r} cannot be begun{nearest(seam, STARTS)}")
-    if not name.isidentifier() or name != name.lower():
-        raise UsageError(f"{name!r} is no name for a part: small letters, digits and _ as in my_{seam}")
-    start, made = STARTS[seam], class_of(name)
-    code = f'"""The {seam} {name}: `{start.key}={name}.py:{made}` on the command line or in a recipe."""\n{start.code}'
-    test = f'"""The {seam} {name} by numbers worked by hand."""\n{start.test}'
-    return code.replace("CLASS", made), test.replace("CLASS", made).replace("FILE", name)
-
-
-def class_of(name: str) -> str:
-    """Return the name of a part's class."""
-    return "".join(word.capitalize() for word in name.split("_"))
