@@ -459,6 +459,7 @@ def main() -> int:
         "settings": {k: getattr(options, k) for k in (*TINY, "checkpointing")},
         "parts": {},
     }
+    out = options.out or (HERE / "gpu.json" if cuda else None)
     print(f"{name}: {peak / 1e12:.3g} TFLOP/s ({source}); model {record['model']}")
     print(f"{'part':24} {'seconds':>9} {'tokens/s':>10} {'MFU':>6} {'peak GiB':>9}")
     with tempfile.TemporaryDirectory() as temporary:
@@ -475,9 +476,9 @@ def main() -> int:
                 found = run(part, folder, arguments, peak)
             record["parts"][part] = found
             print(_line(part, found), flush=True)
-    out = options.out or (HERE / "gpu.json" if cuda else None)
+            if out is not None:  # at once: the machine may be lent for less than all parts take
+                out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if out is not None:
-        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(out)
     return int(any("failed" in p for p in record["parts"].values()))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PRELOADED = [
+    "assay.compare.preload",  # first, as it keeps what is imported from a GPU's driver
     "assay.api",
     "assay.report.html",
     "pandas",

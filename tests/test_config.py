@@ -112,7 +112,7 @@ def test_a_recipe_is_not_changed_by_its_overrides() -> None:
         ("train.stepz=3", r"unknown key 'train.stepz'; did you mean 'steps'\?"),
         ("model.nano.hiden=4", r"unknown key 'model.nano.hiden'; did you mean 'hidden'\?"),
         ("model.lora.rnk=4", r"unknown key 'model.lora.rnk'; did you mean 'rank'\?"),
-        ("a=1", "unknown key 'a'; known: engine, evaluate, method, model, "),
+        ("a=1", "unknown key 'a'; known: deterministic, engine, evaluate, method, model, "),
         ("train.steps=many", "train.steps = 'many': Input should be a valid integer"),
         ("train.steps=1.5", "train.steps = 1.5: Input should be a valid integer"),
         ("train.lr=true", "train.lr = True: expected another type than true or false"),

@@ -9,10 +9,13 @@ import contextlib
 import importlib
 import os
 
-# Asked in the usual way whether there is a GPU, the driver would refuse every process forked from this one.
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-
 from assay.registry import PACKAGES, names
+
+# A process whose parent has used the driver of a GPU, or only asked it how many there are, gets none. transformers'
+# models ask when they are imported, so meanwhile there are none; torch is to look by other means than the driver.
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+VISIBLE = os.environ.get("CUDA_VISIBLE_DEVICES")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 MODULES = (
     "assay.compare.budget",
@@ -31,3 +34,8 @@ for module in MODULES:
 for seam in PACKAGES:
     with contextlib.suppress(Exception):
         names(seam)
+
+if VISIBLE is None:
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+else:
+    os.environ["CUDA_VISIBLE_DEVICES"] = VISIBLE

@@ -55,6 +55,12 @@ def test_only_inside_and_only_plain_layers() -> None:
 
 
 @needs_kernels
+def test_a_model_without_a_layer_to_pack_is_left_alone() -> None:
+    """As one on a GPU is."""
+    assert not packed.pays(torch.nn.Linear(4, 4).double(), packed.LEAST_TOKENS)
+
+
+@needs_kernels
 def test_a_gradient_wanted_inside_is_the_layers_own() -> None:
     layer = torch.nn.Linear(4, 3)
     x = torch.randn(2, 4)

@@ -19,6 +19,7 @@ from assay.engines.hf import HFEngine
 from assay.engines.packed import LEAST_TOKENS, pays
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.policies.nano import NanoConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -37,7 +38,7 @@ def test_logprobs_and_gradients_are_those_of_a_cpu(kind: str, dtype: torch.dtype
     model = tiny(kind).to(dtype)
     policies = [CausalLM(deepcopy(model).to(device), TOKENIZER, kernel="sdpa") for device in ("cpu", "cuda")]
     outputs = [p.forward(some_batch()).logprobs for p in policies]
-    tolerance = 1e-4 if dtype == torch.float32 else 1e-6
+    tolerance = 1e-4 if dtype == torch.float32 else 1e-5  # log-probabilities are float32
     torch.testing.assert_close(outputs[1].cpu(), outputs[0], rtol=0, atol=tolerance)
     for out in outputs:
         out.sum().backward()
@@ -50,10 +51,11 @@ def test_logprobs_and_gradients_are_those_of_a_cpu(kind: str, dtype: torch.dtype
         )
 
 
-@pytest.mark.parametrize("kind", ["llama", "grouped queries", "mistral, window 4", "gpt2"])
-def test_flex_attention_has_the_gradients_of_padded_rows(kind: str) -> None:
-    """Its compiled kernels, forward and backward, which a CPU does not have."""
-    policies = [CausalLM(deepcopy(tiny(kind)).cuda(), TOKENIZER, kernel=k) for k in ("sdpa", "flex")]  # type: ignore[arg-type]
+def test_flex_attention_has_the_gradients_of_padded_rows() -> None:
+    """Its compiled kernels, forward and backward, which a CPU does not have; heads of 16 numbers are their smallest."""
+    nano = NanoConfig(hidden=64, layers=2, heads=4, context=64)
+    models = [ModelConfig(nano=nano, device="cuda", attention=k) for k in ("sdpa", "flex")]
+    policies = [CausalLM.load(model, seed=3) for model in models]
     outputs = [p.forward(some_batch()).logprobs for p in policies]
     torch.testing.assert_close(outputs[1], outputs[0], rtol=0, atol=1e-3)
     for out in outputs:
@@ -99,6 +101,6 @@ def test_runs_side_by_side_share_a_gpu(tmp_path: Path) -> None:
     """They are forked from a server that has imported everything, and must not have touched the driver."""
     plan = {k: v for k, v in recipe("").items() if k not in ("run", "method")}
     methods = {name: {"name": "grpo", **recipe("")["method"], **parts} for name, parts in METHODS.items()}
-    (tmp_path / "plan.toml").write_text(tomli_w.dumps({**plan, "compare": {"methods": methods, "seeds": 1}}))
+    (tmp_path / "plan.toml").write_text(tomli_w.dumps({**plan, "compare": {"methods": methods, "seeds": 2}}))
     record = compare(read_plan(tmp_path / "plan.toml"), tmp_path / "out", jobs=2)
     assert record is not None and record["failed"] == {}

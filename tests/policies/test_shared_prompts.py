@@ -14,7 +14,7 @@ from assay.engines import hf
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.lean import Hidden
-from assay.policies.attention import Layout, SharedPrompts
+from assay.policies.attention import Layout, SharedPrompts, ToRows
 from assay.policies.causal_lm import CausalLM, distinct
 from assay.policies.logprobs import token_logprobs
 from assay.policies.split import SplitPrompts, worthwhile
@@ -162,3 +162,14 @@ def test_the_update_computes_each_distinct_prompt_once(monkeypatch: pytest.Monke
     for part in parts:
         policy.forward(batch.rows(part))
     assert sum(entered) == 512 + 507 + sum(len(e.tokens) - 1 for e in episodes)
+
+
+def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
+    """A GPU's kernel returns gradients in rows of its own width."""
+    prompts, responses = [torch.arange(3), torch.arange(2)], [torch.arange(4), torch.arange(1), torch.arange(2)]
+    layout = SharedPrompts(prompts, responses, [0, 0, 1], torch.device("cpu"))
+    x = torch.randn(len(layout.tokens), 2, 4, dtype=torch.float64, requires_grad=True)
+    rows = ToRows.apply(x, layout.map)
+    wide = torch.randn(rows.shape[0], rows.shape[1] + 3, *rows.shape[2:], dtype=torch.float64)[:, : rows.shape[1]]
+    found, wanted = (torch.autograd.grad(rows, x, g, retain_graph=True)[0] for g in (wide, wide.contiguous()))
+    assert torch.equal(found, wanted)
