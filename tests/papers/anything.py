@@ -33,6 +33,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S065": PRM,
     "S035": {"annotator": {"name": "keywords", "replies": []}},
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
+    "S139": {"judge": CRITIC["critic"]},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
 }

@@ -174,6 +174,8 @@ def test_the_setting_and_its_judge() -> None:
     found = setting.measure(setting.policy(0))
     assert found["right"] == pytest.approx((0.9 + 0.9 + 0.7 + 0.2) / 4) and found["honest"] == 0.5
     assert found["verified"] == pytest.approx(0.175) and found["gap"] == pytest.approx(0.5)
+    ending = Setting(spread=0.0, answer=True)
+    assert ending.measure(ending.policy(0)) == pytest.approx(found) and ending.policy(0).tree.depth == 3
     steps = [[str(a), str(b)] for a in (0, 1) for b in (0, 1)]
     batch = stepped([None] * 4, [True] * 4, [[1, 1]] * 4)
     critics = Critics(Judge(0.0, 0.0, 0), 2)

@@ -37,6 +37,7 @@ class Setting:
     Args:
         miracle, careful, sloppy: chances to be right of a miracle, and of a derivation after careful and sloppy work.
         missed, alarms: how often the judge calls a flawed step right, a sound one wrong; of every reply by itself.
+        answer: a last step states the answer, in the only way there is; for methods to which the last step is no step.
         tasks: that are asked in turn; they differ in what the judge says of responses to them.
         spread: standard deviation of the logits at the start.
         steps, prompts, group, lr, optimizer: of training.
@@ -47,6 +48,7 @@ class Setting:
     sloppy: float = 0.2
     missed: float = 0.0
     alarms: float = 0.0
+    answer: bool = False
     tasks: int = 64
     spread: float = 0.1
     steps: int = 60
@@ -85,7 +87,9 @@ class Setting:
 
     def policy(self, seed: int) -> TabularPolicy:
         """Return the policy at the start."""
-        tree = Tree.of([[self.chance((a, b)) for b in (SOUND, FLAWED)] for a in (SOUND, FLAWED)])
+        kinds = (SOUND, FLAWED)
+        ends = [[self.chance((a, b)) for b in kinds] for a in kinds]
+        tree = Tree.of([[[end] for end in row] for row in ends] if self.answer else ends)
         return TabularPolicy(tree, torch.from_numpy(jitter(self.spread, seed, *tree.children.shape)))
 
     def chance(self, path: Sequence[int]) -> float:
