@@ -9,6 +9,7 @@ from typing import Any
 from assay.batch import Batch
 from assay.credit.base import Credit
 from assay.credit.grpo import GRPO
+from assay.method.partner import Partner
 from assay.objectives.base import Objective
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.base import RewardPart
@@ -25,7 +26,8 @@ class Method:
     """What the trainer does with judged responses, and how it asks for them. The default is GRPO.
 
     ``curriculum`` and ``rollout`` are kept as specifications (a name, or a table with options), because they are made
-    with what only a run knows: its task stream and its sampling settings.
+    with what only a run knows: its task stream and its sampling settings. With a ``partner`` a second policy is trained
+    in turns with the first.
     """
 
     reward: RewardPart = field(default_factory=VerdictReward)
@@ -34,6 +36,7 @@ class Method:
     objective: Objective = field(default_factory=ClippedSurrogate)
     curriculum: Any = "uniform"
     rollout: Any = "single_turn"
+    partner: Partner | None = None
 
     @property
     def parts(self) -> dict[str, Any]:

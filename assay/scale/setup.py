@@ -36,6 +36,8 @@ def check_sharding(config: RunConfig, method: Method, ranks: Ranks) -> None:
         raise UsageError(f'train.optimizer = "adamw8bit" keeps moments that cannot be sharded {with_one}')
     if config.overlap.staleness and config.engine.name == "hf" and not config.scale.engines:
         raise UsageError(f"overlap.staleness with engine hf needs a second copy of the whole model {with_one}")
+    if method.partner is not None:
+        raise UsageError(f"the method trains a second policy, which is not sharded, {with_one}")
     for learner in method.learners:
         if isinstance(learner, Masked):
             raise UsageError(f"objective masked watches whole gradients, which no trainer has {with_one}")

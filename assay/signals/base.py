@@ -39,6 +39,7 @@ class Models:
         answer: where a response to a task has its answer, see :class:`assay.verify.base.Locates`: as the run's verifier
             says, or by default that of the task's kind.
         engine: samples from the policy as it is, for parts that speak between updates; ``None`` where there is none.
+        partner: engine of the run's second policy, where it has one, see :class:`assay.method.partner.Partner`.
         lr: the policy's highest learning rate.
         optimizer: makes the run's kind of optimiser over a learner's parameters, at a learning rate.
     """
@@ -51,6 +52,7 @@ class Models:
     encode: Any = None
     answer: Callable[[Task, str], Span | None] = field(default_factory=lambda: KindVerifier().answer)
     engine: Any = None
+    partner: Any = None
     lr: float = 1e-6
     optimizer: Callable[[Iterable[torch.nn.Parameter], float], torch.optim.Optimizer] = plain_adamw
 

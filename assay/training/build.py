@@ -32,6 +32,7 @@ from assay.tasks.configured import GIVEN, check_given, task_split
 from assay.training.events import Events, make_events
 from assay.training.loop import Trainer
 from assay.training.off_policy import check_overlap, off_policy
+from assay.training.partner import Second
 from assay.training.preflight import before
 from assay.training.shadow import Shadow
 from assay.training.warmup import demonstrations
@@ -113,7 +114,8 @@ def _assemble(
         parts["reward"] = given["reward"]
     method = make_method(given["method"] or config.method.name, **parts)
     for part in method.parts.values():
-        getattr(part, "planned", lambda _: None)(config.train.steps)
+        own = method.partner.turns.own if method.partner is not None else int
+        getattr(part, "planned", lambda _: None)(own(config.train.steps))
     check_sharding(config, method, ranks)
     method = AgreedMethod.of(method, ranks)
     stream, eval_tasks = task_split(config, given["tasks"])
@@ -189,6 +191,8 @@ def _assemble(
         ranks=ranks,
         events=events,
     )
+    if method.partner is not None:
+        trainer.partner = Second.load(method.partner, config, random)
     made.append(trainer)
     return trainer
 

@@ -30,11 +30,13 @@ from assay.training.interrupt import Interrupt, Stopped, interrupts
 from assay.training.metrics import rollout_metrics
 from assay.training.off_policy import Observed
 from assay.training.overlap import Flight, Pipeline
+from assay.training.partner import Second
 from assay.training.preflight import at_first
 from assay.training.restore import restore
 from assay.training.state import State
 from assay.training.warmup import demonstrations
 from assay.types import Group
+from assay.verify.episodes import judge_groups
 
 
 @dataclass
@@ -132,7 +134,7 @@ class Trainer(State):
                 # A run that is extended beyond its end is measured again at the new one.
                 self.folder.evaluation("after").unlink(missing_ok=True)
                 metrics = self.rl_step()
-                passed = metrics.get("pass_rate", float("nan"))
+                passed = metrics.get("pass_rate", metrics.get("partner/pass_rate", float("nan")))
                 reward, length = metrics.get("reward/mean", float("nan")), metrics.get("length/mean", float("nan"))
                 words = f"reward {reward:.3f}  pass {passed:.3f}  length {length:.0f}"
                 tick(self.step, words)
@@ -162,7 +164,9 @@ class Trainer(State):
         return self.ranks.once(self.events.taken)
 
     def rl_step(self) -> dict[str, float]:
-        """Ask, generate, verify, value, learn, observe."""
+        """Ask, generate, verify, value, learn, observe; or the partner's step, where it is its turn."""
+        if self.partner is not None and self.partner.spec.turns.partners(self.step):
+            return self.partner_step(self.partner)
         clock, settings = Clock(), self.config.train
         with self.saved_on_failure(), clock("step"):
             self.updates, models = 0, self.models
@@ -170,7 +174,7 @@ class Trainer(State):
             if self.pipeline is None and self.keeper.due(self.step):
                 self.method, more = self.keeper.check(self.method, models, batch)
                 found |= more
-            if self.step == 0:
+            if self.step == (0 if self.partner is None else self.partner.spec.turns.warm_up):
                 for line in at_first(self.method, batch):
                     self.reporter.line(line)
             metrics = rollout_metrics(batch)
@@ -193,6 +197,27 @@ class Trainer(State):
         self.say(self.watch.step(self.step, batch, metrics))
         for line in self.watch.idle.step(self.step, batch, metrics):
             self.reporter.line(line)
+        return metrics
+
+    def partner_step(self, partner: Second) -> dict[str, float]:
+        """Have the policy answer, and the partner learn from what is made of that; its metrics are ``partner/...``."""
+        clock = Clock()
+        with self.saved_on_failure(), clock("step"):
+            self.keeper.sync()
+            with clock("generate"):
+                asks = partner.asks(self.curriculum.next(self.step))
+                groups = self.rollout.collect(asks, self.engine, self.random("rollout"))
+            with clock("verify"):
+                groups = judge_groups(self.verifier, groups)
+            hook = partner.optimizer.register_step_pre_hook(self.touched)
+            try:
+                found, tokens = partner.step(groups, self.step, clock, self.engine.decode)
+            finally:
+                hook.remove()
+            metrics = {f"partner/{name}": value for name, value in found.items()}
+            self.curriculum.observe([group for group in groups if not group.derived])
+        self.step += 1
+        self.log(metrics, clock, tokens + sum(len(e.tokens) for group in groups for e in group.episodes))
         return metrics
 
     def tokens(self, batch: Batch, models: Models, clock: Clock) -> dict[str, list[Any]] | None:

@@ -29,6 +29,8 @@ def check_overlap(settings: OverlapConfig, method: Method, rollout: Any, trainer
         trainers: processes that train together.
     """
     if settings.staleness:
+        if method.partner is not None:
+            raise UsageError("overlap.staleness asks ahead, and whose turn a step is changes what it asks; use 0")
         where = f"overlap.staleness = {settings.staleness} asks for a batch before the verdicts on the last one are in"
         for inner in _members(rollout):
             name = type(inner).__name__

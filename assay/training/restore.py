@@ -113,6 +113,8 @@ def _load(trainer: State, path: Path, state: dict[str, Any]) -> None:
         trainer.start_learners()
         for learner, saved in zip(trainer.method.learners, state["learners"], strict=True):
             learner.load_state_dict(saved)
+    if trainer.partner is not None:
+        trainer.partner.restore(path / "partner", state["partner"])
     trainer.load_cheap_state(state)
     trainer.watch.load_state_dict(state["watch"])
     trainer.optimizer = trainer.new_optimizer()

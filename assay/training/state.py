@@ -35,6 +35,7 @@ from assay.tasks.split import TrainStream
 from assay.training.events import Events
 from assay.training.keeper import Keeper
 from assay.training.overlap import Pipeline
+from assay.training.partner import Second
 from assay.training.watch import Watch
 from assay.types import Task
 from assay.verify.base import Verifier, answer_place
@@ -49,8 +50,8 @@ class State:
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
     ``unjudged`` is why nothing could be learned so far, of the first verdict, or empty once something could be;
     ``events`` tells callbacks and loggers;
-    ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``keeper`` keeps the
-    engine at the policy's weights.
+    ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``partner`` is the
+    second policy, if the method has one; ``keeper`` keeps the engine at the policy's weights.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
     """
 
@@ -72,6 +73,7 @@ class State:
     reference: Policy | None = None
     ranks: Ranks = field(default_factory=Ranks)
     events: Events = field(default_factory=Events)
+    partner: Second | None = None
     watch: Watch = field(default_factory=Watch, init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
@@ -102,11 +104,12 @@ class State:
             self.policy.module.parameters(), settings.peak, settings.betas, settings.weight_decay, settings.optimizer
         )
 
-        def note(*_: Any) -> None:
-            self.untouched = False
-
-        optimizer.register_step_pre_hook(note)
+        optimizer.register_step_pre_hook(self.touched)
         return optimizer
+
+    def touched(self, *_: Any) -> None:
+        """Note that weights of the run are about to change."""
+        self.untouched = False
 
     def start_rl(self) -> None:
         """Go from the warm-up to the RL stage: a fresh optimiser, the reference policy set aside if one is needed."""
@@ -142,6 +145,7 @@ class State:
             self.engine.encode,
             partial(answer_place, self.verifier),
             self.engine,
+            None if self.partner is None else self.partner.engine,
             train.peak,
             partial(make_optimizer, betas=train.betas, weight_decay=0.0, kind=train.optimizer),
             self.ranks,
@@ -187,6 +191,7 @@ class State:
             "stream": self.stream.state_dict(),
             "curriculum": self.curriculum.state_dict(),
             "method": self.method.state_dict(),
+            **({} if self.partner is None else {"partner_method": self.partner.method.state_dict()}),
             "correction": self.keeper.correction,
         }
 
@@ -197,6 +202,8 @@ class State:
         self.curriculum.load_state_dict(state["curriculum"])
         self.method = self.keeper.correct(self.method, state["correction"])
         self.method.load_state_dict(state["method"])
+        if self.partner is not None:
+            self.partner.method.load_state_dict(state["partner_method"])
         if self.pipeline is not None and "in_flight" in state:
             self.pipeline.load_state_dict(state["in_flight"])
 
@@ -211,6 +218,9 @@ class State:
                 save_shards(folder / SHARDS, self.policy, self.optimizer)
                 optimizer["state"] = {}
             state = {"optimizer": optimizer, "learners": learners, "watch": self.watch.state_dict()}
+            if self.partner is not None:
+                self.partner.save(folder / "partner")
+                state["partner"] = self.partner.state_dict()
             state = {**self.cheap_state(), **state}
             if self.ranks.first:
                 # Through a Python file, torch's error has the system's as its context.
