@@ -22,6 +22,7 @@ from assay.cli.papers import papers_list, papers_show
 from assay.cli.parts import config, new, parts
 from assay.cli.plan import plan
 from assay.cli.power import power
+from assay.cli.prm import train_prm
 from assay.cli.recipes import init, recipes
 from assay.cli.serve import serve
 from assay.cli.serve_env import serve_env
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
-    app = _app({**top, **first, **judging, "train-head": train_head, **others})
+    app = _app({**top, **first, **judging, "train-head": train_head, "train-prm": train_prm, **others})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     citations: Commands = {

@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Overrides, Unprotected, protect, say
+from assay.cli.prm import eval_prm
 from assay.errors import RunError, UsageError
 from assay.printable import printable
 
@@ -42,6 +43,7 @@ def evaluate(
     budgets: str | None = None,
     harness: str | None = None,
     judge: str | None = None,
+    steps: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     as_json: AsJson = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
@@ -80,7 +82,7 @@ def evaluate(
         verifier: judges in place of the one of each task's kind; a file of samples without verdicts needs one.
         reference: of a file of samples: the field with the reference, or a file of tasks that have them.
         fields: of a file of samples: what its fields are called, e.g. task=problem response=output.text passed=ok.
-        threshold: of a file of samples: scores from here on are right.
+        threshold: of a file of samples: scores from here on are right; with steps, chances below it are wrong.
         workers: processes that judge a file of samples; the number of cores unless given, 0 judges in this one.
         strategy: compare strategies at test time instead, accuracy against tokens: names separated by commas, perhaps
             with options, e.g. "sample,majority,best_of_n(scorer=confidence)". out is then a folder for JSON and a page.
@@ -89,6 +91,8 @@ def evaluate(
             target then names several of, with commas between them: bare, react, planned, or commands of your own, e.g.
             "bare,react,python agent.py". out is then a folder, which goes on where it stopped.
         judge: of these: who scores how work was done, openai:MODEL@http://host/v1; without one that counts as 1.
+        steps: measure a scorer of steps instead, which the target then is (a folder that assay train-prm wrote, a token
+            classifier, path/to/file.py:function), on the labelled solutions in this file.
         as_json: print the results as JSON.
     """
     from assay.cli import harnesses
@@ -108,6 +112,12 @@ def evaluate(
         if unused := [f"--{name}" for name, value in given.items() if value is not None]:
             raise UsageError(f"--harness compares harnesses, where {', '.join(unused)} would say nothing; leave it out")
         return harnesses.command(target, overrides, harness, judge, samples, out, as_json)
+    if steps is not None:
+        given |= {"strategy": strategy, "budgets": budgets, "verifier": verifier, "samples": samples, "out": out}
+        del given["threshold"]
+        if unused := [f"--{name}" for name, value in given.items() if value is not None]:
+            raise UsageError(f"--steps measures a scorer of steps, where {', '.join(unused)} would say nothing")
+        return eval_prm(target, steps, threshold, as_json)
     if judge is not None:
         raise UsageError("--judge is for --harness; who judges the reasoning of responses is --chain")
     if strategy is not None:

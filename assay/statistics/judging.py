@@ -102,3 +102,59 @@ def independence(solved: Sequence[bool], judged: Sequence[bool]) -> Independence
     odds = a * d / (b * c) if b * c else float("inf") if a * d else float("nan")
     (e, f), (g, h) = expected.tolist()
     return Independence(((a, b), (c, d)), ((e, f), (g, h)), float(chi2), float(p), exact, odds)
+
+
+def average_precision(scores: Sequence[float], positive: Sequence[bool]) -> float:
+    """Area under precision against recall, AP = sum_n (R_n - R_{n-1}) P_n over the thresholds that scores make.
+
+    Equal scores are taken together. NaN where nothing is positive; of random scores it is about the share of positives.
+
+    Args:
+        scores: larger for what is more likely positive.
+        positive: whether it is.
+
+    Raises:
+        ValueError: lengths that differ, or a score that is no finite number.
+    """
+    s, y = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    if s.shape != y.shape or not np.isfinite(s).all():
+        raise ValueError(f"{len(s)} scores for {len(y)} labels; give a finite one for each")
+    if not y.any():
+        return float("nan")
+    order = np.argsort(-s, kind="stable")
+    last = np.append(np.diff(s[order]) != 0, True)
+    found = np.cumsum(y[order])[last]
+    precision, recall = found / (np.flatnonzero(last) + 1), found / y.sum()
+    return float((np.diff(recall, prepend=0.0) * precision).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """How often the first wrong step of a solution was named.
+
+    Attributes:
+        wrong: share of the solutions with an error whose first wrong step was named exactly; NaN without any.
+        right: share of those without one that were said to have none; NaN without any.
+        f1: harmonic mean of both.
+    """
+
+    wrong: float
+    right: float
+    f1: float
+
+
+def located(found: Sequence[int], truth: Sequence[int]) -> Located:
+    """Return how often judges of steps are right about the first wrong one, -1 for none.
+
+        F1 = 2 a b / (a + b),   a of wrong solutions, b of right ones
+
+    Source: ProcessBench (arXiv 2412.06559).
+
+    Raises:
+        ValueError: lengths that differ.
+    """
+    pairs = list(zip(found, truth, strict=True))
+    wrong = [f == t for f, t in pairs if t >= 0]
+    right = [f == t for f, t in pairs if t < 0]
+    a, b = (float(np.mean(x)) if x else float("nan") for x in (wrong, right))
+    return Located(a, b, 2 * a * b / (a + b) if a + b > 0 else a + b)

@@ -14,7 +14,7 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
-from assay.inference.heads.value_head import ByValueHead, ValueHead, states, width
+from assay.inference.heads.value_head import ByValueHead, ValueHead
 from assay.inference.named import make_strategies, make_strategy, read_spec, split_outside
 from assay.inference.scoring.base import Score, best, mean_logprob
 from assay.inference.scoring.judge import Judge
@@ -22,6 +22,7 @@ from assay.inference.scoring.scorers import ByFunction, BySteps, ByVerifier, Con
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.step_models.states import states, width
 from assay.signals.steps import Steps
 from assay.types import Episode, Task, Verdict
 from assay.verify.critique import said

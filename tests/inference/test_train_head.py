@@ -25,9 +25,10 @@ from assay.errors import RunError, UsageError
 from assay.inference.heads.fit import Kind, known, measure
 from assay.inference.heads.joint import EDGES, Bins, ByJointHead, JointHead
 from assay.inference.heads.train import length_edges, train_head, training_tasks
-from assay.inference.heads.value_head import ByValueHead, ValueHead, width
+from assay.inference.heads.value_head import ByValueHead, ValueHead
 from assay.inference.named import make_strategies
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.step_models.states import width
 from assay.tasks.configured import task_split
 from assay.tasks.listed import Listed
 from assay.tasks.split import HeldOut, TrainStream, content

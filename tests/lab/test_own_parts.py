@@ -29,6 +29,7 @@ OTHERWISE = {
     ("S098", "adapters"): MEASURED,
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S122", "choices"): STANDS_IN,
+    ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
     ("S162", "world_models"): "its arms are what the verifier that the paper brings looks at",
     ("S167", "choices"): STANDS_IN,

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from assay.errors import RunError
 from assay.inference.heads.joint import Bins, JointHead, start_states
-from assay.inference.heads.value_head import ValueHead, states
+from assay.inference.heads.value_head import ValueHead
 from assay.policies.base import Policy
+from assay.rewards.step_models.states import states
 from assay.statistics.calibration import auroc, expected_calibration_error
 from assay.statistics.intervals import Interval, paired_interval
 from assay.types import Episode, Group

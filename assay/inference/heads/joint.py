@@ -15,10 +15,11 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.engines.base import Engine
 from assay.errors import UsageError
-from assay.inference.heads.value_head import check_width, read_head, states, width
+from assay.inference.heads.value_head import check_width, read_head
 from assay.inference.scoring.base import Score
 from assay.policies.base import Policy
 from assay.registry import part
+from assay.rewards.step_models.states import states, width
 from assay.types import Ask, Episode, Group, Task
 
 EDGES = (0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
@@ -154,7 +155,7 @@ class JointHead(torch.nn.Module):
     """P(reward, remaining length) = softmax(W h + b) of hidden states ``(..., D)``, ``(..., rewards, lengths)``.
 
     Args:
-        size: D, see :func:`~assay.inference.heads.value_head.width`.
+        size: D, see :func:`~assay.rewards.step_models.states.width`.
         bins: the outcomes.
     """
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from assay.errors import UsageError
 from assay.inference.heads.joint import Bins, JointHead, start_states
-from assay.inference.heads.value_head import states
 from assay.policies.base import Policy
+from assay.rewards.step_models.states import states
 from assay.types import Episode, Group
 
 

@@ -13,9 +13,9 @@ from torch import Tensor
 from assay.errors import UsageError
 from assay.inference.heads.joint import Bins, JointHead
 from assay.inference.heads.joint_training import outcomes
-from assay.inference.heads.value_head import lengthened
 from assay.policies.base import Policy
 from assay.policies.logprobs import CHUNK_BYTES
+from assay.rewards.step_models.states import lengthened
 from assay.types import Episode, Group
 
 TOKENS = 8192

@@ -12,59 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from assay.batch import Batch, pad
 from assay.engines.base import Engine
 from assay.errors import UsageError
 from assay.inference.scoring.base import Score
 from assay.policies.base import Policy
 from assay.registry import part
-from assay.types import Ask, Episode, Group, Task
-
-
-def width(policy: Policy) -> int:
-    """Return the length of what :func:`states` returns: of a hidden state; nodes and leaves of a tabular policy."""
-    tree = getattr(policy, "tree", None)
-    return policy.width if tree is None else policy.width + len(tree)
-
-
-def states(policy: Policy, episodes: Sequence[Episode], budget: int = 8192) -> list[Float[Tensor, "T D"]]:
-    """Return the hidden state after each token of each response: what the next token would be predicted from.
-
-    Of a tabular policy it is the node or leaf that the token leads to, as a one-hot vector. States have a gradient
-    where the policy's parameters do and autograd is on.
-
-    Args:
-        policy: whose states they are.
-        episodes: prompts and responses.
-        budget: tokens of a pass.
-    """
-    if not episodes:
-        return []
-    if (tree := getattr(policy, "tree", None)) is not None:
-        tokens = pad([e.tokens for e in episodes], max(len(e.tokens) for e in episodes), np.int64)
-        lengths = torch.tensor([len(e.tokens) for e in episodes])
-        nodes = tree.walk(tokens, lengths, policy.starts([e.prompt for e in episodes]))  # type: ignore[attr-defined]
-        after = tree.children[nodes, tokens]
-        places = torch.where(after < 0, policy.width - 1 - after, after)
-        table = torch.nn.functional.one_hot(places, width(policy)).float()
-        return [row[:n] for row, n in zip(table, lengths.tolist(), strict=True)]
-    batch = lengthened(episodes)
-    out: list[Tensor] = [torch.zeros(0, policy.width)] * len(episodes)
-    for rows in policy.micro_batches(batch, budget):
-        hidden = policy.forward(batch.rows(rows), {"hidden"}).live["hidden"].float()
-        for row, i in zip(hidden, rows.tolist(), strict=True):
-            out[i] = row[1 : len(episodes[i].tokens) + 1].clone()
-    return out
-
-
-def lengthened(episodes: Sequence[Episode]) -> Batch:
-    """Return a batch of the responses with one token more: the state after their last token is what predicts it."""
-    longer = [np.concatenate([e.tokens, np.zeros(1, dtype=np.int64)]) for e in episodes]
-    made = [
-        Episode(e.prompt, t, np.ones(len(t), dtype=bool), None, "", e.stop)
-        for e, t in zip(episodes, longer, strict=True)
-    ]
-    return Batch.from_groups([Group(Ask(Task("", ""), 1), (e,)) for e in made])
+from assay.rewards.step_models.states import states, width
+from assay.types import Episode, Task
 
 
 def read_head(path: str | Path, kind: Literal["joint", "value"]) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -104,7 +58,7 @@ class ValueHead(torch.nn.Module):
     """V_t = sigmoid(w h_t + b), in (0, 1), of hidden states ``(..., D)``.
 
     Args:
-        width: D, see :func:`width`.
+        width: D, see :func:`~assay.rewards.step_models.states.width`.
     """
 
     def __init__(self, width: int):

@@ -11,8 +11,10 @@ import torch
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.inference.heads.value_head import ValueHead, states, width
+from assay.inference.heads.value_head import ValueHead
 from assay.policies.base import Policy
+from assay.rewards.step_models.states import states, width
+from assay.rewards.step_models.training import descend
 from assay.types import Ask, Episode, Group, Task
 
 
@@ -115,22 +117,20 @@ class ValueTraining:
             sets.append({"params": [p for p in policy.module.parameters() if p.requires_grad], "lr": self.backbone_lr})
         optimizer = torch.optim.AdamW(sets, weight_decay=0.0)
         kept = None if self.backbone_lr else [self._states(policy, episodes) for episodes, _ in problems]
-        for _ in range(self.epochs):
-            order = rng.permutation(len(problems))
-            for start in range(0, len(order), self.batch):
-                chosen = order[start : start + self.batch].tolist()
-                hidden = torch.cat([self._states(policy, problems[i][0]) if kept is None else kept[i] for i in chosen])
-                labels = torch.from_numpy(np.concatenate([v for i in chosen for v in problems[i][1]])).to(hidden)
-                found = head(hidden)
-                if self.loss == "mse":
-                    loss = (found - labels).square().mean()
-                else:
-                    loss = torch.nn.functional.binary_cross_entropy(found, labels)
-                if self.language:
-                    loss = loss + self.language * surprise(policy, [e for i in chosen for e in problems[i][0]])
-                optimizer.zero_grad(set_to_none=True)
-                loss.backward()
-                optimizer.step()
+
+        def pieces(chosen: list[int]) -> list[torch.Tensor]:
+            hidden = torch.cat([self._states(policy, problems[i][0]) if kept is None else kept[i] for i in chosen])
+            labels = torch.from_numpy(np.concatenate([v for i in chosen for v in problems[i][1]])).to(hidden)
+            found = head(hidden)
+            if self.loss == "mse":
+                loss = (found - labels).square().mean()
+            else:
+                loss = torch.nn.functional.binary_cross_entropy(found, labels)
+            if self.language:
+                loss = loss + self.language * surprise(policy, [e for i in chosen for e in problems[i][0]])
+            return [loss]
+
+        descend(range(len(problems)), pieces, optimizer, self.epochs, self.batch, rng)
         return head
 
     def _states(self, policy: Policy, episodes: Sequence[Episode]) -> torch.Tensor:

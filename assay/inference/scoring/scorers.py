@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from assay.inference.scoring.base import Score, Scorer, mean_logprob
 from assay.registry import build, names, part
 from assay.rewards.function import load_function
 from assay.rewards.process.step_scores import StepScorer, make_scorer
+from assay.rewards.step_models.examples import StepExample
 from assay.signals.steps import Steps, step_texts
 from assay.types import Episode, Task, Verdict
 from assay.verify.episodes import judge_episodes
@@ -109,8 +110,8 @@ class BySteps:
     """The scores of a response's steps in one number: a process reward model.
 
     Args:
-        scorer: see :func:`assay.rewards.process.step_scores.make_scorer`: a folder with a token classifier, a function
-            of task and steps, a step scorer.
+        scorer: see :func:`assay.rewards.process.step_scores.make_scorer`: a folder that ``assay train-prm`` wrote or
+            one with a token classifier, a function of task and steps, a step scorer.
         by: where steps end, see :class:`~assay.signals.steps.Steps`.
         reduce: ``min``, ``product``, ``mean``, ``sum``, ``last`` or ``max`` over the steps.
         unit: scores in [-1, 1] are first made probabilities (1 + s) / 2, without which a product means nothing.
@@ -126,9 +127,16 @@ class BySteps:
         object.__setattr__(self, "_made", make_scorer(self.scorer))
 
     def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
-        texts = [step_texts(e, self.by.of(e, engine.decode), engine.decode) for _, e in pairs]
+        spans = [self.by.of(e, engine.decode) for _, e in pairs]
+        texts = [step_texts(e, s, engine.decode) for (_, e), s in zip(pairs, spans, strict=True)]
         rows = [i for i, steps in enumerate(texts) if steps]
-        found = self._made.scores([(pairs[i][0], texts[i]) for i in rows])
+        by_token = getattr(self._made, "score_examples", None)
+        if by_token is None:
+            found = self._made.scores([(pairs[i][0], texts[i]) for i in rows])
+        else:
+            found = by_token(
+                [StepExample(pairs[i][0], tuple(texts[i]), (), replace(pairs[i][1], spans=spans[i])) for i in rows]
+            )
         values: list[float | None] = [None] * len(pairs)
         for i, row in zip(rows, found, strict=True):
             if row is not None:
@@ -165,7 +173,7 @@ def as_scorer(spec: Any) -> Scorer:
       options, e.g. ``{"name": "steps", "scorer": "path/to/prm", "reduce": "last"}``;
     - ``path/to/file.py:name``, a class of scorers or a function; a function of task and response text: a number, a
       verdict or ``None``;
-    - an engine, which judges; a step scorer, such as :class:`assay.rewards.process.prm.ClassifierPRM`;
+    - an engine, which judges; a step scorer, such as :class:`assay.rewards.step_models.classifier.ClassifierPRM`;
     - any :class:`Scorer`.
 
     Raises:

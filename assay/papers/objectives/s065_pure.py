@@ -70,9 +70,9 @@ def pure(
 
     Args:
         prm: scores steps: ``verdict``, ``path/to/file.py:name``, the folder of a token classifier, or an object; see
-            :class:`assay.rewards.process.step_scores.StepScores` and :class:`assay.rewards.process.prm.ClassifierPRM`.
-            Or a model that is asked, an engine or a table that specifies one, see
-            :class:`assay.rewards.process.asked_steps.AskedSteps`.
+            :class:`assay.rewards.process.step_scores.StepScores` and
+            :class:`assay.rewards.step_models.classifier.ClassifierPRM`. Or a model that is asked, an engine or a table
+            that specifies one, see :class:`assay.rewards.process.asked_steps.AskedSteps`.
         steps: how responses are cut into steps, see :class:`assay.signals.steps.Steps`.
         form: ``softmin``, ``min`` (the limit of temperature 0) or ``sum``.
         temperature: of the softmin.

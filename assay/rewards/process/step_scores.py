@@ -44,7 +44,8 @@ class StepScores:
             - ``verdict``: the parts ``step 0``, ``step 1``, ... of the response's verdict, p in [0, 1] made 2 p - 1;
               no scores unless there is one for every step;
             - ``path/to/file.py:name``, or a function: ``score(task, steps) -> list of numbers`` or ``None``;
-            - a folder with a token classifier of two classes, see :class:`assay.rewards.process.prm.ClassifierPRM`;
+            - a folder that ``assay train-prm`` wrote, or one with a token classifier of two classes, see
+              :class:`assay.rewards.step_models.classifier.ClassifierPRM`;
             - the folder of a run, see :class:`assay.rewards.process.implicit_prm.ImplicitPRM`;
             - any :class:`StepScorer`.
         steps: how responses are cut.
@@ -99,7 +100,7 @@ def of_verdict(verdict: Verdict, count: int) -> list[float] | None:
 
 
 def make_scorer(spec: Any) -> StepScorer:
-    """Return the scorer that a function, the name of one, the folder of a classifier or of a run stands for.
+    """Return the scorer that a function, the name of one, or a folder with a scorer of steps or a run stands for.
 
     That of a run is the log-ratio of its policy to what it began with, see
     :class:`assay.rewards.process.implicit_prm.ImplicitPRM`.
@@ -108,11 +109,12 @@ def make_scorer(spec: Any) -> StepScorer:
         return spec
     if isinstance(spec, str) and ".py:" not in spec:
         from assay.rewards.process.implicit_prm import ImplicitPRM
-        from assay.rewards.process.prm import ClassifierPRM
+        from assay.rewards.step_models.saved import is_prm, load_prm
 
-        if (Path(spec).expanduser() / "config.toml").is_file():
+        if (Path(spec).expanduser() / "config.toml").is_file() and not is_prm(spec):
             return ImplicitPRM.of_run(spec)
-        return ClassifierPRM(spec)
+        made: StepScorer = load_prm(spec)
+        return made
     function = load_function(spec) if isinstance(spec, str) else spec
     if not callable(function) or len(inspect.signature(function).parameters) < 2:
         raise UsageError(f"a scorer of steps is a function score(task, steps), not {spec!r}")

@@ -21,12 +21,12 @@ from assay.errors import UsageError
 from assay.inference.base import Budget, Strategy
 from assay.inference.heads.joint import Bins, ByJointHead, JointHead, choose, expected_max, start_states, utility
 from assay.inference.heads.joint_training import JointTraining
-from assay.inference.heads.value_head import states, width
 from assay.inference.sampling.adaptive import Adaptive
 from assay.lab.settings.reasoning.detours import Setting
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.step_models.states import states, width
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 

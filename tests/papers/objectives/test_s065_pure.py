@@ -23,9 +23,9 @@ from assay.lab.settings.reasoning.steps import Setting
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.process.asked_steps import AskedSteps, scored
-from assay.rewards.process.prm import ClassifierPRM
 from assay.rewards.process.step_scores import StepScores
 from assay.rewards.process.summed import ProcessReward, weights
+from assay.rewards.step_models.classifier import ClassifierPRM
 from assay.signals.base import Models
 from assay.signals.steps import Steps
 from assay.types import Ask, Episode, Group, Span, Task, Verdict

@@ -18,7 +18,7 @@ from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget, Strategy
-from assay.inference.heads.value_head import ByValueHead, ValueHead, states, width
+from assay.inference.heads.value_head import ByValueHead, ValueHead
 from assay.inference.heads.value_training import ValueTraining, prefix_values, surprise
 from assay.inference.scoring.base import Score
 from assay.inference.search.beam import Beam
@@ -26,6 +26,7 @@ from assay.lab.settings import load
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.step_models.states import states, width
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 

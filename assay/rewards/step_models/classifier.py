@@ -10,20 +10,21 @@ import torch
 from torch import Tensor
 
 from assay.errors import UsageError
+from assay.rewards.step_models.examples import StepExample
+from assay.rewards.step_models.training import Logits, StepTraining
 from assay.types import Task
 
 if TYPE_CHECKING:
     import numpy as np
-
-IGNORED = -100
 
 
 class ClassifierPRM:
     """Scores step k by r_k = P(good) - P(bad) at the separator after it, having read the question and steps 0 to k.
 
     It reads the prompt (in the tokenizer's chat template, where it has one), then every step, stripped, followed by the
-    separator. The model is a transformers token classifier of two classes, bad and good, as trained by :meth:`fit` or
-    by TRL's ``PRMTrainer``. It is causal or should be, so that a step's score does not depend on later steps.
+    separator. The model is a transformers token classifier of two classes, bad and good, as trained by :meth:`fit`, by
+    ``assay train-prm --kind whole`` or by TRL's ``PRMTrainer``. It is causal or should be, so that a step's score does
+    not depend on later steps.
 
     Source: PURE (arXiv 2504.15275), its process reward model; format of TRL's ``PRMTrainer``.
 
@@ -58,8 +59,8 @@ class ClassifierPRM:
         self.model.eval()
         rows = [self._read(task.prompt, steps) for task, steps in responses]
         out: list[list[float]] = [[] for _ in rows]
-        for part in self._parts([ids for ids, _ in rows]):
-            p = self._logits([rows[i][0] for i in part]).softmax(-1)
+        for part in packed([len(ids) for ids, _ in rows], self.token_budget):
+            p = self._pass([rows[i][0] for i in part]).logits.float().softmax(-1)
             for row, i in zip(p, part, strict=True):
                 out[i] = [float(row[t, 1] - row[t, 0]) for t in rows[i][1]]
         return out
@@ -74,7 +75,8 @@ class ClassifierPRM:
         """Train on prompts, steps and whether each step is good; return the mean loss of each epoch.
 
         L = mean over labelled steps of the cross entropy at the step's separator. Each stage is (train the head alone,
-        learning rate of AdamW, epochs); the default is the paper's.
+        learning rate of AdamW, epochs); the default is the paper's. Soft labels, pairs and other losses:
+        :class:`~assay.rewards.step_models.training.StepTraining`, which this is.
 
         Args:
             examples: (prompt, steps, labels); labels may be fewer than the steps, the rest is read but not learned.
@@ -85,48 +87,53 @@ class ClassifierPRM:
         Raises:
             UsageError: no example has a label.
         """
-        rows = [(*self._read(prompt, steps), labels) for prompt, steps, labels in examples]
-        if not any(labels for *_, labels in rows):
-            raise UsageError("the classifier of steps has nothing to learn from: no example labels a step")
-        self.model.train()
-        trunk = [p for name, p in self.model.named_parameters() if not name.startswith(("score", "classifier"))]
-        history = []
+        rows = [
+            StepExample(Task("", prompt), tuple(steps), tuple(map(float, labels))) for prompt, steps, labels in examples
+        ]
+        history: list[float] = []
         for head_only, lr, epochs in stages:
-            for parameter in trunk:
-                parameter.requires_grad_(not head_only)
-            optimizer = torch.optim.AdamW([p for p in self.model.parameters() if p.requires_grad], lr=lr)
-            for _ in range(epochs):
-                losses, order = [], rng.permutation(len(rows))
-                for start in range(0, len(rows), batch):
-                    losses.append(self._step([rows[i] for i in order[start : start + batch]], optimizer))
-                history.append(sum(losses) / len(losses))
-        for parameter in trunk:
-            parameter.requires_grad_(True)
+            training = StepTraining("hard", epochs=epochs, batch=batch, lr=lr, trunk_lr=0.0 if head_only else lr)
+            history += training.fit(self, rows, rng)
         return history
+
+    def read(self, rows: Sequence[StepExample]) -> list[tuple[Tensor, Tensor]]:
+        """See :class:`~assay.rewards.step_models.training.StepModel`: z is the gap of both classes' logits."""
+        found: list[tuple[Tensor, Tensor]] = [(torch.zeros(0), torch.zeros(0, self.width))] * len(rows)
+        texts = [self._read(row.task.prompt, row.steps) for row in rows]
+        for part in packed([len(ids) for ids, _ in texts], self.token_budget):
+            out = self._pass([texts[i][0] for i in part], states=True)
+            z = out.logits.float()
+            for j, i in enumerate(part):
+                ends = texts[i][1]
+                found[i] = z[j, ends, 1] - z[j, ends, 0], out.hidden_states[-1][j, ends].float()
+        return found
+
+    def train(self, learning: bool) -> None:
+        self.model.train(learning)
+
+    def views(self, rows: Sequence[StepExample]) -> list[Logits]:
+        return [[z for z, _ in self.read(rows)]]
+
+    def groups(self, lr: float, trunk_lr: float) -> list[dict[str, object]]:
+        head, trunk = [], []
+        for name, parameter in self.model.named_parameters():
+            new = name.startswith(("score", "classifier"))
+            parameter.requires_grad_(new or trunk_lr > 0)
+            (head if new else trunk).append(parameter)
+        return [{"params": head, "lr": lr}, *([{"params": trunk, "lr": trunk_lr}] if trunk_lr else [])]
+
+    def parts(self, rows: Sequence[StepExample]) -> list[list[int]]:
+        return packed([len(self._read(row.task.prompt, row.steps)[0]) for row in rows], self.token_budget)
+
+    @property
+    def width(self) -> int:
+        """Length of a hidden state."""
+        return int(self.model.config.hidden_size)
 
     def save(self, folder: Path) -> None:
         """Write what the constructor reads."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
-
-    def _step(self, rows: Sequence[tuple[list[int], list[int], list[bool]]], optimizer: torch.optim.Optimizer) -> float:
-        """One optimiser step, by as many passes as the token budget asks for."""
-        count = max(sum(min(len(labels), len(ends)) for _, ends, labels in rows), 1)
-        optimizer.zero_grad(set_to_none=True)
-        total = 0.0
-        for part in self._parts([ids for ids, *_ in rows]):
-            logits = self._logits([rows[i][0] for i in part])
-            targets = torch.full(logits.shape[:2], IGNORED, device=logits.device)
-            for row, i in zip(targets, part, strict=True):
-                for t, label in zip(rows[i][1], rows[i][2], strict=False):
-                    row[t] = int(label)
-            loss = torch.nn.functional.cross_entropy(
-                logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
-            )
-            (loss / count).backward()
-            total += loss.item()
-        optimizer.step()
-        return total / count
 
     def _read(self, prompt: Any, steps: Sequence[str]) -> tuple[list[int], list[int]]:
         """Return the tokens to read, and the place of the last separator token after each step."""
@@ -143,18 +150,24 @@ class ClassifierPRM:
             ends.append(len(ids) - 1)
         return ids, ends
 
-    def _logits(self, rows: Sequence[list[int]]) -> Tensor:
-        """Logits ``(N, T, 2)`` of right-padded rows."""
+    def _pass(self, rows: Sequence[list[int]], states: bool = False) -> Any:
+        """The model's reading of right-padded rows: logits ``(N, T, 2)``, and hidden states if wanted."""
         width = max(map(len, rows))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], device=self.model.device)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.model.device)
-        return self.model(input_ids=ids, attention_mask=mask).logits.float()
+        return self.model(input_ids=ids, attention_mask=mask, output_hidden_states=states)
 
-    def _parts(self, rows: Sequence[list[int]]) -> list[list[int]]:
-        """Rows of like length together, padded to no more than the token budget unless one alone is longer."""
-        parts: list[list[int]] = []
-        for i in sorted((i for i, row in enumerate(rows) if row), key=lambda i: len(rows[i])):
-            if not parts or (len(parts[-1]) + 1) * len(rows[i]) > self.token_budget:
-                parts.append([])
-            parts[-1].append(i)
-        return parts
+
+def packed(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Divide rows into parts of like length, padded to no more than ``budget`` tokens unless one alone is longer.
+
+    Args:
+        lengths: tokens of each row; empty ones are left out.
+        budget: tokens of a part.
+    """
+    parts: list[list[int]] = []
+    for i in sorted((i for i, n in enumerate(lengths) if n), key=lambda i: lengths[i]):
+        if not parts or (len(parts[-1]) + 1) * lengths[i] > budget:
+            parts.append([])
+        parts[-1].append(i)
+    return parts

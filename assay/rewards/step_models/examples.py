@@ -1,0 +1,155 @@
+"""What scorers of steps learn from: solutions with values at the ends of steps, and pairs of which one is better."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from assay.errors import UsageError
+from assay.records.files import write_text
+from assay.records.rows import read_rows
+from assay.types import Episode, Task
+
+Label = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepExample:
+    """A solution in steps, and what is known of each.
+
+    Attributes:
+        task: what it solves.
+        steps: their texts.
+        labels: the value in [0, 1] of the beginning that ends with the step, 0 wrong and 1 right; ``None`` where that
+            is not known. None at all for what is only to be scored.
+        episode: its tokens, with a span of kind ``step`` for each step; ``None`` where there is the text alone.
+    """
+
+    task: Task
+    steps: tuple[str, ...]
+    labels: tuple[Label, ...] = ()
+    episode: Episode | None = None
+
+    @property
+    def known(self) -> int:
+        """How many steps have a label."""
+        return sum(label is not None for label in self.labels)
+
+    @property
+    def reversed(self) -> StepExample:
+        """The same with the last step first, as text."""
+        return StepExample(self.task, self.steps[::-1], self.labels[::-1])
+
+
+@dataclass(frozen=True, slots=True)
+class StepPair:
+    """Two solutions of one task that share their steps before ``fork``; at it and after it ``better`` is better."""
+
+    better: StepExample
+    worse: StepExample
+    fork: int
+
+
+Row = StepExample | StepPair
+
+
+def truth_of(labels: Sequence[Label], cut: float = 0.0) -> int | None:
+    """Return the first step whose value is not above ``cut``, -1 where all are; ``None`` where that is not known.
+
+    It is known where the first wrong step is found and every step before it has a label, or the solution has no wrong
+    step and no unknown one.
+    """
+    for k, label in enumerate(labels):
+        if label is None:
+            return None
+        if label <= cut:
+            return k
+    return -1
+
+
+def read_examples(path: Path) -> list[Row]:
+    """Read rows of a file, each of one of these forms.
+
+    - ``prompt``, ``completions`` (the steps) and ``labels`` (true, false, a number in [0, 1] or null for each), as
+      TRL's stepwise supervision has them;
+    - ``problem``, ``steps`` and ``label`` (index of the first wrong step, -1 for none), as ProcessBench has them: of
+      steps after the first wrong one nothing is known;
+    - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share).
+
+    An ``id`` says which rows are of one task; the prompt does where there is none.
+
+    Raises:
+        UsageError: no rows, or one of no such form, with its place.
+    """
+    found: list[Row] = []
+    for where, row in read_rows(path):
+        if not isinstance(row, Mapping):
+            raise UsageError(f"{where} is no record")
+        try:
+            found.append(_read(row))
+        except (KeyError, TypeError, ValueError) as wrong:
+            said = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
+            raise UsageError(
+                f"{where}: {said}; a row has prompt, completions and labels, or problem, steps and label, or prompt, "
+                "chosen, rejected and fork"
+            ) from None
+    if not found:
+        raise UsageError(f"{path} has no rows")
+    return found
+
+
+def write_examples(path: Path, rows: Iterable[Row]) -> None:
+    """Write what :func:`read_examples` reads, one JSON object a line."""
+    write_text(path, "".join(json.dumps(plain_row(row), ensure_ascii=False) + "\n" for row in rows))
+
+
+def _read(row: Mapping[str, Any]) -> Row:
+    prompt = row["problem"] if "problem" in row else row["prompt"]
+    if not isinstance(prompt, str):
+        prompt = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in prompt)
+    task = Task(str(row.get("id", prompt)), prompt)
+    if "chosen" in row:
+        fork = row["fork"]
+        better, worse = (_example(task, row[name]) for name in ("chosen", "rejected"))
+        if not isinstance(fork, int) or not 0 <= fork < min(len(better.steps), len(worse.steps)):
+            raise ValueError(f"fork {fork!r} is no step of both solutions")
+        return StepPair(better, worse, fork)
+    if "label" in row:
+        example, error = _example(task, row["steps"]), row["label"]
+        if isinstance(error, bool) or not isinstance(error, int) or not -1 <= error < len(example.steps):
+            raise ValueError(f"label {error!r} is neither a step nor -1")
+        return replace(example, labels=labels_of(error, len(example.steps)))
+    example = _example(task, row["completions"])
+    labels = tuple(None if x is None else float(x) for x in row["labels"])
+    if len(labels) != len(example.steps) or any(x is not None and not 0 <= x <= 1 for x in labels):
+        raise ValueError(f"the labels of {len(example.steps)} steps are as many numbers in [0, 1], not {row['labels']}")
+    return replace(example, labels=labels)
+
+
+def labels_of(error: int, count: int) -> tuple[Label, ...]:
+    """Return the labels of ``count`` steps of which ``error`` is the first wrong one, -1 for none."""
+    if error < 0:
+        return (1.0,) * count
+    return (1.0,) * error + (0.0,) + (None,) * (count - error - 1)
+
+
+def _example(task: Task, steps: Any) -> StepExample:
+    if not isinstance(steps, list) or not steps or not all(isinstance(s, str) for s in steps):
+        raise ValueError(f"{steps!r} is no list of steps")
+    return StepExample(task, tuple(steps))
+
+
+def plain_row(row: Row) -> dict[str, Any]:
+    """Return a row as JSON has it; tokens are left out."""
+    if isinstance(row, StepPair):
+        pair = {"chosen": list(row.better.steps), "rejected": list(row.worse.steps), "fork": row.fork}
+        return {"id": row.better.task.id, "prompt": row.better.task.prompt, **pair}
+    return {
+        "id": row.task.id,
+        "prompt": row.task.prompt,
+        "completions": list(row.steps),
+        "labels": list(row.labels),
+    }
