@@ -242,7 +242,9 @@ def test_parts_and_options() -> None:
     assert partner.method.reward.weights == {"verdict": 1.0, "part": 0.8}
     assert isinstance(tango(decay=0.5).partner.method.credit, ClassBalanced)  # type: ignore[union-attr]
     assert (method.objective.kl_weight, method.objective.entropy_weight) == (1e-3, 1e-3)  # type: ignore[attr-defined]
-    assert isinstance(method.reward, PartnerSteps) and method.reward.marks == PartnerMarks(BlockSteps())
+    assert isinstance(method.reward, PartnerSteps) and method.reward.marks == PartnerMarks(
+        BlockSteps(), max_tokens=4096
+    )
     credit: Any = method.credit
     assert (credit.weight, credit.final, credit.place, credit.convex, credit.within) == (
         0.1, 1e-3, "suffix_sum", True, "group",
