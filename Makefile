@@ -121,6 +121,7 @@ docs: $(VENV)/core
 	$(BIN)/python -m assay.tables.taxonomy > docs/taxonomy.md
 	$(BIN)/python -m assay.tables.methods > docs/objectives.md
 	$(BIN)/python -m assay.tables.turn_credit > docs/turn-credit.md
+	$(BIN)/python -m assay.tables.seams > docs/seams.md
 	$(BIN)/python -m assay.lab.results
 
 format: $(VENV)/dev

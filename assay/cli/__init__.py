@@ -36,19 +36,12 @@ from assay.printable import printable
 Commands = dict[str, Callable[..., int]]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Entry point of the ``assay`` command."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments == ["--version"]:
-        from assay.version import __version__
-
-        print(f"assay {__version__}")
-        return
+def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
+    """Return every command, and those that have commands of their own, with what they are for."""
     first: Commands = {"init": init, "recipes": recipes, "config": config, "parts": parts, "new": new}
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
-    app = _app({**top, **first, **judging, "train-head": train_head, "train-prm": train_prm, **others})
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
     citations: Commands = {
@@ -57,9 +50,25 @@ def main(arguments: list[str] | None = None) -> None:
         "train": citations_train,
         "train-retriever": citations_train_retriever,
     }
-    app.command(_app(tasks), name="tasks", help="Browse tasks.")
-    app.command(_app(citations), name="citations", help="Find claims that their sources do not support.")
-    app.command(_app(papers), name="papers", help="Browse the papers.")
+    return {**top, **first, **judging, "train-head": train_head, "train-prm": train_prm, **others}, {
+        "tasks": ("Browse tasks.", tasks),
+        "citations": ("Find claims that their sources do not support.", citations),
+        "papers": ("Browse the papers.", papers),
+    }
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the ``assay`` command."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        from assay.version import __version__
+
+        print(f"assay {__version__}")
+        return
+    top, nested = commands()
+    app = _app(top)
+    for name, (about, inner) in nested.items():
+        app.command(_app(inner), name=name, help=about)
     if arguments in (["tasks"], ["papers"]):
         arguments = [*arguments, "list"]
     try:
