@@ -34,6 +34,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S035": {"annotator": {"name": "keywords", "replies": []}},
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
     "S139": {"judge": CRITIC["critic"]},
+    "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
 }
@@ -69,6 +70,15 @@ class Lengths:
             for r in requests
         ]
         return [[Episode(none, none, none > 0, None, text, "eos")] for text in said]
+
+
+class Grades(Lengths):
+    """A judge whose grade of a solution is its number of characters."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none = np.zeros(0, dtype=np.int64)
+        shown = [str(r.prompt).partition("Solution:\n")[2].partition("\n\nAnalyse")[0] for r in requests]
+        return [[Episode(none, none, none > 0, None, f"Score: {len(text) % 11}", "eos")] for text in shown]
 
 
 def method_of(key: str, **options: Any) -> Method:

@@ -30,9 +30,10 @@ class Setting:
     ``step 0`` and ``step 1``: 1 for a sound step, 0 for a flawed one, as a process reward model would say.
 
     An arm gets a judge of steps, an engine, by naming ``"here"`` wherever a part takes one. It reads the steps of a
-    prompt that shows them as :func:`assay.rewards.process.error_step.question` does, and replies with ``Step k:
-    correct`` or ``incorrect`` of each, ``Verdict:`` (correct iff all are), and ``Score: 10 share/10`` of sound ones. It
-    errs at known rates, always alike in what it says of one response to one task.
+    prompt that shows them as :func:`assay.rewards.process.error_step.question` does, or the whole response in a line of
+    its own. It replies with ``Step k: correct`` or ``incorrect`` of each, ``Verdict:`` (correct iff all are), and
+    ``Score: s/10``, s ten times the share of sound ones. It errs at known rates, always alike in what it says of one
+    response to one task.
 
     Args:
         miracle, careful, sloppy: chances to be right of a miracle, and of a derivation after careful and sloppy work.
@@ -138,11 +139,14 @@ class Judge:
         return [[self._reply(request, k) for k in range(request.n)] for request in requests]
 
     def _reply(self, request: Request, k: int) -> Episode:
-        steps = re.findall(r"^<step (\d+)>\n(\d+)\n</step \1>$", str(request.prompt), re.MULTILINE)
+        shown = str(request.prompt)
+        steps = [token for _, token in re.findall(r"^<step (\d+)>\n(\d+)\n</step \1>$", shown, re.MULTILINE)]
+        steps = steps or next(iter(re.findall(r"^\d+(?:/\d+)+$", shown, re.MULTILINE)), "").split("/")
         rng = np.random.default_rng([self.seed, 19, int(request.seed), k])
         marks = [
             (int(token) == SOUND) != (rng.random() < (self.alarms if int(token) == SOUND else self.missed))
-            for _, token in steps
+            for token in steps
+            if token
         ]
         lines = [f"Step {i}: {'correct' if good else 'incorrect'}" for i, good in enumerate(marks)]
         lines.append(f"Verdict: {'correct' if all(marks) else 'incorrect'}")
