@@ -29,6 +29,7 @@ def train_prm(
     method: str = "S130",
     data: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     keep: Annotated[Path | None, tyro.conf.arg(metavar="FILE.jsonl")] = None,
+    prover: str | None = None,
     out: Path = Path("prm"),
     kind: Literal["head", "probe", "whole"] | None = None,
     both_ways: Literal["no", "average", "gate"] | None = None,
@@ -63,6 +64,8 @@ def train_prm(
         data: labelled solutions to learn from instead: prompt, completions and labels; problem, steps and label; or
             prompt, chosen, rejected and fork.
         keep: file that what is learned from is added to as it comes; one that is there is gone on with.
+        prover: another model that completes the beginnings, for method along: what makes progress for it. It has to
+            have the model's tokenizer.
         out: folder to write.
         kind: head: linear on the model's last states; probe: a small transformer on them; whole: a token classifier
             that is a model of its own. The method's unless given.
@@ -90,11 +93,11 @@ def train_prm(
     chosen = _changed(make_method(method), kind, both_ways, loss, epochs, lr, trunk_lr)
     rows = None if data is None else read_examples(data)
     found = resolve(target, overrides)
-    policy = found.load()
+    policy, other = found.load(), None if prover is None else resolve(prover, overrides)
     calls = tokens = 0
     if rows is None:
         with Reporter(as_json).progress("trees of responses to tasks", tasks) as tick:
-            rows, calls, tokens = sampled_rows(found, policy, chosen, tasks, Steps(steps), keep, tick)
+            rows, calls, tokens = sampled_rows(found, policy, chosen, tasks, Steps(steps), keep, other, tick)
     source = found.folder or found.config.model.source
     if chosen.settings.kind == "whole" and source == "nano":
         raise UsageError("--kind whole begins from a saved model: name a run or a checkpoint, not a model made anew")

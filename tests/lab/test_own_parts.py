@@ -17,6 +17,7 @@ SPELLED = "its arm spells the method's parts out"
 STANDS_IN = "scores typed into the setting stand for the paper's own reward: by construction"
 OTHERWISE = {
     ("S012", "choices"): STANDS_IN,
+    ("S018", "provers"): "its setting makes the method, with the prover that an arm names",
     ("S022", "unseen"): MEASURED,
     ("S046", "verifications"): "its setting chooses verifications by the function that the paper brings",
     ("S047", "views"): SPELLED,

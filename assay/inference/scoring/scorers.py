@@ -127,27 +127,38 @@ class BySteps:
         object.__setattr__(self, "_made", make_scorer(self.scorer))
 
     def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
-        spans = [self.by.of(e, engine.decode) for _, e in pairs]
-        texts = [step_texts(e, s, engine.decode) for (_, e), s in zip(pairs, spans, strict=True)]
-        rows = [i for i, steps in enumerate(texts) if steps]
-        by_token = getattr(self._made, "score_examples", None)
-        if by_token is None:
-            found = self._made.scores([(pairs[i][0], texts[i]) for i in rows])
-        else:
-            found = by_token(
-                [StepExample(pairs[i][0], tuple(texts[i]), (), replace(pairs[i][1], spans=spans[i])) for i in rows]
-            )
-        values: list[float | None] = [None] * len(pairs)
-        for i, row in zip(rows, found, strict=True):
-            if row is not None:
-                values[i] = reduced([(1 + s) / 2 if self.unit else s for s in row], self.reduce)
-        return [Score(v, _read(e)) for v, (_, e) in zip(values, pairs, strict=True)]
+        found = scored_steps(self._made, self.by, pairs, engine)
+        values = [
+            None if row is None else reduced([(1 + s) / 2 if self.unit else s for s in row], self.reduce)
+            for row in found
+        ]
+        return [Score(v, read_tokens(e)) for v, (_, e) in zip(values, pairs, strict=True)]
 
     def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
-        return len(engine.encode(task.prompt)) + response if isinstance(response, int) else _read(response)
+        return len(engine.encode(task.prompt)) + response if isinstance(response, int) else read_tokens(response)
 
 
-def _read(episode: Episode) -> int:
+def scored_steps(
+    scorer: StepScorer, by: Steps, pairs: Sequence[tuple[Task, Episode]], engine: Engine
+) -> list[Sequence[float] | None]:
+    """Return the score of each step of each response; ``None`` where there is no step or no score."""
+    spans = [by.of(e, engine.decode) for _, e in pairs]
+    texts = [step_texts(e, s, engine.decode) for (_, e), s in zip(pairs, spans, strict=True)]
+    rows = [i for i, steps in enumerate(texts) if steps]
+    by_token = getattr(scorer, "score_examples", None)
+    if by_token is None:
+        found = scorer.scores([(pairs[i][0], texts[i]) for i in rows])
+    else:
+        found = by_token(
+            [StepExample(pairs[i][0], tuple(texts[i]), (), replace(pairs[i][1], spans=spans[i])) for i in rows]
+        )
+    out: list[Sequence[float] | None] = [None] * len(pairs)
+    for i, row in zip(rows, found, strict=True):
+        out[i] = row
+    return out
+
+
+def read_tokens(episode: Episode) -> int:
     """Return how many tokens there are to read for a model that is shown prompt and response."""
     return len(episode.prompt) + len(episode.tokens) if len(episode.tokens) else 0
 

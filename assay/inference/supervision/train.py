@@ -132,6 +132,7 @@ def sampled_rows(
     tasks: int,
     steps: Steps,
     keep: Path | None = None,
+    prover: Target | None = None,
     tick: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[Row], int, int]:
     """Grow a tree for each of ``tasks`` training tasks; return what is learned from them, completions and tokens.
@@ -143,6 +144,7 @@ def sampled_rows(
         tasks: different ones.
         steps: where steps end.
         keep: a JSONL file that rows are added to tree by tree. One that is there is gone on with.
+        prover: who completes the beginnings of method ``along``, if not the model itself.
         tick: told how many trees are grown.
 
     Raises:
@@ -169,6 +171,8 @@ def sampled_rows(
         completer = Completer(
             HFEngine(policy, rollout.max_rows), verifier, sampling, steps, stepping_of(steps, rollout.max_tokens)
         )
+        if prover is not None:
+            completer.prover = prover.open()
         open_ = [task for task in chosen if task.id not in done]
         for n, tree in enumerate(completer.grow(open_, method.search, config.seed), len(chosen) - len(open_) + 1):
             new = method.data(tree)
