@@ -11,9 +11,9 @@ from torch import Tensor
 
 from assay.batch import Batch, Loss
 from assay.errors import UsageError
-from assay.objectives.preference import DPO, IPO, KTO, pairs
+from assay.objectives.preference import DPO, IPO, KTO, SimPO, pairs
 from assay.registry import build, part
-from assay.select.pairs import ID, OVER
+from assay.select.pairs import ID, OVER, WORTH
 
 
 @part("objective", "picked_pairs")
@@ -23,10 +23,12 @@ class PickedPairs:
 
     Select ``pairs`` says which pairs these are, and leaves the other samples out; a pair of which one sample was left
     out since is not learned from. Where nothing was picked, they are all pairs of a group with R_w > R_l. With ``kto``
-    the chosen are desirable and the rejected are not, and it is the mean over samples. Advantages are not used.
+    the chosen are desirable and the rejected are not, and it is the mean over samples. Where the selection gives pairs
+    weights of their own (signal :data:`~assay.select.pairs.WORTH`), each pair's loss is multiplied by its own.
+    Advantages are not used.
 
     Args:
-        loss: objective ``dpo``, ``ipo`` or ``kto``, by reward.
+        loss: objective ``dpo``, ``simpo``, ``ipo`` or ``kto``, by reward.
 
     Raises:
         UsageError: another objective.
@@ -39,13 +41,13 @@ class PickedPairs:
 
     def __post_init__(self) -> None:
         loss = build("objective", self.loss)
-        if not isinstance(loss, DPO | IPO | KTO) or loss.by != "reward":
-            raise UsageError("objective 'picked_pairs': loss must be dpo, ipo or kto, and by = \"reward\"")
+        if not isinstance(loss, DPO | SimPO | IPO | KTO) or loss.by != "reward":
+            raise UsageError("objective 'picked_pairs': loss must be dpo, simpo, ipo or kto, and by = \"reward\"")
         object.__setattr__(self, "loss", loss)
 
     @property
-    def needs(self) -> frozenset[str]:
-        found: frozenset[str] = self.loss.needs
+    def needs(self) -> frozenset[Any]:
+        found: frozenset[Any] = self.loss.needs
         return found
 
     def prepare(self, batch: Batch) -> None:
@@ -53,15 +55,17 @@ class PickedPairs:
         getattr(self.loss, "prepare", lambda _: None)(batch)
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
-        better, worse = picked(batch)
+        better, worse, worth = weighed(batch)
         if not isinstance(self.loss, KTO):
-            found: Loss = self.loss.over(better, worse, logprobs, batch)
+            found: Loss = self.loss.over(better, worse, logprobs, batch, worth)
             return found
         # A sample of several pairs is there as often, with its weight divided among them.
         rows = torch.cat([better, worse])
         one = batch.rows(rows)
         one.rewards = torch.cat([torch.ones_like(better), torch.zeros_like(worse)]).to(batch.rewards)
         one.weights = one.weights / torch.bincount(rows, minlength=len(batch))[rows]
+        if worth is not None:
+            one.weights = one.weights * torch.cat([worth, worth])
         one.totals = batch.totals or batch.count()
         loss: Loss = self.loss(logprobs[rows][:, : one.tokens.shape[1]], one)
         loss.metrics["pairs"] = float(len(better))
@@ -70,9 +74,15 @@ class PickedPairs:
 
 def picked(batch: Batch) -> tuple[Int[Tensor, "P"], Int[Tensor, "P"]]:
     """Return the rows of the chosen and of the rejected of each picked pair both of which are still active."""
+    better, worse, _ = weighed(batch)
+    return better, worse
+
+
+def weighed(batch: Batch) -> tuple[Int[Tensor, "P"], Int[Tensor, "P"], Float[Tensor, "P"] | None]:
+    """Return what :func:`picked` does, and the weights of these pairs, ``None`` where they have none of their own."""
     if OVER not in batch.signals or not len(batch):
         better, worse = pairs(batch.rewards, batch).nonzero(as_tuple=True)
-        return better, worse
+        return better, worse, None
     over, here = batch.signals[OVER], batch.signals[ID]
     use = batch.active & (batch.lengths > 0)
     # The row of each number, -1 for those that are not here; the last place stands for a number of -1.
@@ -80,4 +90,5 @@ def picked(batch: Batch) -> tuple[Int[Tensor, "P"], Int[Tensor, "P"]]:
     row[here[use]] = torch.arange(len(here), device=here.device)[use]
     beaten = torch.where(use[:, None], row[over], -1)
     better, place = (beaten >= 0).nonzero(as_tuple=True)
-    return better, beaten[better, place]
+    worth = batch.signals[WORTH][better, place] if WORTH in batch.signals else None
+    return better, beaten[better, place], worth

@@ -1,10 +1,10 @@
-"""DPO, IPO, NCA and KTO over the samples of a group: right against wrong, or better against worse, without a ratio."""
+"""DPO, SimPO, IPO, NCA and KTO over a group: right against wrong, or better against worse, without a ratio."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -46,23 +46,71 @@ def pairs(quality: Float[Tensor, "N"], batch: Batch) -> Bool[Tensor, "N N"]:
     return together & (quality[:, None] > quality[None])
 
 
+@runtime_checkable
+class TokenRegulariser(Protocol):
+    """Adds to the loss of each pair a term on the tokens of its responses."""
+
+    @property
+    def needs(self) -> frozenset[Any]: ...
+
+    def __call__(
+        self,
+        logits: Float[Tensor, "P"],
+        better: Int[Tensor, "P"],
+        worse: Int[Tensor, "P"],
+        logprobs: Float[Tensor, "N T"],
+        batch: Batch,
+        beta: float,
+    ) -> Float[Tensor, "P"]:
+        """Return the term for each pair.
+
+        Args:
+            logits: of the better response being preferred, as the loss has them.
+            better, worse: rows of the pairs.
+            logprobs: of the policy, with a gradient.
+            batch: of the rows.
+            beta: of the loss.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Pairwise(ABC):
     """Mean over groups of the mean over a group's pairs; a group without a pair adds nothing to the numerator.
 
-    Both responses of a pair must be in one micro-batch, so ``whole_groups`` asks that none be split.
+    Both responses of a pair must be in one micro-batch, so ``whole_groups`` asks that none be split. A ``regulariser``
+    adds a term to each pair's loss; it goes with losses that have logits.
     """
 
     beta: float = 0.1
     by: By = "reward"
+    regulariser: TokenRegulariser | None = field(default=None, kw_only=True)
 
-    needs = frozenset({"reference_logprobs"})
     whole_groups = True
     reads = "nothing"
 
     def __post_init__(self) -> None:
         if self.beta <= 0:
             raise UsageError(f"objective: beta {self.beta:g} must be above 0")
+        if self.regulariser is not None and self.logits(torch.zeros(0)) is None:
+            raise UsageError(f"objective {type(self).__name__}: a regulariser of tokens goes with dpo and simpo alone")
+
+    @property
+    def needs(self) -> frozenset[Any]:
+        return self.compared | (frozenset() if self.regulariser is None else self.regulariser.needs)
+
+    @property
+    def compared(self) -> frozenset[Any]:
+        """What h is relative to."""
+        return frozenset({"reference_logprobs"})
+
+    def heights(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Float[Tensor, "N"]:
+        """Return h, what two responses are compared by."""
+        return sequence_log_ratio(logprobs, batch.signals["reference_logprobs"], batch, self.average())
+
+    def logits(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"] | None:
+        """Return the logits of the better response being preferred; ``None`` where the loss has none."""
+        return None
 
     @abstractmethod
     def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
@@ -77,15 +125,33 @@ class _Pairwise(ABC):
         return self.over(better, worse, logprobs, batch)
 
     def over(
-        self, better: Int[Tensor, "P"], worse: Int[Tensor, "P"], logprobs: Float[Tensor, "N T"], batch: Batch
+        self,
+        better: Int[Tensor, "P"],
+        worse: Int[Tensor, "P"],
+        logprobs: Float[Tensor, "N T"],
+        batch: Batch,
+        worth: Float[Tensor, "P"] | None = None,
     ) -> Loss:
-        """The loss over pairs of rows, of any number per group, those of a group weighing one in all."""
-        h = sequence_log_ratio(logprobs, batch.signals["reference_logprobs"], batch, self.average())
+        """The loss over pairs of rows, of any number per group, those of a group weighing one in all.
+
+        Args:
+            better, worse: rows of the pairs.
+            logprobs: of the policy.
+            batch: of the rows.
+            worth: further weights of the pairs, with a mean of 1 over the step; all 1 if left out.
+        """
+        h = self.heights(logprobs, batch)
         groups = (batch.totals or batch.count()).groups
         margin = h[better] - h[worse]
         count = torch.bincount(batch.group[better], minlength=1)[batch.group[better]].to(h.dtype)
         weights = (batch.weights[better] * batch.weights[worse]).to(h.dtype) / count
-        value = (weights * self.pair_loss(h[better], h[worse])).sum() / max(groups, 1.0)
+        weights = weights if worth is None else weights * worth.to(h.dtype)
+        losses = self.pair_loss(h[better], h[worse])
+        if self.regulariser is not None:
+            logits = self.logits(margin)
+            assert logits is not None
+            losses = losses + self.regulariser(logits, better, worse, logprobs, batch, self.beta)
+        value = (weights * losses).sum() / max(groups, 1.0)
         # Without a pair the loss is a constant zero; it still has to have a gradient.
         value = value + 0 * h.sum()
         metrics = {"pairs": float(len(margin))}
@@ -120,6 +186,9 @@ class DPO(_Pairwise):
     def average(self) -> bool:
         return self.mean_over_tokens
 
+    def logits(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        return self.beta * margin
+
     def __post_init__(self) -> None:
         _Pairwise.__post_init__(self)
         if not 0 <= self.label_smoothing < 0.5:
@@ -128,6 +197,46 @@ class DPO(_Pairwise):
     def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
         e, margin = self.label_smoothing, better - worse
         return -(1 - e) * logsigmoid(self.beta * margin) - e * logsigmoid(-self.beta * margin)
+
+
+@part("objective", "simpo")
+@dataclass(frozen=True, slots=True)
+class SimPO(_Pairwise):
+    """l = -log sigmoid(beta (h_w - h_l) - gamma), h the mean over learnable tokens of log pi: no reference policy.
+
+    Otherwise as ``dpo``.
+
+    Source: SimPO (arXiv 2405.14734), equation 6.
+
+    Args:
+        beta: above 0; about 2, as h is a mean.
+        by: as in ``dpo``.
+        gamma: the margin by which the better response is to be ahead, at least 0.
+
+    Raises:
+        UsageError: ``gamma`` below 0.
+    """
+
+    beta: float = 2.0
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _Pairwise.__post_init__(self)
+        if self.gamma < 0:
+            raise UsageError(f"objective 'simpo': gamma {self.gamma:g} must be at least 0")
+
+    @property
+    def compared(self) -> frozenset[Any]:
+        return frozenset()
+
+    def heights(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Float[Tensor, "N"]:
+        return sequence_log_ratio(logprobs, torch.zeros_like(logprobs), batch, average=True)
+
+    def logits(self, margin: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        return self.beta * margin - self.gamma
+
+    def pair_loss(self, better: Float[Tensor, "P"], worse: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+        return -logsigmoid(self.logits(better - worse))
 
 
 @part("objective", "ipo")

@@ -16,8 +16,11 @@ from assay.registry import part
 
 NEAR = 1e-6
 """Scores that differ by less are equal, and bounds are met: a margin of 0.1 is 0.0999999 in single precision."""
-ID, OVER = "pair_id", "pair_over"
-"""Signals that say what was picked: ``(N,)`` a number for each sample, ``(N, M)`` those it is preferred to, else -1."""
+ID, OVER, WORTH = "pair_id", "pair_over", "pair_worth"
+"""Signals that say what was picked: ``(N,)`` a number for each sample, ``(N, M)`` those it is preferred to, else -1.
+
+The last, which need not be there, is ``(N, M)`` the weight of each such pair, with a mean of 1 over the step's pairs.
+"""
 
 
 @part("select", "pairs")
@@ -61,14 +64,7 @@ class Pairs:
             raise UsageError(f"select 'pairs': length {self.length:g} must be at least 0")
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
-        picked = self.picked(batch)
-        better, worse = picked.nonzero(as_tuple=True)  # by rows
-        wins = picked.sum(1)
-        over = torch.full((len(batch), int(wins.max()) if len(batch) else 0), -1, dtype=torch.int64)
-        over[better, torch.arange(len(better)) - (wins.cumsum(0) - wins)[better]] = worse
-        batch.signals[ID], batch.signals[OVER] = torch.arange(len(batch)), over
-        batch.whole |= {OVER}
-        return (picked.any(0) | picked.any(1)).to(batch.rewards.dtype)
+        return pick(batch, self.picked(batch))
 
     def picked(self, batch: Batch) -> Bool[Tensor, "N N"]:
         """Return which pairs are picked: row w, column l."""
@@ -110,3 +106,27 @@ class Pairs:
             known = ", ".join(sorted(batch.reward_terms)) or "none"
             raise RunError(f"select 'pairs': the reward has no term {self.by!r}; its terms: {known}")
         return batch.reward_terms[self.by]
+
+
+def pick(batch: Batch, picked: Bool[Tensor, "N N"], worth: Float[Tensor, "N N"] | None = None) -> Float[Tensor, "N"]:
+    """Leave in the batch's signals which pairs are picked (row over column); return weight 1 for whoever is in one.
+
+    Args:
+        batch: gets the signals.
+        picked: which.
+        worth: weights of the pairs, made to have a mean of 1 over those picked.
+    """
+    better, worse = picked.nonzero(as_tuple=True)  # by rows
+    wins = picked.sum(1)
+    place = torch.arange(len(better)) - (wins.cumsum(0) - wins)[better]
+    over = torch.full((len(batch), int(wins.max()) if len(batch) else 0), -1, dtype=torch.int64)
+    over[better, place] = worse
+    batch.signals[ID], batch.signals[OVER] = torch.arange(len(batch)), over
+    batch.whole |= {OVER}
+    if worth is not None:
+        own = worth[better, worse]
+        table = batch.rewards.new_ones(over.shape)
+        table[better, place] = own / own.mean() if len(own) else own
+        batch.signals[WORTH] = table
+        batch.whole |= {WORTH}
+    return (picked.any(0) | picked.any(1)).to(batch.rewards.dtype)

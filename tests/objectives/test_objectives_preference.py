@@ -9,7 +9,7 @@ import torch
 
 from assay.errors import UsageError
 from assay.objectives.outcome_classifier import OutcomeClassifier
-from assay.objectives.preference import DPO, IPO, KTO, NCA, pairs
+from assay.objectives.preference import DPO, IPO, KTO, NCA, SimPO, pairs
 from assay.ops.outcome_losses import kto_loss
 from assay.registry import build
 
@@ -127,7 +127,7 @@ def test_a_classifier_by_hand(judged):
 
 @pytest.mark.parametrize(
     "objective",
-    [DPO(label_smoothing=0.1), IPO(), NCA(), KTO(), OutcomeClassifier(balanced=True)],
+    [DPO(label_smoothing=0.1), SimPO(), IPO(), NCA(), KTO(), OutcomeClassifier(balanced=True)],
     ids=lambda o: type(o).__name__,
 )
 def test_gradients_by_finite_differences(judged, objective):
