@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # Tests start hundreds of Python processes: none should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels trackio debian formal lint format docs bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels trackio debian formal lint format docs docs-site bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -124,6 +124,11 @@ docs: $(VENV)/core
 	$(BIN)/python -m assay.tables.seams > docs/seams.md
 	$(BIN)/python -m assay.lab.results
 
+# The documentation as a site, in build/site; a warning is an error.
+docs-site: $(VENV)/docs
+	$(BIN)/python docs/site/build.py build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
+
 format: $(VENV)/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -174,7 +179,7 @@ $(VENV)/core: pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench: $(VENV)/core
+$(VENV)/test $(VENV)/dev $(VENV)/gguf $(VENV)/bench $(VENV)/docs: $(VENV)/core
 	$(INSTALL) --editable ".[$(notdir $@)]"
 	touch $@
 
