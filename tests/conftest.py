@@ -37,6 +37,14 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Processes die in these tests, machines do not: what was written is there without waiting for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Run tensor operations in one thread: on the tiny tensors of a tree, threads only wait for each other."""

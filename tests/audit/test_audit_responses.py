@@ -143,6 +143,7 @@ def judged() -> list[tuple[str, bool, Status]]:
     return found
 
 
+@pytest.mark.slow
 def test_error_rates_over_all_families(judged: list[tuple[str, bool, Status]]) -> None:
     """Right ones refused at most 6 %, wrong ones accepted at most 0.5 %."""
     rates = Confusion.count((label, status) for _, label, status in judged)

@@ -27,6 +27,7 @@ def failed(environment: str, workers: int = 2) -> tuple[set[str], dict[str, str]
     return {f.name for f in findings if not f.passed}, {f.name: f.first for f in findings}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["guess", "household"])
 def test_a_sound_world_has_no_fault(world: str) -> None:
     wrong, seen = failed(world)
@@ -69,6 +70,7 @@ def test_what_is_shared_is_found_in_a_process_that_hosts_both() -> None:
     assert wrong == {"interleaving equal"}
 
 
+@pytest.mark.slow
 def test_without_a_plan_the_rest_is_checked() -> None:
     wrong, seen = failed(f"{FAULTY}:Unplanned")
     assert wrong == set() and "gold passes" not in seen
@@ -85,6 +87,7 @@ def command(*words: str) -> int:
     return int(stopped.value.code or 0)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("guess", "most=9", "--generate", "6", "--out", str(tmp_path)) == 0
     printed = capsys.readouterr().out.splitlines()

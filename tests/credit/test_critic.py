@@ -56,6 +56,7 @@ def exact_values(policy: TabularPolicy) -> list[float]:
     return [value(k) for k in range(len(children))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trunk", ["policy", "own"])
 def test_it_learns_the_values_of_a_fixed_policy(trunk: str) -> None:
     """With the policy left as it is, V at every node comes within 0.06 of the exact value (seed fixed)."""

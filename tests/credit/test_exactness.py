@@ -150,6 +150,7 @@ def slope(p: float, size: int, ddof: int = 1) -> float:
     return sum(siblings.pmf(k) * (advantage(1, k + 1) - advantage(0, k)) for k in range(size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 4])
 def test_with_binary_rewards_it_is_the_policy_gradient_times_a_slope(size):
     nested = [0.0, [1.0, 0.0], [1.0, [0.0]]]
@@ -159,6 +160,7 @@ def test_with_binary_rewards_it_is_the_policy_gradient_times_a_slope(size):
     np.testing.assert_allclose(expected_gradient(policy, method, size), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_small_steps_along_the_expected_gradient_always_improve():
     policy = TabularPolicy.random(Tree.of([0.0, [0.0, 1.0], [0.0, 0.0]]), seed=3)
     method = Method(objective=ClippedSurrogate(aggregation="sequence_sum"))

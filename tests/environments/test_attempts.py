@@ -81,6 +81,7 @@ def test_as_every_environment() -> None:
         Attempts(most=0)
 
 
+@pytest.mark.slow
 def test_the_audit_passes() -> None:
     worlds = Worlds("attempts", workers=1)
     try:

@@ -115,6 +115,7 @@ def test_as_every_environment(interface: Any, doors: int) -> None:
     assert passed < 0.6
 
 
+@pytest.mark.slow
 def test_the_audit_passes() -> None:
     worlds = Worlds("corridor", workers=1)
     try:
@@ -164,6 +165,7 @@ def test_turns_of_several_words() -> None:
     assert engine.decode([1, 2]) == "well\nstop"
 
 
+@pytest.mark.slow
 def test_what_multi_turn_samples_is_what_the_tree_says() -> None:
     engine, tasks, rollout = game()
     [group] = rollout.collect([Ask(tasks[0], 3000)], engine, np.random.default_rng(0))

@@ -38,6 +38,7 @@ def test_the_example(tmp_path: Path) -> None:
         assert idle.step(say("done")).terminated and not idle.verdict().passed
 
 
+@pytest.mark.slow
 def test_the_foreign_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     section = PAGE.partition("## Foreign worlds")[2].partition("\n## ")[0]

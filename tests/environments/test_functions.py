@@ -226,6 +226,7 @@ def test_options_out_of_range() -> None:
         Functions(style="compact", shapes=("joined",))
 
 
+@pytest.mark.slow
 def test_the_audit_passes() -> None:
     worlds = Worlds({"name": "functions", "shapes": ["both", "joined"]}, 1)
     source = worlds.here().tasks()

@@ -32,6 +32,7 @@ def at_random(world: Games, shown: Any, rng: np.random.Generator) -> Action:
     return say(str(rng.choice(shown.admissible)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RANDOM))
 def test_the_plan_passes_and_chance_does_not(name: Any) -> None:
     def make() -> Games:

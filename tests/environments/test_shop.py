@@ -356,6 +356,7 @@ def test_rows_that_break_a_constraint_make_no_database() -> None:
         image(event(), {"booking": [{"usr": "a", "ev": 3}]})
 
 
+@pytest.mark.slow
 def test_the_audit_passes() -> None:
     worlds = Worlds({"name": "shop", "themes": ["shop", "theatre"], "user": "scripted"}, 1)
     source = worlds.here().tasks()

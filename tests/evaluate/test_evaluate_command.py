@@ -58,6 +58,7 @@ api.evaluate("nano", overrides=sys.argv[3:], samples=2, out=sys.argv[1], quiet=T
 """
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_was_killed_ends_as_if_it_had_not_been(
     whole: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

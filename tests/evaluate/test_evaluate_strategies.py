@@ -301,6 +301,7 @@ def drawn(rng: np.random.Generator, strategies: int, budgets: int, tasks: int, g
     return Comparison("m", tuple(points))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strategies", "budgets", "tasks"), [(2, 1, 100), (6, 4, 100), (11, 2, 20)])
 def test_equal_strategies_are_told_apart_in_at_most_5_percent_of_comparisons(
     strategies: int, budgets: int, tasks: int

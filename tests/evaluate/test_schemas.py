@@ -99,6 +99,7 @@ FREE = {"results": [("settings",)], "compare": [("plan", key) for key in ("recip
 OPTIONAL = {"token_entropy", "unsure"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(WHERE))
 def test_what_the_commands_write_is_valid_and_every_other_field_is_not(
     name: str, documents: dict[str, list[Any]]

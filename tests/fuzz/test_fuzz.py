@@ -70,6 +70,7 @@ def test_a_verifier_that_raises_or_does_not_end_is_found() -> None:
             assert isinstance(found, Fault) and found.sort == sort
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_examples_and_faults_are_shrunk() -> None:
     def touchy(task: Task, response: str) -> Verdict:
         return Verdict(2.0 if "<" in response else 0.0, False)

@@ -100,6 +100,7 @@ def test_best_of_n_is_what_enumeration_says() -> None:
     )
 
 
+@pytest.mark.slow
 def test_majority_and_weighted_majority_are_what_enumeration_says() -> None:
     # One leaf stands for its answer here, so that right and wrong are of answers: the last token.
     for n in (3, 4):
@@ -110,12 +111,14 @@ def test_majority_and_weighted_majority_are_what_enumeration_says() -> None:
     close(accuracy(weighed), expected(4, lambda row: winner(row, [QUALITY[leaf] for leaf in row])))
 
 
+@pytest.mark.slow
 def test_equal_scores_vote_as_the_majority() -> None:
     plain = run("majority", 5, ballot=LAST)
     weighed = run("weighted_majority", 5, ballot=LAST, scorer=lambda task, response: 0.5)
     assert [a.text for a in plain] == [a.text for a in weighed]
 
 
+@pytest.mark.slow
 def test_self_consistency_stops_when_the_vote_is_settled() -> None:
     """With confidence 1 it answers like the full vote at lower cost; both are known by enumeration."""
     n = 5

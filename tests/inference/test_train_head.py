@@ -63,6 +63,7 @@ def called(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
     return int(end.value.code or 0), out, err
 
 
+@pytest.mark.slow
 def test_heads_from_the_command_serve_strategies(
     trained: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ SMALL = {"effort": 20_000}
 FEW = {"effort": 20_000, "instances": 5, "proofs": 1}
 
 
+@pytest.mark.slow
 def test_a_policy_learns_what_is_paid_for(tmp_path: Path) -> None:
     """The trainer's steps on a tabular policy that puts programs together, judged by the verifier itself."""
     setting = Setting(positive=6, steps=60, lr=3.0)
@@ -23,6 +24,7 @@ def test_a_policy_learns_what_is_paid_for(tmp_path: Path) -> None:
     assert tested["right"] > 2 * alone["right"] + 0.1
 
 
+@pytest.mark.slow
 def test_a_policy_lives_on_unknown_where_it_pays(tmp_path: Path) -> None:
     setting = Setting(ask="spec", positive=4, steps=60, lr=3.0)
     paid = setting.run({"name": "grpo", "verifier": {"name": "verina", "unknown": "right", **FEW}}, 1, tmp_path)

@@ -42,6 +42,7 @@ def test_places_of_words() -> None:
     assert [int(place[tree.node(p)]) for p in ((), (0,), (0, 1), (0, 1, 1), (0, 1, 1, 0))] == [-1, 0, 1, 0, 1]
 
 
+@pytest.mark.slow
 def test_a_run_by_the_trainers_steps() -> None:
     found = setting(steps=40, lr=4.0, group=16).run({"name": "grpo"}, 1, Path())
     assert found["rollouts"] == 40 * 2 * 16 and found["final"] > found["start"] + 0.1

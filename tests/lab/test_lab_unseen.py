@@ -52,6 +52,7 @@ def test_sampled_answers_are_right_as_often_as_is_said() -> None:
     assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / 2000)
 
 
+@pytest.mark.slow
 def test_the_policy_knows_the_fields_it_read_right_answers_to() -> None:
     gaps = []
     for seed in range(4):

@@ -21,6 +21,7 @@ print(kept, faults(5))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library's own settings are glibc's")
 def test_blocks_are_used_again_without_page_faults() -> None:
     ask = [sys.executable, "-c", PROGRAM]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -233,6 +234,7 @@ def sampled(policy: CausalLM) -> Batch:
     return Batch.from_groups(groups, torch.float64)
 
 
+@functools.cache
 def pair(credit: str, objective: str) -> Method | None:
     """Both on top of the default, with the rollout that the credit is about; nothing where the pair is refused."""
     rollout = "anytime" if credit in ("brpo", "S002") else None

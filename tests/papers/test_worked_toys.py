@@ -48,6 +48,7 @@ def spread_of_right(method: Method, updates: int = 250, runs: int = 16) -> tuple
     return entropy(p / p.sum(-1, keepdim=True)), p.sum(-1)
 
 
+@pytest.mark.slow
 def test_wrong_responses_alone_keep_all_right_ones_in_play() -> None:
     """Entropies of 1.609 (ln 5, in every run), 1.42 and 0.21 over 16 runs, and all of them are right in the end."""
     found = {v: spread_of_right(catalogue.make("S074", variant=v)) for v in ("nsr", "w-reinforce", "psr")}
@@ -100,6 +101,7 @@ def lengths(method: Method, updates: int = 120, runs: int = 8) -> tuple[float, f
     return float((p @ np.arange(1, 7)).mean()), float((p @ hard).mean())
 
 
+@pytest.mark.slow
 def test_the_gate_spares_hard_problems_the_price_of_length() -> None:
     """Lengths 5.7, 4.7 and 2.1 and accuracies 0.56, 0.42 and 0.03 without the penalty, gated, and for all prompts."""
     none, gated, always = (lengths(catalogue.make("S221", share=share)) for share in (0.0, 0.2, 1.0))
@@ -126,6 +128,7 @@ def recomposed(alpha: float, compensation: float = 1.0, updates: int = 50, runs:
     return float((p @ np.arange(1, 9)).mean()), float((p @ right).mean())
 
 
+@pytest.mark.slow
 def test_short_right_and_long_wrong_first_shortens_and_what_comes_back_restores() -> None:
     """Lengths 5.4, 3.5 and 4.6, accuracies 0.78, 0.72 and 0.78: plain, without and with compensation."""
     plain, alone, both = recomposed(1.0, 0.0), recomposed(0.5, 0.0), recomposed(0.5, 1.0)

@@ -68,6 +68,7 @@ def test_a_compiled_policy_equals_the_other(checkpointing: bool) -> None:
     assert counters["stats"]["unique_graphs"] == graphs
 
 
+@pytest.mark.slow
 def test_a_machine_that_cannot_compile_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> object:
         raise RuntimeError("no g++ found\nand a trace")
@@ -80,6 +81,7 @@ def test_a_machine_that_cannot_compile_is_one_line(monkeypatch: pytest.MonkeyPat
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["grouped queries", "gemma3, window 5", "gpt2", "mixtral", "adapters"])
 def test_layers_of_other_models_are_traced_faithfully(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The tracer without the code generator, which would take a minute each.

@@ -135,6 +135,7 @@ def test_processor_time_decides_however_it_is_spread(box: Sandbox) -> None:
     assert box.run(Program(burn + children), limits=SHORT).status == "timeout"
 
 
+@pytest.mark.slow
 def test_a_busy_machine_costs_no_program_its_verdict(box: Sandbox) -> None:
     # Far more runnable programs than cores: each gets a fraction of one, and far more wall time passes than is allowed.
     source = "import time\nwhile time.process_time() < 0.25: pass\nprint('done')"

@@ -22,6 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("games")
 
 
+@pytest.mark.slow
 def test_the_walkthrough_wins_and_words_do_not(folder: Path) -> None:
     def make() -> TextWorld:
         return TextWorld(folder=folder)

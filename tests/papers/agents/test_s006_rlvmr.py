@@ -301,6 +301,7 @@ def test_it_trains(tmp_path: Path) -> None:
     assert {"reward/planning", "reward/explore", "reward/reflection", "reward/repeated"} <= set(rows[0])
 
 
+@pytest.mark.slow
 def test_the_setting_tells_how_often_actions_are_repeated() -> None:
     """Of four turns with two different words half are fresh."""
     claim = claim_of("S006")

@@ -331,6 +331,7 @@ def test_it_trains_with_documents_given(tmp_path: Path) -> None:
     assert any(m["grad_norm"] > 0 for m in rows) and all(0 < m["reward/form"] < 1 for m in rows)
 
 
+@pytest.mark.slow
 def test_the_setting_measures_what_it_says() -> None:
     """At the start by enumeration of labels and citations; after a few steps the reward's arms part."""
     claim = claim_of("S187")

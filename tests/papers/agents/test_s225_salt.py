@@ -197,6 +197,7 @@ def test_no_turns() -> None:
     assert Salt()(Batch.from_groups([], torch.float64)).shape == (0, 0)
 
 
+@pytest.mark.slow
 def test_thoughts_are_moved_less() -> None:
     """A corridor of two rooms: six thoughts of no consequence before each action."""
     made = Setting(

@@ -205,6 +205,7 @@ def test_the_returns_of_cloning_successes(horizon: int, expected: float) -> None
     assert moments(np.append(p, p[0]), horizon)[0] == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_returns_of_learning_from_rewards() -> None:
     """40 real steps of 100 traces, 4 / H on the mean gradient: 4.76, 15.03, 35.65 and 77.21 in another program.
 

@@ -296,6 +296,7 @@ def test_budgets_are_kept_and_the_answer_is_one_of_those_made(world: tuple[Tabul
                 assert a.scoring == 0
 
 
+@pytest.mark.slow
 def test_a_higher_price_buys_fewer_tokens(world: tuple[TabularPolicy, JointHead]) -> None:
     policy, head = world
     tasks = [Task(f"{i}/{k}", str(i)) for i in range(3) for k in range(20)]

@@ -194,6 +194,7 @@ def test_two_asks_for_one_task_are_not_compared() -> None:
     assert not keys[0] & keys[1]
 
 
+@pytest.mark.slow
 def test_the_scores_are_unbiased() -> None:
     """The mean score at each budget is the exact accuracy there, within four standard errors."""
     policy, right = WORLD.policy(3)

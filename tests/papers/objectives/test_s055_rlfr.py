@@ -394,6 +394,7 @@ def test_it_trains_in_the_real_loop(tmp_path) -> None:
     assert rows[0]["reward/flow"] == 0 > rows[1]["reward/flow"] and all("flow/loss" in row for row in rows)
 
 
+@pytest.mark.slow
 def test_the_field_tells_typical_states_from_others():
     """h = tanh(c A) + noise: typical states score far below those of another context or shifted ones."""
     torch.manual_seed(0)

@@ -402,6 +402,7 @@ def test_a_run_keeps_to_its_region_and_resumes_within_it(tmp_path: Path):
     assert row.principal == 0 and row.random > 0
 
 
+@pytest.mark.slow
 def test_the_settings_network_knows_half_the_questions_and_its_arms_begin_alike(tmp_path: Path):
     setting = network.Setting(steps=2)
     policy, known = setting.policy(3)
@@ -414,6 +415,7 @@ def test_the_settings_network_knows_half_the_questions_and_its_arms_begin_alike(
     assert runs[1]["sparsity"] >= 0.5 > runs[0]["sparsity"] and runs[0]["kl"] > 0
 
 
+@pytest.mark.slow
 def test_adapters_in_the_setting_are_the_matrices_at_first_and_change_them_within_their_rank(tmp_path: Path):
     setting = network.Setting(steps=2)
     plain = setting.policy(3)[0]
