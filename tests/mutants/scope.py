@@ -1,4 +1,4 @@
-"""What of the code is a paper's: its own file, and the parts that no other paper's file imports; and its tests."""
+"""What of the code is a paper's: its own file, and the parts that no other paper's file imports or names; its tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay import catalogue
+from assay import catalogue, registry
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -72,16 +72,26 @@ def source(module: str) -> Path:
 
 @functools.cache
 def imported() -> Mapping[str, set[str]]:
-    """Return the modules of parts that papers import, each with the papers' modules that do."""
+    """Return the modules of parts that papers import or name, each with the papers' modules that do."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in catalogue.rows():
         if row.factory is None:
             continue
         own = row.factory.__module__
-        for name in imports(source(own)):
+        for name in imports(source(own)) | named(source(own), row.arxiv):
             if name.split(".")[1] in PARTS and name.rpartition(".")[2] not in GENERAL:
                 found[name].add(own)
     return found
+
+
+def named(file: Path, arxiv: str | None) -> set[str]:
+    """Return the modules of the parts that a file names by a string, as a method names its rollout, and that say they
+    are from the paper."""
+    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    parts = [registry.find(seam, word) for seam in registry.PACKAGES for word in words & set(registry.names(seam))]
+    modules = {made.__module__ for made in parts if source(made.__module__).is_file()}
+    return {m for m in modules if arxiv and arxiv in source(m).read_text(encoding="utf-8")}
 
 
 def imports(file: Path) -> set[str]:
