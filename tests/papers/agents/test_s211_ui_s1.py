@@ -327,6 +327,35 @@ def test_prompts_without_spread_are_left_out() -> None:
             FirstReturn(**options)  # type: ignore[arg-type]
 
 
+def test_what_the_parts_take_and_are_by_themselves() -> None:
+    for discount in (0, 1):
+        assert Patched(discount).discount == FirstReturn(discount=discount).discount == discount
+    for discount in (-0.1, 1.1):
+        for made in (Patched, FirstReturn):
+            with pytest.raises(UsageError, match="discount"):
+                made(discount=discount)
+    assert (Patched().discount, Patched().weight) == (0.5, 1.0)
+    select = FirstReturn()
+    assert repr(select) == "FirstReturn(least=0.3, discount=0.5, rounds=1)"
+    assert select.metrics() == {"first_return/kept": 1.0}
+    nothing = Batch.from_groups([], dtype=torch.float64)
+    assert Patched()(nothing).numel() == 0
+    assert select(nothing).numel() == 0 and select.metrics() == {"first_return/kept": 0.0}
+    # What it saw last is none of what it is.
+    assert select == FirstReturn()
+    with pytest.raises(TypeError):
+        FirstReturn(_kept=0.5)  # type: ignore[call-arg]
+
+
+def test_a_turn_that_abstained_adds_nothing_to_its_episode() -> None:
+    group = rows([(1, True), (0.5, True)], [(0.3, True), (0.1, True)], [(0.2, True), (0.9, True)])
+    batch = Method(reward=TurnRewards()).worth(Batch.from_groups([group], dtype=torch.float64))
+    batch.valid[0] = False
+    found = Patched(weight=0)(batch)[1::2, 0]
+    sums = np.array([0.5, 0.4, 1.1])
+    np.testing.assert_allclose(found, (sums - sums.mean()) / (sums.std(ddof=1) + 1e-6), rtol=1e-9)
+
+
 def test_other_prompts_are_asked_in_their_place() -> None:
     """A round brings a prompt without spread; another round takes its place."""
     given = [rows(*CARD, task="a"), rows([(1, True), (1, True)], [(0.1, False)], task="b")]
