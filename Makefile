@@ -141,6 +141,7 @@ bench: $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/sandbox_throughput.py
 	$(BIN)/python benchmarks/humaneval.py
 	$(BIN)/python benchmarks/method_overhead.py
+	$(BIN)/python benchmarks/implicit_reward.py
 	$(BIN)/python benchmarks/pass_at_k.py
 	$(BIN)/python benchmarks/generate_vs_transformers.py
 	$(BIN)/python benchmarks/shared_prompts.py

@@ -18,7 +18,7 @@ from assay.tables.settings import commented, keys
 from assay.tasks.configured import task_split
 from assay.tasks.file import File
 
-NAMES = ["flexive", "functions", "gsm8k", "mirror_critique", "quickstart", "smollm2-arithmetic"]
+NAMES = ["flexive", "functions", "gsm8k", "mirror_critique", "prime", "quickstart", "smollm2-arithmetic", "tango"]
 
 
 def command(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
