@@ -37,6 +37,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
+    "S066": {"form": "letters", "template": "{response}", "steps": {"by": "newline"}, "verifier_tokens": 3},
 }
 """What a method has to be told."""
 FOLLOW_UPS = {"understanding": {"positive": ["yes"], "negative": ["what"]}}
@@ -85,6 +86,14 @@ def method_of(key: str, **options: Any) -> Method:
     found = catalogue.make(key, **{**OPTIONS.get(key, {}), **options})
     assert isinstance(found, Method)
     return found
+
+
+class Marks(Lengths):
+    """A second policy that calls the first of two steps right, and the second and the answer wrong."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none = np.zeros(0, dtype=np.int64)
+        return [[Episode(none, none, none > 0, None, "TFF", "eos")] for _ in requests]
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
@@ -166,7 +175,7 @@ def on_policy(policy: CausalLM) -> Batch:
 def signalled(method: Method, policy: CausalLM, batch: Batch) -> Batch:
     """Start what learns and compute what the method needs to know of a batch."""
     reference = policy.twin() if wants_reference(method.needs) else None
-    models = Models(policy, reference, encode=policy.encode)
+    models = Models(policy, reference, encode=policy.encode, partner=Marks())
     torch.manual_seed(0)
     for learner in method.learners:
         learner.start(models)
