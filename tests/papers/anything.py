@@ -25,6 +25,7 @@ from assay.types import Ask, Episode, Group, Task, Verdict
 
 NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
 PRM = {"prm": f"{Path(__file__)}:scored"}
+TEXTS = {name: f"{Path(__file__)}:{name}" for name in ("overlap", "plainness")}
 CRITIC = {"critic": f"{Path(__file__)}:scored"}
 REQUIRED: dict[str, dict[str, Any]] = {
     "S046": {**CRITIC, "gated": False},
@@ -35,6 +36,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
     "S139": {"judge": CRITIC["critic"]},
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
+    "S194": {"entailment": TEXTS["overlap"], "quality": TEXTS["plainness"]},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
     "S066": {"form": "letters", "template": "{response}", "steps": {"by": "newline"}, "verifier_tokens": 3},
@@ -48,6 +50,16 @@ OPTIONS = {**REQUIRED, "S115": PRM, "S117": {"aspects": FOLLOW_UPS}}
 def scored(task: Task, steps: Sequence[str]) -> list[float]:
     """Scores of steps that differ, in [-1, 1]."""
     return [(sum(map(ord, step)) % 7) / 3 - 1 for step in steps]
+
+
+def overlap(first: str, second: str) -> float:
+    """The share of the second text's characters that stand in the first."""
+    return sum(c in first for c in second) / max(len(second), 1)
+
+
+def plainness(question: str, reasoning: str) -> float:
+    """The fewer different characters, the plainer."""
+    return -float(len(set(reasoning)))
 
 
 class Lengths:

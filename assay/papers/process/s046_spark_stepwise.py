@@ -348,12 +348,11 @@ claims(
         arms={
             "process": {"name": "S046", "options": JUDGED},
             "outcome": {"name": "grpo"},
-            "selective": {"name": "S046", "options": {**JUDGED, "mode": "selective"}},
             "global": {"name": "S046", "options": {**JUDGED, "mode": "global"}},
         },
         better="process",
         baseline="outcome",
         measure="honest",
-        sweep={"lr": (0.3, 1.0, 3.0)},
+        sweep={"lr": (0.03, 1.0, 30.0)},
     ),
 )

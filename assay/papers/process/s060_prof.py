@@ -207,13 +207,11 @@ claims(
             "prof": {"name": "S060", "options": PROF},
             "all": {"name": "grpo"},
             "correct": {"name": "S060", "options": {**PROF, "filter": "correct"}},
-            "together": {"name": "S060", "options": {**PROF, "apart": False}},
-            "random": {"name": "S060", "options": {**PROF, "filter": "random"}},
         },
         better="prof",
         baseline="all",
         measure="honest",
-        sweep={"lr": (0.3, 1.0, 3.0)},
+        sweep={"lr": (0.03, 1.0, 30.0)},
     ),
     Claim(
         paper="S060",
@@ -225,12 +223,11 @@ claims(
         arms={
             "prof": {"name": "S060", "options": {**PROF, "bounds": (1, 30)}},
             "blend": BLENDED,
-            "outcome": {"name": "grpo"},
         },
         better="prof",
         baseline="blend",
         measure="solved",
         options={"useful": 0.1, "useless": 0.9, "steps": 60, "prompts": 2},
-        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+        sweep={"lr": (1.0, 5.0, 25.0)},
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from assay.engines.base import Sampling
 from assay.errors import RunError, UsageError
 from assay.method import Method
 from assay.rewards.judged import judged
+from assay.rewards.judges.score_of_ten import MOST, read_score
 from assay.statistics.pass_at_k import pass_at_k
 from assay.types import Task, Verdict
 
@@ -55,9 +55,6 @@ Solution:
 
 Analyse it point by point; a right answer that its derivation does not support earns little. End with one line \
 "Score: " and a number from 0 to 10."""
-
-SCORE = re.compile(r"\bscore\b[^\w\n-]*(-?\d+(?:\.\d+)?)", re.IGNORECASE)
-MOST = 10.0
 
 
 @paper(
@@ -163,12 +160,6 @@ def grade_prompt(problem: str, rubric: str, solution: str) -> str:
     return filled(GRADE, problem=problem, rubric=rubric, solution=solution)
 
 
-def read_score(reply: str) -> float | None:
-    """Return the last score of a reply, brought into [0, 10]; ``None`` if it has none."""
-    found = SCORE.findall(reply)
-    return min(max(float(found[-1]), 0.0), MOST) if found else None
-
-
 class RubricReward:
     """R_i = score_i / 10 of :class:`RubricJudge`; none where the judge gave no grade, or the verifier failed.
 
@@ -266,6 +257,6 @@ claims(
         better="rubric",
         baseline="outcome",
         measure="verified",
-        sweep={"lr": (0.3, 1.0, 3.0)},
+        sweep={"lr": (0.03, 1.0, 30.0)},
     )
 )

@@ -326,12 +326,12 @@ claims(
         "every thought it does not.",
         setting="steps",
         evidence="mechanism",
-        arms={"thoughts": _arm(), "steps": _arm(merged=False), "outcome": {"name": "grpo"}},
+        arms={"thoughts": _arm(), "steps": _arm(merged=False)},
         better="thoughts",
         baseline="steps",
         measure="concise",
         options={"steps": 60, "prompts": 2},
-        sweep={"lr": (0.3, 1.0, 3.0)},
+        sweep={"lr": (1.0, 5.0, 25.0)},
     ),
     Claim(
         paper="S139",
@@ -345,6 +345,6 @@ claims(
         baseline="outcome",
         measure="honest",
         options={"answer": True},
-        sweep={"lr": (0.3, 1.0, 3.0)},
+        sweep={"lr": (0.03, 1.0, 30.0)},
     ),
 )

@@ -23,11 +23,11 @@ from assay.papers.process.s109_rrm import (
     RubricReward,
     grader,
     grading,
-    read_score,
     rrm,
     verified_pass,
 )
 from assay.records.sample import Sample
+from assay.rewards.judges.score_of_ten import read_score
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
