@@ -203,8 +203,8 @@ class EvalConfig(_Section):
 
     every: int = Field(0, ge=0, le=MOST_STEPS)
     """RL steps between evaluations; 0 evaluates only before and after."""
-    samples: int = Field(4, gt=0, le=LARGEST)
-    """Responses per task in the evaluations before and after; those during training take one."""
+    samples: int = Field(4, ge=0, le=LARGEST)
+    """Responses per task in the evaluations before and after; those during training take one. 0 evaluates never."""
     temperature: float = Field(1.0, ge=0)
     """0 is greedy."""
     top_p: float = Field(1.0, gt=0, le=1)

@@ -78,6 +78,8 @@ class Plan:
                 )
         for method, task, choice in itertools.product(self.methods, self.tasks, self.choices):
             config = self.config(method, task, self.seeds[0], choice)
+            if config.evaluate.samples == 0:
+                raise UsageError("a comparison measures held-out tasks: set evaluate.samples to 1 or more")
             make_method(config.method.name, **config.method.model_dump(exclude={"name"}))
 
     @property

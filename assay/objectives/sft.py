@@ -24,6 +24,7 @@ class SFT:
     aggregation: Aggregation = "token_mean"
 
     reads = "nothing"
+    ignores_rewards = True
 
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
         return Loss(aggregate(-logprobs.clamp(min=IMPOSSIBLE), batch, self.aggregation))

@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.records.rows import read_rows
 from assay.registry import build, part
 from assay.tasks.critique_data import balanced, critique_tasks, critiques_with_hint
-from assay.tasks.file import File
+from assay.tasks.files.file import File
 from assay.tasks.seeded import check_index, check_seed
 from assay.types import Ask, Episode, Group, Task, Verdict
 

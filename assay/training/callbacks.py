@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from assay.config import RunConfig
     from assay.policies.base import Policy
     from assay.records.evaluation import Evaluation
+    from assay.signals.base import Models
+    from assay.types import Task
 
 
 class Running:
@@ -45,6 +47,16 @@ class Running:
         return self._state.policy
 
     @property
+    def models(self) -> Models:
+        """What may be asked of the policy, and of the reference policy if the method keeps one."""
+        return self._state.models  # type: ignore[no-any-return]
+
+    @property
+    def held_out(self) -> list[Task]:
+        """The tasks that are measured and never trained on."""
+        return self._state.eval_tasks  # type: ignore[no-any-return]
+
+    @property
     def stage(self) -> str:
         """``warmup`` or ``rl``."""
         return self._state.stage
@@ -53,6 +65,10 @@ class Running:
     def step(self) -> int:
         """Steps of the stage that are done."""
         return self._state.step
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        self._state.reporter.line(text)
 
     def stop(self, reason: str) -> None:
         """End the run after this step, as if no step were left: what is held out is measured as at any end. A

@@ -27,12 +27,17 @@ class Idle:
     """The one value that each term has had in those steps."""
     said: list[str] = field(default_factory=list)
 
-    def step(self, step: int, batch: Batch, metrics: Mapping[str, float]) -> list[str]:
-        """Take in a step's valued batch and its metrics; return a line for each thing that has lasted long enough."""
+    def step(self, step: int, batch: Batch, metrics: Mapping[str, float], rewarded: bool = True) -> list[str]:
+        """Take in a step's valued batch and its metrics; return a line for each thing that has lasted long enough.
+
+        Where nothing is ``rewarded``, as in supervised learning, only the gradient is looked at.
+        """
         if not len(batch):
             return []
-        now = {"gradient": metrics.get("grad_norm") == 0, "groups": metrics.get("groups/zero_variance", 0.0) > EQUAL}
-        now |= {f"term {name}": steady for name, steady in self._steady(batch).items()}
+        now = {"gradient": metrics.get("grad_norm") == 0}
+        if rewarded:
+            now["groups"] = metrics.get("groups/zero_variance", 0.0) > EQUAL
+            now |= {f"term {name}": steady for name, steady in self._steady(batch).items()}
         self.lasted = {kind: self.lasted.get(kind, 0) + 1 if idle else 0 for kind, idle in now.items()}
         new = [k for k, steps in self.lasted.items() if steps >= IN_A_ROW and k not in self.said]
         self.said += new

@@ -195,7 +195,8 @@ class Trainer(State):
             self.folder.save_rollouts(self.step, batch, version, tokens)
         self.events.rollouts(batch)
         self.say(self.watch.step(self.step, batch, metrics))
-        for line in self.watch.idle.step(self.step, batch, metrics):
+        rewarded = not getattr(self.method.objective, "ignores_rewards", False)
+        for line in self.watch.idle.step(self.step, batch, metrics, rewarded):
             self.reporter.line(line)
         return metrics
 
@@ -317,6 +318,8 @@ class Trainer(State):
 
     def measured(self, label: str, samples: int, interrupt: Interrupt) -> float | None:
         """Return pass@1 on the held-out tasks, measured unless it is stored already; ``None`` if nothing was judged."""
+        if self.config.evaluate.samples == 0:
+            return None
         evaluation = self.folder.stored_evaluation(label, self.step)
         if evaluation is None:
             evaluation = self.evaluate(label, samples, interrupt)

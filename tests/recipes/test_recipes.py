@@ -16,9 +16,21 @@ from assay.errors import UsageError
 from assay.recipes import about, recipe_names
 from assay.tables.settings import commented, keys
 from assay.tasks.configured import task_split
-from assay.tasks.file import File
+from assay.tasks.files.file import File
 
-NAMES = ["flexive", "functions", "gsm8k", "mirror_critique", "prime", "quickstart", "smollm2-arithmetic", "tango"]
+NAMES = [
+    "dpo",
+    "flexive",
+    "functions",
+    "gsm8k",
+    "kto",
+    "mirror_critique",
+    "prime",
+    "quickstart",
+    "sft",
+    "smollm2-arithmetic",
+    "tango",
+]
 
 
 def command(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

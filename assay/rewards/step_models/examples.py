@@ -77,7 +77,9 @@ def read_examples(path: Path) -> list[Row]:
       TRL's stepwise supervision has them;
     - ``problem``, ``steps`` and ``label`` (index of the first wrong step, -1 for none), as ProcessBench has them: of
       steps after the first wrong one nothing is known;
-    - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share).
+    - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share);
+    - ``prompt``, ``chosen`` and ``rejected``, or ``prompt``, ``completion`` and ``label``, as texts: preferences and
+      judged responses, each a solution of one step.
 
     An ``id`` says which rows are of one task; the prompt does where there is none.
 
@@ -112,12 +114,14 @@ def _read(row: Mapping[str, Any]) -> Row:
         prompt = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in prompt)
     task = Task(str(row.get("id", prompt)), prompt)
     if "chosen" in row:
-        fork = row["fork"]
+        fork = row.get("fork", 0) if isinstance(row["chosen"], str) else row["fork"]
         better, worse = (_example(task, row[name]) for name in ("chosen", "rejected"))
         if not isinstance(fork, int) or not 0 <= fork < min(len(better.steps), len(worse.steps)):
             raise ValueError(f"fork {fork!r} is no step of both solutions")
         return StepPair(better, worse, fork)
-    if "label" in row:
+    if "completion" in row:
+        row = {"completions": row["completion"], "labels": [row["label"]], **row}
+    elif "label" in row:
         example, error = _example(task, row["steps"]), row["label"]
         if isinstance(error, bool) or not isinstance(error, int) or not -1 <= error < len(example.steps):
             raise ValueError(f"label {error!r} is neither a step nor -1")
@@ -137,6 +141,8 @@ def labels_of(error: int, count: int) -> tuple[Label, ...]:
 
 
 def _example(task: Task, steps: Any) -> StepExample:
+    if isinstance(steps, str) and steps:
+        steps = [steps]
     if not isinstance(steps, list) or not steps or not all(isinstance(s, str) for s in steps):
         raise ValueError(f"{steps!r} is no list of steps")
     return StepExample(task, tuple(steps))

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.errors import UsageError, nearest
 from assay.registry import part
-from assay.tasks.fields import Fields
+from assay.tasks.files.fields import Fields
 from assay.tasks.seeded import check_index
 from assay.types import Task
 
@@ -20,7 +20,7 @@ class HuggingFace:
         path: name on the hub (``openai/gsm8k``), or a folder: one written by ``save_to_disk``, or one of data files.
         config: the data set's configuration (``main``), where it has several.
         split: ``train``, ``test``, or a slice such as ``train[:1000]`` (not for a folder written by ``save_to_disk``).
-        prompt, reference, solution, id: field names or templates, see :class:`~assay.tasks.fields.Fields`.
+        prompt, reference, solution, id: field names or templates, see :class:`~assay.tasks.files.fields.Fields`.
         kind, system, chat, reference_after, meta: as for the tasks part ``file``.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.records.rows import read_rows
 from assay.registry import part
-from assay.tasks.fields import MARK, REFERENCES, SOLUTIONS, Fields, chosen, kind_of, prompt_of
+from assay.tasks.files.fields import MARK, REFERENCES, SOLUTIONS, Fields, chosen, kind_of, prompt_of
 from assay.tasks.seeded import check_index
 from assay.types import Task
 
@@ -19,7 +19,7 @@ class File:
 
     Args:
         path: the file; its suffix says the format.
-        prompt, reference, solution, id: field names or templates, see :class:`~assay.tasks.fields.Fields`. ``auto``
+        prompt, reference, solution, id: field names or templates, see :class:`.fields.Fields`. ``auto``
             takes the field with a usual name, see ``PROMPTS`` there; of the solution where there is none, the
             reference's; of the reference where there is none, no reference.
         kind: the verifier, e.g. ``exact``, ``number``, ``none``; ``auto`` goes by the references.
