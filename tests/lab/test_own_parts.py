@@ -29,6 +29,7 @@ OTHERWISE = {
     ("S094", "mechanism"): "one update is computed, not trained",
     ("S098", "adapters"): MEASURED,
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
+    ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",
     ("S122", "choices"): STANDS_IN,
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
