@@ -18,3 +18,9 @@ for kind, options in (
     # What a check makes of white space outside of tags is its own.
     entry(kind, cases=CASES if kind != "any_of" else [Case("5", ["5", "It is 5."])], options=options, marked=False)
 entry("by_kind", kind="by_kind", cases=CASES, options={"overrides": {"by_kind": "exact"}}, marked=False)
+entry(
+    "error_profile",
+    kind="error_profile",
+    cases=[Case("42", ["12 + 30 = 42, so \\boxed{42}", "x + 12 = 54, so x = 42. \\boxed{42}"])],
+    marked=False,
+)
