@@ -11,7 +11,8 @@ export function chart(title, lines, { bounds = null } = {}) {
   const every = named.flatMap(([, points]) => points), xs = every.map((p) => p[0]), ys = every.flatMap((p) => [p[1], p[2] ?? p[1], p[3] ?? p[1]]);
   let [x0, x1] = [Math.min(...xs), Math.max(...xs)], [y0, y1] = bounds ?? [Math.min(...ys), Math.max(...ys)];
   if (x0 === x1) [x0, x1] = [x0 - 1, x1 + 1];
-  if (y0 === y1) [y0, y1] = [y0 - (Math.abs(y0) || 1) / 10, y1 + (Math.abs(y1) || 1) / 10];
+  // Values that rounding alone tells apart are one value: between them there is no tick to be drawn.
+  if (y1 - y0 <= 1e-12 * Math.max(Math.abs(y0), Math.abs(y1))) [y0, y1] = [y0 - (Math.abs(y0) || 1) / 10, y1 + (Math.abs(y1) || 1) / 10];
   const X = (x) => LEFT + ((x - x0) / (x1 - x0)) * (W - LEFT - RIGHT), Y = (y) => H - BOTTOM - ((y - y0) / (y1 - y0)) * (H - TOP - BOTTOM);
   const grid = ticks(y0, y1).map((y) => [svg("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: Y(y), y2: Y(y) }), svg("text", { class: "tick", x: LEFT - 6, y: Y(y) + 4, "text-anchor": "end" }, number(y))]);
   const below = ticks(x0, x1).filter((x) => Number.isInteger(x)).map((x) => svg("text", { class: "tick", x: X(x), y: H - 6, "text-anchor": "middle" }, number(x)));

@@ -13,8 +13,8 @@ export async function home() {
   return [
     h("h1", {}, "What there is"), h("p", { class: "soft small" }, found.roots.join(", ")),
     found.runs.length > 0 && [h("div", { class: "row" }, h("h2", {}, "Runs"), h("span", { class: "grow" }), compare, link({ view: "runs", id: found.runs.slice(0, 24).map((r) => r.id) }, "all side by side")),
-      h("div", { class: "card" }, table(["run", "", "method", "model", "tasks", "seed", "step", "reward", "pass rate", "rollouts"], found.runs.map((r) => [link({ view: "run", id: r.id }, r.id), box(r.id), r.method || "–", r.model ?? "–", r.tasks ?? "–", number(r.seed), `${number(r.step)}${r.steps ? ` / ${number(r.steps)}` : ""}`, number(r.reward), percent(r.pass_rate), r.rollouts ? [link({ view: "samples", source: r.id }, "samples"), " ", link({ view: "groups", source: r.id }, "groups")] : "–"]), { "aria-label": "Runs" }))],
-    evaluations.length > 0 && [h("h2", {}, "Evaluations"), h("div", { class: "card" }, table(["evaluation", ""], evaluations.map((e) => [link({ view: "evaluation", id: e.id }, e.id), link({ view: "samples", source: e.id }, "samples")]), { "aria-label": "Evaluations" }))],
+      h("div", { class: "card" }, table(["run", "choose", "method", "model", "tasks", "seed", "step", "reward", "pass rate", "rollouts"], found.runs.map((r) => [link({ view: "run", id: r.id }, r.id), box(r.id), r.method || "–", r.model ?? "–", r.tasks ?? "–", number(r.seed), `${number(r.step)}${r.steps ? ` / ${number(r.steps)}` : ""}`, number(r.reward), percent(r.pass_rate), r.rollouts ? [link({ view: "samples", source: r.id }, "samples"), " ", link({ view: "groups", source: r.id }, "groups")] : "–"]), { "aria-label": "Runs" }))],
+    evaluations.length > 0 && [h("h2", {}, "Evaluations"), h("div", { class: "card" }, table(["evaluation", "samples"], evaluations.map((e) => [link({ view: "evaluation", id: e.id }, e.id), link({ view: "samples", source: e.id }, "samples")]), { "aria-label": "Evaluations" }))],
     found.evaluations.length > 1 && pair(found.evaluations.map((e) => e.id)),
     found.records.length > 0 && [h("h2", {}, "Records"), h("div", { class: "card" }, table(["record", "kind"], found.records.map((r) => [link({ view: "record", id: r.id }, r.id), r.what]), { "aria-label": "Records" }))],
   ];
@@ -24,13 +24,13 @@ export function pair(ids, a = ids[0], b = ids.at(-1)) {
   const select = (id, value, label) => h("label", { for: id }, h("span", {}, label), h("select", { id }, ids.map((i) => h("option", { value: i, selected: i === value }, i))));
   const first = select("pair-a", a, "from"), second = select("pair-b", b, "to");
   const go = () => document.dispatchEvent(new CustomEvent("go", { detail: { href: address({ view: "between", a: first.querySelector("select").value, b: second.querySelector("select").value }) } }));
-  return h("section", { class: "card filters" }, h("h3", {}, "What was gained and lost between two evaluations"), h("div", { class: "ranges" }, first, second, h("button", { type: "button", onclick: go }, "Compare")));
+  return h("section", { class: "card filters" }, h("h2", {}, "What was gained and lost between two evaluations"), h("div", { class: "ranges" }, first, second, h("button", { type: "button", onclick: go }, "Compare")));
 }
 
 const started = (e) => e.metrics["pass@1"] === undefined ? null : [e.step, e.metrics["pass@1"], e.metrics["pass@1/low"], e.metrics["pass@1/high"]];
 
 function evaluated(evaluations, id) {
-  return table(["evaluation", "step", "pass@1", "95 %", "tasks", "length", "truncated", "abstained", ""], evaluations.map((e) => [link({ view: "evaluation", id: e.id }, e.label), number(e.step), percent(e.metrics["pass@1"]), interval(e.metrics, "pass@1"), number(e.metrics.tasks), number(e.metrics["length/mean"]), percent(e.metrics.truncated), percent(e.metrics.abstained), link({ view: "samples", source: e.id }, "samples")]), { "aria-label": `Evaluations of ${id}` });
+  return table(["evaluation", "step", "pass@1", "95 %", "tasks", "length", "truncated", "abstained", "samples"], evaluations.map((e) => [link({ view: "evaluation", id: e.id }, e.label), number(e.step), percent(e.metrics["pass@1"]), interval(e.metrics, "pass@1"), number(e.metrics.tasks), number(e.metrics["length/mean"]), percent(e.metrics.truncated), percent(e.metrics.abstained), link({ view: "samples", source: e.id }, "samples")]), { "aria-label": `Evaluations of ${id}` });
 }
 
 export const interval = (m, name) => (m[`${name}/low`] === undefined ? "–" : `${percent(m[`${name}/low`])} to ${percent(m[`${name}/high`])}`);
