@@ -16,6 +16,7 @@ from assay.cli.compare import compare
 from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
 from assay.cli.heads import train_head
+from assay.cli.hub.push import card, push
 from assay.cli.lab import lab
 from assay.cli.league import league
 from assay.cli.papers import papers_list, papers_show
@@ -41,6 +42,7 @@ def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
     first: Commands = {"init": init, "recipes": recipes, "config": config, "parts": parts, "new": new}
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
+    shared: Commands = {"push": push, "card": card}
     others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
     papers: Commands = {"list": papers_list, "show": papers_show}
@@ -50,7 +52,7 @@ def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
         "train": citations_train,
         "train-retriever": citations_train_retriever,
     }
-    return {**top, **first, **judging, "train-head": train_head, "train-prm": train_prm, **others}, {
+    return {**top, **first, **judging, "train-head": train_head, "train-prm": train_prm, **shared, **others}, {
         "tasks": ("Browse tasks.", tasks),
         "citations": ("Find claims that their sources do not support.", citations),
         "papers": ("Browse the papers.", papers),
