@@ -1,6 +1,6 @@
 """What a step costs with an implicit reward model of the policy's size, as a multiple of a plain one.
 
-    python benchmarks/implicit_reward.py [--rounds 10] [--model quickstart]
+    python benchmarks/implicit_reward.py [--rounds 10] [--prompts 8] [--model quickstart]
 
 Whole RL steps in memory on a recipe's model and sizes: generation, verdicts, signals, update of the policy and of the
 reward model. The plain step is leave-one-out on outcomes, with the same objective; the others are S011's with either
@@ -55,8 +55,8 @@ def by_lot(task: Task, response: str) -> Verdict:
 class Stepper:
     """One kind of step, on a model of its own."""
 
-    def __init__(self, recipe: Mapping[str, Any], method: Method):
-        self.recipe, self.method = recipe, method
+    def __init__(self, recipe: Mapping[str, Any], method: Method, prompts: int):
+        self.recipe, self.method, self.prompts = recipe, method, prompts
         torch.manual_seed(0)
         self.policy = CausalLM.load(ModelConfig(**recipe["model"]), 0)
         self.engine = HFEngine(self.policy)
@@ -71,7 +71,7 @@ class Stepper:
         """Take a step; return its seconds."""
         sizes = self.recipe["rollout"]
         rollout = build("rollout", "single_turn", sampling=Sampling(sizes["max_tokens"]))
-        asks = [Ask(self.source[self.asked + i], sizes["group"]) for i in range(sizes["prompts"])]
+        asks = [Ask(self.source[self.asked + i], sizes["group"]) for i in range(self.prompts)]
         self.asked += len(asks)
         start = time.perf_counter()
         _, batch = sample(asks, rollout, self.engine, by_lot, self.method, self.models, self.rng)
@@ -86,10 +86,11 @@ class Stepper:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--prompts", type=int, default=8, help="of a step, with the recipe's group each")
     parser.add_argument("--model", default="quickstart", help="a recipe of the package")
     arguments = parser.parse_args()
     recipe = tomllib.loads(resources.files("assay.recipes").joinpath(f"{arguments.model}.toml").read_text("utf-8"))
-    steppers = {name: Stepper(recipe, make_method(**spec)) for name, spec in KINDS.items()}
+    steppers = {name: Stepper(recipe, make_method(**spec), arguments.prompts) for name, spec in KINDS.items()}
     for stepper in steppers.values():
         stepper.step()
     seconds: dict[str, list[float]] = {name: [] for name in steppers}

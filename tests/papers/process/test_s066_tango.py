@@ -392,5 +392,5 @@ def test_it_is_neither_sharded_nor_asked_ahead() -> None:
 def test_the_setting_runs(tmp_path: Path) -> None:
     setting = load("verifier", {"steps": 5})
     found = setting.run({"name": "grpo", "credit": {"name": "class_balanced"}}, 0, tmp_path)
-    assert found["rollouts"] == 5 * 32 * 8 and 0 < found["recall"] < 1
+    assert found["rollouts"] == 5 * 16 * 8 and 0 < found["recall"] < 1
     assert found["balanced"] == pytest.approx((found["recall"] + found["specificity"]) / 2)

@@ -37,8 +37,8 @@ class Setting:
     gap: float = 0.5
     bins: int = 8
     items: int = 2000
-    steps: int = 200
-    prompts: int = 32
+    steps: int = 150
+    prompts: int = 16
     group: int = 8
     lr: float = 1.0
     optimizer: Literal["sgd", "adam"] = "sgd"
