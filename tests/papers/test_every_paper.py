@@ -86,6 +86,7 @@ NOTHING = {
     "S198": "turns that make the reference likelier",
     "S015": "a policy to which reasoning makes the reference likelier",
     "S040": "a policy to which reasoning makes the reference likelier",
+    "S114": "a reward model that has learned, which says the same of everything at first",
     "S143": "calls of tools, and a flag handed in",
     "S146": "turns that come nearer, and work handed in",
     "S154": "turns that an oracle has judged",
