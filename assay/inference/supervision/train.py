@@ -59,8 +59,12 @@ class PRMMethod:
         return [*(self.examples(tree) if self.pairs is None else tree.pairs(self.pairs))]
 
 
-def make_method(spec: str) -> PRMMethod:
+def make_method(spec: str, **options: Any) -> PRMMethod:
     """Return the method that a paper's id stands for, or the default one with a search of this name and options.
+
+    Args:
+        spec: a name, perhaps with options, ``S130(k=4)``.
+        options: more of them.
 
     Raises:
         UsageError: there is none, or an option does not fit.
@@ -68,7 +72,7 @@ def make_method(spec: str) -> PRMMethod:
     from assay import catalogue
     from assay.inference.named import read_spec
 
-    table = read_spec(spec)
+    table = read_spec(spec) | options
     name = table.pop("name")
     if name in SEARCHES:
         return PRMMethod(call(SEARCHES[name], table, f"search {name!r}"))

@@ -14,9 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.errors import UsageError
-from assay.policies.base import Policy
 from assay.rewards.step_models.examples import StepExample
-from assay.rewards.step_models.states import LAST, states, width
+from assay.rewards.step_models.states import LAST, Stateful, states, width
 from assay.rewards.step_models.training import Logits
 from assay.signals.steps import token_ends
 from assay.types import Episode, Task
@@ -68,7 +67,7 @@ class StatesPRM:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Stateful,
         reader: torch.nn.Module,
         layers: Sequence[str] = LAST,
         separator: str = "\n",
@@ -124,10 +123,10 @@ class StatesPRM:
         from safetensors.torch import save_file
 
         save_file({k: v.contiguous() for k, v in self.reader.state_dict().items()}, folder / "reader.safetensors")
-        self.policy.save(folder / "policy")
+        self.policy.save(folder / "policy")  # type: ignore[attr-defined]
 
     def tokens(self, row: StepExample) -> tuple[Episode, list[Place]]:
-        """Return a response in tokens and the place of each step among them.
+        """Return a response in tokens and the place of each step among them, its end-of-sequence token left out.
 
         Raises:
             UsageError: there is the text alone, and the policy is no language model.
@@ -135,10 +134,14 @@ class StatesPRM:
         if row.episode is not None:
             own = [(s.start, s.end) for s in row.episode.spans if s.kind == "step"]
             if len(own) == len(row.steps):
+                # After that token a model has never gone on, so that its state there says little.
+                stops = getattr(self.policy, "stop_ids", ())
+                if own and own[-1][1] == len(row.episode.tokens) > own[-1][0] + 1 and row.episode.tokens[-1] in stops:
+                    own[-1] = (own[-1][0], own[-1][1] - 1)
                 return row.episode, own
         if (encode := getattr(self.policy, "encode_response", None)) is None:
             raise UsageError("a policy that is no language model scores steps whose tokens are known, not texts")
-        pieces = [s if s.endswith("\n") else s + self.separator for s in row.steps]
+        pieces = [s if s.endswith("\n") else s + self.separator for s in row.steps[:-1]] + list(row.steps[-1:])
         found = encode("".join(pieces), end=False)
         ends = token_ends(found.tolist(), self.policy.decode)  # type: ignore[attr-defined]
         borders = [0]

@@ -11,12 +11,11 @@ from typing import Any, Literal
 import torch
 
 from assay.errors import UsageError
-from assay.policies.base import Policy
 from assay.rewards.step_models.both_ways import BothWays, Gate
 from assay.rewards.step_models.classifier import ClassifierPRM
 from assay.rewards.step_models.on_states import StatesPRM, StepHead
 from assay.rewards.step_models.probe import StepProbe
-from assay.rewards.step_models.states import LAST, width
+from assay.rewards.step_models.states import LAST, Stateful, width
 
 FILE = "prm.json"
 
@@ -42,7 +41,7 @@ class PRMSettings:
     layers: tuple[str, ...] = LAST
     probe: Mapping[str, Any] = field(default_factory=dict)
 
-    def made(self, policy: Policy | None, source: str | Path = "", fresh: bool = True) -> Any:
+    def made(self, policy: Stateful | None, source: str | Path = "", fresh: bool = True) -> Any:
         """Return an untrained scorer, which at first gives every step 1/2 (a probe: about that).
 
         Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -10,21 +11,35 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch, pad
-from assay.policies.base import Policy
+from assay.policies.base import PolicyOutput
 from assay.types import Ask, Episode, Group, Task
 
 LAST = ("hidden",)
 """The last layer alone."""
 
 
-def width(policy: Policy, layers: Sequence[str] = LAST) -> int:
+@runtime_checkable
+class Stateful(Protocol):
+    """What hidden states are read of: a policy (:class:`assay.policies.base.Policy`), or less than one."""
+
+    module: torch.nn.Module
+
+    @property
+    def width(self) -> int: ...
+
+    def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput: ...
+
+    def micro_batches(self, batch: Batch, budget: int) -> list[Any]: ...
+
+
+def width(policy: Stateful, layers: Sequence[str] = LAST) -> int:
     """Return the length of what :func:`states` returns: of hidden states; nodes and leaves of a tabular policy."""
     tree = getattr(policy, "tree", None)
     return policy.width * len(layers) if tree is None else policy.width + len(tree)
 
 
 def states(
-    policy: Policy, episodes: Sequence[Episode], budget: int = 8192, layers: Sequence[str] = LAST
+    policy: Stateful, episodes: Sequence[Episode], budget: int = 8192, layers: Sequence[str] = LAST
 ) -> list[Float[Tensor, "T D"]]:
     """Return the hidden state after each token of each response: what the next token would be predicted from.
 

@@ -51,19 +51,24 @@ def rows_of(rng: np.random.Generator, n: int) -> list[StepExample]:
 def test_steps_of_a_text_are_read_at_their_last_tokens(policy: CausalLM) -> None:
     prm = StatesPRM(policy, StepHead(16))
     episode, places = prm.tokens(StepExample(SUM, ("a1\n", "22", "b")))
-    assert (episode.text, places) == ("a1\n22\nb\n", [(0, 3), (3, 6), (6, 8)])
+    assert (episode.text, places) == ("a1\n22\nb", [(0, 3), (3, 6), (6, 7)])
     with torch.no_grad():
         prm.reader.linear.weight.normal_(generator=torch.Generator().manual_seed(0))
     [row] = prm.scores([(SUM, ["a1\n", "22", "b"])])
     [hidden] = states(policy, [episode])
-    wanted = prm.reader.linear(hidden[[2, 5, 7]])[:, 0].sigmoid() * 2 - 1
+    wanted = prm.reader.linear(hidden[[2, 5, 6]])[:, 0].sigmoid() * 2 - 1
     assert row == pytest.approx(wanted.tolist(), abs=1e-5)
     # The tokens that were sampled, where they are known, in place of the text.
-    spans = (Span("step", 0, 2), Span("step", 2, 8))
+    spans = (Span("step", 0, 2), Span("step", 2, 7))
     known = StepExample(SUM, ("x", "y"), (), Episode(**{**vars_of(episode), "spans": spans}))
-    wanted = prm.reader.linear(hidden[[1, 7]])[:, 0].sigmoid() * 2 - 1
+    wanted = prm.reader.linear(hidden[[1, 6]])[:, 0].sigmoid() * 2 - 1
     assert prm.score_examples([known])[0] == pytest.approx(wanted.tolist(), abs=1e-5)
     assert prm.scores([]) == []
+    # What ends a response is not read.
+    ended = np.append(episode.tokens, policy.stop_ids[0])
+    longer = Episode(**{**vars_of(episode), "tokens": ended, "spans": (Span("step", 0, 2), Span("step", 2, 8))})
+    again = prm.score_examples([StepExample(SUM, ("x", "y"), (), longer)])[0]
+    assert again == pytest.approx(wanted.tolist(), abs=1e-5)
 
 
 def vars_of(episode: Episode) -> dict[str, object]:
