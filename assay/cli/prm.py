@@ -46,7 +46,7 @@ def train_prm(
 
     assay train-prm runs/gsm8k --out prm
 
-    assay eval runs/gsm8k --strategy "sample,majority,best_of_n(scorer.name=steps,scorer.scorer=prm)"
+    assay eval runs/gsm8k --strategy "sample,majority,best_of_n(scorer.name=steps,scorer.scorer=prm,scorer.reduce=last)"
 
     assay eval prm --steps labelled.jsonl
 
@@ -124,8 +124,8 @@ def train_prm(
     say(f"trained on {trained.rows} solutions to {trained.tasks} tasks{sampled}; loss {trained.history[-1]:.4f}")
     if trained.quality is not None:
         print_quality(trained.quality, "kept back")
-    same = shlex.join([target, *overrides])
-    say(f'{out}\nassay eval {same} --strategy "sample,majority,best_of_n(scorer.name=steps,scorer.scorer={out})"')
+    same, scorer = shlex.join([target, *overrides]), f"scorer.name=steps,scorer.scorer={out},scorer.reduce=last"
+    say(f'{out}\nassay eval {same} --strategy "sample,majority,best_of_n({scorer})"')
     return 0
 
 

@@ -39,6 +39,7 @@ OTHERWISE = {
     ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",
     ("S178", "reviewers"): SPELLED,
     ("S182", "citations"): "its setting scores by the encoder that the command trains, or by words",
+    ("S191", "contradictions"): "its setting makes the scorer that reads both ways, as an arm says",
     ("S213", "alike"): SPELLED,
 }
 """Claims whose arms name neither their paper nor a part that it alone brings, each with why."""
