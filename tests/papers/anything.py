@@ -35,6 +35,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S035": {"annotator": {"name": "keywords", "replies": []}},
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
     "S139": {"judge": CRITIC["critic"]},
+    "S068": PRM,
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
     "S194": {"entailment": TEXTS["overlap"], "quality": TEXTS["plainness"]},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},

@@ -62,6 +62,7 @@ AS_GRPO = {
     "S056": "tasks without a reference",
     "S059": "its curriculum, which pairs prompts",
     "S067": "its rollout decides which prompts are asked",
+    "S068": "its rollout, which repairs responses",
     "S075": "a judge that finds a flaw",
     "S081": "200 steps of plain GRPO come first",
     "S082": "more than one objective",
