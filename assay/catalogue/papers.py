@@ -7,15 +7,19 @@ looking up one paper, loads no tensor library on behalf of the others.
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
+import importlib.util
 import inspect
 import json
 import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from assay.catalogue.mutants import ENOUGH, scores
@@ -80,6 +84,9 @@ class PaperRow:
     lacks: str = ""
 
 
+WRITTEN: dict[str, Any] = {"arxiv": None, "seams": (), "essentials": {}, "choices": (), "lacks": ""}
+"""What ``@paper(...)`` says beside id and name, in the order of :func:`_merged`, and where it is left out."""
+
 _REGISTERED: dict[str, PaperRow] = {}
 
 
@@ -108,6 +115,30 @@ def paper(
     Raises:
         ValueError: an id, seam or arXiv number that contradicts the index, or a second factory for the same paper.
     """
+    stated = partial(_merged, id, name, arxiv, seams, essentials or {}, choices, lacks)
+    stated(__name__)
+
+    def register(factory: F) -> F:
+        known = _REGISTERED.get(id)
+        if known is not None and known.factory is not None and _origin(known.factory) != _origin(factory):
+            raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
+        _REGISTERED[id] = replace(stated(factory.__module__), factory=factory)
+        return factory
+
+    return register
+
+
+def _merged(
+    id: str,
+    name: str,
+    arxiv: str | None,
+    seams: Sequence[str],
+    essentials: Mapping[str, str],
+    choices: Sequence[str],
+    lacks: str,
+    module: str,
+) -> PaperRow:
+    """The row of the index with what an implementation in ``module`` says of itself, the factory apart."""
     row = _index().get(id)
     if row is None:
         raise ValueError(f"no paper has the id {id!r} in {INDEX}/index.json")
@@ -115,36 +146,64 @@ def paper(
         raise ValueError(f"{id} names unknown seams {unknown}; the seams are {', '.join(SEAMS)}")
     if arxiv is not None and row.arxiv is not None and arxiv != row.arxiv:
         raise ValueError(f"{id} is arXiv {row.arxiv} in {INDEX}/index.json and arXiv {arxiv} where it registers")
-
-    def register(factory: F) -> F:
-        known = _REGISTERED.get(id)
-        if known is not None and known.factory is not None and _origin(known.factory) != _origin(factory):
-            raise ValueError(f"{id} is registered twice: by {_origin(known.factory)} and {_origin(factory)}")
-        ordered = tuple(s for s in SEAMS if s in seams)
-        shown = tuple((what, _test(test, factory.__module__)) for what, test in (essentials or {}).items())
-        score = scores().get(id)
-        noticed = score is not None and score.share >= ENOUGH
-        missing = lacks or ("" if shown else UNLISTED) or ("" if noticed else UNMEASURED)
-        _REGISTERED[id] = replace(
-            row,
-            name=name,
-            arxiv=arxiv or row.arxiv,
-            seams=ordered,
-            state="partial" if missing else "exact",
-            factory=factory,
-            essentials=shown,
-            choices=tuple(choices),
-            lacks=missing,
-        )
-        return factory
-
-    return register
+    shown = tuple((what, _test(test, module)) for what, test in essentials.items())
+    score = scores().get(id)
+    noticed = score is not None and score.share >= ENOUGH
+    missing = lacks or ("" if shown else UNLISTED) or ("" if noticed else UNMEASURED)
+    return replace(
+        row,
+        name=name,
+        arxiv=arxiv or row.arxiv,
+        seams=tuple(s for s in SEAMS if s in seams),
+        state="partial" if missing else "exact",
+        essentials=shown,
+        choices=tuple(choices),
+        lacks=missing,
+    )
 
 
 def rows() -> list[PaperRow]:
     """Return every paper in the order of its id, with the state of its implementation."""
     modules = _modules()
     return [_load(row, modules) for row in _index().values()]
+
+
+def listed() -> list[PaperRow]:
+    """Return every paper as :func:`rows` does, but for its factory: read from the sources, as importing them all takes
+    seconds; only a file whose ``@paper(...)`` is not written out is imported."""
+    modules = _modules()
+    return [_written(row, modules[row.id]) if row.id in modules else row for row in _index().values()]
+
+
+def _written(row: PaperRow, module: str) -> PaperRow:
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None
+    body = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
+    texts = _Texts(body)
+    for decorator in (d for node in body for d in getattr(node, "decorator_list", ())):
+        if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "paper":
+            try:
+                id, name = (ast.literal_eval(texts.visit(argument)) for argument in decorator.args)
+                said = {str(k.arg): ast.literal_eval(texts.visit(k.value)) for k in decorator.keywords}
+            except ValueError:
+                break
+            return _merged(id, name, *(said.get(key, none) for key, none in WRITTEN.items()), module)
+    return replace(_load(row, {row.id: module}), factory=None)
+
+
+class _Texts(ast.NodeTransformer):
+    """Writes out texts that name constants of the module: the file that several tests are in."""
+
+    def __init__(self, body: Sequence[ast.stmt]):
+        self.known: dict[str, Any] = {}
+        for node in body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                self.known |= {target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)}
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        parts = [v.value if isinstance(v, ast.FormattedValue) else v for v in node.values]
+        said = [self.known.get(p.id) if isinstance(p, ast.Name) else getattr(p, "value", None) for p in parts]
+        return ast.Constant("".join(said)) if all(isinstance(s, str) for s in said) else node
 
 
 def find(key: str) -> PaperRow:

@@ -53,7 +53,7 @@ def lab(
 
     from assay.catalogue.claim import claim_of
     from assay.errors import UsageError
-    from assay.lab import run_claim
+    from assay.lab.paired import run_claim
     from assay.lab.results import place_of, published
     from assay.records.files import write_text
     from assay.records.run_folder import environment

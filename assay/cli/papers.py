@@ -27,12 +27,12 @@ def papers_list(as_json: AsJson = False) -> int:
     Args:
         as_json: print JSON.
     """
-    from assay.catalogue import rows
+    from assay.catalogue import listed
     from assay.catalogue.mutants import scores
     from assay.lab.judged import count, verdict
     from assay.lab.results import results
 
-    found = rows()
+    found = listed()
     lab = {r.id: verdict(results()[r.id]) if r.id in results() else "" for r in found}
     noticed = {key: f"{score.share:.0%}" for key, score in scores().items()}
     if as_json:

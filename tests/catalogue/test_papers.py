@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,25 @@ def test_listing_the_index_loads_no_tensor_library(tmp_path: Path) -> None:
         "assert not {'torch', 'transformers', 'pydantic'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_listing_reads_what_the_files_register() -> None:
+    program = (
+        "import sys\n"
+        "from dataclasses import replace\n"
+        "from assay import catalogue\n"
+        "listed = catalogue.listed()\n"
+        "assert not {'torch', 'transformers', 'pydantic'} & set(sys.modules)\n"
+        "assert listed == [replace(row, factory=None) for row in catalogue.rows()]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_what_is_computed_is_asked_of_the_file(folder: Path) -> None:
+    (folder / "s014_dispo.py").write_text(DISPO.replace('"DISPO"', '"dispo".upper()'))
+    row = catalogue.listed()[13]
+    assert (row.name, row.state, row.factory) == ("DISPO", "partial", None)
+    assert row == replace(catalogue.find("S014"), factory=None)
 
 
 def test_a_file_is_found_and_its_registration_merged(folder: Path) -> None:

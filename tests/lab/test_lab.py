@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.catalogue.claim import claim_of
+from assay.catalogue.claim import Claim, claim_of
 from assay.errors import UsageError
-from assay.lab import Claim, run_claim
+from assay.lab.paired import run_claim
 from assay.lab.settings import load
 from assay.registry import build
 from assay.statistics.paired_effect import paired_effect

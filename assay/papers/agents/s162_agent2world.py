@@ -14,7 +14,8 @@ from assay.rewards.process.turns import TurnRewards
 from assay.rewards.shaping.weighted import WeightedSum
 from assay.select.verdicts import OfVerdict
 
-_VERIFY, _WORLD = "verify/test_verify_behaviour.py", "environments/test_world_models.py"
+_VERIFY = "verify/test_verify_behaviour.py"
+_WORLD = "environments/test_world_models.py"
 
 
 @paper(
