@@ -88,6 +88,6 @@ claims(
         baseline="forwards",
         measure="pr_auc",
         sweep={"lr": (0.003, 0.01)},
-        tuning=(1000, 1001),
+        tuning=(1000,),
     )
 )

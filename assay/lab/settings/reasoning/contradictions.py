@@ -41,7 +41,7 @@ class Setting:
     wrong: float = 0.5
     hidden: int = 32
     layers: int = 2
-    epochs: int = 12
+    epochs: int = 8
     lr: float = 0.003
 
     def describe(self) -> dict[str, Any]:

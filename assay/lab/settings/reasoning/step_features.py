@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,10 +17,12 @@ from assay.inference.sampling.best_of_n import BestOfN
 from assay.inference.scoring.scorers import BySteps
 from assay.inference.search.stepping import Stepping
 from assay.inference.supervision.completing import Completer
+from assay.inference.supervision.marking import Marks
 from assay.inference.supervision.quality import chances_of
 from assay.inference.supervision.train import make_method
 from assay.lab.settings.reasoning import supervision
 from assay.policies.base import PolicyOutput
+from assay.rewards.process.first_error import Found
 from assay.rewards.step_models.examples import StepExample
 from assay.signals.steps import Steps
 from assay.statistics.judging import average_precision
@@ -35,7 +37,8 @@ class Setting:
 
     A scorer learns from trees of ``problems`` and then chooses among ``samples`` responses to each of ``asked`` others.
     The verifier of the trees believes ``luck`` of the wrong responses; the accuracy is true. An arm names the
-    ``method`` of ``assay train-prm`` with ``options``, or another ``loss`` for the same trees.
+    ``method`` of ``assay train-prm`` with ``options``, or another ``loss`` or ``kind`` for the same trees; ``marks``: a
+    judge names first errors, and this share of them wrongly. Or it scores steps by their ``probability``.
 
     Args:
         problems, asked, samples: see above.
@@ -71,7 +74,11 @@ class Setting:
         steps after which a response is wrong; ``rows``: that were learned from; ``calls``: completions.
         """
         here = supervision.Setting(self.problems + self.asked, self.depth, 50, self.skill, 1.0, self.luck)
-        engine = supervision.Solver(here, seed)
+        engine = Wordy(here, seed)
+        tasks = [Task(str(i), str(i)) for i in range(self.problems + self.asked)]
+        fresh = tasks[self.problems :]
+        if arm.get("scores") == "probability":
+            return {"pr_auc": self.area(Probability(engine), engine, fresh)}
         method = make_method(str(arm["method"]), **arm.get("options", {}))
         if arm["method"] == "S185":
             search = replace(
@@ -81,18 +88,20 @@ class Setting:
                 expansions=self.expansions,
             )
             method = replace(method, search=search)
+        if "kind" in arm:
+            method = replace(method, settings=replace(method.settings, kind=arm["kind"]))
+        if "marks" in arm:
+            method = replace(method, examples=Marks(Marker(float(arm["marks"]), seed)))
         if "loss" in arm:
             method = replace(method, pairs=None, training=replace(method.training, loss=arm["loss"]))
         method = replace(method, training=replace(method.training, lr=self.lr))
         completer = Completer(engine, engine.verdict, Sampling(self.depth), ONE, Stepping((), 1))
-        tasks = [Task(str(i), str(i)) for i in range(self.problems + self.asked)]
         trees = completer.grow(tasks[: self.problems], method.search, seed)
         rows = [row for tree in trees for row in method.data(tree)]
         torch.manual_seed(seed)
         states = Features(self, seed)
-        model = method.settings.made(states)
+        model: Any = method.settings.made(states)
         method.training.fit(model, rows, np.random.default_rng(seed))
-        fresh = tasks[self.problems :]
         best = BestOfN(BySteps(model, ONE, self.reduce), Sampling(self.depth))
         answers = best(fresh, engine, self.samples, np.random.default_rng([seed, 11]))
         right = [[not wrong(e.tokens).any() for e in a.episodes] for a in answers]
@@ -117,6 +126,59 @@ class Setting:
         chances = [p for row in chances_of(model, rows) for p in row or ()]
         truth = [bool(x) for [e] in found for x in np.logical_or.accumulate(wrong(e.tokens))]
         return average_precision([1 - p for p in chances], truth)
+
+
+class Wordy(supervision.Solver):
+    """A solver that may put a step in one way here and in many there."""
+
+    def wordings(self, problem: str, steps: Sequence[int]) -> int:
+        share = np.random.default_rng([self.seed, 29, int(problem), *steps]).random()
+        return max(int(self.setting.wordings**share), 1)
+
+
+class Marker:
+    """Names the first wrong step, or now and then another one or none.
+
+    Args:
+        doubt: share of marks that are drawn at random.
+        seed: of those.
+    """
+
+    def __init__(self, doubt: float, seed: int):
+        self.doubt, self.rng = doubt, np.random.default_rng([seed, 23])
+
+    def find(self, solutions: Sequence[tuple[str, Sequence[str]]]) -> list[Found]:
+        out = []
+        for _, steps in solutions:
+            bad = np.flatnonzero(wrong(np.array([int(s) for s in steps])))
+            index = int(bad[0]) if len(bad) else -1
+            if self.rng.random() < self.doubt:
+                index = int(self.rng.integers(-1, len(steps)))
+            out.append(Found(index))
+        return out
+
+
+class Probability:
+    """Scores a beginning by the least probable of its steps, 2 p - 1, p being that of what was written there.
+
+    Args:
+        engine: wrote them.
+    """
+
+    def __init__(self, engine: Wordy):
+        self.engine = engine
+
+    def score_examples(self, rows: Sequence[StepExample]) -> list[list[float]]:
+        out = []
+        for row in rows:
+            assert row.episode is not None
+            tokens = row.episode.tokens.tolist()
+            problem, places = str(row.task.prompt), range(len(tokens))
+            chances = [self.engine.chance(problem, tokens[:k]) for k in places]
+            ways = [self.engine.wordings(problem, tokens[:k]) for k in places]
+            own = [(p if t < 50 else 1 - p) / w for p, t, w in zip(chances, tokens, ways, strict=True)]
+            out.append((2 * np.minimum.accumulate(own) - 1).tolist())
+        return out
 
 
 def wrong(tokens: np.ndarray) -> np.ndarray:

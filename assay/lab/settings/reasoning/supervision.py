@@ -97,11 +97,15 @@ class Solver:
         steps = list(request.prefix)
         while len(steps) < min(here.depth, len(request.prefix) + request.sampling.max_tokens):
             wrong = rng.random() >= self.chance(str(request.prompt), steps)
-            steps.append(int(rng.integers(here.wordings)) + here.wordings * int(wrong))
+            steps.append(int(rng.integers(self.wordings(str(request.prompt), steps))) + here.wordings * int(wrong))
         tokens = np.array(steps[len(request.prefix) :], dtype=np.int64)
         prompt = np.concatenate([self.encode(request.prompt), np.asarray(request.prefix, dtype=np.int64)])
         stop: Stop = "eos" if len(steps) >= here.depth else "length"
         return Episode(prompt, tokens, np.ones(len(tokens), dtype=bool), None, text_of(tokens), stop)
+
+    def wordings(self, problem: str, steps: Sequence[int]) -> int:
+        """Return in how many ways the next step may be put."""
+        return self.setting.wordings
 
     def chance(self, problem: str, steps: Sequence[int]) -> float:
         """Return how likely the next step is right."""
