@@ -296,6 +296,6 @@ def diversity(texts: Sequence[str]) -> float:
 
     Texts of one word are their word; 0 without a pair, and for equal texts.
     """
-    grams = [set(pairwise(words)) or set(words) for words in (t.split() for t in texts)]
+    grams: list[set[Any]] = [set(pairwise(words)) or set(words) for words in (t.split() for t in texts)]
     gaps = [1 - len(a & b) / len(a | b) if a | b else 0.0 for a, b in combinations(grams, 2)]
     return float(np.mean(gaps)) if gaps else 0.0
