@@ -14,7 +14,7 @@ from assay.registry import part
 from assay.rollout.single_turn import SingleTurn, with_hint
 from assay.rollout.templates import check_template, through_template
 from assay.signals.likelihood import text_of_reference
-from assay.signals.path_gains import CHAINS
+from assay.signals.likelihoods.path_gains import CHAINS
 from assay.signals.steps import token_ends
 from assay.types import Ask, Group, Prompt, Task
 from assay.verify.answer.spans import Span

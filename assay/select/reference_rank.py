@@ -14,7 +14,7 @@ from assay.batch import Batch
 from assay.errors import UsageError
 from assay.registry import part
 from assay.signals.likelihood_value import first
-from assay.signals.reference_ranks import ReferenceRanks
+from assay.signals.likelihoods.reference_ranks import ReferenceRanks
 
 
 @part("select", "reference_rank")

@@ -15,11 +15,11 @@ from assay.lab.settings.bandits.lengths import Setting as Lengths
 from assay.lab.settings.bandits.spurious import Setting as Spurious
 from assay.lab.settings.language.latents import Setting as Latents
 from assay.lab.settings.open_ended.answers import Setting as Answers
-from assay.lab.settings.reasoning.anytime import END, IDLE, USEFUL
-from assay.lab.settings.reasoning.anytime import Setting as Anytime
-from assay.lab.settings.reasoning.drafts import Setting as Drafts
 from assay.lab.settings.reasoning.steps import FINISH, USELESS
 from assay.lab.settings.reasoning.steps import Setting as Steps
+from assay.lab.settings.thinking.anytime import END, IDLE, USEFUL
+from assay.lab.settings.thinking.anytime import Setting as Anytime
+from assay.lab.settings.thinking.drafts import Setting as Drafts
 from assay.lab.settings.tree import Setting as Tree
 from assay.papers.objectives.s065_pure import CREDIT, ONE
 from assay.policies.tabular import text_of

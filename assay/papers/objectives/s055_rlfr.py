@@ -19,7 +19,7 @@ from assay.ops import broadcast, group_mean, group_std
 from assay.registry import build
 from assay.returns import returns_to_go
 from assay.signals.base import Signal
-from assay.signals.flow_score import FlowScore
+from assay.signals.flows.flow_score import FlowScore
 
 
 @paper(
@@ -78,7 +78,7 @@ def rlfr(
         coef: of the punishment; 0 is GRPO.
         threshold: in [0, 1].
         top: tokens of a response that are punished, at most; ``None`` for no limit.
-        depths, times, condition, blocks, lr, wait, experts: see :class:`~assay.signals.flow_score.FlowScore`.
+        depths, times, condition, blocks, lr, wait, experts: see :class:`~assay.signals.flows.flow_score.FlowScore`.
 
     The last token of a response is not scored: no state after it is computed.
 

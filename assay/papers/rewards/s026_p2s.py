@@ -18,7 +18,7 @@ from assay.ops import group_sum
 from assay.registry import part
 from assay.rollout.answer_guided import TEMPLATE
 from assay.signals.likelihood import ReferenceLikelihood
-from assay.signals.path_gains import PathGains
+from assay.signals.likelihoods.path_gains import PathGains
 from assay.signals.reasoning import ANSWER, Sections
 
 
@@ -67,7 +67,7 @@ def p2s(
 
     p_i are the first i of m steps of the response's reasoning z, s_t what the chain o* has from its step t on. o* is
     the chain after which the reference y* is likeliest, of those written under a prompt that shows y*. See
-    :class:`~assay.signals.path_gains.PathGains` and :class:`~assay.rollout.answer_guided.AnswerGuided`.
+    :class:`~assay.signals.likelihoods.path_gains.PathGains` and :class:`~assay.rollout.answer_guided.AnswerGuided`.
 
     Args:
         share: of a prompt's responses that are chains, which are not learned from.

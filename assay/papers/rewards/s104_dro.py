@@ -21,8 +21,8 @@ from assay.select.chain import Chain
 from assay.select.reference_rank import ReferenceRank
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.likelihood_value import first
+from assay.signals.likelihoods.reference_ranks import ReferenceRanks
 from assay.signals.reasoning import ANSWER, Sections
-from assay.signals.reference_ranks import ReferenceRanks
 
 FULL = "reference_likelihood"
 BARE = "reference_likelihood_without"

@@ -22,7 +22,7 @@ from assay.inference.base import Budget, Strategy
 from assay.inference.heads.joint import Bins, ByJointHead, JointHead, choose, expected_max, start_states, utility
 from assay.inference.heads.joint_training import JointTraining
 from assay.inference.sampling.adaptive import Adaptive
-from assay.lab.settings.reasoning.detours import Setting
+from assay.lab.settings.thinking.detours import Setting
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree

@@ -22,7 +22,7 @@ from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Budget
 from assay.inference.sampling.anytime import AnytimeAnswer
-from assay.lab.settings.reasoning.anytime import Setting
+from assay.lab.settings.thinking.anytime import Setting
 from assay.method import make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import path_of

@@ -21,8 +21,8 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
-from assay.signals.flow import Velocity, deviation
-from assay.signals.flow_score import FlowScore, demonstrated
+from assay.signals.flows.flow import Velocity, deviation
+from assay.signals.flows.flow_score import FlowScore, demonstrated
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -15,7 +15,7 @@ from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.lab.settings import load
-from assay.lab.settings.reasoning.drafts import Drafting
+from assay.lab.settings.thinking.drafts import Drafting
 from assay.method import make_method
 from assay.papers.objectives.s151_igrpo import DraftJudge
 from assay.policies.tabular import TabularPolicy, Tree

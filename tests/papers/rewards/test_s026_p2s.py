@@ -18,7 +18,7 @@ from assay.papers.rewards.s026_p2s import PathFaithfulness, combined
 from assay.rollout.answer_guided import AnswerGuided
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
-from assay.signals.path_gains import CHAINS, PathGains, borders
+from assay.signals.likelihoods.path_gains import CHAINS, PathGains, borders
 from assay.types import Ask, Episode, Group, Task
 
 TAGGED = ReferenceLikelihood(open="<answer>")

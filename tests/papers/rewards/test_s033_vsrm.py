@@ -22,7 +22,7 @@ from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
-from assay.lab.settings.reasoning.overthinking import END, Setting, thoughts
+from assay.lab.settings.thinking.overthinking import END, Setting, thoughts
 from assay.method import make_method
 from assay.papers.rewards.s033_vsrm import WORDS
 from assay.policies.causal_lm import CausalLM

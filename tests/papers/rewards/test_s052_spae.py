@@ -21,7 +21,7 @@ from assay.credit.reinforce_pp import ReinforcePlusPlusBaseline
 from assay.credit.spae import SPAE, ProbeCorrectness, faded, shaped, step_potential
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
-from assay.lab.settings.reasoning.overthinking import END, Setting
+from assay.lab.settings.thinking.overthinking import END, Setting
 from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.policies.tabular import TabularPolicy, Tree

@@ -18,7 +18,7 @@ from assay.papers.rewards.s104_dro import FULL, KeySpread, ReflectionReward, rep
 from assay.select.reference_rank import ReferenceRank
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
-from assay.signals.reference_ranks import ReferenceRanks
+from assay.signals.likelihoods.reference_ranks import ReferenceRanks
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 L = torch.tensor([[-0.1, -2, -0.2], [-0.1, -0.3, -0.2], [-0.1, -1, -0.2], [-0.1, -3, -0.2]], dtype=torch.float64)

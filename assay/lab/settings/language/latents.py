@@ -21,7 +21,7 @@ class Setting:
     """The model of ``columns`` after its warm start; a flow field is fitted to its right responses to some tasks.
 
     Responses to other tasks are then scored by the mean deviation of their tokens from the field. An arm is the table
-    ``score``: options of :class:`~assay.signals.flow_score.FlowScore`, or nothing for a score of no use.
+    ``score``: options of :class:`~assay.signals.flows.flow_score.FlowScore`, or nothing for a score of no use.
 
     Args:
         start: pass@1 at which the warm start ends.
@@ -53,7 +53,7 @@ class Setting:
         from assay.policies.causal_lm import CausalLM
         from assay.records.checkpoints import last_checkpoint
         from assay.signals.base import Models
-        from assay.signals.flow_score import FlowScore
+        from assay.signals.flows.flow_score import FlowScore
         from assay.statistics.calibration import auroc
         from assay.tasks.configured import task_split
         from assay.verify.configured import make_verifier

@@ -15,7 +15,7 @@ from assay.batch import Batch
 from assay.errors import UsageError
 from assay.registry import part
 from assay.signals.base import Models
-from assay.signals.flow import Velocity, deviation
+from assay.signals.flows.flow import Velocity, deviation
 from assay.types import Ask, Episode, Group, Task
 
 

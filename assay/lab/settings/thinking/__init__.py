@@ -1,0 +1,1 @@
+"""Settings on how long to think, and when to stop."""

@@ -1,0 +1,1 @@
+"""How far thoughts are from a flow of good ones."""

@@ -1,0 +1,1 @@
+"""Likelihoods of references and of their parts under a policy."""
