@@ -17,7 +17,7 @@ from assay.signals.reference_reward import ReferenceReward
     "S114",
     "Cooper",
     arxiv="2508.05613",
-    seams=["policies", "reward", "objective"],
+    seams=["policies", "reward"],
     essentials={
         "the reward: a sigmoid of a model that reads question, reference answer and response": (
             "test_the_model_reads_the_reference"
@@ -74,7 +74,10 @@ claims(
         text="A policy games a fixed reward model that a trigger pleases, and not one that learns beside it from "
         "forged wrong responses.",
         setting="forged",
-        arms={"fixed": {"learns": False}, "learning": {"learns": True}},
+        arms={
+            "fixed": {"name": "S114", "options": {"learns": False}},
+            "learning": {"name": "S114", "options": {"learns": True}},
+        },
         better="learning",
         baseline="fixed",
         measure="right",

@@ -75,9 +75,9 @@ claims(
         "paid for refinements alone.",
         setting="critic",
         arms={
-            "refinement alone": {"first": 0, "judged": False},
-            "stage II alone": {"first": 0},
-            "both stages": {"first": 200},
+            "refinement alone": {"name": "S193", "options": {"first": 0, "bonus": 0.0}, "judged": False},
+            "stage II alone": {"name": "S193", "options": {"first": 0}},
+            "both stages": {"name": "S193", "options": {"first": 200}},
         },
         better="both stages",
         baseline="refinement alone",

@@ -72,7 +72,7 @@ claims(
             **{
                 f"{loss}, {reduce}": {
                     "name": "best_of_n",
-                    "implicit": {**TAUGHT, "reduce": reduce, "options": {"loss": loss}},
+                    "implicit": {**TAUGHT, "reduce": reduce, "method": {"name": "S197", "options": {"loss": loss}}},
                 }
                 for loss, reduce in (("ce", "min"), ("ce", "sum"), ("dpo", "min"))
             },

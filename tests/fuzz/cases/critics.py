@@ -20,3 +20,18 @@ entry(
         Case(0, [r"\boxed{0}"]),
     ],
 )
+
+entry(
+    "verification",
+    cases=[
+        Case(
+            {"right": True, "steps": 1},
+            [
+                "<verification><step>It adds up. \\boxed{CORRECT}</step></verification>\n\\boxed{CORRECT}",
+                "\\boxed{CORRECT}",
+                "<verification></verification> \\boxed{INCORRECT} no: \\boxed{ CORRECT }",
+            ],
+        ),
+        Case({"right": False, "steps": 2}, ["\\boxed{INCORRECT}"]),
+    ],
+)

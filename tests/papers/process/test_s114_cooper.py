@@ -233,12 +233,12 @@ def test_the_cold_start(policy: CausalLM, tmp_path: Path) -> None:
 def test_the_setting_runs(tmp_path: Path) -> None:
     """In 100 steps a fixed model is gamed, and one that learns ends by liking what is right."""
     setting = load("forged", {"steps": 100, "lr": 1.0})
-    fixed = setting.run({"learns": False}, 0, tmp_path)
-    learning = setting.run({"learns": True}, 0, tmp_path)
+    fixed = setting.run({"name": "S114", "options": {"learns": False}}, 0, tmp_path)
+    learning = setting.run({"name": "S114"}, 0, tmp_path)
     assert fixed["rollouts"] == learning["rollouts"] == 100 * 16
     assert fixed["right"] < 0.2 < 0.8 < learning["right"]
     assert learning["weight/right"] > 1 > learning["weight/trigger"] and fixed["weight/trigger"] == 1
-    with pytest.raises(UsageError, match="has learns"):
+    with pytest.raises(UsageError, match="is method S114"):
         setting.run({"name": "grpo"}, 0, tmp_path)
 
 

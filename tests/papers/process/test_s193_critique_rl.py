@@ -218,10 +218,10 @@ def test_it_trains_on_stored_solutions(tmp_path: Path) -> None:
 
 def test_the_setting_runs(tmp_path: Path) -> None:
     setting = load("critic", {"steps": 8})
-    found = setting.run({"first": 4}, 0, tmp_path)
+    found = setting.run({"name": "S193", "options": {"first": 4}}, 0, tmp_path)
     assert found["rollouts"] == 8 * 16 * 4 and 0.4 < found["balanced"] < 1
     assert found["balanced"] == pytest.approx((found["sensitivity"] + found["specificity"]) / 2)
-    alone = setting.run({"first": 0, "judged": False}, 0, tmp_path)
+    alone = setting.run({"name": "S193", "options": {"first": 0}, "judged": False}, 0, tmp_path)
     assert alone["rollouts"] == found["rollouts"]
-    with pytest.raises(UsageError, match="first and judged"):
+    with pytest.raises(UsageError, match="is method S193"):
         setting.run({"name": "grpo"}, 0, tmp_path)

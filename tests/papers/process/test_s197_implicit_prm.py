@@ -207,7 +207,9 @@ def test_the_reference_may_be_left_out() -> None:
 
 def test_the_setting_runs(tmp_path: Path) -> None:
     setting = load("guided", {"repeats": 100, "problems": 2, "solutions": 300})
-    found = setting.run({"name": "best_of_n", "implicit": {"epochs": 100, "lr": 0.3, "options": {}}}, 0, tmp_path)
+    found = setting.run(
+        {"name": "best_of_n", "implicit": {"epochs": 100, "lr": 0.3, "method": {"name": "S197"}}}, 0, tmp_path
+    )
     assert found["tokens"] == 16 + 2 * 4 * (1 + 4) and found["accuracy"] > 2 * found["single"]
 
 

@@ -29,8 +29,8 @@ class Setting:
     badly. The actor keeps what is called right; of what is called wrong it spoils a right one with probability
     ``spoil`` and mends a wrong one with probability ``good`` or ``bad``, by the hint.
 
-    An arm has ``first``, the steps of the first stage, and ``judged``: with ``False`` the reward is that of the
-    refinement alone, whatever the judgement.
+    An arm is method S193 with ``options``; with ``judged = False`` every judgement counts as right, so that the reward
+    is that of the refinement alone.
 
     Args:
         share: of right solutions.
@@ -59,8 +59,8 @@ class Setting:
         """Return exact measures of the trained critic: ``sensitivity``, of right solutions called right;
         ``specificity``, of wrong ones called wrong; their mean ``balanced``; ``hint``, how often a wrong solution that
         is called wrong gets the good hint; ``refined``, accuracy after refinement; ``rollouts``."""
-        if set(arm) - {"first", "judged"}:
-            raise UsageError("an arm of setting 'critic' has first and judged")
+        if arm.get("name") != "S193":
+            raise UsageError("an arm of setting 'critic' is method S193 with options")
         rng = np.random.default_rng([seed, 7])
         label = rng.random(self.items) < self.share
         feature = (2 * label - 1) + rng.standard_normal(self.items)
@@ -78,18 +78,11 @@ class Setting:
         tree = Tree.of([[[0, 0], 0] for _ in range(self.bins)])
         policy = TabularPolicy(tree)
         engine = Counting(policy)
-        options = {
-            "actor": Actor(self, seed),
-            "first": arm.get("first", 0),
-            "verify": "exact",
-            "template": "{question}|{response}|{critique}",
-            "kl_weight": 0.0,
-        }
+        actor = {"actor": Actor(self, seed), "verify": "exact", "template": "{question}|{response}|{critique}"}
+        method = {"name": "S193", "options": {**actor, "kl_weight": 0.0, **arm.get("options", {})}}
         verdict = self.verdict if arm.get("judged", True) else lambda task, response: Verdict.right()
-        if not arm.get("judged", True):
-            options["bonus"] = 0.0
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
-        train(policy, tasks, verdict, {"name": "S193", "options": options}, training, seed, engine=engine)
+        train(policy, tasks, verdict, method, training, seed, engine=engine)
         return {**self.measure(policy, edges), "rollouts": engine.sampled}
 
     def verdict(self, task: Task, response: str) -> Verdict:

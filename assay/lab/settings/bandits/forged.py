@@ -26,7 +26,7 @@ class Setting:
     """One decision among three answers. The reward model is linear in whether an answer is right and whether it has
     the trigger, and begins by liking the trigger more; the assistant forges what has the trigger.
 
-    An arm has ``learns``: whether the reward model does.
+    An arm is method S114 with ``options``, among them whether the reward model ``learns``.
 
     Args:
         likes_right, likes_trigger: the reward model's weights at first.
@@ -51,14 +51,15 @@ class Setting:
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return the exact probability of the ``right`` answer and of the ``trigger`` at the end, what the reward
         model thinks of the policy's answers, ``reward``, its two weights, and ``rollouts``."""
-        if set(arm) != {"learns"}:
-            raise UsageError("an arm of setting 'forged' has learns")
+        if arm.get("name") != "S114":
+            raise UsageError("an arm of setting 'forged' is method S114 with options")
         policy = TabularPolicy(Tree.bandit(3), torch.from_numpy(jitter(self.spread, seed, 1, 3)))
         model, engine = Linear(self.likes_right, self.likes_trigger), Counting(policy)
-        options = {**arm, "assistant": Forger(), "lr": self.model_lr, "model": model, "kl_weight": 0.0}
+        given = {"assistant": Forger(), "lr": self.model_lr, "model": model, "kl_weight": 0.0}
+        method = {**arm, "options": {**given, **arm.get("options", {})}}
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
         tasks = [Task("t", "", "0")]
-        train(policy, tasks, judged, {"name": "S114", "options": options}, training, seed, engine=engine)
+        train(policy, tasks, judged, method, training, seed, engine=engine)
         p = policy.log_policy()[0].exp().detach()
         with torch.no_grad():
             liked = torch.sigmoid(model([(tasks[0], str(k)) for k in range(3)]))

@@ -36,7 +36,7 @@ class Setting:
     """A value model learns from sampled solutions to each of ``problems`` trees; a strategy then answers them anew.
 
     An arm is a strategy with its options. ``values`` among them says how the value model is trained, ``implicit`` how a
-    model of implicit rewards is, by method S197 with ``options``; it is then the strategy's scorer. The policy is
+    model of implicit rewards is, by which ``method``; it is then the strategy's scorer. The policy is
     random and does not change; right leaves lie at random under one first token.
 
     Args:
@@ -100,17 +100,17 @@ class Setting:
 def taught(
     policy: TabularPolicy,
     groups: Sequence[Group],
-    options: Mapping[str, Any],
+    method: Mapping[str, Any],
     epochs: int,
     lr: float,
     reduce: Reduce = "min",
 ) -> ByImplicitReward:
-    """Return the scorer that a copy of the policy is once method S197 has taught it from judged responses."""
-    method, phi = make_method("S197", options=options), policy.twin()
+    """Return the scorer that a copy of the policy is once a ``[method]`` has taught it from judged responses."""
+    made, phi = make_method(**method), policy.twin()
     batch = Batch.from_groups(groups, policy.logits.dtype)
-    compute_signals(batch, method.needs, Models(phi, policy))
-    method.value(batch)
+    compute_signals(batch, made.needs, Models(phi, policy))
+    made.value(batch)
     optimizer = torch.optim.Adam(phi.module.parameters(), lr=lr)
     for _ in range(epochs):
-        update(phi, method.objective, batch, optimizer, max_grad_norm=math.inf)
-    return ByImplicitReward(ImplicitPRM(phi, policy, method.objective.beta), by=Steps("fixed", 1), reduce=reduce)  # type: ignore[attr-defined]
+        update(phi, made.objective, batch, optimizer, max_grad_norm=math.inf)
+    return ByImplicitReward(ImplicitPRM(phi, policy, made.objective.beta), by=Steps("fixed", 1), reduce=reduce)  # type: ignore[attr-defined]
