@@ -81,6 +81,6 @@ claims(
         better="learning",
         baseline="fixed",
         measure="right",
-        sweep={"lr": (0.03, 0.1, 0.3)},
+        sweep={"lr": (0.1, 0.3, 1.0)},
     )
 )

@@ -77,11 +77,11 @@ claims(
         arms={
             "refinement alone": {"name": "S193", "options": {"first": 0, "bonus": 0.0}, "judged": False},
             "stage II alone": {"name": "S193", "options": {"first": 0}},
-            "both stages": {"name": "S193", "options": {"first": 200}},
+            "both stages": {"name": "S193", "options": {"first": 75}},
         },
         better="both stages",
         baseline="refinement alone",
         measure="balanced",
-        sweep={"lr": (0.3, 1.0, 3.0)},
+        sweep={"lr": (1.0, 3.0, 10.0)},
     )
 )

@@ -46,7 +46,7 @@ class Setting:
     good: float = 0.6
     bad: float = 0.2
     items: int = 2000
-    steps: int = 400
+    steps: int = 150
     prompts: int = 16
     group: int = 4
     lr: float = 1.0

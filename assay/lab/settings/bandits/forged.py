@@ -39,10 +39,10 @@ class Setting:
     likes_trigger: float = 1.0
     model_lr: float = 0.1
     spread: float = 0.1
-    steps: int = 400
+    steps: int = 200
     prompts: int = 1
     group: int = 16
-    lr: float = 0.1
+    lr: float = 0.3
     optimizer: Literal["sgd", "adam"] = "sgd"
 
     def describe(self) -> dict[str, Any]:
