@@ -177,7 +177,7 @@ class Known(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def known_noise(monkeypatch):
-    from assay.signals import flow_score
+    from assay.signals.flows import flow_score
 
     real = flow_score.drawn
 
@@ -345,7 +345,7 @@ def test_the_loss_of_a_step_weighs_responses_alike(nano) -> None:
 
 def test_the_times_at_which_the_field_is_fitted(nano, tmp_path, monkeypatch) -> None:
     """Experts: logit-normal times, four draws in each of two epochs for each layer; later the times of scoring."""
-    from assay.signals import flow_score
+    from assay.signals.flows import flow_score
 
     seen, real = [], flow_score.deviation
 
