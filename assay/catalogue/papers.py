@@ -187,7 +187,7 @@ def _written(row: PaperRow, module: str) -> PaperRow:
                 said = {str(k.arg): ast.literal_eval(texts.visit(k.value)) for k in decorator.keywords}
             except ValueError:
                 break
-            return _merged(id, name, *(said.get(key, none) for key, none in WRITTEN.items()), module)
+            return _merged(id, name, **{key: said.get(key, none) for key, none in WRITTEN.items()}, module=module)
     return replace(_load(row, {row.id: module}), factory=None)
 
 
@@ -203,7 +203,8 @@ class _Texts(ast.NodeTransformer):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         parts = [v.value if isinstance(v, ast.FormattedValue) else v for v in node.values]
         said = [self.known.get(p.id) if isinstance(p, ast.Name) else getattr(p, "value", None) for p in parts]
-        return ast.Constant("".join(said)) if all(isinstance(s, str) for s in said) else node
+        texts = [s for s in said if isinstance(s, str)]
+        return ast.Constant("".join(texts)) if len(texts) == len(said) else node
 
 
 def find(key: str) -> PaperRow:
