@@ -114,8 +114,8 @@ def _assemble(
         parts["reward"] = given["reward"]
     method = make_method(given["method"] or config.method.name, **parts)
     for part in method.parts.values():
-        own = method.partner.turns.own if method.partner is not None else int
-        getattr(part, "planned", lambda _: None)(own(config.train.steps))
+        turns = method.partner.turns.own if method.partner is not None else int
+        getattr(part, "planned", lambda _: None)(turns(config.train.steps))
     check_sharding(config, method, ranks)
     method = AgreedMethod.of(method, ranks)
     stream, eval_tasks = task_split(config, given["tasks"])

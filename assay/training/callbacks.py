@@ -49,12 +49,12 @@ class Running:
     @property
     def models(self) -> Models:
         """What may be asked of the policy, and of the reference policy if the method keeps one."""
-        return self._state.models  # type: ignore[no-any-return]
+        return self._state.models
 
     @property
     def held_out(self) -> list[Task]:
         """The tasks that are measured and never trained on."""
-        return self._state.eval_tasks  # type: ignore[no-any-return]
+        return self._state.eval_tasks
 
     @property
     def stage(self) -> str:

@@ -43,7 +43,8 @@ class RecordedTasks:
     """
 
     def __init__(self, path: Path, chat: bool = False):
-        path, self.tasks, self.count = Path(path), [], 0
+        path, self.count = Path(path), 0
+        self.tasks: list[Task] = []
         judged: dict[Any, list[Any]] = {}
         for where, row in read_rows(path):
             if not isinstance(row, Mapping):
@@ -113,7 +114,7 @@ def _prompt(row: Mapping[str, Any]) -> Prompt:
 def _chat(messages: Any) -> list[Message]:
     if not isinstance(messages, Sequence) or isinstance(messages, str) or not messages:
         raise ValueError(f"{str(messages)[:60]!r} is no list of messages")
-    return [Message(role=str(m["role"]), content=str(m["content"])) for m in messages]  # type: ignore[typeddict-item]
+    return [Message(role=str(m["role"]), content=str(m["content"])) for m in messages]
 
 
 def _common(chosen: list[Message], rejected: list[Message]) -> tuple[Prompt, tuple[Any, Any]]:
