@@ -20,7 +20,7 @@ from assay.inference.supervision.completing import Completer
 from assay.inference.supervision.marking import Marks
 from assay.inference.supervision.quality import chances_of
 from assay.inference.supervision.train import make_method
-from assay.lab.settings.reasoning import supervision
+from assay.lab.settings.stepwise import supervision
 from assay.policies.base import PolicyOutput
 from assay.rewards.process.first_error import Found
 from assay.rewards.step_models.examples import StepExample
@@ -42,7 +42,7 @@ class Setting:
 
     Args:
         problems, asked, samples: see above.
-        depth, skill, luck: see :class:`assay.lab.settings.reasoning.supervision.Setting`.
+        depth, skill, luck: see :class:`assay.lab.settings.stepwise.supervision.Setting`.
         width: of a state.
         noise: its standard deviation in every direction; u has length 1.
         expansions, branch, completions: of best-first trees.

@@ -1,0 +1,1 @@
+"""What steps are worth, and scorers that learn it."""
