@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 from assay.engines.base import Engine
 from assay.engines.joined import beginning
@@ -82,6 +83,7 @@ class PrefixTree:
         self.root = Beginning(None)
         self._known: dict[bytes, Beginning] = {}
         self.rollouts = 0
+        self.marked: Any = None  # what a search noted of nodes beside their completions
 
     def __iter__(self) -> Iterator[Beginning]:
         yield self.root
