@@ -12,6 +12,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import RunError, UsageError
 from assay.ops.outcome_losses import OutcomeLoss, outcome_loss, pairwise_accuracy
+from assay.ops.turns import own_turns
 from assay.policies.base import Policy
 from assay.registry import part
 from assay.signals.base import Models
@@ -39,6 +40,8 @@ class ImplicitReward:
             sampled with, which takes no second model (a token whose is not known has q = 0).
         epochs: steps per batch.
         balanced: right and wrong responses weigh the same.
+        per_turn: h is divided by the response's number of turns, so that long episodes weigh as short ones do.
+        threshold: a response is right if its score is above this; ``None`` for what its verdict says.
         max_grad_norm: L2 norm that gradients are scaled down to.
 
     Raises:
@@ -60,6 +63,8 @@ class ImplicitReward:
         epochs: int = 1,
         balanced: bool = False,
         max_grad_norm: float = 10.0,
+        per_turn: bool = False,
+        threshold: float | None = None,
     ):
         if not (beta > 0 and max_grad_norm > 0 and epochs >= 1 and (lr is None or lr > 0)):
             raise UsageError(
@@ -68,6 +73,7 @@ class ImplicitReward:
             )
         self.loss, self.beta, self.lr, self.turn, self.reference = loss, beta, lr, update, reference
         self.epochs, self.balanced, self.max_grad_norm = epochs, balanced, max_grad_norm
+        self.per_turn, self.threshold = per_turn, threshold
         self.model: Policy | None = None
 
     @property
@@ -97,7 +103,7 @@ class ImplicitReward:
         Raises:
             RunError: the loss or the gradient is not finite.
         """
-        right, judged = labelled(batch.verdicts)
+        right, judged = labelled(batch.verdicts, self.threshold)
         where = judged.to(batch.mask.device) & batch.active & (batch.lengths > 0)
         right = right.to(batch.mask.device)
         index = where.nonzero()[:, 0]
@@ -105,12 +111,16 @@ class ImplicitReward:
             return {}
         metrics: dict[str, float] = {}
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        share = batch.rewards.new_ones(len(batch))
+        if self.per_turn:
+            share = 1 / torch.tensor([len(own_turns(e)) for e in batch.episodes]).to(share)
         for epoch in range(self.epochs):
             # Read in this step already, by weights that are still the same.
             q = batch.signals[self.name] if epoch == 0 else self(batch, models)
-            h = torch.where(batch.mask, q, 0).sum(-1).requires_grad_()
+            h = (share * torch.where(batch.mask, q, 0).sum(-1)).requires_grad_()
             loss = outcome_loss(h, right, batch.group, where, self.beta, self.loss, self.balanced)
             (slope,) = torch.autograd.grad(loss, h)
+            slope = share * slope
             self.optimizer.zero_grad(set_to_none=True)
             work = batch.rows(index)
             for rows in self._model.micro_batches(work, models.token_budget):
@@ -152,9 +162,12 @@ class ImplicitReward:
         self.optimizer.load_state_dict(state["optimizer"])
 
 
-def labelled(verdicts: Sequence[Verdict]) -> tuple[Bool[Tensor, "N"], Bool[Tensor, "N"]]:
-    """Return which responses passed, and of which that is known."""
+def labelled(
+    verdicts: Sequence[Verdict], threshold: float | None = None
+) -> tuple[Bool[Tensor, "N"], Bool[Tensor, "N"]]:
+    """Return which responses passed, or scored above a threshold, and of which that is known."""
+    right = [v.passed is True if threshold is None else v.score > threshold for v in verdicts]
     return (
-        torch.tensor([v.passed is True for v in verdicts], dtype=torch.bool),
+        torch.tensor(right, dtype=torch.bool),
         torch.tensor([v.passed is not None for v in verdicts], dtype=torch.bool),
     )
