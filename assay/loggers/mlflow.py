@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import time
@@ -32,6 +33,8 @@ class MLflow:
     def __init__(self, uri: str | None = None, experiment: str = "assay", name: str | None = None, rows: int = 16):
         self.mlflow = library("mlflow", "mlflow")
         self.entities = library("mlflow.entities", "mlflow")
+        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table of a new database
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         library("sqlalchemy", "mlflow")
         self.uri, self.experiment, self.name, self.rows = uri, experiment, name, rows
 

@@ -25,8 +25,8 @@ def started(seam: str, name: str) -> tuple[str, str]:
     if not name.isidentifier() or name != name.lower():
         raise UsageError(f"{name!r} is no name for a part: small letters, digits and _ as in my_{seam}")
     start, made = STARTS[seam], class_of(name)
-    code = f'"""The {seam} {name}: `assay {used(seam, name)}`."""\n{start.code}'
-    test = f'"""The {seam} {name} by numbers worked by hand."""\n{start.test}'
+    code = f'"""The {seam} {name}: `assay {used(seam, name)}`."""\n\n{start.code.lstrip()}'
+    test = f'"""The {seam} {name} by numbers worked by hand."""\n\n{start.test.lstrip()}'
     return code.replace("CLASS", made), test.replace("CLASS", made).replace("FILE", name)
 
 
