@@ -102,8 +102,9 @@ claims(
         arms={
             "scope": {"name": "S068", "options": SCOPE},
             "own": {"name": "grpo"},
-            "whole": {"name": "S068", "options": {**SCOPE, "share": 0.0}},
+            "any beginning": {"name": "S068", "options": {**SCOPE, "share": 0.0}},
             "step": {"name": "S068", "options": {**SCOPE, "source": "step"}},
+            "whole": {"name": "grpo", "objective": "shaped", "rollout": {"name": "taught", "teacher": "here"}},
         },
         better="scope",
         baseline="own",
