@@ -67,6 +67,7 @@ SAID: dict[tuple[str, str], Tags] = {
     ("credit", "remax"): Tags(optimiser=("REINFORCE",)),
     ("objective", "soft_q"): Tags(optimiser=("Q-learning",)),
     ("objective", "sft"): Tags(optimiser=("imitation",)),
+    ("objective", "outcome_classifier"): Tags(("rule",), ("verifiable",), ("DPO",)),
     ("objective", "reference"): Tags(optimiser=("imitation", "REINFORCE")),
     ("objective", "picked_pairs"): Tags(("AI", "rule"), ("pairwise",), ("DPO",)),
     ("select", "pairs"): Tags(feedback=("pairwise",), optimiser=("DPO",)),

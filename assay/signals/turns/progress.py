@@ -143,7 +143,7 @@ class Progress:
             slopes = (2 * gaps / count)[number]
             for rows in policy.micro_batches(work, models.token_budget):
                 found = self.placed(work.rows(rows), models).sum(-1)
-                (found * slopes[rows].to(found)).sum().backward()  # type: ignore[no-untyped-call]
+                (found * slopes[rows].to(found)).sum().backward()
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
             torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
             self.optimizer.step()

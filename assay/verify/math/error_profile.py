@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -87,8 +87,9 @@ def profile(task: Task, response: str, right: bool, answer: str | None, truncate
     form = 1.0 if empty else _repeated(response)
     distance = 0.0
     if not right:
-        known = told is not None and wanted is not None
-        distance = min(1.0, float(abs(told - wanted) / max(abs(wanted), 1))) if known else 1.0  # type: ignore[operator]
+        distance = 1.0
+        if told is not None and wanted is not None:
+            distance = min(1.0, float(abs(told - wanted) / max(abs(wanted), Fraction(1))))
     structure = (_bare(response) + _unused(task.question, response) + _underived(response, answer, told, results)) / 3
     absurd = max(form, 0.0 if right else _absurd(told, wanted))
     return Profile((float(not right), distance, arithmetic, algebra, structure, form), absurd)
@@ -181,7 +182,7 @@ def _follows(first: Node, second: Node, name: str) -> bool:
     return found is not None and abs(found) <= 1e-6 * max(1.0, abs(at))
 
 
-def evaluate_or_none(node: Node, point: dict[str, float] | None = None) -> complex | None:
+def evaluate_or_none(node: Node, point: Mapping[str, complex] | None = None) -> complex | None:
     """Return the value of an expression at a point, ``None`` if it has none."""
     try:
         return complex(evaluate(node, point or {}, floats(False)))
