@@ -95,6 +95,6 @@ claims(
         baseline="outcome",
         measure="area",
         sweep={"lr": (3.0, 10.0)},
-        tuning=(1000, 1001),
+        tuning=(1000,),
     )
 )

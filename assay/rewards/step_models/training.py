@@ -162,7 +162,7 @@ def descend(
             optimizer.zero_grad(set_to_none=True)
             total = 0.0
             for piece in pieces([data[i] for i in order[start : start + batch]]):
-                piece.backward()  # type: ignore[no-untyped-call]
+                piece.backward()
                 total += piece.item()
             optimizer.step()
             if schedule is not None:

@@ -38,7 +38,7 @@ class Setting:
     symbols: int = 3
     skill: float = 0.5
     spread: float = 0.1
-    steps: int = 100
+    steps: int = 60
     group: int = 32
     lr: float = 3.0
 
