@@ -207,6 +207,11 @@ class _Texts(ast.NodeTransformer):
         return ast.Constant("".join(texts)) if len(texts) == len(said) else node
 
 
+def short_names() -> list[str]:
+    """Return the short names of all papers."""
+    return [row.name for row in _index().values()]
+
+
 def find(key: str) -> PaperRow:
     """Return the paper of an id (``S014``) or short name (``dispo``), in any case, or raise UsageError."""
     index = _index()
@@ -214,7 +219,7 @@ def find(key: str) -> PaperRow:
     if row is None:
         if re.fullmatch(r"[sS]?\d+", key):
             raise UsageError(f"no paper has the id {key!r}; ids run from {min(index)} to {max(index)}")
-        raise UsageError(f"no paper is called {key!r}{_suggest(key, [r.name for r in index.values()])}")
+        raise UsageError(f"no paper is called {key!r}{_suggest(key, short_names())}")
     return _load(row, _modules())
 
 

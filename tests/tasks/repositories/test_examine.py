@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from sandbox.support import needs_sandbox
-from tasks.repositories.requests import GOOD, TEST, request
+from tasks.repositories.pull_requests import GOOD, TEST, request
 
 from assay.errors import RunError
 from assay.sandbox import Outcome, Sandbox

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sandbox.support import needs_sandbox
-from tasks.repositories.requests import GOOD, request
+from tasks.repositories.pull_requests import GOOD, request
 
 from assay.environments.repository.environment import Repository
 from assay.environments.tools import call
