@@ -86,8 +86,8 @@ def _named(name: str, options: Mapping[str, Any]) -> Method:
     try:
         return of_paper(name, **options)
     except UsageError:
-        known = [*standard(), *catalogue.short_names()]
-        close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+        names = [*standard(), *catalogue.short_names()]
+        close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.7)
         if close and close[0] in standard():
             raise UsageError(f"no method is called {name!r}; did you mean {close[0]!r}?") from None
         raise
