@@ -78,7 +78,8 @@ class RunFolder:
             # Another process may have been quicker.
             check_free(path)
             with run.writing("config.toml"):
-                write_text(path / "environment.json", json.dumps(environment(), indent=1))
+                about = {"id": uuid.uuid4().hex, **environment()}
+                write_text(path / "environment.json", json.dumps(about, indent=1))
                 write_text(path / "config.toml", text)
         except AssayError:
             run.close()
@@ -294,14 +295,13 @@ class RunFolder:
 
 
 def environment() -> dict[str, Any]:
-    """What the run ran on, and an id of this run alone: versions, machine, command; of a checkout, the commit."""
+    """What the run ran on: versions, machine, command; of a checkout, the commit."""
     packages = ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets")
     versions = {}
     for package in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
     return {
-        "id": uuid.uuid4().hex,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "processors": os.cpu_count(),
