@@ -91,7 +91,7 @@ claims(
         better="probe",
         baseline="probability",
         measure="pr_auc",
-        options={"problems": 40, "samples": 4},
+        options={"problems": 20, "samples": 4},
         sweep={"lr": (0.003, 0.01)},
         tuning=(1000,),
     )
