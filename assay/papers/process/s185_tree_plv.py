@@ -82,7 +82,8 @@ claims(
         better="step pairs",
         baseline="labels",
         measure="accuracy",
+        options={"problems": 8, "asked": 60},
         sweep={"lr": (0.01, 0.1)},
-        tuning=(1000, 1001),
+        tuning=(1000,),
     )
 )
