@@ -102,7 +102,7 @@ def evaluate(
     if workers is not None and workers < 0:
         raise UsageError(f"--workers {workers} is negative; 0 judges in this process")
     protect(unsafe_no_sandbox)
-    given = {
+    given: dict[str, Any] = {
         **{"by": by, "scorer": scorer, "chain": chain, "reference": reference, "fields": fields or None},
         **{"threshold": threshold, "workers": workers, "metrics": None if metrics == "main" else metrics},
         **{"equal": None if equal == "same" else equal},

@@ -172,9 +172,14 @@ def _changed(
     trunk_lr: float | None,
 ) -> PRMMethod:
     """Return the method with what the command says otherwise."""
-    given = {"epochs": epochs, "lr": lr, "trunk_lr": trunk_lr, "loss": None if loss == "pairs" else loss}
+    given: dict[str, Any] = {
+        "epochs": epochs,
+        "lr": lr,
+        "trunk_lr": trunk_lr,
+        "loss": None if loss == "pairs" else loss,
+    }
     training = replace(method.training, **{k: v for k, v in given.items() if v is not None})
-    parts = {"kind": kind, "both_ways": both_ways}
+    parts: dict[str, Any] = {"kind": kind, "both_ways": both_ways}
     settings = replace(method.settings, **{k: v for k, v in parts.items() if v is not None})
     pairs = method.pairs if loss is None else (method.pairs or MARGIN) if loss == "pairs" else None
     return replace(method, training=training, settings=settings, pairs=pairs)

@@ -20,7 +20,7 @@ from assay.inference.supervision.prefixes import PrefixTree
 from assay.inference.supervision.quality import Quality, quality
 from assay.inference.supervision.searches import Along, BestFirst, FirstErrors
 from assay.registry import call
-from assay.rewards.step_models.examples import Row, StepPair, plain_row, read_examples
+from assay.rewards.step_models.examples import Row, StepExample, StepPair, plain_row, read_examples
 from assay.rewards.step_models.saved import PRMSettings
 from assay.rewards.step_models.training import StepTraining
 from assay.signals.steps import Steps
@@ -51,7 +51,7 @@ class PRMMethod:
     search: Callable[[PrefixTree], Search] = field(default_factory=FirstErrors)
     settings: PRMSettings = field(default_factory=PRMSettings)
     training: StepTraining = field(default_factory=StepTraining)
-    examples: Callable[[PrefixTree], Sequence[Row]] = PrefixTree.examples
+    examples: Callable[[PrefixTree], Sequence[StepExample]] = PrefixTree.examples
     pairs: float | None = None
 
     def data(self, tree: PrefixTree) -> list[Row]:

@@ -115,7 +115,8 @@ class ClassifierPRM:
         return [[z for z, _ in self.read(rows)]]
 
     def groups(self, lr: float, trunk_lr: float) -> list[dict[str, object]]:
-        head, trunk = [], []
+        head: list[torch.nn.Parameter] = []
+        trunk: list[torch.nn.Parameter] = []
         for name, parameter in self.model.named_parameters():
             new = name.startswith(("score", "classifier"))
             parameter.requires_grad_(new or trunk_lr > 0)

@@ -22,7 +22,8 @@ LAST = ("hidden",)
 class Stateful(Protocol):
     """What hidden states are read of: a policy (:class:`assay.policies.base.Policy`), or less than one."""
 
-    module: torch.nn.Module
+    @property
+    def module(self) -> torch.nn.Module: ...
 
     @property
     def width(self) -> int: ...
