@@ -40,7 +40,6 @@ from assay.rewards.process.solved_f1 import Form, SolvedF1
         "a row is each prefix before a turn that was taken, not the one after the last allowed turn",
         "no entropy bonus (0.001 in the authors' runs)",
     ),
-    lacks="how many faults in its code the tests notice has not been recorded",
 )
 def ftrl(
     environment: str | dict[str, Any] | None = None,

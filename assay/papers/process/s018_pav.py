@@ -40,7 +40,6 @@ from assay.signals.steps import Steps
         "chances are those that a scorer of steps gives, made by assay train-prm --method along or a function",
         "the outcome's advantage is leave-one-out",
     ),
-    lacks="how many small faults in its code its tests notice is not counted yet",
 )
 def pav(
     prm: Any,

@@ -64,7 +64,6 @@ STEP_WEIGHT = 0.2
         "the verdicts on steps (1 and 0) are compared over the group's steps and broadcast, not summed",
         "a response that breaks the form earns nothing by its steps either",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def spark(
     critic: Any,

@@ -45,7 +45,6 @@ Vote = Literal["greedy", "intersection", "majority", "union", "average"]
         "a response whose critiques cannot be read leaves the update",
         "the population's standard deviation",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def capo(
     critic: Any,

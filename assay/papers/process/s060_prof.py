@@ -44,7 +44,6 @@ Reduce = Literal["mean", "min", "sum"]
         "what is drawn at random is drawn by a hash of step and response",
         "a right response has a score above 1/2",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def prof(
     prm: Any,

@@ -37,7 +37,6 @@ from assay.signals.steps import Steps
         "a repair replaces the response; one that is wrong is dropped",
         "diversity by pairs of neighbouring words",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def scope(
     prm: Any,

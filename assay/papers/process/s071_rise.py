@@ -58,7 +58,6 @@ PAPER = 8
         "lambda of GAE is 1",
         "in a vote grades are moved into [0, 1]",
     ),
-    lacks="how many faults in its code the tests notice has not been recorded",
 )
 def rise(
     verifications: int | None = None,

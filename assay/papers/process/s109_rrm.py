@@ -78,7 +78,6 @@ Analyse it point by point; a right answer that its derivation does not support e
         "a judge's reward is 1 - |score - target| / 10, and -1 without a score",
         "valid is a derivation that scores above 5, or as an evaluation's judge of chains says",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def rrm(judge: Any, writer: Any = None, max_tokens: int = 4096) -> Method:
     """GRPO on R_i = score / 10, a judge's grade of the whole response by the problem's rubric; no outcome beside it.

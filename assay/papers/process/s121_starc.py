@@ -44,7 +44,6 @@ SMALL = 1e-10
         "the spread of returns is found by policy iteration",
         "a function of finite processes, of which a tree of responses is one; no command measures it",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def starc(
     canonical: Canonical = "val", norm: Norm = "l2", measure: Measure = "distance"

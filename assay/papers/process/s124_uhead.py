@@ -34,7 +34,6 @@ from assay.rewards.step_models.training import StepTraining
         "the marking model names the first wrong step, and later steps have no label",
         "steps of a response are judged one by one, each a row of a batch",
     ),
-    lacks="how many small faults in its code its tests notice is not counted yet",
 )
 def uhead(
     judge: Any = None,

@@ -39,7 +39,6 @@ from assay.rewards.step_models.training import StepTraining
         "beginnings that were not tested have no label",
         "a linear head on the model's own states, 20 epochs, unless asked otherwise",
     ),
-    lacks="how many small faults in its code its tests notice is not counted yet",
 )
 def omegaprm(
     k: int = 8,

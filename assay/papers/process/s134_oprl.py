@@ -47,7 +47,6 @@ from assay.signals.implicit_reward import ImplicitReward
         "the model's learning rate is twice the policy's, as in the paper",
         "advantages divide by the population's standard deviation",
     ),
-    lacks="how many faults in its code the tests notice has not been recorded",
 )
 def oprl(
     alpha: float = 1.0,

@@ -58,7 +58,6 @@ CACHED = 20_000
         ),
     },
     choices=("the two prompts", "beta", "alpha 0.25, of the paper's 0.1, 0.25 and 0.5"),
-    lacks="how many faults in its code the tests notice has not been recorded",
 )
 def t_reg(
     alpha: float = 0.25,

@@ -54,7 +54,6 @@ from assay.types import Task
         "steps are cut by the text, as in other methods, where the paper's judge cuts them",
         "a response whose labels cannot be read has the outcome's advantage alone",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def tp_grpo(
     judge: Any,

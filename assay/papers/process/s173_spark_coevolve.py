@@ -91,7 +91,6 @@ MIXED = 0.3
         "the words of templates, and how many there are",
         "extra tasks are learned from in the optimiser steps of the step's own mini-batches",
     ),
-    lacks="how many faults in its code the tests notice has not been recorded",
 )
 def spark(
     judged: int = 32,

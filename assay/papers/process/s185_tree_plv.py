@@ -37,7 +37,6 @@ from assay.rewards.step_models.training import StepTraining
         "of responses of different length the last steps are compared with each other",
         "the completion of the better step is a right one and that of the worse a wrong one, where there are such",
     ),
-    lacks="how many small faults in its code its tests notice is not counted yet",
 )
 def tree_plv(
     completions: int = 8,

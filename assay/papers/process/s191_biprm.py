@@ -35,7 +35,6 @@ from assay.rewards.step_models.training import StepTraining
         "with the mean each order has a loss of its own, with the gate the fused score has it",
         "data are values along sampled responses, unless labelled solutions are given",
     ),
-    lacks="how many small faults in its code its tests notice is not counted yet",
 )
 def biprm(
     kind: Kind = "whole",

@@ -80,7 +80,6 @@ How consistent and clear is the reasoning, whatever it comes to? End with one li
         "the weight of the fine-tuning term, 1, and beta, 0.1",
         "a reasoning without tokens has confidence 0 and the least coherence of its group",
     ),
-    lacks="faults put into its code have not been counted",
 )
 def drm(
     entailment: Any = None,

@@ -39,7 +39,6 @@ from assay.signals.turns.progress import Progress, last_tokens
         "the weight of the KL term; lambda of GAE 0.95",
         "the first batches of a run are the exploration; until the estimator is fitted, an episode is paid its verdict",
     ),
-    lacks="how many faults in its code the tests notice has not been recorded",
 )
 def spa(
     alpha: float = 1.0,
