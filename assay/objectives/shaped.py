@@ -46,7 +46,8 @@ class Shaped(ClippedSurrogate):
     def surrogate(self, r: Ratios) -> tuple[Float[Tensor, "N T"], dict[str, Any]]:
         loss, metrics = ClippedSurrogate.surrogate(self, r)
         theirs = r.mask & written_by(r.batch, Origin.TEACHER)
-        probability = r.logprobs.exp()
+        # Those of one's own may be anything: the gradient of exp at what overflows would survive being left out.
+        probability = torch.where(theirs, r.logprobs, 0).exp()
         loss = torch.where(theirs, -shaped(probability, self.gamma) * r.advantages, loss)
         with torch.no_grad():
             metrics["others/tokens"] = masked_mean(theirs.to(loss.dtype), r.mask)

@@ -28,6 +28,7 @@ PRM = {"prm": f"{Path(__file__)}:scored"}
 TEXTS = {name: f"{Path(__file__)}:{name}" for name in ("overlap", "plainness")}
 CRITIC = {"critic": f"{Path(__file__)}:scored"}
 REQUIRED: dict[str, dict[str, Any]] = {
+    "S018": PRM,
     "S046": {**CRITIC, "gated": False},
     "S057": CRITIC,
     "S060": {**PRM, "keep": 2},

@@ -115,12 +115,12 @@ def _read(row: Mapping[str, Any]) -> Row:
     task = Task(str(row.get("id", prompt)), prompt)
     if "chosen" in row:
         fork = row.get("fork", 0) if isinstance(row["chosen"], str) else row["fork"]
-        better, worse = (_example(task, row[name]) for name in ("chosen", "rejected"))
+        better, worse = (_example(task, _whole(row[name])) for name in ("chosen", "rejected"))
         if not isinstance(fork, int) or not 0 <= fork < min(len(better.steps), len(worse.steps)):
             raise ValueError(f"fork {fork!r} is no step of both solutions")
         return StepPair(better, worse, fork)
     if "completion" in row:
-        row = {"completions": row["completion"], "labels": [row["label"]], **row}
+        row = {"completions": _whole(row["completion"]), "labels": [row["label"]], **row}
     elif "label" in row:
         example, error = _example(task, row["steps"]), row["label"]
         if isinstance(error, bool) or not isinstance(error, int) or not -1 <= error < len(example.steps):
@@ -140,9 +140,12 @@ def labels_of(error: int, count: int) -> tuple[Label, ...]:
     return (1.0,) * error + (0.0,) + (None,) * (count - error - 1)
 
 
+def _whole(text: Any) -> Any:
+    """A solution that is told as a text is one step."""
+    return [text] if isinstance(text, str) and text else text
+
+
 def _example(task: Task, steps: Any) -> StepExample:
-    if isinstance(steps, str) and steps:
-        steps = [steps]
     if not isinstance(steps, list) or not steps or not all(isinstance(s, str) for s in steps):
         raise ValueError(f"{steps!r} is no list of steps")
     return StepExample(task, tuple(steps))
