@@ -100,6 +100,16 @@ def test_what_is_computed_is_asked_of_the_file(folder: Path) -> None:
     assert row == replace(catalogue.find("S014"), factory=None)
 
 
+def test_all_that_a_file_says_is_in_its_row(folder: Path) -> None:
+    said = 'essentials={"it learns": "test_it"}, choices=("a rate of 3",), lacks="a judge", seams='
+    (folder / "s014_dispo.py").write_text(DISPO.replace("seams=", said))
+    for row in (catalogue.listed()[13], catalogue.find("S014")):
+        assert [(what, test.rpartition("/")[2]) for what, test in row.essentials] == [
+            ("it learns", "test_s014_dispo.py::test_it")
+        ]
+        assert (row.choices, row.lacks, row.state) == (("a rate of 3",), "a judge", "partial")
+
+
 def test_a_file_is_found_and_its_registration_merged(folder: Path) -> None:
     (folder / "s014_dispo.py").write_text(DISPO)
     (folder / "helpers.py").write_text("raise AssertionError('not a paper, must not be imported')")
