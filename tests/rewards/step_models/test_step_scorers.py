@@ -136,6 +136,17 @@ def test_a_tabular_policy_has_no_text() -> None:
     assert found.value == 0.5 and found.tokens == 2
 
 
+def test_a_solution_told_as_a_text_is_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        '{"prompt": "p", "chosen": "a b", "rejected": "c"}\n{"prompt": "p", "completion": "a b", "label": true}\n',
+        encoding="utf-8",
+    )
+    pair, judged = read_examples(path)
+    assert isinstance(pair, StepPair) and (pair.better.steps, pair.worse.steps, pair.fork) == (("a b",), ("c",), 0)
+    assert isinstance(judged, StepExample) and (judged.steps, judged.labels) == (("a b",), (1.0,))
+
+
 def test_rows_of_three_forms_and_back(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(
