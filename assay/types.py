@@ -64,11 +64,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for ``n`` responses to ``task``, optionally under a ``hint`` put before the question."""
+    """A request for ``n`` responses to ``task``.
+
+    Attributes:
+        task: what is asked.
+        n: responses.
+        hint: put before the question.
+        instruction: put before everything else: of a chat, its system message.
+    """
 
     task: Task
     n: int
     hint: str | None = None
+    instruction: str | None = None
 
 
 NOTE = " | "

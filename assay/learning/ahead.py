@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.engines.base import Request
 from assay.learning.worker import Worker
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 Judge = Callable[[Sequence[Group]], list[Group]]
@@ -35,7 +35,7 @@ class Ahead:
         self.judge, self.worker, self.whole = judge, worker, whole
         self._asks: dict[str, Ask] = {}
         for ask in asks:
-            self._asks.setdefault(repr(with_hint(ask.task.prompt, ask.hint)), ask)
+            self._asks.setdefault(repr(full_prompt(ask)), ask)
         self._waiting: list[tuple[Task, str]] = []
         self._lock = Lock()
         self._begun: list[Future[None]] = []

@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.rollout.templates import check_template, through_template
 from assay.signals.likelihood import text_of_reference
 from assay.signals.likelihoods.path_gains import CHAINS
@@ -86,14 +86,14 @@ class AnswerGuided:
         return {"chains/kept": float(np.mean(self._kept))} if self._kept else {}
 
     def _shown(self, ask: Ask, answer: str) -> Prompt:
-        return through_template(with_hint(ask.task.prompt, ask.hint), self.template, answer=answer)
+        return through_template(full_prompt(ask), self.template, answer=answer)
 
     def _fits(self, ask: Ask, answer: str, engine: Engine) -> bool:
         """Whether the prompt with the answer leaves enough of the model's context for a response."""
         context = getattr(getattr(engine, "policy", None), "context", None)
         if context is None:
             return True
-        plain = len(engine.encode(with_hint(ask.task.prompt, ask.hint)))
+        plain = len(engine.encode(full_prompt(ask)))
         room = min(self.sampling.max_tokens, (context - plain) // 2)
         return len(engine.encode(self._shown(ask, answer))) + room <= context
 

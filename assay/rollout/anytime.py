@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.rollout.thinking import Marks
 from assay.types import Ask, Episode, Group, Span, Verdict
 
@@ -104,7 +104,7 @@ class Anytime:
                     if not cut.answered:
                         continue
                     prefix = (*trace.tokens[: cut.at], *marks.after(cut.complete, engine))
-                    prompt, n = with_hint(ask.task.prompt, ask.hint), self.summaries * len(cut.budgets)
+                    prompt, n = full_prompt(ask), self.summaries * len(cut.budgets)
                     requests.append(Request(prompt, n, answering, int(rng.integers(2**63)), prefix))
                     plan.append((i, g, cut))
         found = engine.generate(requests) if requests else []

@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.rollout.templates import check_template, through_template
 from assay.types import Ask, Episode, Group, Prompt, Verdict
 
@@ -104,7 +104,7 @@ class BestDraft:
         """Return the ask for ``n`` responses to the prompt with the draft, after the hint if there is one."""
         if draft is None:
             return replace(ask, n=n)
-        plain = with_hint(ask.task.prompt, ask.hint)
+        plain = full_prompt(ask)
         length = len(draft.tokens) if self.max_draft is None else min(self.max_draft, len(draft.tokens))
         while length > 0:
             text = draft.text if length == len(draft.tokens) else engine.decode(draft.tokens[-length:])

@@ -12,7 +12,7 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.probed import Probed, shown
 from assay.rollout.probes import PROBES, Probe, confidence, probes_of, scores_of
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.rollout.thinking import Judged
 from assay.signals.entropy_steps import EntropySteps
 from assay.signals.pattern_steps import PatternSteps
@@ -90,7 +90,7 @@ class Branched:
             [episode] = trace.episodes
             prefix = tuple(episode.tokens[: self._cut(episode, len(between), engine, rng)].tolist())
             self._kept.append(len(prefix) / max(len(episode.tokens), 1))
-            prompt, (a, b) = with_hint(ask.task.prompt, ask.hint), rng.integers(2**63, size=2)
+            prompt, (a, b) = full_prompt(ask), rng.integers(2**63, size=2)
             ended = self._ended(ask)
             requests.append(Request(prompt, ask.n - ended, self.sampling, int(a), prefix))
             requests.append(Request(prompt, ended, answering, int(b), (*prefix, *between)))

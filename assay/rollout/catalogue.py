@@ -14,7 +14,7 @@ from assay.engines.base import Engine, Request, Sampling
 from assay.engines.trie import Trie
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.signals.likelihood import text_of_reference
 from assay.types import Ask, Episode, Group, Origin
 
@@ -70,7 +70,7 @@ class Catalogue:
         counts = [int(1.5 * ask.n) if self.decode == "distinct" else ask.n for ask in asks]
         requests = [
             Request(
-                with_hint(ask.task.prompt, ask.hint),
+                full_prompt(ask),
                 n,
                 self.sampling,
                 int(seed),

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.engines.base import Engine, Sampling
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.types import Ask, Episode, Group, Origin
 
 
@@ -43,7 +43,7 @@ class Demonstration:
         if not 0 < len(tokens) <= self.sampling.max_tokens:
             return None
         return Episode(
-            prompt=engine.encode(with_hint(ask.task.prompt, ask.hint)),
+            prompt=engine.encode(full_prompt(ask)),
             tokens=tokens,
             mask=np.ones(len(tokens), dtype=bool),
             logprobs=None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.types import Ask, Group
 
 
@@ -29,7 +29,7 @@ class GreedyBaseline:
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         groups = SingleTurn(self.sampling).collect(asks, engine, rng)
         greedy = replace(self.sampling, temperature=0.0, top_k=0, top_p=1.0)
-        found = engine.generate([Request(with_hint(a.task.prompt, a.hint), 1, greedy, 0) for a in asks])
+        found = engine.generate([Request(full_prompt(a), 1, greedy, 0) for a in asks])
         out = []
         for group, (episode,) in zip(groups, found, strict=True):
             meta = {**episode.meta, "role": "baseline"}

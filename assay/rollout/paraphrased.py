@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Group, Prompt, Task
 
 VIEW = "view"
@@ -58,7 +58,7 @@ class Paraphrased:
             for view, prompt in enumerate(prompts):
                 n = ask.n // len(prompts) + (view < ask.n % len(prompts))
                 seed = int(rng.integers(2**63))
-                requests.append(Request(with_hint(prompt, ask.hint), n, self.sampling, seed))
+                requests.append(Request(full_prompt(ask, prompt), n, self.sampling, seed))
         found, out = iter(engine.generate(requests)), []
         for i, (ask, prompts) in enumerate(zip(asks, wordings, strict=True)):
             episodes = tuple(

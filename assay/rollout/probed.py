@@ -14,7 +14,7 @@ from assay.errors import UsageError
 from assay.registry import build, part
 from assay.rollout.base import Rollout
 from assay.rollout.probes import CLOSED, PROBES, Probe, confidence, measure, scores_of
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.rollout.thinking import Judged, Marks
 from assay.signals.entropy_steps import EntropySteps
 from assay.signals.pattern_steps import PatternSteps
@@ -121,7 +121,7 @@ class Probed:
         made: list[list[Episode]] = []
         for g, group in enumerate(groups):
             made.append(list(group.episodes))
-            base = engine.encode(with_hint(group.task.prompt, group.ask.hint))
+            base = engine.encode(full_prompt(group.ask))
             for i, (episode, verdict) in enumerate(zip(group.episodes, group.verdicts, strict=True)):
                 if not which(episode):
                     continue
@@ -181,7 +181,7 @@ class Probed:
         for k, place in enumerate(plan):
             if place.prefix is not None:
                 ask = groups[place.group].ask
-                prompt, seed = with_hint(ask.task.prompt, ask.hint), int(rng.integers(2**63))
+                prompt, seed = full_prompt(ask), int(rng.integers(2**63))
                 requests.append(Request(prompt, self.probes, answering, seed, place.prefix))
                 asked.append(k)
         found = engine.generate(requests) if requests else []

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Group
 
 SKIP = "<think>\nOkay, I have finished thinking.\n</think>\n"
@@ -36,7 +36,6 @@ class Quick:
         seeds = rng.integers(2**63, size=len(asks))
         skip = tuple(int(t) for t in engine.encode_response(self.skip, False)) if self.skip else ()
         requests = [
-            Request(with_hint(a.task.prompt, a.hint), a.n, self.sampling, int(seed), skip)
-            for a, seed in zip(asks, seeds, strict=True)
+            Request(full_prompt(a), a.n, self.sampling, int(seed), skip) for a, seed in zip(asks, seeds, strict=True)
         ]
         return [Group(a, tuple(e)) for a, e in zip(asks, engine.generate(requests), strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.errors import RunError
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 
 
@@ -56,7 +56,7 @@ class Recorded:
     def _group(self, ask: Ask, engine: Engine, rng: np.random.Generator) -> Group:
         records = recorded(ask.task)
         chosen = sorted(rng.choice(len(records), min(ask.n, len(records)), replace=False).tolist())
-        prompt = engine.encode(with_hint(ask.task.prompt, ask.hint))
+        prompt = engine.encode(full_prompt(ask))
         episodes, verdicts = [], []
         for text, reward in (records[i] for i in chosen):
             tokens = np.asarray(engine.encode_response(text), dtype=np.int64)

@@ -17,7 +17,7 @@ from assay.engines.joined import beginning, joined
 from assay.errors import UsageError
 from assay.policies.logprobs import CHUNK_BYTES
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Episode, Group, Prompt, Task
 
 
@@ -198,7 +198,7 @@ class SemanticBranching:
             )
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
-        prompts = [with_hint(a.task.prompt, a.hint) for a in asks]
+        prompts = [full_prompt(a) for a in asks]
         grown = grow(prompts, [a.n for a in asks], engine, self.sampling, rng, self.eps, self.top)
         return [
             Group(

@@ -16,7 +16,7 @@ from assay.types import Ask, Group, Message, Prompt
 @part("rollout", "single_turn")
 @dataclass(frozen=True, slots=True)
 class SingleTurn:
-    """Samples ``ask.n`` responses to each task's prompt, the hint (if any) put before the question.
+    """Samples ``ask.n`` responses to each ask's :func:`full_prompt`.
 
     Args:
         sampling: how tokens are drawn.
@@ -26,11 +26,28 @@ class SingleTurn:
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         seeds = rng.integers(2**63, size=len(asks))
-        requests = [
-            Request(with_hint(a.task.prompt, a.hint), a.n, self.sampling, int(seed))
-            for a, seed in zip(asks, seeds, strict=True)
-        ]
+        requests = [Request(full_prompt(a), a.n, self.sampling, int(seed)) for a, seed in zip(asks, seeds, strict=True)]
         return [Group(a, tuple(e)) for a, e in zip(asks, engine.generate(requests), strict=True)]
+
+
+def full_prompt(ask: Ask, prompt: Prompt | None = None) -> Prompt:
+    """Return what an ask shows: the task's prompt, or another wording of it, with its hint and instruction."""
+    return with_instruction(with_hint(ask.task.prompt if prompt is None else prompt, ask.hint), ask.instruction)
+
+
+def with_instruction(prompt: Prompt, instruction: str | None) -> Prompt:
+    """Return the prompt with ``instruction`` before everything else.
+
+    It is a chat's system message, and the first lines of a text. A system message that is there
+    already stands after it, in the same message.
+    """
+    if instruction is None:
+        return prompt
+    if isinstance(prompt, str):
+        return f"{instruction}\n{prompt}"
+    own = prompt[0]["content"] if prompt and prompt[0]["role"] == "system" else None
+    said = instruction if own is None else f"{instruction}\n{own}"
+    return (Message(role="system", content=said), *prompt[own is not None :])
 
 
 def with_hint(prompt: Prompt, hint: str | None) -> Prompt:
@@ -47,4 +64,4 @@ def with_hint(prompt: Prompt, hint: str | None) -> Prompt:
 def fits(ask: Ask, engine: Any, sampling: Sampling) -> bool:
     """Whether a prompt leaves room for the longest response in the model's context; true where none is known."""
     context = getattr(getattr(engine, "policy", None), "context", None)
-    return context is None or len(engine.encode(with_hint(ask.task.prompt, ask.hint))) + sampling.max_tokens <= context
+    return context is None or len(engine.encode(full_prompt(ask))) + sampling.max_tokens <= context

@@ -13,7 +13,7 @@ from assay.engines.asking import filled, judge_of
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.signals.steps import Steps, step_texts
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 
@@ -187,7 +187,7 @@ class Spliced:
         requests = []
         for ask, start, seed in zip(asks, starts, seeds, strict=True):
             left = max(self.sampling.max_tokens - len(start.tokens), 1)
-            sampling, prompt = replace(self.sampling, max_tokens=left), with_hint(ask.task.prompt, ask.hint)
+            sampling, prompt = replace(self.sampling, max_tokens=left), full_prompt(ask)
             text = engine.decode(start.tokens)
             if self.teacher is not None and self.template is not None:
                 asked = filled(self.template, question=ask.task.question, prefix=text)
@@ -223,7 +223,7 @@ class Spliced:
     ) -> list[Episode]:
         """Let the policy go on after the teacher's step."""
         open_ = [e for e in tries if len(e.tokens) < self.sampling.max_tokens]
-        prompt = with_hint(ask.task.prompt, ask.hint)
+        prompt = full_prompt(ask)
         requests = [
             Request(
                 prompt,

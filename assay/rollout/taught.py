@@ -14,7 +14,7 @@ from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.demonstration import Demonstration
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Group, Prompt, Task
 
 
@@ -107,8 +107,8 @@ class Taught:
 
 
 def key_of(ask: Ask) -> str:
-    return f"{ask.task.id}\n{ask.hint}\n{ask.task.prompt}"
+    return f"{ask.task.id}\n{ask.instruction}\n{ask.hint}\n{ask.task.prompt}"
 
 
 def prompt_of(ask: Ask) -> Prompt:
-    return with_hint(ask.task.prompt, ask.hint)
+    return full_prompt(ask)

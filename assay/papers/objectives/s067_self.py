@@ -21,7 +21,7 @@ from assay.policies.base import Policy
 from assay.records.evaluation import Evaluation, ladder
 from assay.registry import build, part
 from assay.rollout.base import Rollout
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Group
 
 
@@ -92,7 +92,7 @@ class GreedyGate:
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         greedy = replace(self.sampling, temperature=0.0, top_k=0, top_p=1.0)
-        found = engine.generate([Request(with_hint(a.task.prompt, a.hint), 1, greedy, 0) for a in asks])
+        found = engine.generate([Request(full_prompt(a), 1, greedy, 0) for a in asks])
         once = [Group(replace(ask, n=1), tuple(e)) for ask, e in zip(asks, found, strict=True)]
         passed = [group.verdicts[0].passed for group in self.judge(once)]
         kept = [ask for ask, right in zip(asks, passed, strict=True) if right is False]

@@ -18,7 +18,7 @@ from assay.registry import part
 from assay.rewards.base import RewardPart
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.shaping.weighted import WeightedSum
-from assay.rollout.single_turn import SingleTurn, with_hint
+from assay.rollout.single_turn import SingleTurn, full_prompt
 from assay.select.dynamic import DynamicSampling
 from assay.types import Ask, Episode, Group
 
@@ -139,7 +139,7 @@ class Critical:
             for b in range(ask.n - sampled):
                 episode = group.episodes[b % sampled]
                 at = self._position(episode, engine, lengths, rng)
-                prompt, prefix = with_hint(ask.task.prompt, ask.hint), tuple(episode.tokens[:at].tolist())
+                prompt, prefix = full_prompt(ask), tuple(episode.tokens[:at].tolist())
                 requests.append(Request(prompt, 1, self.sampling, int(rng.integers(2**63)), prefix))
                 of.append((g, b % sampled, at))
         made: list[list[Episode]] = [list(group.episodes) for group in groups]

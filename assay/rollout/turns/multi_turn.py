@@ -19,7 +19,7 @@ from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.rollout.turns.by_messages import as_messages
 from assay.rollout.turns.contexts import Context, Kind, Layout
 from assay.rollout.turns.noting import measured, noted
@@ -157,7 +157,7 @@ class MultiTurn:
             hint = ask.hint
             if hint is None and self.show_hints and ask.task.hints:
                 hint = "\n".join(ask.task.hints)
-            task = replace(ask.task, prompt=with_hint(ask.task.prompt, hint))
+            task = replace(ask.task, prompt=full_prompt(replace(ask, hint=hint)))
             # Every episode of a group begins in the same world.
             played = [Played(self.worlds, task, seed, self.attempts, self.oracle) for _ in range(ask.n)]
             groups.append([Live(f"{key}/{i}", p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])

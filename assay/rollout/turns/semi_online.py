@@ -17,7 +17,7 @@ from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.errors import RunError, UsageError
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.rollout.turns.under_way import Live
 from assay.types import Ask, Episode, Group, Message, Task, Turn, Verdict
 from assay.verify.tool_calls.formats import Format
@@ -179,7 +179,7 @@ class SemiOnline:
             )
         lessons = []
         for k, (ask, seed) in enumerate(zip(asks, seeds, strict=True)):
-            task = replace(ask.task, prompt=with_hint(ask.task.prompt, ask.hint))
+            task = replace(ask.task, prompt=full_prompt(ask))
             played = Played(self.worlds, task, seed, self.attempts)
             draws = [np.random.default_rng([seed, i]) for i in range(ask.n)]
             everyone = [Following(f"{seed}/{k}/{i}", played, rng) for i, rng in enumerate(draws)]

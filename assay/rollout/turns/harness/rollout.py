@@ -27,7 +27,7 @@ from assay.environments.played import Played
 from assay.environments.tools import judged
 from assay.errors import UsageError
 from assay.registry import build, part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.rollout.turns.harness import programs
 from assay.rollout.turns.harness.endpoint import Endpoint, Waiting
 from assay.rollout.turns.harness.folder import put, taken
@@ -188,7 +188,7 @@ class Harness:
                 played.close()
 
     def _run(self, ask: Ask, key: str, url: str, folder: Path, service: Service | None) -> Ended:
-        prompt = with_hint(ask.task.prompt, ask.hint)
+        prompt = full_prompt(ask)
         told = json.dumps({"id": ask.task.id, "prompt": prompt, "meta": dict(ask.task.meta)}, default=str)
         environment = {**os.environ, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": key, "NO_PROXY": "127.0.0.1"}
         if self.own:
