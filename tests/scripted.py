@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.engines.base import Request
+from assay.engines.base import Request, Sampling
+from assay.registry import build
 from assay.types import Ask, Episode, Group, Message, Task, Tool, Verdict
 
 Answer = Callable[[list[dict[str, Any]], list[str]], str]
@@ -119,3 +120,37 @@ def judge(groups: Sequence[Group]) -> list[Group]:
 
 def ask(n: int, prompt: str = "Q:", reference: str = "1") -> Ask:
     return Ask(Task("t", prompt, reference), n)
+
+
+class Told(Scripted):
+    """Says what a function of the prompt's text and the number of the response says; ``prompts`` were asked."""
+
+    def __init__(self, says: Callable[[str, int], str], goes_on: Callable[[str], Any] = lambda prefix: "1"):
+        super().__init__((), goes_on)
+        self.says = says
+
+    @property
+    def prompts(self) -> list[str]:
+        return [str(request.prompt) for request in self.asked]
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Any]]:
+        out = []
+        for request in requests:
+            texts = [self.says(str(request.prompt), i) for i in range(request.n)]
+            if not request.prefix:
+                self.responses = iter([(text, "eos") for text in texts])
+            out += super().generate([request])
+        return out
+
+
+def operated(
+    rollout: dict[str, Any], engine: Any, task: Task, n: int = 4, step: int = 0, steps: int = 10, **given: Any
+) -> tuple[Group, Any]:
+    """One group under a rollout in a run's step, and the rollout. Right is what ends in 1."""
+    made = build(
+        "rollout",
+        rollout,
+        **{"sampling": Sampling(40), "judge": judge, "progress": lambda: (step, steps), **given},
+    )
+    [group] = made.collect([Ask(task, n)], engine, np.random.default_rng(0))
+    return group, made

@@ -31,7 +31,7 @@ class Derived(ABC):
     is left out. Nothing is drawn, generated or judged for a step that derives nothing.
 
     Args:
-        sampling, judge, more, curriculum, answer: supplied by the run.
+        sampling, judge, more, curriculum, answer, progress: supplied by the run.
         inner: the rollout that answers what is asked.
         n: responses to a derived task; as many as to the task it was made from if ``None``.
         max_tokens: of a response to a derived task; as of the others if ``None``.
@@ -45,6 +45,7 @@ class Derived(ABC):
     more: Any = None
     curriculum: Any = None
     answer: Any = field(default_factory=lambda: KindVerifier().answer)
+    progress: Callable[[], tuple[int, int]] = lambda: (0, 1)
     inner: Any = "single_turn"
     n: int | None = None
     max_tokens: int | None = None
@@ -56,7 +57,7 @@ class Derived(ABC):
             if value is not None and value < 1:
                 raise UsageError(f"rollout {type(self).__name__}: {name} = {value} must be at least 1")
         given = {"sampling": self.sampling, "judge": self.judge, "more": self.more, "curriculum": self.curriculum}
-        self._inner = build("rollout", self.inner, **given, answer=self.answer)
+        self._inner = build("rollout", self.inner, **given, answer=self.answer, progress=self.progress)
 
     @abstractmethod
     def derive(self, groups: Sequence[Group], engine: Engine, rng: np.random.Generator) -> list[Ask]:

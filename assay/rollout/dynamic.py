@@ -26,7 +26,7 @@ class Dynamic:
     Source: DAPO (arXiv 2503.14476), section 3.2.
 
     Args:
-        sampling, judge, more, curriculum: supplied by the run.
+        sampling, judge, more, curriculum, answer, progress: supplied by the run.
         inner: the rollout that answers a round's asks.
         rounds: generation rounds in a step, at most.
 
@@ -38,9 +38,12 @@ class Dynamic:
     judge: Callable[[Sequence[Group]], list[Group]]
     more: Callable[[], Sequence[Ask]]
     curriculum: Any = None
+    answer: Any = None
+    progress: Callable[[], tuple[int, int]] = lambda: (0, 1)
     inner: Any = "single_turn"
     rounds: int = 10
     _inner: Rollout = field(init=False)
+    _told: list[dict[str, float]] = field(default_factory=list, init=False)
     _asked: int = field(default=0, init=False)
     _kept: int = field(default=0, init=False)
     _rounds: int = field(default=0, init=False)
@@ -49,15 +52,18 @@ class Dynamic:
         if self.rounds < 1:
             raise UsageError(f"rollout 'dynamic': rounds = {self.rounds} asks nothing; use 1 or more")
         given = {"sampling": self.sampling, "judge": self.judge, "more": self.more, "curriculum": self.curriculum}
-        self._inner = build("rollout", self.inner, **given)
+        extra = {} if self.answer is None else {"answer": self.answer}
+        self._inner = build("rollout", self.inner, **given, **extra, progress=self.progress)
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         wanted, kept = len(asks), list[Group]()
         self._asked = self._rounds = 0
+        self._told = []
         while True:
             found = self.judge(self._inner.collect(asks, engine, rng))
             self._asked += len(found)
             self._rounds += 1
+            self._told.append(getattr(self._inner, "metrics", dict)())
             kept += [group for group in found if mixed(group)]
             if len(kept) >= wanted or self._rounds == self.rounds:
                 self._kept = min(len(kept), wanted)
@@ -65,8 +71,10 @@ class Dynamic:
             asks = self.more()
 
     def metrics(self) -> dict[str, float]:
-        """``dynamic/rounds``, and ``dynamic/kept``: the share of the groups sampled that the step learns from."""
-        return {"dynamic/rounds": self._rounds, "dynamic/kept": self._kept / max(self._asked, 1)}
+        """``dynamic/rounds``, and ``dynamic/kept``: the share of the groups sampled that the step learns from; means
+        over rounds of what the rollout inside tells."""
+        inside = {k: float(np.mean([t[k] for t in self._told if k in t])) for told in self._told for k in told}
+        return {**inside, "dynamic/rounds": self._rounds, "dynamic/kept": self._kept / max(self._asked, 1)}
 
 
 def mixed(group: Group) -> bool:

@@ -142,6 +142,7 @@ def _assemble(
         more=lambda: curriculum.next(made[0].step),
         curriculum=curriculum,
         answer=partial(answer_place, own),
+        progress=lambda: (made[0].step, config.train.steps),
     )
     check_overlap(config.overlap, method, rollout, ranks.size)
     method, line = off_policy(method, config.overlap.staleness)

@@ -18,6 +18,7 @@ from assay.objectives.correction import Correction
 from assay.objectives.policy_loss import PolicyLoss
 from assay.ops import kl_estimate, masked_mean
 from assay.rollout.derived import Derived
+from assay.rollout.surgery.base import Surgeon
 
 CORRECTION: Correction = "token_truncate"
 
@@ -39,7 +40,7 @@ def check_overlap(settings: OverlapConfig, method: Method, rollout: Any, trainer
                     f"{where}, but rollout {name} asks for other prompts by its verdicts; give it rounds = 1, or use "
                     "staleness 0"
                 )
-            if isinstance(inner, Derived):
+            if isinstance(inner, Derived | Surgeon):
                 raise UsageError(f"{where}, but rollout {name} asks on by its verdicts; use staleness 0")
             if any(hasattr(getattr(inner, f.name, None), "learn") for f in _fields(inner)):
                 raise UsageError(f"{where}, but rollout {name} goes by what the step learns; use staleness 0")

@@ -15,6 +15,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import Method
+from assay.rollout.surgery.base import surgeons
 from assay.signals.answer_tokens import AnswerTokens
 from assay.signals.base import Signal
 from assay.signals.likelihood import ReferenceLikelihood, text_of_reference
@@ -34,8 +35,8 @@ def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: A
     nothing of it in ``plain(task, verdict)``. Each task is judged once, on its worked solution or an empty response.
 
     Raises:
-        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; a part
-            asks a server that does not answer.
+        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; a
+            rollout helps with hints that no task has; a part asks a server that does not answer.
     """
     asked = [(seam, part, engine) for seam, part in method.parts.items() for engine in _asked(part)]
     # A rollout is made from its name once the run is; what it holds besides a teacher, such as all tasks, asks nobody.
@@ -45,6 +46,8 @@ def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: A
         except UsageError as error:
             raise UsageError(f"method.{seam} {type(part).__name__} asks a model: {error}") from None
     some = list(islice(tasks, LOOKED_AT))
+    for surgeon in surgeons(rollout):
+        surgeon.check_tasks(list(tasks))
     if some and not any(text_of_reference(task) for task in some):
         for signal in _signals(method):
             if isinstance(signal, ReferenceLikelihood):

@@ -90,6 +90,7 @@ def train(
         judge=partial(judge_groups, verifier),
         more=lambda: curriculum.next(now),
         curriculum=curriculum,
+        progress=lambda: (now, training.steps),
     )
     kind = torch.optim.Adam if training.optimizer == "adam" else torch.optim.SGD
     optimizer = kind(policy.module.parameters(), lr=training.lr)
@@ -118,6 +119,7 @@ def train(
         if len(batch):
             rng = random("mini-batches")
             metrics = learn(batch, made, models, rng, apply, training.epochs, training.mini_batches)
+        metrics = {**metrics, **getattr(rollout, "metrics", dict)()}
         curriculum.observe([group for group in groups if not group.derived])
         watch(now, batch, metrics)
 

@@ -1,0 +1,1 @@
+"""Problems that a policy hardly ever solves unaided, and what helps it."""

@@ -1,0 +1,118 @@
+"""Which judged groups a surgeon changes, by whom what is asked on is judged, and what it says of the cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scripted import Told, judge, operated
+
+from assay.config import OverlapConfig
+from assay.engines.base import Sampling
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.rollout.dynamic import Dynamic
+from assay.rollout.surgery.base import own_group, right_share, surgeons
+from assay.rollout.surgery.hints import beginning, ladder, told
+from assay.rollout.surgery.reasked import Reasked
+from assay.training.off_policy import check_overlap
+from assay.training.preflight import before
+from assay.types import Ask, Group, Task
+from assay.verify.kind import KindVerifier
+
+TASK = Task("t", "Q", "1", solution="abcdefghij")
+REASKED = {"name": "reasked", "template": "{question}|{hint}"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "when", "changed"),
+    [
+        ("0000", "none", True),
+        ("0001", "none", False),
+        ("0??0", "none", True),
+        ("????", "always", False),
+        ("0001", "share", True),
+        ("0011", "share", False),
+        ("01??", "share", False),
+        ("1111", "always", True),
+    ],
+)
+def test_which_groups_are_changed(texts: str, when: str, changed: bool) -> None:
+    """Abstentions count neither way: of 0 and ? alone all fail, of 0, 1, ? and ? half are right."""
+    engine = Told(lambda prompt, i: texts[i] if "|" not in prompt else "1")
+    group, made = operated({**REASKED, "when": when, "share": 0.5}, engine, TASK)
+    assert (len(engine.asked) > 1) == changed and ("".join(e.text for e in group.episodes) == texts) == (
+        not changed or texts == "1111"
+    )
+    assert made.metrics()["surgery/cases"] == changed
+
+
+def test_what_it_costs() -> None:
+    engine = Told(lambda prompt, i: "00" if "|" not in prompt else "x01" if len(prompt) > 5 and i < 1 else "x00")
+    _, made = operated(REASKED, engine, TASK)
+    found = made.metrics()
+    assert found["surgery/sampled"] == 8 and found["surgery/tokens"] == 24 and found["surgery/mended"] == 1
+    assert found["surgery/level"] == 2 and found["surgery/pass_rate_before"] == 0
+    _, made = operated(REASKED, Told(lambda prompt, i: "01"[i % 2]), TASK)
+    found = made.metrics()
+    assert found["surgery/sampled"] == 0 and found["surgery/pass_rate_before"] == 0.5 and "surgery/level" not in found
+
+
+def test_before_its_step_nothing_is_changed() -> None:
+    for step, asked in ((2, 1), (3, 4)):
+        engine = Told(lambda prompt, i: "0")
+        operated({**REASKED, "after": 3}, engine, TASK, step=step)
+        assert len(engine.asked) == asked
+
+
+def test_a_hint_of_a_recipe_stays_in_the_prompt() -> None:
+    engine = Told(lambda prompt, i: "0")
+    made = Reasked(Sampling(40), judge, shares=(0.5,), template="{question}|{hint}")
+    made.collect([Ask(TASK, 2, "be brief")], engine, np.random.default_rng(0))
+    assert engine.prompts == ["be brief\nQ", "be brief\nQ|abcde"]
+
+
+def test_hints() -> None:
+    assert [beginning("abcdefghij", s) for s in (0.25, 0.5, 0.75, 1)] == ["ab", "abcde", "abcdefgh", "abcdefghij"]
+    tiers = {"knowledge": ["a", "b"], "solution": ["c", 4]}
+    task = Task("t", "Q", hints=("x", "y"), solution="ab")
+    assert told(task) == ["x", "y"] and ladder(task, "solution", (0.1, 0.5)) == ["a"]
+    assert told(Task("t", "Q", hints=("x",), meta={"tiers": tiers})) == [
+        "knowledge hints:\na",
+        "knowledge hints:\na\nb",
+        "solution hints:\nc",
+        "solution hints:\nc\n4",
+    ]
+    assert ladder(Task("t", "Q"), "task", (0.5,)) == ladder(Task("t", "Q"), "solution", (0.5,)) == []
+
+
+def test_own_groups_have_keys_that_no_other_has() -> None:
+    group, _ = operated("single_turn", Told(lambda prompt, i: "0"), TASK, 2)  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    keys = {e.advantage_group for _ in range(3) for e in own_group(group, group.episodes, "hinted", rng)}
+    assert len(keys) == 3 and all(str(key).startswith("t/hinted/") for key in keys)
+    assert right_share([]) == 0 and right_share([Group(Ask(TASK, 1), ())]) == 0
+
+
+def test_it_says_so_before_a_run_that_it_could_not_help() -> None:
+    bare, hinted = Task("a", "Q", "1"), Task("b", "Q", "1", hints=("h",))
+    rollout = Dynamic(Sampling(4), judge, lambda: [], inner={**REASKED, "source": "task"})
+    assert [type(s) for s in surgeons(rollout)] == [Reasked]
+    with pytest.raises(UsageError, match="asks again with hints, and task a has no hints; give its tasks some"):
+        before(make_method("grpo"), [bare], KindVerifier(), rollout)
+    before(make_method("grpo"), [bare, hinted], KindVerifier(), rollout)
+    before(make_method("grpo"), [], KindVerifier(), rollout)
+    with pytest.raises(UsageError, match="no worked solution"):
+        before(make_method("grpo"), [hinted], KindVerifier(), Reasked(Sampling(4), judge))
+
+
+def test_it_does_not_ask_ahead_of_verdicts() -> None:
+    with pytest.raises(UsageError, match="rollout Reasked asks on by its verdicts; use staleness 0"):
+        check_overlap(OverlapConfig(staleness=1), make_method("grpo"), Reasked(Sampling(4), judge))
+
+
+def test_options() -> None:
+    for bad in ({"share": 1.5}, {"after": -1}, {"shares": ()}, {"shares": (0.0,)}, {"most": 0}, {"cold": -1}):
+        with pytest.raises(UsageError, match=r"must be|at least"):
+            Reasked(Sampling(4), judge, **bad)
+    with pytest.raises(UsageError, match="hint"):
+        Reasked(Sampling(4), judge, template="{question}")
