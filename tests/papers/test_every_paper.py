@@ -21,8 +21,9 @@ __all__ = ["policy"]  # a fixture
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 FEW = {"warm_up": 0, "critic_updates": 1, "actor_updates": 1, "rows": 4, "batch": 4, "max_tokens": 3}
-IN_A_RECIPE = {**REQUIRED, "S075": {"judge": None, "penalty": 0.0}, "S201": FEW}
-"""A judge that is an object cannot be named in one; updates that are many are made few."""
+STEPS = {"language": "steps", "shown": 1, "inputs": 4}
+IN_A_RECIPE = {**REQUIRED, "S075": {"judge": None, "penalty": 0.0}, "S076": STEPS, "S201": FEW}
+"""A judge that is an object cannot be named in one; updates that are many are made few, and prompts short."""
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
 
 
@@ -65,6 +66,7 @@ AS_GRPO = {
     "S067": "its rollout decides which prompts are asked",
     "S068": "its rollout, which repairs responses",
     "S075": "a judge that finds a flaw",
+    "S076": "proposals, and samples of several cells",
     "S083": "its rollout, which asks failed groups anew",
     "S081": "200 steps of plain GRPO come first",
     "S082": "more than one objective",

@@ -111,3 +111,27 @@ for variant, partial in (("", False), ("/partial", True)):
             ),
         ],
     )
+PLUS = "def f(x):\n    return x + 1"
+entry(
+    "program_io",
+    soup="code",
+    seconds=25.0,
+    share=0.3,
+    marked=False,
+    cases=[
+        Case(
+            {"language": "python", "mode": "deduction", "triplet": [PLUS, ["3"], ["4"], ""]},
+            ["```output\n4\n```", "It adds one.\n```output\n4.0\n```"],
+        ),
+        Case({"language": "python", "mode": "abduction", "triplet": [PLUS, ["3"], ["4"], ""]}, ["```input\n3\n```"]),
+        Case(
+            {"language": "python", "mode": "induction", "triplet": [PLUS, ["3", "5"], ["4", "6"], "adds"], "seen": 1},
+            [f"```python\n{PLUS}\n```"],
+        ),
+        Case(
+            {"language": "python", "mode": "deduction", "propose": 10},
+            ["```python\ndef f(a, b):\n    return a * b\n```\n```input\n'ab', 3\n```"],
+        ),
+        Case({"language": "steps", "mode": "abduction", "triplet": ["+3*2", ["4"], ["4"], ""]}, ["4", "1+2\n9"]),
+    ],
+)

@@ -1,0 +1,1 @@
+"""Endless families of tasks whose rules judge answers: any that keeps to them is right."""
