@@ -184,3 +184,18 @@ def test_huggingface_errors(saved, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="cannot be loaded") as error:
         hugging(tmp_path / "nowhere")
     assert "\n" not in str(error.value)
+
+
+def test_hints_are_lists_of_texts(tmp_path: Path) -> None:
+    rows = [{"q": "1+1=", "a": "2", "h": ["add", "it is 2"]}, {"q": "1+2=", "a": "3", "h": []}]
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    names = {"prompt": "q", "reference": "a"}
+    first, second = (load(path, **names, hints="h")[i] for i in range(2))
+    assert first.hints == ("add", "it is 2") and second.hints == () and load(path, **names)[0].hints == ()
+    for wrong in ("add", [1], None):
+        path.write_text(json.dumps({**rows[0], "h": wrong}))
+        with pytest.raises(UsageError, match=r"field 'h' holds .*, not a list of texts as hints are"):
+            load(path, **names, hints="h")
+    with pytest.raises(UsageError, match="has no field 'hints'"):
+        load(path, **names, hints="hints")

@@ -85,10 +85,15 @@ class Surgeon(ABC):
         return groups
 
     def metrics(self) -> dict[str, float]:
-        """Those of the rollout inside; ``surgery/cases``, groups that were to be changed; ``mended``, those that were;
-        what it cost, responses ``sampled`` and their ``tokens``; ``pass_rate_before``, what the policy does unaided.
+        """Those of the rollout inside; ``surgery/cases``, groups that were to be changed; ``mended``, those that were,
+        and at what ``level``, a mean, where there are several; what it cost, responses ``sampled`` and their
+        ``tokens``; ``pass_rate_before``, what the policy does unaided.
         """
-        return {**getattr(self._inner, "metrics", dict)(), **{k: float(v) for k, v in self._seen.items()}}
+        found = {k: float(v) for k, v in self._seen.items()}
+        level = found.pop("surgery/level", 0.0)
+        if level:
+            found["surgery/level"] = level / found["surgery/mended"]
+        return {**getattr(self._inner, "metrics", dict)(), **found}
 
     def wants(self, group: Group) -> bool:
         """Whether a judged group is one to be changed."""

@@ -30,10 +30,13 @@ def ladder(task: Task, source: Source, shares: Sequence[float]) -> list[str]:
     return [hint for share in shares if (hint := beginning(task.solution or "", share))]
 
 
-def told(task: Task) -> list[str]:
-    """Return the hints that a task brings: those of ``meta["tiers"]``, else its ``hints``."""
+def told(task: Task, only: Sequence[str] = ()) -> list[str]:
+    """Return the hints that a task brings: those of ``meta["tiers"]``, of these the tiers that ``only`` names (all if
+    empty); else its ``hints``."""
     tiers = task.meta.get("tiers")
-    return tiered(tiers) if isinstance(tiers, Mapping) else list(task.hints)
+    if not isinstance(tiers, Mapping):
+        return list(task.hints)
+    return tiered({name: parts for name, parts in tiers.items() if not only or name in only})
 
 
 def tiered(tiers: Mapping[str, Any]) -> list[str]:

@@ -103,9 +103,3 @@ class Reasked(Surgeon):
             hinted = own_group(group, hinted, "hinted", rng)
         episodes = {"hinted": hinted, "plain": plain, "both": [*plain, *hinted]}[self.train]
         return Group(group.ask, tuple(episodes), found.verdicts * (2 if self.train == "both" else 1))
-
-    def metrics(self) -> dict[str, float]:
-        """Those of every surgeon; ``surgery/level``, the mean number of the hint under which a response was right."""
-        found = Surgeon.metrics(self)
-        level, mended = found.pop("surgery/level", 0.0), found.get("surgery/mended", 0.0)
-        return {**found, "surgery/level": level / mended} if mended else found

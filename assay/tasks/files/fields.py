@@ -40,6 +40,7 @@ class Fields:
         reference_after: keep only what follows the last such marker in the reference (``####`` in GSM8K).
         meta: fields kept in ``task.meta``.
         source: name of the source, the prefix of numbered ids and ``meta["source"]``.
+        hints: field with a list of texts, weakest first; ``None`` for none.
     """
 
     prompt: str
@@ -52,6 +53,7 @@ class Fields:
     reference_after: str | None
     meta: tuple[str, ...]
     source: str
+    hints: str | None = None
 
     def __post_init__(self) -> None:
         for role in ("prompt", "reference", "solution", "id"):
@@ -65,7 +67,8 @@ class Fields:
         """Return the top-level fields that the mappings read."""
         mappings = {r: getattr(self, r) for r in ("prompt", "reference", "solution", "id")}
         names = [n for r, m in mappings.items() if m is not None for n in self._names(r, m)]
-        return {n.partition(".")[0] for n in [*names, *self.meta]}
+        hints = [] if self.hints is None else [self.hints]
+        return {n.partition(".")[0] for n in [*names, *self.meta, *hints]}
 
     def tasks(self, rows: Iterable[tuple[str, Any]]) -> list[Task]:
         """Return the tasks of ``rows``, pairs of (place to name in an error, row).
@@ -101,8 +104,15 @@ class Fields:
             reference=reference,
             kind=self.kind,
             solution=solution,
+            hints=() if self.hints is None else self._texts(self.hints, row, where),
             meta={"source": self.source, **{name: self._value("meta", name, row, where) for name in self.meta}},
         )
+
+    def _texts(self, name: str, row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+        value = self._value("meta", name, row, where)
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise UsageError(f"{where}: field {name!r} holds {str(value)[:60]!r}, not a list of texts as hints are")
+        return tuple(value)
 
     def _prompt(self, row: Mapping[str, Any], where: str) -> Prompt:
         value = self._read("prompt", self.prompt, row, where)

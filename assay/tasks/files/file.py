@@ -27,6 +27,7 @@ class File:
         chat: put the prompt in a user message, so that the model's chat template is applied.
         reference_after: keep only what follows this marker in the reference, e.g. ``####``.
         meta: fields to keep in ``task.meta``.
+        hints: field with a list of texts that may be revealed, weakest first; an empty list is no hint.
 
     Raises:
         UsageError: no such file, no rows, an unreadable row, or one without a mapped field, with its line.
@@ -44,6 +45,7 @@ class File:
         chat: bool = False,
         reference_after: str | None = None,
         meta: tuple[str, ...] = (),
+        hints: str | None = None,
     ):
         path = Path(path)
         rows = list(read_rows(path))
@@ -55,7 +57,7 @@ class File:
                 reference_after = MARK if marked else None
             reference = answer
             solution = (chosen(solution, SOLUTIONS, row) or reference) if solution == "auto" else solution
-        fields = Fields(prompt, reference, solution, id, kind, system, chat, reference_after, meta, path.name)
+        fields = Fields(prompt, reference, solution, id, kind, system, chat, reference_after, meta, path.name, hints)
         self.tasks = fields.tasks(rows)
         if kind == "auto":
             kind = kind_of([task.reference for task in self.tasks])

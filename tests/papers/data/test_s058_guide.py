@@ -187,6 +187,6 @@ def test_a_run_is_guided(tmp_path: Path) -> None:
 
 
 def test_solved_without_hints() -> None:
-    ours, theirs = (learned("S058", arm, rollouts=600, lr=25.0) for arm in ("guide", "plain"))
+    ours, theirs = (learned("S058", arm, rollouts=400, lr=25.0) for arm in ("guide", "plain"))
     assert ours["start"] < 2e-6 and ours["solved"] > 0.9 and theirs["solved"] == theirs["start"]
     assert 0 < ours["helped"] < ours["steps"] / 3, "guidance ends by itself"
