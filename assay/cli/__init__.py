@@ -27,7 +27,8 @@ from assay.cli.prm import train_prm
 from assay.cli.recipes import init, recipes
 from assay.cli.serve import serve
 from assay.cli.serve_env import serve_env
-from assay.cli.tasks import tasks_list, tasks_sample, tasks_show
+from assay.cli.tasks.browse import tasks_list, tasks_sample, tasks_show
+from assay.cli.tasks.make import tasks_make
 from assay.cli.train import quickstart, train
 from assay.cli.verify import verify
 from assay.cli.view import view
@@ -44,7 +45,7 @@ def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     shared: Commands = {"push": push, "card": card}
     others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
-    tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample}
+    tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample, "make": tasks_make}
     papers: Commands = {"list": papers_list, "show": papers_show}
     citations: Commands = {
         "check": citations_check,
@@ -53,7 +54,7 @@ def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
         "train-retriever": citations_train_retriever,
     }
     return {**top, **first, **judging, "train-head": train_head, "train-prm": train_prm, **shared, **others}, {
-        "tasks": ("Browse tasks.", tasks),
+        "tasks": ("Browse tasks, and make new ones.", tasks),
         "citations": ("Find claims that their sources do not support.", citations),
         "papers": ("Browse the papers.", papers),
     }

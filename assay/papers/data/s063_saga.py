@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.audit.suite.asking import WRITING, ask, listed, pieces, shortened
 from assay.audit.suite.trials import OURS, Problem, Quality, Test, answers, quality, reference, trial
 from assay.catalogue import paper
 from assay.engines.base import Engine, Sampling
+from assay.engines.writing import WRITING, ask, listed, pieces, shortened
 from assay.errors import UsageError
 
 CASE_SECONDS = 10.0

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from assay.audit.suite.asking import WRITING, ask, lines, listed, patched, pieces, shortened
 from assay.audit.suite.rates import SuiteRates
 from assay.audit.suite.trials import OURS, Problem, Test, Trial, answers, reference, trial
 from assay.catalogue import paper
 from assay.engines.base import Engine, Sampling
+from assay.engines.writing import WRITING, ask, lines, listed, patched, pieces, shortened
 from assay.errors import UsageError
 
 MOST = 200
@@ -174,7 +174,7 @@ def revised(plan: Plan, reply: str) -> tuple[Plan, list[str]]:
     """Return the plan with what a reply says worked in, and what of it could not be used.
 
     ``<constraints>`` and ``<generator>`` replace, ``<patch>`` changes the generator (see
-    :func:`assay.audit.suite.asking.patched`), ``<commands>`` replaces all commands, ``<add>`` adds some, and each line
+    :func:`assay.engines.writing.patched`), ``<commands>`` replaces all commands, ``<add>`` adds some, and each line
     ``old => new`` of ``<replace>`` puts a command in the place of another, or nothing.
     """
     faults: list[str] = []

@@ -9,8 +9,8 @@ from suite_programs import ABOVE_ZERO, CRASHES, FIRST, LARGEST, LAST, PROBLEM, R
 
 from assay import catalogue
 from assay.audit.suite import auc, ceiling, diversity, mean_correlation, suite_rates, verifier_accuracy
-from assay.audit.suite.asking import patched, pieces, shortened
 from assay.audit.suite.trials import OURS, Cell, Problem, Test, Trial, trial
+from assay.engines.writing import patched, pieces, shortened
 from assay.errors import UsageError
 from assay.papers.data.s150_codecontests_o import MOST, Plan, codecontests_o, revised
 from assay.registry import build

@@ -1,0 +1,1 @@
+"""``assay tasks``: looking at tasks, and making new ones."""
