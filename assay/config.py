@@ -235,6 +235,69 @@ class OutputConfig(_Section):
     """What a resumed run does where its tasks' content is no longer what it was."""
 
 
+class UntilConfig(_Section):
+    """When a stage ends before its last step: what the mean of a metric over its latest steps has come to."""
+
+    metric: Mark = "pass_rate"
+    """Of ``metrics.jsonl``; steps without it are passed over."""
+    window: int = Field(20, ge=1, le=LARGEST)
+    """Steps that the mean is of."""
+    above: float | None = None
+    """Ends the stage once the mean is at least this."""
+    below: float | None = None
+    """Ends it once the mean is at most this."""
+    plateau: float | None = None
+    """Ends it once the mean is less than this above that of as many steps before."""
+
+    @model_validator(mode="after")
+    def _some_rule(self) -> UntilConfig:
+        if self.above is None and self.below is None and self.plateau is None:
+            raise ValueError("give above, below or plateau")
+        return self
+
+
+class StageConfig(_Section):
+    """A stage of the RL run: what is other in it than the recipe's sections say."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+    """Of the stage; its end is measured as ``after-NAME``."""
+    steps: int = Field(gt=0, le=MOST_STEPS)
+    """At most this many."""
+    tasks: Spec | None = None
+    """Its source of tasks; the run's if left out. Nothing is asked that the run holds out."""
+    method: Spec = {}
+    """A method's name, or what is changed of the run's; ``{objective = "sft", rollout = "recorded"}`` learns from
+    worked solutions."""
+    rollout: dict[str, Any] = {}
+    """Keys of ``rollout`` that differ, all but ``max_rows``."""
+    train: dict[str, Any] = {}
+    """Keys of ``train`` that differ, all but ``steps``."""
+    until: UntilConfig | None = None
+    """When it ends sooner."""
+
+    def within(self, run: RunConfig) -> RunConfig:
+        """Return the stage as a configuration of its own, with its own number of steps.
+
+        Raises:
+            UsageError: a key that a stage cannot change, or that there is not.
+        """
+        for section, key in (("rollout", "max_rows"), ("train", "steps")):
+            if key in getattr(self, section):
+                raise UsageError(f"stage {self.name!r}: {section}.{key} is not for a stage to change")
+        data = run.model_dump()
+        data["stages"], data["train"]["target"] = [], None
+        if self.tasks is not None:
+            data["tasks"]["source"] = self.tasks
+        method = {"name": self.method} if isinstance(self.method, str) else self.method
+        data["method"] = merged(data["method"], method)
+        data["rollout"] = merged(data["rollout"], self.rollout)
+        data["train"] = {**merged(data["train"], self.train), "steps": self.steps}
+        try:
+            return RunConfig.model_validate(data)
+        except ValidationError as error:
+            raise UsageError(f"stage {self.name!r}: {_explain(error)}") from None
+
+
 class RunConfig(_Section):
     """Everything a run depends on."""
 
@@ -254,12 +317,35 @@ class RunConfig(_Section):
     train: TrainConfig = TrainConfig()
     evaluate: EvalConfig = EvalConfig()
     run: OutputConfig = OutputConfig()
+    stages: list[StageConfig] = []
+    """RL, or learning from records, in stages that follow each other; none is a single one, as the sections say."""
 
     @model_validator(mode="before")
     @classmethod
     def _short_forms(cls, data: Any) -> Any:
         """``method = "S014"``, ``model = "nano"`` and ``tasks = "countdown"`` stand for the table with that name."""
         return {**data, **{s: table(data, s) for s in NAMED_BY if s in data}} if isinstance(data, Mapping) else data
+
+    @model_validator(mode="after")
+    def _stages_fit(self) -> RunConfig:
+        if not self.stages:
+            return self
+        names, steps = [stage.name for stage in self.stages], sum(stage.steps for stage in self.stages)
+        if len(set(names)) < len(names):
+            raise UsageError(f"stages: two have one name: {', '.join(names)}")
+        if "steps" not in self.train.model_fields_set:
+            train = self.train.model_copy(update={"steps": steps})
+            train.model_fields_set.discard("steps")  # it follows from the stages, also when they are changed
+            object.__setattr__(self, "train", train)
+        if self.train.steps != steps:
+            raise UsageError(f"train.steps = {self.train.steps}: the stages have {steps} together; leave it out")
+        if self.train.target is not None:
+            raise UsageError("train.target: say which stage it ends, train = {target = ...} in its table")
+        if self.overlap.staleness and any(stage.until is not None for stage in self.stages):
+            raise UsageError("overlap.staleness asks ahead, and until says at any step that a stage is over; use 0")
+        for stage in self.stages:
+            stage.within(self)
+        return self
 
 
 def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:
@@ -370,6 +456,10 @@ def put(data: dict[str, Any], key: str, value: Any) -> None:
         inner = data.setdefault(part, {})
         if isinstance(inner, str):
             inner = data[part] = {NAMED_BY.get(part, "name") if i == 0 else "name": inner}
+        if part == "stages" and i == 0 and isinstance(inner, list) and path[1:]:
+            inner = {stage["name"]: stage for stage in inner if isinstance(stage, dict) and "name" in stage}
+            if path[1] not in inner:
+                raise UsageError(f"override '{override}': no stage {path[1]!r}{nearest(path[1], inner)}")
         if not isinstance(inner, dict):
             raise UsageError(f"override '{override}': {part} is {inner!r}, not a table")
         data = inner
@@ -385,7 +475,8 @@ def dump_config(config: RunConfig) -> str:
     import tomli_w
 
     try:
-        return tomli_w.dumps(_without_none(config.model_dump(mode="json")))
+        data = config.model_dump(mode="json", exclude=None if config.stages else {"stages"})
+        return tomli_w.dumps(_without_none(data))
     except (TypeError, ValueError) as error:
         raise UsageError(f"the configuration cannot be written as TOML: {error}; give options as plain data") from None
 
@@ -415,7 +506,7 @@ def _explain(error: ValidationError) -> str:
     key = ".".join(location)
     if first["type"] == "extra_forbidden":
         section: Any = RunConfig
-        for part in location[:-1]:
+        for part in (p for p in location[:-1] if not p.isdecimal()):
             section = section.model_fields[part].annotation
             # Optional sections are unions with None.
             section = next((a for a in getattr(section, "__args__", ()) if hasattr(a, "model_fields")), section)
@@ -435,9 +526,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _copy(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in data.items()}
+def _copy(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {k: _copy(v) for k, v in data.items()}
+    return [_copy(v) for v in data] if isinstance(data, list) else data
 
 
-def _without_none(data: dict[str, Any]) -> dict[str, Any]:
-    return {k: _without_none(v) if isinstance(v, dict) else v for k, v in data.items() if v is not None}
+def _without_none(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {k: _without_none(v) for k, v in data.items() if v is not None}
+    return [_without_none(v) for v in data] if isinstance(data, list) else data

@@ -104,12 +104,37 @@ def plan(
         price=price,
         efficiency=efficiency,
     )
-    found = answer(load_config(recipe, overrides), ask)
+    config = load_config(recipe, overrides)
+    if config.stages:
+        return _stages({stage.name: answer(stage.within(config), ask) for stage in config.stages}, explain, as_json)
+    found = answer(config, ask)
     if as_json:
         print(json.dumps(to_json(found)))
     else:
         _print(found, explain)
     return 0 if found.plan.fits else 1
+
+
+def _stages(found: dict[str, Answer], explain: bool, as_json: bool) -> int:
+    """Print what each stage takes, and all of the one that takes longest; return the exit code."""
+    from assay.planning.quantity import readable
+    from assay.planning.show import to_json
+
+    times = {name: answer.plan.step.value * answer.plan.work.steps for name, answer in found.items()}
+    if as_json:
+        print(json.dumps({"stages": {name: to_json(answer) for name, answer in found.items()}}))
+    else:
+        longest = max(times, key=times.__getitem__)
+        rows = []
+        for name, a in found.items():
+            seconds = (readable(a.plan.step.value, "s"), readable(times[name], "s"))
+            rows.append((name, f"{a.plan.work.steps:,}", *seconds, "yes" if a.plan.fits else "NO"))
+        steps = sum(a.plan.work.steps for a in found.values())
+        rows.append(("in all", f"{steps:,}", "", readable(sum(times.values()), "s"), ""))
+        print_table(("stage", "steps", "a step", "in all", "fits"), rows)
+        print(f"\nthe longest, {longest}:")
+        _print(found[longest], explain)
+    return 0 if all(a.plan.fits for a in found.values()) else 1
 
 
 def _print(found: Answer, explain: bool) -> None:

@@ -230,15 +230,14 @@ class RunFolder:
         for old in checkpoints(self.path)[:-2]:
             shutil.rmtree(old)
 
-    def save_reference(self, write: Callable[[Path], Any]) -> None:
-        """Store the policy that the RL stage starts from."""
+    def save_reference(self, write: Callable[[Path], Any], place: int = 0) -> None:
+        """Store the policy that RL, or the stage at ``place`` in it, starts from."""
         with self.writing("the reference policy"):
-            write_folder(self.reference, write)
+            write_folder(self.reference(place), write)
 
-    @property
-    def reference(self) -> Path:
-        """Where the policy that the RL stage started from is stored."""
-        return self.path / "reference"
+    def reference(self, place: int = 0) -> Path:
+        """Where the policy that RL, or the stage at ``place`` in it (from 0), started from is stored."""
+        return self.path / ("reference" if place == 0 else f"reference-{place + 1}")
 
     def forget_after(self, stage: str, step: int) -> list[str]:
         """Remove what was written after a checkpoint and is about to be done again; store the configuration anew.

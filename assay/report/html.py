@@ -15,6 +15,7 @@ from assay.evaluate import Evaluation, Sample, difference
 from assay.records.evaluation import ladder
 from assay.records.files import disk_failure
 from assay.records.sign import TITLES
+from assay.records.stages import stages
 from assay.report import format as show
 from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
@@ -83,6 +84,7 @@ def render(run: Run) -> str:
             start=start,
             end=end,
             signs=run.signs,
+            stages=_stages(run),
             titles=list(TITLES.values()),
             extremes=_extremes(run.rollouts),
             config=run.config,
@@ -110,6 +112,16 @@ def _state(run: Run, end: Evaluation | None) -> str:
         f"the latest evaluation is at step {show.count(end.step)}" if end else "nothing was evaluated since RL began"
     )
     return f"This run has no final evaluation (interrupted, or still going): {reached}; {latest}."
+
+
+def _stages(run: Run) -> list[dict[str, Any]]:
+    """The run's stages, each with held-out pass@1 at its end where that was measured."""
+    found = stages(run.path, run.metrics["rl"])
+    for stage in found:
+        end = run.evaluation("after" if stage is found[-1] else f"after-{stage['name']}")
+        interval = None if end is None else end.pass_interval(1)
+        stage["end"] = "" if interval is None else f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+    return found
 
 
 def _name(e: Evaluation) -> str:

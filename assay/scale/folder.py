@@ -99,12 +99,13 @@ class SharedFolder(RunFolder):
         finish_folder(temporary, path)
         self.prune()
 
-    def save_reference(self, write: Callable[[Path], Any]) -> None:
+    def save_reference(self, write: Callable[[Path], Any], place: int = 0) -> None:
+        path = self.reference(place)
         with self.writing("the reference policy"):
-            temporary = self.ranks.once(lambda: start_folder(self.reference))
+            temporary = self.ranks.once(lambda: start_folder(path))
             write(temporary)
             self.ranks.barrier()
-            self.ranks.once(lambda: finish_folder(temporary, self.reference))
+            self.ranks.once(lambda: finish_folder(temporary, path))
 
     def forget_after(self, stage: str, step: int) -> list[str]:
         return self._told(lambda own: own.forget_after(stage, step))

@@ -40,9 +40,12 @@ def keys(model: type[BaseModel] = RunConfig, prefix: str = "") -> Iterator[Key]:
     """Yield every key of a recipe, in the classes' order; a section that may be left out has the key itself too."""
     said = docstrings(model)
     for name, field in model.model_fields.items():
-        key, section = f"{prefix}{name}", _section(field.annotation)
-        default = field.get_default(call_default_factory=True)
-        if section is not None:
+        key, section, listed = f"{prefix}{name}", _section(field.annotation), _listed(field.annotation)
+        default = _default(field)
+        if listed is not None:
+            yield Key(key, "tables", default, said.get(name, ""))
+            yield from keys(listed, f"{key}.NAME.")
+        elif section is not None:
             if default is None:
                 yield Key(key, "table", None, _line(inspect.getdoc(section)))
             yield from keys(section, f"{key}.")
@@ -80,6 +83,8 @@ def commented(start: str | None = None) -> str:
     ]
     if "seed" in stated:
         lines.append(_item("seed", stated["seed"]))
+    if stated.get("stages"):
+        lines.append(_item("stages", stated["stages"]))
     for part in _tables(RunConfig, stated, ""):
         lines += ["", *part]
     return "\n".join(lines) + "\n"
@@ -92,7 +97,13 @@ def _tables(model: type[BaseModel], stated: Mapping[str, Any], prefix: str) -> I
     if prefix and (doc := _line(inspect.getdoc(model))):
         lines.insert(0, f"# {doc}")
     for name, field in model.model_fields.items():
-        section, default = _section(field.annotation), field.get_default(call_default_factory=True)
+        section, listed, default = _section(field.annotation), _listed(field.annotation), _default(field)
+        if listed is not None:
+            if name not in stated:
+                found = [line for lines_ in _tables(listed, {}, f"{prefix}{name}.") for line in ("", *lines_)][1:]
+                found = [line.replace(f"[{name}]", f"[[{name}]]") for line in found]
+                inner.append([*_about(said.get(name, "")), *(("# " + line.lstrip("# ")).rstrip() for line in found)])
+            continue
         if section is not None:
             optional = default is None and name not in stated
             found = list(_tables(section, stated.get(name) or {}, f"{prefix}{name}."))
@@ -127,8 +138,20 @@ def inline(value: Any) -> str:
     return tomli_w.dumps({"x": value}).strip().removeprefix("x = ")
 
 
+def _default(field: Any) -> Any:
+    """What a key is where nobody says; ``None`` for one that is then left out, or that has to be given."""
+    return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def _listed(annotation: Any) -> type[BaseModel] | None:
+    """Return the class of the tables that a key is a list of."""
+    return _section(get_args(annotation)[0]) if get_origin(annotation) is list else None
+
+
 def _section(annotation: Any) -> type[BaseModel] | None:
     """Return the class of a key that is a table of keys, also of one that may be left out."""
+    if get_origin(annotation) is list:
+        return None
     for kind in (annotation, *get_args(annotation)):
         if inspect.isclass(kind) and issubclass(kind, BaseModel):
             return kind

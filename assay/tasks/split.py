@@ -97,6 +97,24 @@ def split(
     return TrainStream(source, held_out, seed, digest.hexdigest()), [found[key] for key in chosen]
 
 
+def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
+    """Return a stream, at its beginning, of the source of ``stream`` or of another without what its rule holds out.
+
+    Raises:
+        UsageError: that leaves nothing.
+    """
+    if source is stream.source:
+        return TrainStream(source, stream.held_out, stream.seed, stream.digest)
+    held_out, size = stream.held_out, source.size
+    tasks = [source[i] for i in range(LOOKED if size is None else size)]
+    if all(held_out is not None and held_out(task) for task in tasks):
+        raise UsageError(f"of {_number(size)} all that were looked at are held out; lower tasks.eval_share")
+    digest = hashlib.blake2b(digest_size=16)
+    for task in tasks:
+        digest.update(_material(task, HeldOut(0, stream.seed).hash(task)))
+    return TrainStream(source, held_out, stream.seed, digest.hexdigest())
+
+
 def _rule(source: TaskSource, share: float, seed: int) -> HeldOut | None:
     """Return the rule for a source so small that the share's own would leave one side empty, else ``None``."""
     assert source.size is not None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from assay.config import RunConfig, load_config
+from assay.config import RunConfig, StageConfig, load_config
 from assay.console import Reporter
-from assay.engines.base import Follower, Sampling, engine_of
+from assay.curriculum.pass_rates import PassRates
+from assay.engines.base import Follower, engine_of
 from assay.errors import UsageError
 from assay.learning.memory import keep_freed_memory
 from assay.learning.rate import fitting_rate
@@ -22,25 +23,23 @@ from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build
 from assay.rewards.base import RewardPart
-from assay.scale.divided import AgreedMethod, DividedVerifier, divided_engine
+from assay.scale.divided import DividedVerifier, divided_engine
 from assay.scale.folder import SharedFolder
 from assay.scale.ranks import Ranks
 from assay.scale.ray.setup import cluster_of, remote_engine, remote_verifier
-from assay.scale.setup import check_sharding, joined, quieted
+from assay.scale.setup import joined, quieted
 from assay.tasks.base import TaskSource
 from assay.tasks.configured import GIVEN, check_given, task_split
+from assay.tasks.split import LOOKED, TrainStream, beside
 from assay.training.events import Events, make_events
 from assay.training.loop import Trainer
-from assay.training.off_policy import check_overlap, off_policy
 from assay.training.partner import Second
-from assay.training.preflight import before
 from assay.training.shadow import Shadow
+from assay.training.stages import Stage, make_stage
 from assay.training.warmup import demonstrations
 from assay.types import Task
-from assay.verify.base import Verifier, answer_place
+from assay.verify.base import Verifier
 from assay.verify.configured import make_verifier
-from assay.verify.episodes import judge_groups
-from assay.verify.isolate.pool import check_verifier
 
 TEMPLATE = 256
 """Tokens that special tokens and a chat template may add to a prompt, at most."""
@@ -109,48 +108,29 @@ def _assemble(
     if config.deterministic:
         same_bits()
     random = Randomness(config.seed)
-    parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
-    if given["reward"] is not None:
-        parts["reward"] = given["reward"]
-    method = make_method(given["method"] or config.method.name, **parts)
-    for part in method.parts.values():
-        turns = method.partner.turns.own if method.partner is not None else int
-        getattr(part, "planned", lambda _: None)(turns(config.train.steps))
-    check_sharding(config, method, ranks)
-    method = AgreedMethod.of(method, ranks)
+    if config.stages and (extra := [key for key in ("method", "reward") if given[key] is not None]):
+        raise UsageError(f"a run in stages has its {extra[0]} in its recipe; leave out {extra[0]}=...")
+    inside = [stage.within(config) for stage in config.stages]
+    methods = []
+    for each, stage in zip(inside or [config], config.stages or [None], strict=True):
+        with _named(stage):
+            methods.append(_method(each, given))
     stream, eval_tasks = task_split(config, given["tasks"])
     cluster = cluster_of(config, ranks, reporter)
     own = make_verifier(config)
     verifier: Verifier = DividedVerifier(own, ranks.apart()) if ranks.size > 1 else own
     if cluster is not None and config.scale.verifiers:
         verifier = remote_verifier(cluster, config, ranks)
-    settings = config.rollout
-    if method.group_relative and settings.group < 2:
-        raise UsageError(
-            f"credit {type(method.credit).__name__} compares a response with its siblings; rollout.group = "
-            f"{settings.group} leaves it none, use 2 or more"
-        )
-    sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
-    size = {"prompts": settings.prompts, "group": settings.group}
-    curriculum = build("curriculum", method.curriculum, stream=stream, **size)
     made: list[Trainer] = []  # a rollout that asks for more prompts does so in the trainer's step
-    rollout = build(
-        "rollout",
-        method.rollout,
-        sampling=sampling,
-        judge=partial(judge_groups, verifier),
-        more=lambda: curriculum.next(made[0].step),
-        curriculum=curriculum,
-        answer=partial(answer_place, own),
-        progress=lambda: (made[0].step, config.train.steps),
-    )
-    check_overlap(config.overlap, method, rollout, ranks.size)
-    method, line = off_policy(method, config.overlap.staleness)
-    # Every task of a sized source can be looked at before the run, of an endless one those held out.
-    source = stream.source
-    known = eval_tasks if source.size is None else [source[i] for i in range(source.size)]
-    check_verifier(own, known)
-    plain = before(method, known, own, rollout)
+    history = PassRates()
+    common = ((verifier, own), ranks, history, lambda: (made[0].step, made[0].begun))
+    if config.stages:
+        parts = zip(config.stages, inside, methods, strict=True)
+        stages = [_stage(*part, stream, eval_tasks, common) for part in parts]
+    else:
+        stages = [make_stage("", config, None, methods[0], stream, eval_tasks, *common)]
+    first, settings = stages[0], config.rollout
+    method = first.method
     keep_freed_memory()
     use_cores()
     if ranks.size > 1:
@@ -161,10 +141,12 @@ def _assemble(
         policy = CausalLM.load(config.model, config.seed)
     config, chosen = _chosen(config, policy, stream.source.size, len(eval_tasks))
     chosen = [*filter(None, [getattr(stream.source, "described", None)]), *chosen]
-    check_signals(method.needs, method.live, policy)
-    for learner in method.learners:
-        getattr(learner, "check", lambda _: None)(policy)
-    check_fit(known, policy, config.warmup.steps > 0, rollout)
+    for stage in stages:
+        stage.config = _rated(stage.config, config) if stage.name else config
+        check_signals(stage.method.needs, stage.method.live, policy)
+        for learner in stage.method.learners:
+            getattr(learner, "check", lambda _: None)(policy)
+        check_fit(stage.tasks, policy, stage is first and config.warmup.steps > 0, stage.rollout)
     spec = {"name": config.engine.name, **config.engine.options}
     if cluster is not None and config.scale.engines:
         engine = remote_engine(cluster, config, policy, ranks)
@@ -174,28 +156,78 @@ def _assemble(
         cluster.join()
     if config.overlap.staleness and not isinstance(engine, Follower):
         engine = Shadow(policy, lambda copy: engine_of(copy, spec, settings.max_rows))
-    for said in [*([line] if line is not None else []), *plain, *(chosen if folder is None else [])]:
-        reporter.line(said)
+    said = [f"{stage.where}{line}" for stage in stages for line in stage.said]
+    for line in [*said, *(chosen if folder is None else [])]:
+        reporter.line(line)
     trainer = kind(
         config=config,
         folder=folder or SharedFolder.opened(ranks, lambda: RunFolder.create(config)),
         policy=policy,
         engine=engine,
-        stream=stream,
+        stream=first.stream,
         eval_tasks=eval_tasks,
         verifier=verifier,
-        curriculum=curriculum,
-        rollout=rollout,
+        curriculum=first.curriculum,
+        rollout=first.rollout,
         method=method,
         random=random,
         reporter=reporter,
         ranks=ranks,
         events=events,
+        stages=stages,
+        history=history,
     )
+    trainer.enter(0, 0)
     if method.partner is not None:
         trainer.partner = Second.load(method.partner, config, random)
     made.append(trainer)
     return trainer
+
+
+def _method(config: RunConfig, given: Mapping[str, Any]) -> Method:
+    """Return the method that a configuration and objects passed beside it describe."""
+    parts = {k: v for k, v in config.method.model_dump(exclude={"name"}).items() if v != GIVEN}
+    if given["reward"] is not None:
+        parts["reward"] = given["reward"]
+    return make_method(given["method"] or config.method.name, **parts)
+
+
+def _stage(
+    stage: StageConfig,
+    config: RunConfig,
+    method: Method,
+    run: TrainStream,
+    held_out: Sequence[Task],
+    common: tuple[Any, ...],
+) -> Stage:
+    """Make a stage of several; each has a stream of its own.
+
+    Raises:
+        UsageError: what does not fit, by the stage's name.
+    """
+    with _named(stage):
+        source = run.source if stage.tasks is None else build("tasks", stage.tasks)
+        if method.partner is not None:
+            raise UsageError("its method trains a second policy beside the first, which no stage of several can")
+        stream = beside(run, source)
+        known = held_out if stage.tasks is None else [source[i] for i in range(LOOKED if source.size is None else 0)]
+        return make_stage(stage.name, config, stage.until, method, stream, known, *common)
+
+
+@contextmanager
+def _named(stage: StageConfig | None) -> Iterator[None]:
+    """Say of an error in which stage it is."""
+    try:
+        yield
+    except UsageError as error:
+        raise error if stage is None else UsageError(f"stage {stage.name!r}: {error}") from error
+
+
+def _rated(config: RunConfig, run: RunConfig) -> RunConfig:
+    """Return a stage's configuration with the learning rate that was chosen for the run, if it names none."""
+    if config.train.lr != "auto":
+        return config
+    return config.model_copy(update={"train": config.train.model_copy(update={"lr": run.train.lr})})
 
 
 def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: Any = None) -> None:

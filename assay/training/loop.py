@@ -33,6 +33,7 @@ from assay.training.overlap import Flight, Pipeline
 from assay.training.partner import Second
 from assay.training.preflight import at_first
 from assay.training.restore import restore
+from assay.training.stages import ended
 from assay.training.state import State
 from assay.training.warmup import demonstrations
 from assay.types import Group
@@ -122,40 +123,69 @@ class Trainer(State):
         return found is not None and found.value >= settings.target
 
     def reinforce(self, interrupt: Interrupt) -> None:
-        """The RL stage, between an evaluation before and one after it."""
-        total, samples = self.config.train.steps, self.config.evaluate.samples
-        self.load_reference()
-        self.start_learners()
-        self.method, _ = self.keeper.check(self.method, self.models)
-        self.watch.start = self.folder.stored_evaluation("before", 0)
+        """The RL run, stage after stage, between an evaluation before and one after it."""
+        total, samples = self.folder.config.train.steps, self.config.evaluate.samples
         self.folder.save_signs(self.watch.signs)
         with self.reporter.progress("RL", total, self.step) as tick:
-            while not self.reinforced(interrupt):
-                # A run that is extended beyond its end is measured again at the new one.
-                self.folder.evaluation("after").unlink(missing_ok=True)
-                metrics = self.rl_step()
-                passed = metrics.get("pass_rate", metrics.get("partner/pass_rate", float("nan")))
-                reward, length = metrics.get("reward/mean", float("nan")), metrics.get("length/mean", float("nan"))
-                words = f"reward {reward:.3f}  pass {passed:.3f}  length {length:.0f}"
-                tick(self.step, words)
-                if self.step % self.config.run.checkpoint_every == 0:
-                    self.save()
+            while True:
+                self.ready()
+                while not self.reinforced(interrupt):
+                    # A run that is extended beyond its end is measured again at the new one.
+                    self.folder.evaluation("after").unlink(missing_ok=True)
+                    metrics = self.rl_step()
+                    passed = metrics.get("pass_rate", metrics.get("partner/pass_rate", float("nan")))
+                    reward, length = metrics.get("reward/mean", float("nan")), metrics.get("length/mean", float("nan"))
+                    words = f"reward {reward:.3f}  pass {passed:.3f}  length {length:.0f}"
+                    tick(self.step, words)
+                    if self.step % self.config.run.checkpoint_every == 0:
+                        self.save()
+                if self.place + 1 >= len(self.stages):
+                    break
+                self.next_stage(interrupt)
         self.save()
         if self.folder.stored_evaluation("after", self.step):
             self.reporter.line(f"{self.folder.path} is finished; to extend it, give train.steps=... above {self.step}")
         self.measured("after", samples, interrupt)
 
+    def ready(self) -> None:
+        """Have what the stage needs besides its parts, whether it begins or goes on."""
+        self.load_reference()
+        self.start_learners()
+        self.method, _ = self.keeper.check(self.method, self.models)
+        self.watch.start = self.folder.stored_evaluation(self.first_label, self.begun)
+
+    @property
+    def first_label(self) -> str:
+        """Of the evaluation of the weights that the stage begins with."""
+        return "before" if self.place == 0 else f"after-{self.stages[self.place - 1].name}"
+
+    def next_stage(self, interrupt: Interrupt) -> None:
+        """End a stage and begin the next one. The checkpoint is of its end, and all else follows from that."""
+        self.save()
+        done, stream = self.stages[self.place], self.stream.state_dict()
+        self.measured(f"after-{done.name}", self.config.evaluate.samples, interrupt)
+        self.enter(self.place + 1, self.step)
+        if self.config.tasks.source == done.config.tasks.source:
+            self.stream.load_state_dict(stream)
+        self.start_stage()
+        self.watch.begin()
+        self.reporter.line(f"stage {self.stages[self.place].name!r} from step {self.step + 1} on")
+
     def reinforced(self, interrupt: Interrupt) -> bool:
-        """Whether no RL step is left, after the evaluation that is due."""
+        """Whether no step of the stage is left, after the evaluation that is due."""
         interrupt.check()
         total, every, target = self.config.train.steps, self.config.evaluate.every, self.config.train.target
         reached = None
         if self.step == 0:
             reached = self.measured("before", self.config.evaluate.samples, interrupt)
-        elif every and self.step % every == 0 and self.step < total:
+        elif every and self.step % every == 0 and self.begun < self.step < total:
             reached = self.measured(f"step-{self.step:06d}", 1, interrupt)
         if target is not None and reached is not None and reached >= target:
             self.reporter.line(f"held-out pass@1 {reached:.3f} reached the target {target:g} at step {self.step}")
+            return True
+        until = self.stages[self.place].until if self.stages else None
+        if until is not None and (why := ended(until, self.seen)) is not None:
+            self.reporter.line(f"stage {self.stages[self.place].name!r} is over at step {self.step}: {why}")
             return True
         return self.step >= total or self.asked_to_end()
 
@@ -174,7 +204,7 @@ class Trainer(State):
             if self.pipeline is None and self.keeper.due(self.step):
                 self.method, more = self.keeper.check(self.method, models, batch)
                 found |= more
-            if self.step == (0 if self.partner is None else self.partner.spec.turns.warm_up):
+            if self.step - self.begun == (0 if self.partner is None else self.partner.spec.turns.warm_up):
                 for line in at_first(self.method, batch):
                     self.reporter.line(line)
             metrics = rollout_metrics(batch)
@@ -187,6 +217,7 @@ class Trainer(State):
                     rng, parts = self.random("mini-batches"), settings.mini_batches
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
             metrics |= found | getattr(self.method.select, "metrics", dict)()
+            self.noted(groups, metrics)
             self.curriculum.observe([group for group in groups if not group.derived])
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
@@ -199,6 +230,16 @@ class Trainer(State):
         for line in self.watch.idle.step(self.step, batch, metrics, rewarded):
             self.reporter.line(line)
         return metrics
+
+    def noted(self, groups: list[Group], metrics: dict[str, float]) -> None:
+        """Keep what later steps go by: how often tasks were solved, and the metric that may end the stage."""
+        if self.history.read:
+            self.history.note(self.step, [group for group in groups if not group.derived])
+        if len(self.stages) > 1:
+            metrics["stage_number"] = self.place + 1
+        until = self.stages[self.place].until if self.stages else None
+        if until is not None:
+            self.seen = [*self.seen, metrics.get(until.metric, float("nan"))][-2 * until.window :]
 
     def partner_step(self, partner: Second) -> dict[str, float]:
         """Have the policy answer, and the partner learn from what is made of that; its metrics are ``partner/...``."""
@@ -247,8 +288,10 @@ class Trainer(State):
         per_step = settings.epochs * settings.mini_batches
         if self.pipeline is not None and self.updates == 0:
             objective = Observed(objective)
-        done, self.updates = self.step * per_step + min(self.updates, per_step - 1), self.updates + 1
-        lr = self.set_lr(settings.peak, done, settings.steps * per_step, settings.ramp, settings.schedule)
+        done = (self.step - self.begun) * per_step + min(self.updates, per_step - 1)
+        self.updates += 1
+        total = (settings.steps - self.begun) * per_step
+        lr = self.set_lr(settings.peak, done, total, settings.ramp, settings.schedule)
         return {**self.apply(objective, batch)[0], "lr": lr}
 
     # Pieces of a step
@@ -346,7 +389,9 @@ class Trainer(State):
         Raises:
             Stopped: asked to stop; what was measured so far is dropped.
         """
-        settings, rollout = self.config.evaluate, self.config.rollout
+        # What a stage changes is how the policy learns, not what it is measured by.
+        config = self.folder.config
+        settings, rollout = config.evaluate, config.rollout
         sampling = Sampling(rollout.max_tokens, settings.temperature, settings.top_p, stop=tuple(rollout.stop))
         self.keeper.sync()
         if self.pipeline is not None:
@@ -368,7 +413,7 @@ class Trainer(State):
                 step=self.step,
                 chunk=max(1, rollout.max_rows // samples),
                 progress=progress,
-                player=player_of(self.config, sampling),
+                player=player_of(config, sampling),
             )
 
     def set_lr(self, peak: float, step: int, total: int, ramp: int, schedule: Any) -> float:

@@ -43,6 +43,8 @@ def restore(trainer: State) -> bool:
         method, correction, started = trainer.method, trainer.keeper.correction, trainer.started
         try:
             state = _state(path, stage, step)
+            if trainer.stages:
+                trainer.enter(*state.get("place", (0, 0))[:2])
             state["stream"] = _stream(trainer, state["stream"])
             _load(trainer, path, state)
         except (RunError, torch.OutOfMemoryError, ChangedTasks):

@@ -16,6 +16,7 @@ import torch
 from assay.config import RunConfig
 from assay.console import Reporter
 from assay.curriculum.base import Curriculum
+from assay.curriculum.pass_rates import PassRates
 from assay.engines.base import Engine
 from assay.errors import RunError
 from assay.learning.optimizer import make_optimizer
@@ -36,6 +37,7 @@ from assay.training.events import Events
 from assay.training.keeper import Keeper
 from assay.training.overlap import Pipeline
 from assay.training.partner import Second
+from assay.training.stages import Stage
 from assay.training.watch import Watch
 from assay.types import Task
 from assay.verify.base import Verifier, answer_place
@@ -50,6 +52,9 @@ class State:
     ``updates`` how many optimiser steps it has taken; ``started`` that the method's learners are ready;
     ``unjudged`` is why nothing could be learned so far, of the first verdict, or empty once something could be;
     ``events`` tells callbacks and loggers;
+    ``stages`` are what the RL run consists of, ``place`` the number of the one it is in, which ``begun`` steps came
+    before: configuration, stream, curriculum, rollout and method are that one's; ``seen`` is its metric so far, if that
+    may end it; ``history`` is how often tasks were solved, for curricula that ask;
     ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``partner`` is the
     second policy, if the method has one; ``keeper`` keeps the engine at the policy's weights.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
@@ -74,6 +79,11 @@ class State:
     ranks: Ranks = field(default_factory=Ranks)
     events: Events = field(default_factory=Events)
     partner: Second | None = None
+    stages: list[Stage] = field(default_factory=list)
+    history: PassRates = field(default_factory=PassRates)
+    place: int = field(default=0, init=False)
+    begun: int = field(default=0, init=False)
+    seen: list[float] = field(default_factory=list, init=False)
     watch: Watch = field(default_factory=Watch, init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
@@ -91,11 +101,26 @@ class State:
                 partial(judge_groups, self.verifier),
                 self.config.overlap.verify_chunks,
                 hasattr(self.verifier, "map"),
-                getattr(self.rollout, "metrics", dict),
+                self._of_rollout,
             )
         self.keeper = Keeper(
             self.config, self.engine, self.policy, self.eval_tasks, self.ranks, self.reporter, self.pipeline
         )
+
+    def _of_rollout(self) -> dict[str, float]:
+        """What the stage's rollout says of what it did last."""
+        found: dict[str, float] = getattr(self.rollout, "metrics", dict)()
+        return found
+
+    def enter(self, place: int, begun: int) -> None:
+        """Take the parts of a stage, with their own state, which ``begun`` steps came before; nothing of it is done."""
+        stage = self.stages[place]
+        train = stage.config.train.model_copy(update={"steps": begun + stage.config.train.steps})
+        self.config = self.keeper.config = stage.config.model_copy(update={"train": train})
+        self.stream, self.curriculum, self.rollout = stage.stream, stage.curriculum, stage.rollout
+        self.method = self.keeper.correct(stage.method, self.keeper.correction)
+        self.place, self.begun, self.seen = place, begun, []
+        self.reference, self.started = None, False
 
     def new_optimizer(self) -> torch.optim.Optimizer:
         """A fresh optimiser over the policy's trainable parameters."""
@@ -114,23 +139,27 @@ class State:
     def start_rl(self) -> None:
         """Go from the warm-up to the RL stage: a fresh optimiser, the reference policy set aside if one is needed."""
         self.stage, self.step = "rl", 0
+        self.start_stage()
+
+    def start_stage(self) -> None:
+        """A fresh optimiser, and the reference policy set aside if the stage needs one."""
         self.optimizer = self.new_optimizer()
         if self.needs_reference:
-            self.folder.save_reference(self.policy.save)
+            self.folder.save_reference(self.policy.save, self.place)
 
     @property
     def needs_reference(self) -> bool:
         return wants_reference(self.method.needs)
 
     def load_reference(self) -> None:
-        """Make the frozen policy that the RL stage started from."""
+        """Make the frozen policy that the stage started from."""
         if self.needs_reference and self.reference is None:
-            if wrong := self.ranks.once(lambda: damage(self.folder.reference)):
+            stored = self.folder.reference(self.place)
+            if wrong := self.ranks.once(lambda: damage(stored)):
                 raise RunError(
-                    f"the reference policy in {self.folder.reference} {wrong}; put it back, or start again in another "
-                    "run.dir"
+                    f"the reference policy in {stored} {wrong}; put it back, or start again in another run.dir"
                 )
-            self.reference = self.policy.frozen(self.folder.reference)
+            self.reference = self.policy.frozen(stored)
 
     @property
     def models(self) -> Models:
@@ -193,6 +222,8 @@ class State:
             "method": self.method.state_dict(),
             **({} if self.partner is None else {"partner_method": self.partner.method.state_dict()}),
             "correction": self.keeper.correction,
+            "place": [self.place, self.begun, list(self.seen)],
+            "history": self.history.state_dict(),
         }
 
     def load_cheap_state(self, state: dict[str, Any]) -> None:
@@ -202,6 +233,9 @@ class State:
         self.curriculum.load_state_dict(state["curriculum"])
         self.method = self.keeper.correct(self.method, state["correction"])
         self.method.load_state_dict(state["method"])
+        if "history" in state:  # of an older version there is none
+            self.seen = list(state["place"][2])
+            self.history.load_state_dict(state["history"])
         if self.partner is not None:
             self.partner.method.load_state_dict(state["partner_method"])
         if self.pipeline is not None and "in_flight" in state:

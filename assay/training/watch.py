@@ -53,6 +53,11 @@ class Watch:
         self.hollow = _rows(step, batch, np.where(wins, batch.rewards.numpy(), -np.inf))
         return self._add(step, [(f, _examples(f.kind, step, batch) or self.hollow) for f in found])
 
+    def begin(self) -> None:
+        """Compare from here on: another stage has other tasks, lengths and rewards. What was said stays said."""
+        self.steps, self.history = [], {name: [] for name in TRACKED}
+        self.idle = Idle()
+
     def evaluated(self, evaluation: Evaluation) -> list[Sign]:
         """Take in an evaluation on held-out tasks; return the sign that appears with it, if any."""
         if evaluation.step == 0 and evaluation.label == "before":

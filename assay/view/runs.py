@@ -13,6 +13,7 @@ from typing import Any
 from assay.errors import RunError
 from assay.records.evaluation import Evaluation, stored
 from assay.records.history import read_metrics
+from assay.records.stages import stages
 from assay.view.places import Place, Places
 
 POINTS = 400
@@ -41,6 +42,7 @@ def run(place: Place, places: Places) -> dict[str, Any]:
     return {
         **_head(place),
         "config": config,
+        "stages": stages(place.path, read_metrics(place.path / "metrics.jsonl")[0]),
         "evaluations": evaluations,
         "signs": _json(place.path / "signs.json", []),
         "environment": _json(place.path / "environment.json", {}),

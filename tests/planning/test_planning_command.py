@@ -49,6 +49,20 @@ def test_a_plan_is_printed_with_its_formulas(capfd: pytest.CaptureFixture[str]) 
     assert "parameters = 7.62e+09" in explained
 
 
+def test_a_run_in_stages_is_planned_stage_by_stage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "stages.toml"
+    recipe.write_text(
+        '[[stages]]\nname = "short"\nsteps = 20\nrollout = {max_tokens = 16}\n'
+        '[[stages]]\nname = "wide"\nsteps = 30\nrollout = {max_tokens = 16, group = 64}\n'
+    )
+    code, out, _ = called(capfd, str(recipe), "--json")
+    found = json.loads(out)["stages"]
+    assert code == 0 and list(found) == ["short", "wide"]
+    assert found["wide"]["step"]["value"] > 2 * found["short"]["step"]["value"]
+    _, out, _ = called(capfd, str(recipe))
+    assert re.search(r"^in all +50 ", out, re.MULTILINE) and "the longest, wide:" in out
+
+
 def test_the_json_adds_up(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = called(capfd, *SEVEN, "--gpus", "8", "--json", "--price", "2")
     found = json.loads(out)

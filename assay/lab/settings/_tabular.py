@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from assay.curriculum.pass_rates import PassRates
 from assay.engines.base import Engine, Sampling
 from assay.engines.tabular import TabularEngine
 from assay.learning.signals import check_signals, wants_reference
@@ -81,7 +82,8 @@ def train(
         reference.module.requires_grad_(False)
     check_signals(made.needs, made.live, policy)
     stream, _ = split(Listed(tasks), 0.0, 0, seed)
-    curriculum = build("curriculum", made.curriculum, stream=stream, prompts=training.prompts, group=training.group)
+    size, history = {"prompts": training.prompts, "group": training.group}, PassRates()
+    curriculum = build("curriculum", made.curriculum, stream=stream, history=history, **size)
     now = 0
     rollout = build(
         "rollout",
@@ -120,6 +122,7 @@ def train(
             rng = random("mini-batches")
             metrics = learn(batch, made, models, rng, apply, training.epochs, training.mini_batches)
         metrics = {**metrics, **getattr(rollout, "metrics", dict)()}
+        history.note(now, [group for group in groups if not group.derived])
         curriculum.observe([group for group in groups if not group.derived])
         watch(now, batch, metrics)
 
