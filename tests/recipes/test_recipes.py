@@ -20,6 +20,7 @@ from assay.tasks.files.file import File
 
 NAMES = [
     "dpo",
+    "drive",
     "flexive",
     "functions",
     "gsm8k",
@@ -122,12 +123,12 @@ def test_a_recipe_with_every_key_is_what_it_began_with(start: str | None) -> Non
     assert all(
         re.search(rf"^(# )?{key.key.rpartition('.')[2]} = ", text, re.MULTILINE)
         for key in keys()
-        if key.type != "table"
+        if key.type not in ("table", "tables") and not (start == "drive" and key.key.startswith("stages."))
     )
 
 
 def test_every_default_stands_in_a_recipe_as_it_is() -> None:
-    text = commented().replace("# [model.lora]", "[model.lora]")
+    text = commented().partition("# [[stages]]")[0].replace("# [model.lora]", "[model.lora]")
     text = re.sub(r"^# (?=[a-z_]+ = (?!\.\.\.))", "", text, flags=re.MULTILINE)
     expected = load_config({"model": {"lora": {}}})
     assert differences(RunConfig.model_validate(tomllib.loads(text)), expected) == {}
