@@ -116,6 +116,13 @@ class Policy(Protocol):
         """Draw ``n`` tokens from the policy at every position of the batch's responses, 0 after their end."""
         ...
 
+    def likeliest(self, batch: Batch, n: int) -> Int[Tensor, "N T n"]:
+        """The ``n`` likeliest tokens at every position of the batch's responses, best first, 0 after their end.
+
+        Of a vocabulary of fewer tokens, all of them.
+        """
+        ...
+
     def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
         """Partition the rows of a batch so that a pass over each part computes about ``budget`` tokens."""
         ...

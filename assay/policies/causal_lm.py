@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
@@ -210,18 +210,29 @@ class CausalLM:
         self, batch: Batch, n: int, temperature: float = 1.0, generator: torch.Generator | None = None
     ) -> Int[Tensor, "N T n"]:
         """See :class:`assay.policies.base.Policy`."""
-        hidden = self.forward(batch, {"hidden"}, temperature).live["hidden"]
+
+        def draw(logits: Tensor) -> Tensor:
+            p = (logits / temperature).softmax(-1).cpu()
+            return torch.multinomial(p, n, replacement=True, generator=generator)
+
+        return self._chosen(batch, n, draw)
+
+    @torch.no_grad()
+    def likeliest(self, batch: Batch, n: int) -> Int[Tensor, "N T n"]:
+        """See :class:`assay.policies.base.Policy`."""
+        n = min(n, self.head.weight.shape[0])
+        return self._chosen(batch, n, lambda logits: logits.topk(n, -1).indices.cpu())
+
+    def _chosen(self, batch: Batch, n: int, choose: Callable[[Tensor], Tensor]) -> Int[Tensor, "N T n"]:
+        """Return what ``choose`` takes ``(S, n)`` from the logits of a block of positions, 0 after the responses."""
+        hidden = self.forward(batch, {"hidden"}).live["hidden"]
         inside = torch.arange(hidden.shape[1]) < torch.tensor([len(e.tokens) for e in batch.episodes])[:, None]
-        size = max(1, CHUNK_BYTES // (4 * self.head.weight.shape[0]))
-        drawn = [
-            torch.multinomial(
-                self.head.logits(h, temperature).softmax(-1).cpu(), n, replacement=True, generator=generator
-            )
-            for h in hidden[inside.to(hidden.device)].split(size)
-        ]
+        head = self.head
+        size = max(1, CHUNK_BYTES // (4 * head.weight.shape[0]))
+        chosen = [choose(head.logits(h)) for h in hidden[inside.to(hidden.device)].split(size)]
         out = torch.zeros(*inside.shape, n, dtype=torch.int64)
-        if drawn:
-            out[inside] = torch.cat(drawn)
+        if chosen:
+            out[inside] = torch.cat(chosen)
         return out
 
     def hidden(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> Tensor:
@@ -335,33 +346,45 @@ class WithoutAdapter:
     """A policy as it was before its low-rank adapters were added; shares its weights."""
 
     def __init__(self, policy: CausalLM):
-        self._policy = policy
+        self.adapted = policy
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
+        return getattr(vars(self)["adapted"], name)
 
     def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
-        adapter: Any = self._policy.adapter
+        adapter: Any = self.adapted.adapter
         with adapter.disable_adapter():
-            return self._policy.forward(batch, live, temperature)
+            return self.adapted.forward(batch, live, temperature)
+
+    def hidden(self, *arguments: Any) -> Tensor:
+        """See :meth:`CausalLM.hidden`."""
+        adapter: Any = self.adapted.adapter
+        with adapter.disable_adapter():
+            return self.adapted.hidden(*arguments)
 
     def continuations(self, *arguments: Any, **options: Any) -> Tensor:
         """See :class:`assay.policies.base.Policy`."""
-        adapter: Any = self._policy.adapter
+        adapter: Any = self.adapted.adapter
         with adapter.disable_adapter():
-            return self._policy.continuations(*arguments, **options)
+            return self.adapted.continuations(*arguments, **options)
 
     def continuation_ranks(self, *arguments: Any, **options: Any) -> Tensor:
         """See :class:`assay.policies.base.Policy`."""
-        adapter: Any = self._policy.adapter
+        adapter: Any = self.adapted.adapter
         with adapter.disable_adapter():
-            return self._policy.continuation_ranks(*arguments, **options)
+            return self.adapted.continuation_ranks(*arguments, **options)
 
     def candidates(self, *arguments: Any, **options: Any) -> Tensor:
         """See :class:`assay.policies.base.Policy`."""
-        adapter: Any = self._policy.adapter
+        adapter: Any = self.adapted.adapter
         with adapter.disable_adapter():
-            return self._policy.candidates(*arguments, **options)
+            return self.adapted.candidates(*arguments, **options)
+
+    def likeliest(self, *arguments: Any, **options: Any) -> Tensor:
+        """See :class:`assay.policies.base.Policy`."""
+        adapter: Any = self.adapted.adapter
+        with adapter.disable_adapter():
+            return self.adapted.likeliest(*arguments, **options)
 
 
 def _idle_adapter(folder: Path) -> bool:

@@ -336,6 +336,16 @@ class TabularPolicy:
         drawn = torch.multinomial(p, n, replacement=True, generator=generator)
         return torch.where(inside[..., None], drawn.reshape(*nodes.shape, n), 0)
 
+    @torch.no_grad()
+    def likeliest(self, batch: Batch, n: int) -> Int[Tensor, "N T n"]:
+        """See :class:`assay.policies.base.Policy`; where a node has fewer children, tokens without one come last."""
+        lengths = torch.tensor([len(e.tokens) for e in batch.episodes], dtype=torch.int64)
+        nodes = self.tree.walk(batch.tokens.cpu(), lengths, self.starts([e.prompt for e in batch.episodes]))
+        inside = torch.arange(nodes.shape[1]) < lengths[:, None]
+        log_p = self.log_policy().cpu()
+        best = log_p.topk(min(n, log_p.shape[-1]), -1).indices
+        return torch.where(inside[..., None], best[nodes], 0)
+
     def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:
         """See :class:`assay.policies.base.Policy`: rows in order, as many to a part as their tokens allow."""
         parts: list[list[int]] = []

@@ -172,6 +172,11 @@ class ShardedLM(CausalLM):
         with torch.no_grad(), self._reading():
             return super().candidates(batch, n, temperature, generator)
 
+    def likeliest(self, batch: Batch, n: int) -> Int[Tensor, "N T n"]:
+        """See :class:`assay.policies.base.Policy`; a pass of all ranks."""
+        with torch.no_grad(), self._reading():
+            return super().likeliest(batch, n)
+
     @contextmanager
     def whole(self) -> Iterator[None]:
         """Gather every weight, for passes without gradient that each rank makes as many of as it likes.

@@ -1,0 +1,1 @@
+"""Policies made of several."""

@@ -1,0 +1,1 @@
+"""What a response is read again under, and attempts that are revised."""
