@@ -40,6 +40,7 @@ OTHERWISE = {
     ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",
     ("S178", "reviewers"): SPELLED,
     ("S182", "citations"): "its setting scores by the encoder that the command trains, or by words",
+    ("S183", "memorised"): "its setting measures by the gap that the paper brings, on instances of a specification",
     ("S191", "contradictions"): "its setting makes the scorer that reads both ways, as an arm says",
     ("S213", "alike"): SPELLED,
 }
