@@ -15,7 +15,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import Method
-from assay.rollout.surgery.base import surgeons
+from assay.rollout.surgery.base import helpers
 from assay.signals.answer_tokens import AnswerTokens
 from assay.signals.base import Signal
 from assay.signals.likelihood import ReferenceLikelihood, text_of_reference
@@ -46,8 +46,8 @@ def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: A
         except UsageError as error:
             raise UsageError(f"method.{seam} {type(part).__name__} asks a model: {error}") from None
     some = list(islice(tasks, LOOKED_AT))
-    for surgeon in surgeons(rollout):
-        surgeon.check_tasks(list(tasks))
+    for helper in helpers(rollout):
+        helper.check_tasks(list(tasks))
     if some and not any(text_of_reference(task) for task in some):
         for signal in _signals(method):
             if isinstance(signal, ReferenceLikelihood):

@@ -71,6 +71,7 @@ AS_GRPO = {
     "S083": "its rollout, which asks failed groups anew",
     "S081": "200 steps of plain GRPO come first",
     "S082": "more than one objective",
+    "S087": "its rollout, which shows beginnings of solutions",
     "S108": "tools that are called",
     "S111": "verdicts that are noisy",
     "S118": "a decoder that has been fitted",

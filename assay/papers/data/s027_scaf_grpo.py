@@ -79,7 +79,7 @@ claims(
         better="scaf",
         baseline="grpo",
         measure="solved",
-        sweep={"lr": (5.0, 25.0, 125.0)},
+        sweep={"lr": (25.0, 125.0, 625.0)},
         tuning=(1000, 1001),
     ),
     Claim(
@@ -95,7 +95,7 @@ claims(
         better="weakest",
         baseline="strongest",
         measure="area",
-        sweep={"lr": (5.0, 25.0, 125.0)},
+        sweep={"lr": (25.0, 125.0, 625.0)},
         tuning=(1000, 1001),
         options={"bonus": 8.0},
     ),

@@ -76,7 +76,7 @@ claims(
         better="ghpo",
         baseline="grpo",
         measure="solved",
-        sweep={"lr": (5.0, 25.0, 125.0)},
+        sweep={"lr": (25.0, 125.0, 625.0)},
         tuning=(1000, 1001),
     )
 )

@@ -156,9 +156,9 @@ def own_group(group: Group, episodes: Sequence[Episode], role: str, rng: np.rand
     return [replace(e, advantage_group=key, meta={**e.meta, "role": role}) for e in episodes]
 
 
-def surgeons(rollout: Any) -> Iterator[Surgeon]:
-    """The surgeons among a rollout and those inside it, outermost first."""
+def helpers(rollout: Any) -> Iterator[Any]:
+    """Those that help with hints, among a rollout and those inside it, outermost first."""
     while rollout is not None:
-        if isinstance(rollout, Surgeon):
+        if hasattr(rollout, "check_tasks"):
             yield rollout
         rollout = getattr(rollout, "_inner", None)

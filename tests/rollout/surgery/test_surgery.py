@@ -11,7 +11,7 @@ from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.rollout.dynamic import Dynamic
-from assay.rollout.surgery.base import own_group, right_share, surgeons
+from assay.rollout.surgery.base import helpers, own_group, right_share
 from assay.rollout.surgery.hints import beginning, ladder, told
 from assay.rollout.surgery.reasked import Reasked
 from assay.training.off_policy import check_overlap
@@ -96,7 +96,7 @@ def test_own_groups_have_keys_that_no_other_has() -> None:
 def test_it_says_so_before_a_run_that_it_could_not_help() -> None:
     bare, hinted = Task("a", "Q", "1"), Task("b", "Q", "1", hints=("h",))
     rollout = Dynamic(Sampling(4), judge, lambda: [], inner={**REASKED, "source": "task"})
-    assert [type(s) for s in surgeons(rollout)] == [Reasked]
+    assert [type(s) for s in helpers(rollout)] == [Reasked]
     with pytest.raises(UsageError, match="asks again with hints, and task a has no hints; give its tasks some"):
         before(make_method("grpo"), [bare], KindVerifier(), rollout)
     before(make_method("grpo"), [bare, hinted], KindVerifier(), rollout)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay.batch import Batch
 from assay.lab.settings._tabular import Training, jitter, train
 from assay.lab.settings.tree import Counting
 from assay.policies.tabular import TabularPolicy, Tree, path_of, text_of
@@ -53,7 +54,7 @@ class Setting:
     chance: float = 0.1
     spread: float = 0.1
     bonus: float = 3.5
-    rollouts: int = 1600
+    rollouts: int = 800
     prompts: int = 1
     group: int = 8
     lr: float = 5.0
@@ -64,15 +65,18 @@ class Setting:
 
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return exact chances of success without hints, means over problems: ``start``, ``solved`` at the end, and
-        ``area``, its mean over responses sampled; ``rollouts`` and ``steps``; in how many of these a hint helped
+        ``area``, its mean over responses sampled; ``rollouts`` and ``steps``; ``balance``, minus the mean
+        distance of a group's share of right responses from one half; in how many of these a hint helped
         (``helped``), and the mean level of the hint in the first and last quarter of them."""
         policy = self.policy(seed)
         engine = Reading(policy)
         training = Training(10**9, self.prompts, self.group, self.lr, self.optimizer, max_tokens=self.length)
         curve, levels, start = list[tuple[int, float]](), list[float](), policy.solved()
+        away = list[float]()
 
         def watch(step: int, batch: Any, metrics: Mapping[str, float]) -> None:
             curve.append((engine.sampled, policy.solved()))
+            away.extend(abs(share - 0.5) for share in shares(batch))
             levels.extend([metrics["surgery/level"]] if metrics.get("surgery/level") else [])
             if engine.sampled >= self.rollouts:
                 raise Spent
@@ -87,6 +91,7 @@ class Setting:
             "area": float(np.average([p for _, p in curve], weights=counts)),
             "rollouts": engine.sampled,
             "steps": len(curve),
+            "balance": -float(np.mean(away)) if away else -0.5,
             "helped": len(levels),
             "first_level": float(np.mean(levels[:quarter])) if levels else 0.0,
             "last_level": float(np.mean(levels[-quarter:])) if levels else 0.0,
@@ -109,6 +114,12 @@ class Setting:
             Task(str(i), f"problem {i}:", "right", "tabular", solution=path, hints=h)
             for i, (path, h) in enumerate(zip(paths, hints, strict=True))
         ]
+
+
+def shares(batch: Batch) -> list[float]:
+    """Share of right responses of each group that is learned from."""
+    right = torch.tensor([float(v.passed is True) for v in batch.verdicts])
+    return [float(right[batch.group == g].mean()) for g in batch.group.unique()]
 
 
 class Chains(TabularPolicy):

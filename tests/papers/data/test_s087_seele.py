@@ -1,0 +1,176 @@
+"""SEELE: the curve and its fit, the rounds of a group, and what is learned of what was shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from claimed import learned
+from running import metrics, run
+from scripted import Told, judge, operated
+
+from assay.batch import Batch
+from assay.engines.base import Sampling
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.objectives.clip import ClippedSurrogate
+from assay.objectives.off_policy.shown import Shown
+from assay.papers.data.s087_seele import seele
+from assay.rollout.surgery.item_response import Curve, Prior
+from assay.rollout.surgery.paced import Paced
+from assay.training.preflight import before
+from assay.types import Group, Origin, Task
+from assay.verify.kind import KindVerifier
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+TASK = Task("t", "Q", "1", solution="abcdefghij")
+
+
+def paced(says: Any, goes_on: Any, task: Task = TASK, n: int = 8, **options: Any) -> tuple[Group, Told, Any]:
+    engine = Told(says, goes_on)
+    sampling = {"sampling": Sampling(options.pop("max_tokens", 40))}
+    group, made = operated(seele(**options).rollout, engine, task, n, **sampling)
+    return group, engine, made
+
+
+def test_the_next_share() -> None:
+    """a = 8, b = 1/2, c = 0.1: f is one half at 0.472107, nine tenths at 0.760005."""
+    curve = Curve(8, 0.5, 0.1)
+    assert curve.share_for(0.5) == pytest.approx(0.472107, abs=1e-6) and curve(0.472107) == pytest.approx(0.5, abs=1e-6)
+    assert curve.share_for(0.9) == pytest.approx(0.759930, abs=1e-6) and curve(0.759930) == pytest.approx(0.9, abs=1e-6)
+    assert curve.share_for(0.1) == curve.share_for(0.05) == 0, "less than what chance gives"
+    assert Curve(8, -0.5, 0.1).share_for(0.5) == 0 and Curve(8, 1.5, 0.1).share_for(0.5) == 1
+    assert curve(0) == pytest.approx(0.1 + 0.9 / (1 + np.exp(4))) and curve(0.5) == pytest.approx(0.55)
+
+
+def test_the_curve() -> None:
+    """Without data it is the prior's; with much, what made the data; success without anything shown asks for
+    nothing."""
+    start = Prior().fit([], [], [])
+    assert (start.a, start.b, start.c) == pytest.approx((8, 0.5, 0.05), rel=1e-2)
+    true, shares = Curve(10, 0.3, 0.2), np.linspace(0, 1, 21)
+    found = Prior().fit(shares, [round(10**5 * true(p)) for p in shares], [10**5] * 21)  # type: ignore[arg-type]
+    assert (found.a, found.b, found.c) == pytest.approx((10, 0.3, 0.2), rel=0.02)
+    assert Prior().fit([0.0], [4], [4]).share_for(0.5) == 0 and Prior().fit([1.0], [0], [4]).share_for(0.5) == 1
+    low, high = Prior().fit([0.5], [0], [4]), Prior().fit([0.5], [4], [4])
+    assert low.b > 0.5 > high.b and low.share_for(0.5) > 0.5 > high.share_for(0.5)
+
+
+def test_nearer_one_half() -> None:
+    """60 problems, b in (0.1, 0.9), a in (6, 14), 8 tries a round: the fourth round is less than half as far away as a
+    fixed half, and the chances of rounds 2 to 4 come nearer and nearer."""
+    rng, gaps = np.random.default_rng(0), np.zeros((60, 4))
+    for row in gaps:
+        true, shares, right = Curve(rng.uniform(6, 14), rng.uniform(0.1, 0.9), 0.0), [0.5], list[int]()
+        for k in range(4):
+            row[k] = abs(true(shares[-1]) - 0.5)
+            right.append(rng.binomial(8, true(shares[-1])))
+            shares.append(Prior().fit(shares, right, [8] * (k + 1)).share_for(0.5))
+    first, second, third, last = gaps.mean(0).tolist()
+    assert 0.3 < first < 0.37 and last < 0.13 < first / 2 and first > second > third > last
+    ours, theirs = (
+        load["balance"]
+        for load in (learned("S087", arm, problems=4, rollouts=128, lr=1.0) for arm in ("seele", "half"))
+    )
+    assert ours > theirs + 0.1
+
+
+def test_rounds() -> None:
+    """Right where six of ten are shown: (5, then more) ends above and below; each round one request, 2 of 8."""
+    group, engine, made = paced(lambda p, i: "0", lambda shown: "1" if len(shown) >= 6 else "0")
+    shown = [len(request.prefix) for request in engine.asked]
+    assert [r.n for r in engine.asked] == [2] * 4 and shown[0] == 5 and shown[1] > 5 and min(shown[2:]) >= 5
+    assert {r.prompt for r in engine.asked} == {"Q"} and all(
+        r.sampling.max_tokens == 40 - len(r.prefix) for r in engine.asked
+    )
+    assert len(group.episodes) == len(group.verdicts) == 8
+    assert [v.passed for v in group.verdicts] == [n >= 6 for n in shown for _ in range(2)]
+    found = made.metrics()
+    assert found["pace/accuracy"] == sum(v.passed for v in group.verdicts) / 8 and found["pace/gap"] == 0.5  # type: ignore[misc]
+    assert abs(found["pace/share"] * 10 - shown[-1]) <= 0.5
+    _, engine, _ = paced(lambda p, i: "0", lambda shown: "1", n=6)
+    assert [r.n for r in engine.asked] == [2, 2, 1, 1] and [len(r.prefix) for r in engine.asked][1] < 5
+
+
+def test_all_right_with_nothing_shown_stays_there() -> None:
+    _, engine, made = paced(lambda p, i: "1", lambda shown: "1", start=0.0)
+    assert [r.prefix for r in engine.asked] == [()] * 4 and made.metrics()["pace/share"] == 0
+
+
+def test_responses_begin_with_the_solution() -> None:
+    group, _, _ = paced(lambda p, i: "0", lambda shown: "x1", n=1, rounds=1)
+    [e] = group.episodes
+    assert e.text == "abcdex1" and "".join(map(chr, e.prompt)) == "Q" and e.meta["shown"] == 5
+    assert e.origins is not None and e.origins.tolist() == [Origin.HINT] * 5 + [Origin.OWN] * 2
+    assert e.logprobs is not None and np.isnan(e.logprobs[:5]).all() and np.isfinite(e.logprobs[5:]).all()
+    assert e.mask.all() and len(e.mask) == len(e.tokens) == 7
+    whole, engine, _ = paced(lambda p, i: "0", lambda shown: "1", n=1, rounds=1, start=1.0, max_tokens=8)
+    assert len(engine.asked[0].prefix) == 7 and engine.asked[0].sampling.max_tokens == 1, (
+        "room for a token of one's own"
+    )
+    assert whole.episodes[0].text == "abcdefg1"
+
+
+def test_without_a_solution_the_task_is_asked_plainly() -> None:
+    group, engine, _ = paced(lambda p, i: "0", lambda shown: "1", Task("t", "Q", "1"))
+    assert all(r.prefix == () for r in engine.asked) and all(e.origins is None for e in group.episodes)
+    with pytest.raises(UsageError, match="task t has none; give its tasks solutions"):
+        before(make_method("grpo"), [Task("t", "Q", "1")], KindVerifier(), Paced(Sampling(4), judge))
+    before(make_method("grpo"), [TASK], KindVerifier(), Paced(Sampling(4), judge))
+
+
+def test_abstentions_say_nothing() -> None:
+    _, engine, made = paced(lambda p, i: "0", lambda shown: "?")
+    assert [len(r.prefix) for r in engine.asked] == [5] * 4
+    assert made.metrics()["pace/gap"] == made.metrics()["pace/accuracy"] == 0
+
+
+def test_one_group() -> None:
+    """Half of eight right, over all rounds: 0.935413 and -0.935413."""
+    group, _, _ = paced(lambda p, i: "0", lambda shown: "1" if len(shown) > 5 else "0", n=8, rounds=2)
+    assert [v.passed for v in group.verdicts] == [False] * 4 + [True] * 4
+    batch = Batch.from_groups([group], torch.float64)
+    assert seele().value(batch).advantages[:, -1].abs().max().item() == pytest.approx(0.935413, abs=1e-6)
+
+
+def test_shown_tokens() -> None:
+    """A wrong response after two shown tokens: of these only the likelihood has a gradient, with its weight."""
+    group, _, _ = paced(lambda p, i: "0", lambda shown: "no", n=1, rounds=1, start=0.2)
+    batch = Batch.from_groups([group], torch.float64)
+    batch.advantages = torch.full_like(batch.logprobs, -1.0)
+    now = torch.log(torch.tensor([[0.5, 0.25, 1.0, 0.9]], dtype=torch.float64)).requires_grad_()
+    loss = Shown()(now, batch)
+    loss.value.backward()
+    assert loss.value.item() == pytest.approx((0.1 * (0.693147 + 1.386294) + 1 + 0.9) / 4, abs=1e-6)
+    assert now.grad is not None and (4 * now.grad[0]).tolist() == pytest.approx([-0.1, -0.1, 1.0, 0.9])
+    assert loss.metrics["shown/tokens"] == 0.5
+    assert Shown(weight=0.0)(now, batch).value.item() == pytest.approx(1.9 / 4)
+    batch.episodes = [replace(group.episodes[0], origins=None)]
+    assert Shown()(now, batch).value == ClippedSurrogate()(now, batch).value
+
+
+def test_what_it_starts_with() -> None:
+    method = make_method("S087")
+    assert (method.rollout["rounds"], method.rollout["start"], method.rollout["target"]) == (4, 0.5, 0.5)
+    assert not method.objective.zero_advantage_is_idle and Shown(weight=0.0).zero_advantage_is_idle
+    assert not Shown(weight=0.0, kl_weight=0.1).zero_advantage_is_idle
+    for bad in ({"rounds": 0}, {"start": 1.5}, {"target": 1.0}):
+        with pytest.raises(UsageError, match="paced"):
+            Paced(Sampling(4), judge, **bad)
+    with pytest.raises(UsageError, match="weight"):
+        Shown(weight=-0.1)
+
+
+def test_a_run_is_paced(tmp_path: Path) -> None:
+    folder = run(
+        tmp_path / "run",
+        method={"name": "S087", "options": {"rounds": 2}, "reward": "verdict"},
+        train={"steps": 2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert all(0 < row["shown/tokens"] < 1 and 0 <= row["pace/gap"] <= 0.5 for row in rows) and len(rows) == 2
