@@ -23,7 +23,7 @@ from assay.signals.base import Models
 from assay.tasks.listed import Listed
 from assay.tasks.split import split
 from assay.types import Task
-from assay.verify.base import Verifier
+from assay.verify.base import Locates, Verifier
 from assay.verify.episodes import judge_groups
 
 
@@ -93,6 +93,7 @@ def train(
         more=lambda: curriculum.next(now),
         curriculum=curriculum,
         progress=lambda: (now, training.steps),
+        **({"answer": verifier.answer} if isinstance(verifier, Locates) else {}),
     )
     kind = torch.optim.Adam if training.optimizer == "adam" else torch.optim.SGD
     optimizer = kind(policy.module.parameters(), lr=training.lr)
