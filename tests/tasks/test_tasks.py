@@ -228,6 +228,7 @@ ENDLESS = [
     {"name": "arithmetic"},
     {"name": "countdown"},
     {"name": "chain"},
+    {"name": "knights_knaves"},
     {"name": "gym", "dataset": "chain_sum"},
     {"name": "mixture", "sources": [{"source": "arithmetic", "weight": 2}, {"source": "chain"}]},
 ]
