@@ -98,6 +98,7 @@ NOTHING = {
     "S146": "turns that come nearer, and work handed in",
     "S154": "turns that an oracle has judged",
     "S031": "a context with room for the prompt with what is shown",
+    "S155": "a context with room for the prompt with what is shown",
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",
     "S099": "evidence that is submitted",

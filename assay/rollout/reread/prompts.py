@@ -84,6 +84,30 @@ class Hindsight:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """For each response the question with its reference answer; nothing where the task has none.
+
+    Args:
+        template: with ``{answer}``, see :func:`assay.rollout.templates.through_template`.
+
+    Raises:
+        UsageError: a template without it.
+    """
+
+    template: str
+
+    def __post_init__(self) -> None:
+        check_template(self.template, "answer", "a second view")
+
+    def prompts(self, batch: Batch) -> list[Prompt | None]:
+        """Return what each response is to be read under."""
+        return [
+            None if task.reference is None else through_template(task.prompt, self.template, answer=task.reference)
+            for task in batch.tasks
+        ]
+
+
 RIGHT = "Let me rephrase the above solution."
 WRONG = "This response is not correct, let me start over."
 REVISE = "{question}\n\n{attempt}\n\n{phrase}\n\n"

@@ -176,9 +176,7 @@ class Heeding(TabularPolicy):
         return float(torch.stack(steps).sum().exp())
 
     def twin(self) -> Heeding:
-        twin = deepcopy(self)
-        twin.base, twin.trust = twin.module["base"], twin.module["trust"]  # type: ignore[assignment]
-        return twin
+        return deepcopy(self)
 
 
 def said(remark: str) -> tuple[str, tuple[int, ...]]:
