@@ -104,7 +104,7 @@ trackio: .venv-trackio/done $(VENV)/test
 # What the sandbox, its languages and the browser of `screens` need; where they are missing, their tests are skipped with the reason.
 debian:
 	apt-get update -qq
-	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs default-jdk-headless golang-go rustc chromium-headless-shell
+	apt-get install -qq -y --no-install-recommends bubblewrap gcc g++ nodejs default-jdk-headless golang-go rustc swi-prolog-nox chromium-headless-shell
 
 # Proofs and circuits checked by their own tools.
 formal: $(VENV)/test

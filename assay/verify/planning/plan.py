@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,6 +33,8 @@ class Limits:
     world: World
     steps: float
     cost: float
+    given: tuple[Step | None, ...] | None
+    permuted: tuple[Step, ...] | None
 
 
 @part("verify", "pddl_plan")
@@ -40,14 +43,16 @@ class PddlPlan(Puzzle):
     """Right iff the plan in the answer can be executed from the initial state and ends where the goal holds.
 
     ``task.reference`` is ``{"domain": PDDL, "problem": PDDL}``; ``"max_steps"`` and ``"max_cost"`` (of the problem's
-    metric, else of the number of steps) also bound the plan. See :mod:`assay.verify.planning.parse` for the PDDL that
+    metric, else of the number of steps) also bound the plan. With ``"given": [step or null, ...]`` the plan has those
+    steps in those places and as many in all; with ``"permuted": [step, ...]`` it has just those steps, each as often,
+    in whatever order. See :mod:`assay.verify.planning.parse` for the PDDL that
     is read. The plan is a list of ``(action object ...)``, ``action(object, ...)`` or, one to a line, ``action object
     ...``, numbered or not; lines that hold none are passed over. The feedback names the first step that fails and the
     precondition that is false.
 
     ``parts``: ``executable``, the share of steps before the first that fails; ``goal``, the share of goal conjuncts
-    that hold in the last state reached; ``bound``, where asked. Where ``partial``, a wrong answer scores the share of
-    those goal conjuncts reached that were open at the start.
+    that hold in the last state reached; ``bound`` and ``given``, where asked. Where ``partial``, a wrong answer scores
+    the share of those goal conjuncts reached that were open at the start.
     """
 
     rules: tuple[Rule, ...] = ("answer_tag",)
@@ -57,13 +62,22 @@ class PddlPlan(Puzzle):
     def read(self, reference: Mapping[str, Any]) -> Limits:
         steps, cost = reference.get("max_steps"), reference.get("max_cost")
         world = World(*_pddl(reference["domain"], reference["problem"]))
-        return Limits(world, math.inf if steps is None else int(steps), math.inf if cost is None else float(cost))
+        given, permuted = reference.get("given"), reference.get("permuted")
+        return Limits(
+            world,
+            math.inf if steps is None else int(steps),
+            math.inf if cost is None else float(cost),
+            None if given is None else tuple(None if step is None else _step(step) for step in given),
+            None if permuted is None else tuple(map(_step, permuted)),
+        )
 
     def check(self, puzzle: Limits, answer: str) -> Verdict:
         world = puzzle.world
         plan = steps_of(answer, world.domain.actions)
         if len(plan) > self.max_steps:
             raise BadAnswer(f"the plan has {len(plan)} steps, at most {self.max_steps} are executed")
+        if unlike := _unlike(puzzle, plan):
+            return self.verdict(unlike, 0.0, {"given": 0.0})
         try:
             return self._execute(puzzle, plan)
         except TooMuch as error:
@@ -93,8 +107,31 @@ class PddlPlan(Puzzle):
             if not complaint and not within:
                 many = f"has {done} steps, at most {puzzle.steps:g}" if done > puzzle.steps else ""
                 complaint = f"the plan {many or f'costs {cost:g}, at most {puzzle.cost:g}'} are allowed"
+        if puzzle.given is not None or puzzle.permuted is not None:
+            parts["given"] = 1.0
         progress = sum(world.holds(goal, state, binding) for goal, binding in open_goals)
         return self.verdict(complaint, progress / len(open_goals) if open_goals else 0.0, parts)
+
+
+def _step(written: str) -> Step:
+    name, *objects = written.lower().strip("() ").split()
+    return Step(name, tuple(objects))
+
+
+def _unlike(puzzle: Limits, plan: list[Step]) -> str:
+    """Say where a plan has not the steps that it has to have; empty where it has."""
+    if puzzle.given is not None:
+        if len(plan) != len(puzzle.given):
+            return f"the plan has {len(plan)} steps, not {len(puzzle.given)}"
+        for i, (step, given) in enumerate(zip(plan, puzzle.given, strict=True), 1):
+            if given is not None and step != given:
+                return f"step {i} is {shorten(str(step), 80)}, and {shorten(str(given), 80)} is given there"
+    if puzzle.permuted is not None:
+        lacking, more = Counter(puzzle.permuted), Counter(plan)
+        if lacking != more:
+            first = next(iter((lacking - more) or (more - lacking)))
+            return f"the plan has {shorten(str(first), 80)} {more[first]} times, and {lacking[first]} were given"
+    return ""
 
 
 def _cost(world: World, state: State, steps: int) -> float:
