@@ -112,7 +112,7 @@ class Marks(Lengths):
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
-ELSEWHERE = {"S148"}
+ELSEWHERE = {"S042", "S148"}
 """Those that refuse any tasks but their own; their own tests have them."""
 METHODS = [
     row.id

@@ -1,0 +1,1 @@
+"""Settings about where tasks come from."""
