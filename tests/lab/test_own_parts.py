@@ -28,6 +28,7 @@ OTHERWISE = {
     ("S085", "unseen"): MEASURED,
     ("S094", "mechanism"): "one update is computed, not trained",
     ("S098", "adapters"): MEASURED,
+    ("S107", "chained_problems"): "its setting judges by the verifier that the paper brings, whose reward an arm names",
     ("S115", "steps"): SPELLED,
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",

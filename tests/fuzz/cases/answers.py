@@ -200,3 +200,16 @@ entry(
         Case(2**0.5, ["1.4142135623730951"]),
     ],
 )
+
+entry(
+    "boxed_answers",
+    cases=[
+        Case(
+            ["42", "10"],
+            [r"\boxed{42} \boxed{10}", "### Final Answers\n\\boxed{42} \\boxed{10}"],
+        ),
+        Case({"answers": ["3", "1/2", "7"], "by": "all"}, [r"\boxed{3}, \boxed{\frac12}, \boxed{7}"]),
+    ],
+    soup="math",
+    marked=False,
+)

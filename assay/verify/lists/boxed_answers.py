@@ -1,0 +1,103 @@
+"""Several problems answered in one response, a box for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from assay.errors import UsageError
+from assay.registry import build, part
+from assay.types import Task, Verdict
+from assay.verify.answer.spans import boxes
+
+SECTION = re.compile(r"^#+\s*final answers?\b.*$", re.IGNORECASE | re.MULTILINE)
+By = Literal["last", "all"]
+
+
+def boxed_answers(response: str, n: int) -> list[str] | None:
+    r"""Return the ``n`` answers of a response, ``None`` where it has fewer.
+
+    Those in boxes after the last heading "### Final Answers" if they are exactly n; else all boxes of the response if
+    they are n, the last n of more.
+    """
+    headings = list(SECTION.finditer(response))
+    if headings:
+        final = _boxed(response[headings[-1].end() :])
+        if len(final) == n:
+            return final
+    found = _boxed(response)
+    return found[-n:] if len(found) >= n else None
+
+
+def _boxed(text: str) -> list[str]:
+    """The texts of the boxes that stand in no other."""
+    out, over = [], -1
+    for box in boxes(text):
+        if box.begin >= over:
+            out.append(text[box.start : box.end].strip())
+            over = box.over
+    return out
+
+
+@part("verify", "boxed_answers")
+@dataclass(frozen=True, slots=True)
+class BoxedAnswers:
+    r"""Judges a response that answers n problems, each in a box of its own, see :func:`boxed_answers`.
+
+    R_last = 1 iff the answer to the last problem is right; R_all = 1 iff all are. ``task.reference`` is the list of
+    answers, or a table with ``answers`` and ``by``, ``last`` or ``all``. ``parts`` has ``problem k`` for each, from 1,
+    and the feedback names the first that is wrong. A response with fewer boxes than problems is wrong.
+
+    Source: R-HORIZON (arXiv 2510.08189) and its authors' code.
+
+    Args:
+        by: what counts, where the task does not say.
+        of: the kind that each answer is of.
+        think: a response without a closing ``</think>`` is wrong, and what stands before it is not read.
+
+    Raises:
+        UsageError: another ``by``, or a kind that no verifier judges.
+    """
+
+    by: By = "last"
+    of: str = "math"
+    think: bool = False
+
+    def __post_init__(self) -> None:
+        if self.by not in ("last", "all"):
+            raise UsageError(f"verifier 'boxed_answers': by is {self.by!r}, give 'last' or 'all'")
+        build("verify", self.of)
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        answers, by = _wanted(task.reference, self.by)
+        if not answers:
+            return Verdict.abstain(f"task {task.id} has the reference {task.reference!r}, no list of answers")
+        if self.think:
+            _, closed, response = response.rpartition("</think>")
+            if not closed:
+                return Verdict.wrong("format: there is no </think>")
+        said = boxed_answers(response, len(answers))
+        if said is None:
+            return Verdict.wrong(f"fewer than {len(answers)} answers in boxes")
+        judge = build("verify", self.of)
+        parts: dict[str, float | None] = {}
+        for k, (answer, text) in enumerate(zip(answers, said, strict=True), 1):
+            verdict = judge(replace(task, reference=answer, kind=self.of), f"\\boxed{{{text}}}")
+            parts[f"problem {k}"] = None if verdict.passed is None else float(verdict.passed)
+        counted = [*parts.values()] if by == "all" else [parts[f"problem {len(answers)}"]]
+        if 0.0 not in counted and None in counted:
+            return Verdict(0.0, None, parts, "an answer cannot be judged")
+        first = next((name for name, score in parts.items() if not score), "")
+        passed = 0.0 not in counted
+        return Verdict(float(passed), passed, parts, f"the first that is wrong is {first}" if first else "")
+
+
+def _wanted(reference: Any, by: By) -> tuple[list[str], By]:
+    if isinstance(reference, Mapping):
+        by = "all" if reference.get("by", by) == "all" else "last"
+        reference = reference.get("answers")
+    if isinstance(reference, Sequence) and not isinstance(reference, str):
+        return [str(answer) for answer in reference], by
+    return [], by
