@@ -20,7 +20,7 @@ from pathlib import Path
 from assay.catalogue.mutants import Score, fingerprint, record
 from mutants.faults import faults
 from mutants.scope import Scope, scopes, source
-from mutants.trial import CLEAN, load, start
+from mutants.trial import CLEAN, faulty, load, watched
 
 LONGEST = 600
 """Seconds of a CPU that a row's tests may take without a fault; with one, five times what they take then, and SLACK."""
@@ -34,7 +34,8 @@ FOLDER = Path("build/mutants")
 def trial(key: str, of: Scope, workers: int, again: bool) -> Score | None:
     """Try a row's faults and print those that no test noticed; ``None`` where the tests fail without any."""
     began, before = time.perf_counter(), os.times()
-    if os.waitpid(start(of.tests, LONGEST), 0)[1] != CLEAN:
+    ran = watched(of.tests, LONGEST, of.modules)
+    if ran is None:
         print(f"{key}: its tests fail without a fault: {' '.join(of.tests)}", flush=True)
         return None
     took, after = time.perf_counter() - began, os.times()
@@ -57,7 +58,7 @@ def trial(key: str, of: Scope, workers: int, again: bool) -> Score | None:
         if left is None or name in left:
             if len(running) == workers:
                 ended()
-            running[start(of.tests, 5 * int(usual) + SLACK, module, fault.tree)] = name
+            running[faulty(ran, 5 * int(usual) + SLACK, module, fault)] = name
     while running:
         ended()
     keep(key, text, survived)

@@ -45,11 +45,16 @@ SIZE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One changed place: the line it is in, what was done, and the module with it."""
+    """One changed place: the line it is in, what was done, the module with it, and the lines that run it.
+
+    ``lines`` are those of the statement, or the head of a statement with others in it; none where it runs as the
+    module is imported.
+    """
 
     line: int
     what: str
     tree: ast.Module
+    lines: range
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.what}"
@@ -65,9 +70,9 @@ def faults(source: str) -> list[Fault]:
             here = next(n for i, n in enumerate(ast.walk(tree)) if i == index)
             if not spared(here, place):
                 change = list(changes(here))[number]
-                before, line = short(here), getattr(here, "lineno", 0)
+                before, line, lines = short(here), getattr(here, "lineno", 0), ran(here, place)
                 after = change(place)
-                found.append(Fault(line, f"{before} -> {short(after)}", ast.fix_missing_locations(tree)))
+                found.append(Fault(line, f"{before} -> {short(after)}", ast.fix_missing_locations(tree), lines))
     return sorted(found, key=lambda fault: fault.line)
 
 
@@ -90,6 +95,20 @@ def parents(tree: ast.AST) -> Place:
                 if isinstance(child, ast.AST):
                     place[child] = (node, name, i if isinstance(value, list) else None)
     return place
+
+
+def ran(node: ast.AST, place: Place) -> range:
+    """Return the lines of the statement in a function that a node is of; none outside functions."""
+    statement: ast.AST | None = None
+    while node in place:
+        statement = statement or (node if isinstance(node, ast.stmt) else None)
+        up, field, _ = place[node]
+        if statement and isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef) and field == "body":
+            within = getattr(statement, "body", [])
+            end = within[0].lineno - 1 if within else statement.end_lineno
+            return range(statement.lineno, max(end, statement.lineno) + 1)
+        node = up
+    return range(0)
 
 
 def spared(node: ast.AST, place: Place) -> bool:

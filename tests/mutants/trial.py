@@ -8,12 +8,16 @@ import importlib
 import os
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mutants.faults import Fault
+from mutants.ran import Chosen, Ran, Watch, file_of
 from mutants.scope import ROOT, source
 
 LOADED = ("scipy.stats", "sympy", "torch", "torch._dynamo", "hypothesis.strategies", "transformers", "conftest")
@@ -32,7 +36,22 @@ def load() -> None:
     gc.freeze()
 
 
-def start(tests: Sequence[str], seconds: int, module: str = "", tree: ast.Module | None = None) -> int:
+def watched(tests: Sequence[str], seconds: int, modules: Sequence[str]) -> Ran | None:
+    """Run ``tests`` without a fault; what they ran of ``modules``, or ``None`` where one fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        watch = Watch([source(module) for module in modules], Path(folder, "ran.json"))
+        status = os.waitpid(start(tests, seconds, watch), 0)[1]
+        return watch.read() if status == CLEAN else None
+
+
+def faulty(ran: Ran, seconds: int, module: str, fault: Fault) -> int:
+    """Start the tests that can notice a fault; their process's id."""
+    tests = ran.tests(source(module), fault.lines)
+    files = dict.fromkeys(map(file_of, tests))
+    return start(files, seconds, Chosen(tests, len(tests) == len(ran.seconds)), module, fault.tree)
+
+
+def start(tests: Iterable[str], seconds: int, plugin: object, module: str = "", tree: ast.Module | None = None) -> int:
     """Start ``tests`` in a process that may take ``seconds`` of a CPU, with ``tree`` for a module's text; its id.
 
     Raises:
@@ -43,12 +62,12 @@ def start(tests: Sequence[str], seconds: int, module: str = "", tree: ast.Module
     if child := os.fork():
         return child
     try:
-        os._exit(inside(tests, seconds, module, tree))
+        os._exit(inside(tests, seconds, plugin, module, tree))
     finally:
         os._exit(3)
 
 
-def inside(tests: Sequence[str], seconds: int, module: str, tree: ast.Module | None) -> int:
+def inside(tests: Iterable[str], seconds: int, plugin: object, module: str, tree: ast.Module | None) -> int:
     """Run the tests in this process and return pytest's exit code."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -58,7 +77,7 @@ def inside(tests: Sequence[str], seconds: int, module: str, tree: ast.Module | N
     os.chdir(ROOT)
     if tree is not None:
         put(module, ast.unparse(tree))
-    return int(pytest.main([*OPTIONS, *tests]))
+    return int(pytest.main([*OPTIONS, *tests], [plugin]))
 
 
 def put(module: str, text: str) -> None:
