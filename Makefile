@@ -12,9 +12,10 @@ unexport PYTHONDONTWRITEBYTECODE
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
 
-# As many processes as cores; a file's tests stay in one of them.
+# One process more than there are cores, as some tests wait for processes of their own; a file's tests stay in one.
 # Files go out in their order: sorted by their number of tests, those with a few long ones would end alone.
-PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+PROCESSES = $(shell $(BIN)/python -c "import os; print(min(os.cpu_count() + 1, 8))")
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 test: $(VENV)/test
 	$(PYTEST) -m "not slow"
 

@@ -50,10 +50,10 @@ def test_a_sound_world_has_no_fault(world: str) -> None:
     [
         ("Planless", "gold passes"),
         ("Credulous", "claims fail"),
-        ("Outwitted", "attacks fail"),
-        ("Generous", "idle fails"),
+        pytest.param("Outwitted", "attacks fail", marks=pytest.mark.slow),
+        pytest.param("Generous", "idle fails", marks=pytest.mark.slow),
         ("Whimsical", "replay equal"),
-        ("Endless", "end is kept"),
+        pytest.param("Endless", "end is kept", marks=pytest.mark.slow),
         ("Brittle", "nothing raises"),
     ],
 )

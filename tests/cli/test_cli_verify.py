@@ -261,9 +261,9 @@ def test_stopped_and_continued(capfd: pytest.CaptureFixture[str], mine: Path, nu
     ("changed", "words"),
     [
         (("number",), 'another verifier ({"name": "exact"}, now {"name": "number"})'),
-        (("exact", "numeric=false"), "another verifier"),
+        pytest.param(("exact", "numeric=false"), "another verifier", marks=pytest.mark.slow),
         (("exact", "--fields", "reference=response"), "another fields"),
-        (("{own}:judge",), "another verifier"),
+        pytest.param(("{own}:judge",), "another verifier", marks=pytest.mark.slow),
         (("exact", "--seconds", "5"), 'another limits ({"seconds": 30.0, "wall": null}, now {"seconds": 5.0'),
     ],
 )

@@ -122,7 +122,7 @@ def test_without_normalisation_it_is_the_policy_gradient(name, size):
     np.testing.assert_allclose(expected_gradient(policy, unnormalised(), size), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("ddof", [pytest.param(0, marks=pytest.mark.slow), 1])
 @pytest.mark.parametrize("aggregation", ["token_mean", "sequence_mean", "sequence_sum", "constant"])
 @pytest.mark.parametrize("name", TREES)
 def test_with_normalisation_it_is_what_numpy_enumerates(name, aggregation, ddof):

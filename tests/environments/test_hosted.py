@@ -72,7 +72,13 @@ def test_it_is_the_world_it_would_be_here(worlds: Worlds) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "reason"), [("hang", "longer than"), ("freeze", "longer than"), ("die", "ended"), ("kill", "ended")]
+    ("word", "reason"),
+    [
+        pytest.param("hang", "longer than", marks=pytest.mark.slow),
+        ("freeze", "longer than"),
+        ("die", "ended"),
+        ("kill", "ended"),
+    ],
 )
 def test_what_takes_its_process_with_it_costs_one_episode(
     worlds: Worlds, word: str, reason: str, monkeypatch: pytest.MonkeyPatch

@@ -86,6 +86,7 @@ def test_a_tuned_model_predicts_what_its_frozen_states_do_not_and_stays_what_it_
     assert found[10.0][1] < 0.1 * found[0.0][1] and found[10.0][1] < 0.05
 
 
+@pytest.mark.slow
 def test_the_second_stage_begins_from_the_original_with_the_first_one_s_expectations() -> None:
     """Equal responses of which half are right: the first expects one half, and that is the second's label."""
     base = model()

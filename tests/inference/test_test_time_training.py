@@ -121,7 +121,7 @@ def policies() -> dict[str, tuple[Any, int]]:
 
 
 @pytest.mark.parametrize("how", list(policies()))
-@pytest.mark.parametrize("end", [None, UsageError, KeyboardInterrupt])
+@pytest.mark.parametrize("end", [None, pytest.param(UsageError, marks=pytest.mark.slow), KeyboardInterrupt])
 def test_not_a_bit_of_the_model_is_left_changed(how: str, end: type[BaseException] | None) -> None:
     if "put on" in how:
         pytest.importorskip("peft")

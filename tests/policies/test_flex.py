@@ -96,8 +96,8 @@ def test_tokens_see_their_prompt_and_what_came_before(window: int | None) -> Non
 
 @pytest.mark.usefixtures("differentiable")
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize(("heads", "shared"), [(4, 4), (4, 2), (6, 1)])
-@pytest.mark.parametrize("window", [None, 1, 5, 140])
+@pytest.mark.parametrize(("heads", "shared"), [pytest.param(4, 4, marks=pytest.mark.slow), (4, 2), (6, 1)])
+@pytest.mark.parametrize("window", [None, pytest.param(1, marks=pytest.mark.slow), 5, 140])
 def test_outputs_and_gradients_are_those_of_padded_rows(heads: int, shared: int, window: int | None) -> None:
     generator = torch.Generator().manual_seed(0)
     ways = layouts([(9, [12, 1, 30]), (150, [3, 160]), (1, [0, 5])])
@@ -114,7 +114,10 @@ def test_outputs_and_gradients_are_those_of_padded_rows(heads: int, shared: int,
 
 @pytest.mark.usefixtures("differentiable")
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize("kind", ["llama", "grouped queries", "mistral, window 4", "gemma3, window 5", "gpt2"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("llama", marks=pytest.mark.slow), "grouped queries", "mistral, window 4", "gemma3, window 5", "gpt2"],
+)
 def test_a_model_has_the_same_logprobs_and_gradients(kind: str) -> None:
     plain = CausalLM(tiny(kind), TOKENIZER, kernel="sdpa")
     packed = CausalLM(deepcopy(tiny(kind)), TOKENIZER, kernel="flex")

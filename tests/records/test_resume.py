@@ -244,6 +244,7 @@ def test_a_finished_run_is_left_alone(copy: Path, capfd: pytest.CaptureFixture[s
     assert written() == before
 
 
+@pytest.mark.slow
 def test_a_finished_run_can_be_extended(copy: Path, tmp_path: Path) -> None:
     resume(copy, overrides=["train.steps=6"])
     assert_same(copy, run(tmp_path / "long", train={"steps": 6}))

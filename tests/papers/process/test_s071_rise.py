@@ -227,6 +227,7 @@ def test_verification_is_learned_from_its_own_stream_alone() -> None:
     assert measure(policy, right)["judged"] > 0.75
 
 
+@pytest.mark.slow
 def test_the_joint_arm_judges_better_than_solving_alone() -> None:
     found = {arm: learned("S071", arm, rollouts=2000, lr=3.0) for arm in ("rise", "solving alone")}
     assert found["rise"]["judged"] > 0.6 > found["solving alone"]["judged"]

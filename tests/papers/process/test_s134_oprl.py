@@ -263,6 +263,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert all("reward/turns" in row and "reward/episode" in row for row in rows)
 
 
+@pytest.mark.slow
 def test_turns_learned_from_outcomes_lead_there_sooner() -> None:
     found = {arm: learned("S134", arm, steps=40, lr=10.0) for arm in ("oprl", "episodes")}
     assert found["oprl"]["area"] > found["episodes"]["area"] > found["oprl"]["start"] == pytest.approx(0.0938, abs=1e-4)

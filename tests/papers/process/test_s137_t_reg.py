@@ -227,6 +227,7 @@ def test_a_run_learns_from_records_under_it(tmp_path: Path) -> None:
     assert not all(torch.equal(one[k], other[k]) for k in one)
 
 
+@pytest.mark.slow
 def test_fewer_flaws_than_with_dpo_where_the_evaluator_has_an_idea() -> None:
     found = {arm: learned("S137", arm, steps=15, lr=30.0) for arm in ("t-reg", "dpo")}
     assert found["t-reg"]["blamed"] > found["dpo"]["blamed"] > 0
