@@ -248,6 +248,7 @@ def _index() -> dict[str, PaperRow]:
     return {row["id"]: PaperRow(**{**row, "seams": tuple(row["seams"])}) for row in json.loads(text)}
 
 
+@functools.cache
 def _modules() -> dict[str, str]:
     """Names of the implementing modules by paper id; nothing is imported."""
     path = importlib.import_module(PACKAGE).__path__

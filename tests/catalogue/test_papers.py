@@ -25,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(index, "_REGISTERED", {})
     for name in implementations():
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(index, "_modules", index._modules.__wrapped__)
     yield tmp_path
     for name in implementations():
         del sys.modules[name]
