@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +28,8 @@ class Setting:
     right. A remark shares all its parameters with the plain question but for one scalar, ``trust``, which it takes off
     the logit of the path's last decision, or adds to those of all its decisions. What the verifier says of a wrong
     response is the remark on its path up to the first decision that no right path shares. Logits at the start are
-    normal, those of the right path's decisions lower by ``hard``.
+    normal, those of the right path's decisions lower by ``hard``. An arm may give a table ``setting`` with ``steps`` or
+    ``group`` of its own, as long as the rollouts in all are the same.
 
     Args:
         tasks, branching, depth: of the trees.
@@ -66,6 +67,13 @@ class Setting:
         """Return exact measures, means over questions. ``final``: probability of the right leaf without remarks;
         ``area``: its mean over training; ``start``; ``told``: after the remark on a wrong response; ``trust``;
         ``rollouts``."""
+        method = {**arm}
+        knobs = dict(method.pop("setting", {}))
+        if set(knobs) - {"steps", "group"}:
+            raise UsageError("setting 'feedback': an arm may change steps and group alone")
+        return replace(self, **knobs)._run(method, seed)
+
+    def _run(self, method: Mapping[str, Any], seed: int) -> dict[str, float]:
         rng = np.random.default_rng([seed, 47])
         leaves = list(product(range(self.branching), repeat=self.depth))
         right = [leaves[i] for i in rng.integers(len(leaves), size=self.tasks)]
@@ -76,7 +84,7 @@ class Setting:
         policy = Heeding(right, self.branching, normal, self.hard, self.trust)
 
         def judge(task: Task, response: str) -> Verdict:
-            path, truth = path_of(response), right[int(task.id)]
+            path, truth = path_of(response), right[int(task.id.partition("/")[0])]
             if path == truth:
                 return Verdict.right()
             return Verdict.wrong(remark_on(path or (), truth) if self.named else "")
@@ -84,7 +92,7 @@ class Setting:
         tasks = [Task(str(i), str(i), kind="tabular") for i in range(self.tasks)]
         curve, engine, start = list[float](), Remarking(policy), policy.chance()
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
-        train(policy, tasks, judge, arm, training, seed, lambda *_: curve.append(policy.chance()), engine)
+        train(policy, tasks, judge, method, training, seed, lambda *_: curve.append(policy.chance()), engine)
         return {
             "final": policy.chance(),
             "area": float(np.mean(curve)),
