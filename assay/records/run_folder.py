@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import platform
@@ -295,16 +296,11 @@ class RunFolder:
 
 def environment() -> dict[str, Any]:
     """What the run ran on: versions, machine, command; of a checkout, the commit."""
-    packages = ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets")
-    versions = {}
-    for package in packages:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
     return {
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "processors": os.cpu_count(),
-        "packages": versions,
+        "packages": versions(),
         "commit": commit(),
         "command": sys.argv,
     }
@@ -318,6 +314,17 @@ def run_id(folder: Path) -> str:
         return blake2b(str(folder.absolute()).encode(), digest_size=16).hexdigest()
 
 
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return the versions of what a run's numbers depend on, where installed: once, as a process loads them once."""
+    found = {}
+    for package in ("assay", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym", "datasets"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+@functools.cache
 def commit() -> str | None:
     """Return the commit of the checkout that assay runs from, ``+`` after it where its code was changed since."""
     root = Path(__file__).parents[2]

@@ -27,7 +27,9 @@ PARTS = (
     "verify",
 )
 """Packages whose modules can be a part that a paper brings."""
-GENERAL = frozenset({"base", "answers", "asking", "episodes", "templates", "intervals", "text", "lines", "aggregate"})
+GENERAL = frozenset(
+    {"base", "answers", "asking", "episodes", "meter", "templates", "intervals", "text", "lines", "aggregate"}
+)
 """Modules there that serve all, whoever imports them first."""
 
 
