@@ -15,7 +15,8 @@ def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
 
     ``reward`` and its terms are ``None`` where none could be told; ``advantage`` is the mean over learnable tokens.
     ``group`` says which prompt of the step a row is of; ``parts`` is the verdict's, a JSON object, where verdicts have
-    any; ``parent`` is the task that a row's task was derived from, where some were. Episodes of several turns add their
+    any; ``parent`` is the task that a row's task was derived from, where some were; ``instruction`` is the
+    one it was asked under, where curricula choose one. Episodes of several turns add their
     ``trajectory`` and their ``turns``, a JSON list of what is known of each.
     """
     n = len(batch)
@@ -37,6 +38,8 @@ def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
         columns["parts"] = [json.dumps(dict(v.parts)) for v in batch.verdicts]
     if any(t.parent is not None for t in batch.tasks):
         columns["parent"] = [None if t.parent is None else storable(t.parent) for t in batch.tasks]
+    if any("instruction_text" in t.meta for t in batch.tasks):
+        columns["instruction"] = [storable(str(t.meta.get("instruction_text", ""))) for t in batch.tasks]
     if any(e.turns for e in batch.episodes):
         columns["trajectory"] = [e.trajectory for e in batch.episodes]
         columns["turns"] = [_turns(e, row) for e, row in zip(batch.episodes, batch.advantages.tolist(), strict=True)]

@@ -1,0 +1,184 @@
+"""INSPO: who is drawn, what instructions earn, who stays, what the author is shown, and a run with all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import running
+from running import assert_same, tables
+
+import assay
+from assay.curriculum.instructions import Instructions, chances
+from assay.engines.base import Request, Sampling
+from assay.engines.keywords import Keywords
+from assay.errors import UsageError
+from assay.inference.instructed import Instructed, best_instruction
+from assay.tasks.listed import Listed
+from assay.tasks.split import TrainStream
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+
+def made(first: Sequence[str] = ("a", "b", "c", "d"), **options: Any) -> Instructions:
+    stream = TrainStream(Listed([Task(f"t{i}", f"q{i}") for i in range(50)]))
+    return Instructions(stream, options.pop("prompts", 1), options.pop("group", 4), tuple(first), **options)
+
+
+def judged(ask: Ask, scores: Sequence[float | None], text: str = "y") -> Group:
+    tokens, mask = np.arange(1), np.ones(1, bool)
+    episodes = tuple(Episode(tokens, tokens, mask, None, f"{text}{i}", "eos") for i in range(len(scores)))
+    verdicts = tuple(Verdict.abstain("?") if s is None else Verdict(s, s == 1, {}, f"scored {s}") for s in scores)
+    return Group(ask, episodes, verdicts)
+
+
+def test_the_worked_example() -> None:
+    assert chances([0.6, 0.4, 0.5], 0.1) == pytest.approx([0.665241, 0.090031, 0.244728], abs=5e-7)
+    curriculum = made(worth=0.6, rate=0.1)
+    [ask] = curriculum.next(0)
+    curriculum.observe([judged(ask, [1.0, 1.0, 1.0, 0.2])])
+    number = ask.task.meta["instruction"]
+    assert curriculum.members[number].worth == pytest.approx(0.62)
+    assert [m.worth for m in curriculum.members if m.number != number] == [0.6] * 3
+    curriculum.observe([judged(ask, [None, None])])
+    assert curriculum.members[number].worth == pytest.approx(0.62) and curriculum.members[number].asked == 1
+
+
+def test_a_group_never_mixes() -> None:
+    curriculum = made(prompts=60)
+    asks = curriculum.next(0)
+    assert [a.instruction for a in asks] == ["abcd"[a.task.meta["instruction"]] for a in asks]
+    assert {a.instruction for a in asks} == set("abcd") and {a.n for a in asks} == {4}
+    curriculum.members[2].worth = 2.5
+    assert {a.instruction for a in curriculum.next(1)} == {"c"}
+
+
+def test_the_lower_half_goes() -> None:
+    curriculum = made()
+    for member, worth in zip(curriculum.members, (0.6, 0.1, 0.5, 0.3), strict=True):
+        member.worth = worth
+    curriculum._prune()
+    assert [m.number for m in curriculum.members] == [0, 2] and curriculum.best.text == "a"
+    three = made(first="abc")
+    three._prune()
+    assert len(three.members) == 2
+
+
+class Noting(Keywords):
+    """An author that notes what it was shown."""
+
+    def __init__(self, *replies: str) -> None:
+        super().__init__([])
+        self.said, self.prompts = list(replies), []  # type: ignore[var-annotated]
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        self.prompts += [r.prompt for r in requests]
+        out = []
+        for request in requests:
+            self.otherwise = self.said[len(out) % len(self.said)]
+            out += super().generate([request])
+        return out
+
+
+def test_the_author_sees_low_attempts() -> None:
+    author = Noting("I see. <instruction> be careful </instruction>")
+    curriculum = made(first="ab", author=author, period=2, failures=2, buffer=3, proposals=3, seed=1)
+    for step, scores in enumerate([[0.0, 1.0, 0.5, 0.25], [0.75, 1.0, None, 1.0]]):
+        [ask] = curriculum.next(step)
+        curriculum.observe([judged(ask, scores, f"{ask.instruction}-{step}-")])
+    assert len(author.prompts) >= 1
+    shown = author.prompts[0]
+    kept = curriculum.members[0].text
+    assert (f"The instruction:\n{kept}\n" in shown and "scored 0.0" in shown) or "scored 0.25" in shown
+    assert "scored 1.0" not in shown and "scored 0.75" not in shown, "the buffer keeps the three lowest"
+    assert shown.count("Attempt:") == 2 and curriculum._candidates == ["be careful"]
+
+
+def test_the_best_candidates_join() -> None:
+    replies = [f"<instruction>{name}</instruction>" for name in ("good", "poor", "a", "better")]
+    curriculum = made(first="abcd", author=Noting(*replies), period=1, proposals=24, questions=3)
+    curriculum.members[0].worth = 0.9
+    [ask] = curriculum.next(0)
+    curriculum.observe([judged(ask, [0.0] * 4)])
+    left = [m.text for m in curriculum.members]
+    assert len(left) == 2 and "a" in left
+    asks = curriculum.next(1)
+    assert len(asks) % 3 == 0 and all(a.n == 1 and a.task.meta["probe"] for a in asks)
+    tried = list(dict.fromkeys(a.instruction for a in asks))
+    assert set(tried) <= {"good", "poor", "better"}, "one that is there already is no candidate"
+    assert len({tuple(a.task.id for a in asks if a.instruction == name) for name in tried}) == 1, (
+        "on the same questions"
+    )
+    worth = {"good": [1.0, 0.0, 1.0], "poor": [0.0, 0.0, 0.0], "better": [1.0, 1.0, 1.0]}
+    groups = [judged(a, [worth[str(a.instruction)][i % 3]]) for i, a in enumerate(asks)]
+    curriculum.observe(groups)
+    joined = {m.text: m.worth for m in curriculum.members if m.text not in left}
+    best = sorted(tried, key=lambda name: -sum(worth[name]))[:2]
+    assert joined == {name: pytest.approx(sum(worth[name]) / 3) for name in best}
+    assert not curriculum.next(2)[0].task.meta.get("probe")
+    again = made(first="abcd", author=Noting(*replies), period=1, proposals=24, questions=3)
+    again.load_state_dict(curriculum.state_dict())
+    again.stream.load_state_dict(curriculum.stream.state_dict())  # type: ignore[attr-defined]
+    assert again.next(3) == curriculum.next(3) and again.members == curriculum.members
+
+
+def test_it_follows_what_works() -> None:
+    """True success (.2, .3, .6, .4), turned round after 300 groups of 8."""
+    on_third, on_second = [], []
+    for seed in range(5):
+        curriculum, rng = made(group=8, seed=seed), np.random.default_rng(seed)
+        for rates, seen, best in (((0.2, 0.3, 0.6, 0.4), on_third, 2), ((0.4, 0.6, 0.3, 0.2), on_second, 1)):
+            for step in range(300):
+                [ask] = curriculum.next(step)
+                curriculum.observe(
+                    [judged(ask, (rng.random(8) < rates[ask.task.meta["instruction"]]).astype(float).tolist())]
+                )
+            seen.append(chances([m.worth for m in curriculum.members], 0.1)[best])
+    assert 0.7 < np.mean(on_third) < 0.95 and 0.7 < np.mean(on_second) < 0.95
+    assert min(on_third) > 0.5 and min(on_second) > 0.5
+
+
+@pytest.mark.parametrize(
+    "options", [{"first": ()}, {"temperature": 0.0}, {"rate": 0.0}, {"keep": 1.0}, {"proposals": 0}, {"buffer": 0}]
+)
+def test_options_out_of_range(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="curriculum 'instructions'"):
+        made(**options)
+
+
+def recipe(folder: Path, steps: int) -> dict[str, Any]:
+    options = {"first": ["1", "2"], "period": 1, "questions": 2, "proposals": 1}
+    author = {"name": "keywords", "replies": [], "otherwise": "<instruction>3</instruction>"}
+    method = {"name": "S080", "options": {**options, "author": author}}
+    return running.recipe(folder, warmup={"steps": 0}, method=method, train={"steps": steps}, evaluate={"samples": 0})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inspo") / "run"
+    assay.train(recipe(folder, 4), quiet=True)
+    return folder
+
+
+def test_a_run_evolves_instructions_and_goes_on_bit_for_bit(whole: Path, tmp_path: Path) -> None:
+    steps = list(tables(whole, "rollouts").values())
+    first = [[row["instruction"] for row in step] for step in steps]
+    assert set(first[0]) <= {"1", "2"} and first[1] == ["3", "3"] and set(first[2]) <= {"1", "2", "3"}
+    rows = [row for row in running.metrics(whole) if row["stage"] == "rl"]
+    assert [row["unselected"] for row in rows[:3]] == [0, 1, 0], "a step that only tries an instruction learns nothing"
+    assay.train(recipe(tmp_path / "run", 2), quiet=True)
+    assay.train(resume=tmp_path / "run", overrides=["train.steps=4"], quiet=True)
+    assert_same(tmp_path / "run", whole)
+
+
+def test_the_best_instruction_is_used_at_test_time(whole: Path) -> None:
+    assert best_instruction(whole) in {"1", "2", "3"}
+    strategy, engine = Instructed(run=str(whole)), Noting("4")
+    strategy([Task("t", "2+2=")], engine, 1, np.random.default_rng(0))
+    assert engine.prompts == [f"{strategy.instruction}\n2+2="]
+    assert Instructed(instruction="Add.", sampling=Sampling(4)).instruction == "Add."
+    for wrong in ({}, {"run": "x", "instruction": "y"}):
+        with pytest.raises(UsageError, match="needs the folder of a run, or an instruction"):
+            Instructed(**wrong)
