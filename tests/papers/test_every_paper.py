@@ -22,7 +22,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 FEW = {"warm_up": 0, "critic_updates": 1, "actor_updates": 1, "rows": 4, "batch": 4, "max_tokens": 3}
 STEPS = {"language": "steps", "shown": 1, "inputs": 4}
-IN_A_RECIPE = {**REQUIRED, "S075": {"judge": None, "penalty": 0.0}, "S076": STEPS, "S201": FEW}
+IN_A_RECIPE = {
+    **REQUIRED,
+    "S075": {"judge": None, "penalty": 0.0},
+    "S076": STEPS,
+    "S080": {"first": ["1", "2"]},
+    "S201": FEW,
+}
 """A judge that is an object cannot be named in one; updates that are many are made few, and prompts short."""
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
 
@@ -69,6 +75,7 @@ AS_GRPO = {
     "S075": "a judge that finds a flaw",
     "S076": "proposals, and samples of several cells",
     "S083": "its rollout, which asks failed groups anew",
+    "S080": "its curriculum, which draws instructions",
     "S081": "200 steps of plain GRPO come first",
     "S082": "more than one objective",
     "S087": "its rollout, which shows beginnings of solutions",
@@ -84,6 +91,7 @@ AS_GRPO = {
     "S187": "claims to verify",
     "S110": "turns that a checker has judged",
     "S208": "passages to rank",
+    "S215": "its first stage, which imitates reasoning about puzzles",
     "S221": "a policy that is right often",
     "S224": "its curriculum, which begins solutions, and answers in boxes",
     "S225": "steps that several trajectories take",
@@ -97,6 +105,7 @@ NOTHING = {
     "S143": "calls of tools, and a flag handed in",
     "S146": "turns that come nearer, and work handed in",
     "S154": "turns that an oracle has judged",
+    "S190": "responses that come to their end",
     "S031": "a context with room for the prompt with what is shown",
     "S155": "a context with room for the prompt with what is shown",
     "S163": "a context with room for the prompt with its answer",
