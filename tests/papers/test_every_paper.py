@@ -81,6 +81,7 @@ AS_GRPO = {
     "S087": "its rollout, which shows beginnings of solutions",
     "S108": "tools that are called",
     "S111": "verdicts that are noisy",
+    "S112": "puzzles, and prompts that are asked in place of others",
     "S118": "a decoder that has been fitted",
     "S122": "tasks about tools",
     "S141": "rewards of several terms",

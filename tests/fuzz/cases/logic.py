@@ -172,3 +172,19 @@ puzzle(
     Case({**ERRANDS, "max_cost": 20}, ["(take ann red)\n(rest ann)\n(take bob blue)\n(rest bob)\n(toggle red)"]),
     soup="plan",
 )
+entry(
+    "rule_puzzle",
+    soup="grid",
+    cases=[
+        Case(
+            {"family": "numbrix", "rows": 2, "columns": 2, "data": {"givens": [[0, 0, 1]]}},
+            ["<answer>1 2\n4 3</answer>", "so <answer>\n1 4\n2 3\n</answer>"],
+        ),
+        Case(
+            {"family": "minesweeper", "rows": 1, "columns": 3, "data": {"mines": 1, "clues": [[0, 1, 1]]}},
+            ["<answer>X . .</answer>"],
+        ),
+        Case({"family": "operation", "answer": "7"}, ["<answer>7</answer>"]),
+    ],
+    marked=False,
+)

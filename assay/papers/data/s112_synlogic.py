@@ -1,0 +1,54 @@
+"""S112: reinforcement learning on many families of puzzles, each with a knob of difficulty and rules that judge it."""
+
+from __future__ import annotations
+
+from assay.catalogue import paper
+from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
+from assay.registry import build
+
+
+@paper(
+    "S112",
+    "SynLogic",
+    arxiv="2505.19641",
+    seams=["tasks", "verify", "rollout", "objective"],
+    essentials={
+        "generators with a knob of difficulty; the same seed gives the same puzzle": (
+            "test_the_same_seed_gives_the_same_puzzle"
+        ),
+        "rules judge an answer, from the puzzle's data": "test_a_solution_is_right_and_a_changed_one_is_not",
+        "another solution than the one thought of is right too": "test_other_solutions_are_right_too",
+        "the answer stands in its tags, after the thoughts": "test_only_what_is_tagged_counts",
+        "families that others have generators for": "test_families_of_reasoning_gym",
+        "levels lie between what chat models solve and what strong ones still can": "test_calibration",
+        "levels make larger puzzles": "test_levels_make_larger_puzzles",
+        "clip-higher, no KL, prompts that are all right or all wrong replaced": "test_it_is_dapo",
+        "a run on a mixture of families": "test_a_run_on_a_mixture",
+    },
+    choices=(
+        "levels 1 to 10: sides of grids, steps of riddles",
+        "walls of a number wall need not hang together",
+        "a grid's solution need not be the only one",
+    ),
+    lacks="9 of the 35 families: arrow maze, math path, wordscapes, buggy tables and others; a claim of the lab",
+)
+def synlogic(clip_high: float = 0.28, rounds: int = 4) -> Method:
+    """DAPO on the task source ``rule_puzzles``: an answer is worth 1 if its form and the rules are kept, else 0.
+
+        r = 1{the answer is in its tags} 1{it keeps to the rules}
+        loss of the clipped surrogate with clip_high > clip_low, no KL; prompts with equal rewards are replaced
+
+    Mix the families with mathematics or programs by task source ``mixture``.
+
+    Args:
+        clip_high: of the ratio, above 1.
+        rounds: of asking, until as many prompts are neither all right nor all wrong.
+
+    Source: SynLogic (arXiv 2505.19641), sections 3 and 4.
+    """
+    return Method(
+        objective=ClippedSurrogate(clip_high=clip_high),
+        rollout={"name": "dynamic", "rounds": rounds},
+        credit=build("credit", "grpo"),
+    )

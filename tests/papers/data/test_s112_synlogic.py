@@ -1,0 +1,223 @@
+"""SynLogic: puzzles by family and level, the rules that judge them, and a run on them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from running import metrics, run
+
+from assay.errors import UsageError
+from assay.method import make_method
+from assay.objectives.clip import ClippedSurrogate
+from assay.registry import build
+from assay.tasks.procedural.grids import GRIDS
+from assay.tasks.procedural.rule_puzzles import FAMILIES, GYM, OWN, RulePuzzles, calibrated
+from assay.types import Task, Verdict
+from assay.verify.kind import KindVerifier
+from assay.verify.puzzles.grids import RULES, visible, worked
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+JUDGE = KindVerifier()
+
+
+def judged(family: str, grid: str, **data: Any) -> Verdict:
+    lines = [line.split() for line in grid.strip().splitlines()]
+    reference = {"family": family, "rows": len(lines), "columns": len(lines[0]), "data": data}
+    return JUDGE(Task("t", "", reference, "rule_puzzle"), f"<answer>{grid}</answer>")
+
+
+def changed(task: Task, rng: np.random.Generator) -> str:
+    """The solution with one cell, or the answer, put otherwise."""
+    answer = str(task.solution).removeprefix("<answer>").removesuffix("</answer>").strip()
+    if task.meta["family"] in RULES:
+        grid = [line.split() for line in answer.splitlines()]
+        cells = [(r, c) for r, row in enumerate(grid) for c, x in enumerate(row) if x != "T"]
+        r, c = cells[int(rng.integers(len(cells)))]
+        old = grid[r][c]
+        grid[r][c] = (
+            "1" if old.isdecimal() and old != "1" else "2" if old == "1" else {"X": ".", ".": "X", "A": "."}[old]
+        )
+        if task.meta["family"] == "number_wall" and old == ".":
+            grid[r][c] = "A"
+        return "<answer>" + "\n".join(" ".join(row) for row in grid) + "</answer>"
+    return f"<answer>{answer}1</answer>"
+
+
+@pytest.mark.parametrize("family", OWN)
+def test_a_solution_is_right_and_a_changed_one_is_not(family: str) -> None:
+    source, rng = RulePuzzles(families=(family,), levels=(1, 6)), np.random.default_rng(0)
+    for i in range(50):
+        task = source[i]
+        assert JUDGE(task, str(task.solution)).passed is True, task
+        assert JUDGE(task, changed(task, rng)).passed is False, task
+
+
+def test_the_same_seed_gives_the_same_puzzle() -> None:
+    first, second = RulePuzzles(), RulePuzzles(seed=1)
+    assert [first[i] for i in range(40)] == [RulePuzzles()[i] for i in range(40)]
+    assert {first[i].prompt for i in range(40)}.isdisjoint(
+        {second[i].prompt for i in range(40) if i % 19 not in (9, 12)}
+    )
+    assert len(OWN) == 19 and len(FAMILIES) == 26
+
+
+def test_other_solutions_are_right_too() -> None:
+    """Two Latin squares with the same clues; two ways to place mines."""
+    clues = {"top": [0, 0], "bottom": [0, 0], "left": [0, 0], "right": [0, 0]}
+    assert judged("skyscraper", "1 2\n2 1", **clues).passed and judged("skyscraper", "2 1\n1 2", **clues).passed
+    mines = {"mines": 1, "clues": [[0, 1, 1]]}
+    assert judged("minesweeper", "X . .", **mines).passed and judged("minesweeper", ". . X", **mines).passed
+
+
+@pytest.mark.parametrize(
+    ("family", "grid", "data", "complaint"),
+    [
+        ("skyscraper", "1 2\n1 2", {}, "column 1 does not hold 1 to 2 once each"),
+        (
+            "skyscraper",
+            "1 2\n2 1",
+            {"left": [1, 1], "right": [0, 0], "top": [0, 0], "bottom": [0, 0]},
+            "2 are seen from the left at 1, not 1",
+        ),
+        (
+            "calcudoko",
+            "1 2\n2 1",
+            {"cages": [[[[0, 0], [0, 1]], "-", 3]]},
+            "the cage at row 1, column 1 does not give 3-",
+        ),
+        ("kukurasu", "X X\n. X", {"rows": [3, 2], "columns": [1, 2]}, "column 2 adds up to 3, not 2"),
+        ("kukurasu", "X Y\n. X", {"rows": [3, 2], "columns": [1, 2]}, "'Y' is none of X ."),
+        (
+            "campsite",
+            "T X\n. X",
+            {"trees": [[0, 0]], "rows": [1, 1], "columns": [0, 2]},
+            "the tent at row 1, column 2 touches another",
+        ),
+        (
+            "campsite",
+            "X .\n. .",
+            {"trees": [[0, 0]], "rows": [1, 0], "columns": [1, 0]},
+            "there is a tree at row 1, column 1",
+        ),
+        (
+            "campsite",
+            "T . .\n. . X",
+            {"trees": [[0, 0]], "rows": [0, 1], "columns": [0, 0, 1]},
+            "the tree at row 1, column 1 has no tent of its own",
+        ),
+        (
+            "campsite",
+            "T . .\n. . .",
+            {"trees": [[0, 0]], "rows": [0, 0], "columns": [0, 0, 0]},
+            "there are 0 tents for 1 trees",
+        ),
+        ("norinori", "X X\nX .", {"regions": [["A", "A"], ["A", "A"]]}, "region A has 3 marks, not 2"),
+        (
+            "norinori",
+            "X .\n. X",
+            {"regions": [["A", "A"], ["A", "A"]]},
+            "the mark at row 1, column 1 is not one of two",
+        ),
+        (
+            "star_placement",
+            "X .\n. X",
+            {"regions": [["A", "A"], ["B", "B"]]},
+            "the mark at row 1, column 1 touches another",
+        ),
+        ("minesweeper", "X X .", {"mines": 1, "clues": [[0, 2, 1]]}, "there are 2 mines, not 1"),
+        ("minesweeper", "X . .", {"mines": 1, "clues": [[0, 2, 1]]}, "around row 1, column 3 are 0 mines, not 1"),
+        ("numbrix", "1 3\n2 4", {"givens": []}, "3 is not beside 2"),
+        ("numbrix", "1 1\n2 4", {"givens": []}, "3 is missing"),
+        ("numbrix", "2 1\n3 4", {"givens": [[0, 0, 1]]}, "row 1, column 1 is given as 1"),
+        ("number_wall", "A A\nA A", {"givens": []}, "there is a wall of two by two at row 1, column 1"),
+        ("number_wall", "1 A\n1 A", {"givens": [[0, 0, 1], [1, 0, 1]]}, "an island of 2 cells has the numbers [1, 1]"),
+        ("number_wall", "2 A\nA A", {"givens": [[0, 0, 1]]}, "row 1, column 1 is given as 1"),
+        ("number_wall", "1 A\nA .", {"givens": [[0, 0, 1]]}, "an island of 1 cells has the numbers []"),
+    ],
+)
+def test_rules_say_what_is_wrong(family: str, grid: str, data: dict[str, Any], complaint: str) -> None:
+    assert judged(family, grid, **data).feedback == complaint
+
+
+def test_what_is_counted() -> None:
+    assert [visible(x) for x in ([1, 2, 3], [3, 1, 2], [2, 1, 3], [1, 3, 2])] == [3, 1, 2, 2]
+    assert [worked(o, [6, 3]) for o in "+-*/"] == [9, 3, 18, 2]
+    assert worked("/", [3, 6]) == 2 and worked("/", [5, 3]) is None and worked("*", [2, 3, 4]) == 24
+    # Two trees with one tent between them and one that is only beside the second.
+    found = judged("campsite", "T X T X", trees=[[0, 0], [0, 2]], rows=[2], columns=[0, 1, 0, 1])
+    assert found.passed is True
+
+
+def test_only_what_is_tagged_counts() -> None:
+    task = RulePuzzles(families=("operation",))[0]
+    answer = task.reference["answer"]
+    assert JUDGE(task, str(answer)).passed is False and JUDGE(task, f"\\boxed{{{answer}}}").passed is False
+    assert JUDGE(task, f"<answer>no</answer> hm <answer> {answer} </answer>").passed is True
+    grid = RulePuzzles(families=("numbrix",))[0]
+    said = str(grid.solution).replace(" ", ", ")
+    assert JUDGE(grid, said).passed is True
+    assert JUDGE(grid, "<answer>1 2</answer>").parts == {"format": 0.0}
+    assert (
+        JUDGE(Task("t", "", {"family": "chess", "rows": 1, "columns": 1, "data": {}}, "rule_puzzle"), "x").passed
+        is None
+    )
+
+
+def test_calibration() -> None:
+    yes, no = [[False] * 9 + [True]], [[False] * 10 + [True]]
+    strong = {1: yes, 4: yes, 7: yes, 9: no}
+    assert calibrated(strong, {1: no, 4: yes, 7: no}) == (4, 7)
+    assert calibrated(strong, {1: no}) is None and calibrated({1: yes}, {2: yes}) is None
+    assert calibrated(strong, {1: no}, k=11) == (1, 9)
+
+
+def test_levels_make_larger_puzzles() -> None:
+    for family in OWN:
+        sizes = [
+            np.mean([len(str(RulePuzzles(families=(family,), levels=(k, k))[i].prompt)) for i in range(20)])
+            for k in (1, 4, 8)
+        ]
+        assert sizes[0] <= sizes[1] <= sizes[2] and sizes[0] < sizes[2], family
+    sides = [RulePuzzles(families=("numbrix",), levels=(k, k))[0].reference["rows"] for k in (1, 2, 5, 10)]
+    assert sides == [3, 4, 5, 8]
+    for bad in ({"levels": [0, 1]}, {"levels": [4, 11]}, {"families": []}, {"families": ["chess"]}):
+        with pytest.raises(UsageError, match="rule_puzzles"):
+            build("tasks", {"name": "rule_puzzles", **bad})
+
+
+@pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
+def test_families_of_reasoning_gym() -> None:
+    source = RulePuzzles(families=("kukurasu", *GYM))
+    tasks = [source[i] for i in range(16)]
+    assert [t.kind for t in tasks[:8]] == ["rule_puzzle"] + ["gym"] * 7
+    assert len({t.id for t in tasks}) == 16
+
+
+def test_it_is_dapo() -> None:
+    method = make_method("S112")
+    assert isinstance(method.objective, ClippedSurrogate) and method.objective.clip_high == 0.28
+    assert method.objective.clip_low < 0.28 and "reference_logprobs" not in method.needs
+    assert method.rollout == {"name": "dynamic", "rounds": 4}
+    assert set(GRIDS) == set(RULES)
+
+
+def test_a_run_on_a_mixture(tmp_path: Path) -> None:
+    letters = "".join(map(chr, range(32, 127))) + "\n"
+    puzzles = {"name": "rule_puzzles", "families": ["boolean_expressions", "web_of_lies"], "levels": [1, 1]}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 320, "alphabet": letters}},
+        tasks={
+            "source": {"name": "mixture", "sources": [{"source": puzzles}, {"source": "arithmetic"}]},
+            "eval_size": 4,
+        },
+        warmup={"steps": 1, "batch": 4},
+        method={"name": "S112", "options": {"rounds": 1}},
+        train={"steps": 2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    assert [row["stage"] for row in metrics(folder)] == ["warmup", "rl", "rl"]
