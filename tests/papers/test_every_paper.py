@@ -22,11 +22,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 FEW = {"warm_up": 0, "critic_updates": 1, "actor_updates": 1, "rows": 4, "batch": 4, "max_tokens": 3}
 STEPS = {"language": "steps", "shown": 1, "inputs": 4}
+SUMS = {"source": "solution", "template": "{hint}={question}"}  # which their alphabet has
 IN_A_RECIPE = {
     **REQUIRED,
+    **dict.fromkeys(("S027", "S058"), SUMS),
     "S075": {"judge": None, "penalty": 0.0},
     "S076": STEPS,
     "S080": {"first": ["1", "2"]},
+    "S083": {"template": SUMS["template"]},
+    "S103": {"teachers": [{"name": "keywords", "replies": [], "otherwise": "7"}], "max_length": 4},
+    "S159": {"hints": {"name": "keywords", "replies": [], "otherwise": "+"}, "template": "{hint}{question}"},
     "S201": FEW,
 }
 """A judge that is an object cannot be named in one; updates that are many are made few, and prompts short."""
@@ -86,6 +91,7 @@ AS_GRPO = {
     "S122": "tasks about tools",
     "S141": "rewards of several terms",
     "S151": "drafts, which its rollout asks for",
+    "S159": "its rollout, in which who fails tries again",
     "S166": "texts to continue",
     "S167": "judges of open answers",
     "S173": "its rollout, which asks for judgements and reflections",

@@ -9,7 +9,7 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
-from assay.rollout.surgery.hints import HINT
+from assay.rollout.surgery.hints import HINT, Source
 from assay.rollout.surgery.weakest_hint import Mode
 
 
@@ -38,6 +38,8 @@ from assay.rollout.surgery.weakest_hint import Mode
 def scaf_grpo(
     after: int = 50,
     mode: Mode = "full",
+    source: Source = "task",
+    shares: Sequence[float] = (0.25, 0.5, 0.75),
     only: Sequence[str] = (),
     strongest: bool = False,
     template: str = HINT,
@@ -52,7 +54,7 @@ def scaf_grpo(
 
     Args:
         after: steps of grace.
-        mode, only, strongest, template: see :class:`~assay.rollout.surgery.weakest_hint.WeakestHint`.
+        mode, source, shares, only, strongest, template: see :class:`~assay.rollout.surgery.weakest_hint.WeakestHint`.
 
     Source: Scaf-GRPO (arXiv 2510.19807) and its authors' code, in which the tier of planning is left out; here it is in
     if the task has it.
@@ -61,6 +63,8 @@ def scaf_grpo(
         "name": "weakest_hint",
         "after": after,
         "mode": mode,
+        "source": source,
+        "shares": tuple(shares),
         "only": tuple(only),
         "strongest": strongest,
         "template": template,

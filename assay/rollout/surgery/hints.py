@@ -18,15 +18,16 @@ def beginning(text: str, share: float) -> str:
     return text[: round(share * len(text))]
 
 
-def ladder(task: Task, source: Source, shares: Sequence[float]) -> list[str]:
+def ladder(task: Task, source: Source, shares: Sequence[float], only: Sequence[str] = ()) -> list[str]:
     """Return a task's hints, weakest first; none if it has none.
 
     Args:
         source: ``task`` for those of :func:`told`, ``solution`` for beginnings of its worked solution.
         shares: of the solution that is shown.
+        only: tiers of :func:`told`.
     """
     if source == "task":
-        return told(task)
+        return told(task, only)
     return [hint for share in shares if (hint := beginning(task.solution or "", share))]
 
 

@@ -12,7 +12,7 @@ from assay.engines.base import Engine
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.surgery.base import Surgeon, plain_prompt, under
-from assay.rollout.surgery.hints import HINT, told
+from assay.rollout.surgery.hints import HINT, Source, ladder
 from assay.rollout.templates import check_template, through_template
 from assay.types import Episode, Group, Task, Verdict
 
@@ -25,8 +25,7 @@ class WeakestHint(Surgeon):
     """For a group that is to be changed, one response is asked for with each of its task's hints, all at once; the
     right one with the weakest hint takes the place of the group's first wrong response.
 
-    What a task's hints are says :func:`~assay.rollout.surgery.hints.told`; one without keeps its group, and so does one
-    where no response with a hint is right. The response enters
+    A task without hints keeps its group, and so does one where no response with a hint is right. The response enters
 
     - ``full``: under the prompt with the hint, on-policy as it was sampled;
     - ``strip``: under the plain prompt, an objective's old log-probabilities being best recomputed there;
@@ -34,6 +33,7 @@ class WeakestHint(Surgeon):
 
     Args:
         mode: see above.
+        source, shares: where hints are from, see :func:`~assay.rollout.surgery.hints.ladder`.
         only: names of the tiers that hints are taken from; all if empty.
         strongest: ask with the strongest hint alone.
         template: of the prompt with the hint, with ``{hint}`` and ``{question}``.
@@ -43,6 +43,8 @@ class WeakestHint(Surgeon):
     """
 
     mode: Mode = "full"
+    source: Source = "task"
+    shares: Sequence[float] = (0.25, 0.5, 0.75)
     only: Sequence[str] = ()
     strongest: bool = False
     template: str = HINT
@@ -53,14 +55,14 @@ class WeakestHint(Surgeon):
 
     def hints(self, task: Task) -> list[str]:
         """Return the hints that are tried, weakest first."""
-        found = told(task, self.only)
+        found = ladder(task, self.source, self.shares, self.only)
         return found[-1:] if self.strongest else found
 
     def check_tasks(self, tasks: Sequence[Task]) -> None:
         if tasks and not any(map(self.hints, tasks)):
             raise UsageError(
                 f"rollout 'weakest_hint' asks with hints, and task {tasks[0].id} has none; give its tasks hints, or "
-                'tiers of them in meta["tiers"]'
+                'tiers of them in meta["tiers"], or take source = "solution"'
             )
 
     def operate(self, groups: list[Group], cases: Sequence[int], engine: Engine, rng: np.random.Generator) -> None:

@@ -43,6 +43,7 @@ class Setting:
         problems, length, symbols: of the task.
         chance, spread: of a right symbol at first; standard deviation of the logits around it.
         bonus: of a shown symbol, in logits.
+        graded: a verdict's score is the share of the sequence that was right before the first wrong symbol.
         rollouts: training ends after the step in which so many responses have been sampled, those to prompts with hints
             among them.
         prompts, group, lr, optimizer: of training.
@@ -54,6 +55,7 @@ class Setting:
     chance: float = 0.1
     spread: float = 0.1
     bonus: float = 3.5
+    graded: bool = False
     rollouts: int = 800
     prompts: int = 1
     group: int = 8
@@ -82,7 +84,16 @@ class Setting:
                 raise Spent
 
         with suppress(Spent):
-            train(policy, self.tasks(policy.answers), Judge(policy.answers), arm, training, seed, watch, engine)
+            train(
+                policy,
+                self.tasks(policy.answers),
+                Judge(policy.answers, self.graded),
+                arm,
+                training,
+                seed,
+                watch,
+                engine,
+            )
         counts = np.diff([0, *(n for n, _ in curve)])
         quarter = max(1, len(levels) // 4)
         return {
@@ -187,12 +198,12 @@ class Reading(Counting):
 class Judge:
     """Right is the whole sequence; of a wrong one it says how it should have begun."""
 
-    def __init__(self, answers: np.ndarray):
-        self.answers = answers
+    def __init__(self, answers: np.ndarray, graded: bool):
+        self.answers, self.graded = answers, graded
 
     def __call__(self, task: Task, response: str) -> Verdict:
         path, right = path_of(response) or (), tuple(self.answers[int(task.id)].tolist())
         if path == right:
             return Verdict.right()
         same = next((t for t, (a, b) in enumerate(zip(path, right, strict=False)) if a != b), len(path))
-        return Verdict(0.0, False, {}, text_of(right[: same + 1]))
+        return Verdict(self.graded * same / len(right), False, {}, text_of(right[: same + 1]))
