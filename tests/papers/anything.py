@@ -42,6 +42,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
+    "S223": {"teacher": {"name": "keywords", "replies": [], "otherwise": "7"}},
     "S066": {"form": "letters", "template": "{response}", "steps": {"by": "newline"}, "verifier_tokens": 3},
 }
 """What a method has to be told."""

@@ -100,6 +100,7 @@ AS_GRPO = {
     "S208": "passages to rank",
     "S215": "its first stage, which imitates reasoning about puzzles",
     "S221": "a policy that is right often",
+    "S223": "its rollout, which has responses commented",
     "S224": "its curriculum, which begins solutions, and answers in boxes",
     "S225": "steps that several trajectories take",
 }

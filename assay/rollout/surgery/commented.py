@@ -1,0 +1,158 @@
+"""Some responses go on with what a teacher has to say of them: an opinion, reasons, and how to do it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.engines.asking import ask, filled, judge_of
+from assay.engines.base import Engine, Sampling
+from assay.errors import UsageError
+from assay.registry import part
+from assay.rollout.surgery.base import Surgeon
+from assay.types import Episode, Group, Origin
+
+Schedule = Literal["linear", "constant", "exponential", "cosine"]
+
+ASK = """You read a student's attempt and say what you make of it: whether you agree, why, and how it should go on.
+You do not know the answer; work it out. Reply in this form:
+<opinion>agree, disagree or unsure</opinion>
+<reason>what is right or wrong about the attempt</reason>
+<phrase>words that turn to a second look, then the solution to its end</phrase>
+
+Question: Ann has 3 bags of 4 apples and eats 2. How many are left?
+Attempt: 3 + 4 = 7, and 7 - 2 = 5.
+<opinion>disagree</opinion>
+<reason>Three bags of four apples are a product, not a sum.</reason>
+<phrase>Let me check that step again. 3 x 4 = 12 apples, and 12 - 2 = 10. The answer is 10.</phrase>
+
+Question: {question}
+Attempt: {response}
+"""
+
+_REASON, _PHRASE = (re.compile(rf"<{name}>(.*?)</{name}>", re.DOTALL) for name in ("reason", "phrase"))
+
+
+@part("rollout", "commented")
+@dataclass(slots=True)
+class Commented(Surgeon):
+    """k = max(1, floor(share x eligible)) of a group's responses, drawn at random, go on with a teacher's comment.
+
+    Eligible is what ended by itself, with one end token, right or wrong. The teacher is shown question and response,
+    not the reference, and answers greedily. Where its reply has a ``<reason>`` and a ``<phrase>``, the response
+    becomes its text, a blank line, the reason, a blank line, the phrase and the end, cut to the longest response, and
+    is judged anew. All its tokens, one's own too, are then of origin ``TEACHER``, their log-probabilities unknown.
+    Another reply leaves the response as it was.
+
+    The share goes from ``first`` to ``last`` over the first ``over`` of the run's steps, as the schedule says; once
+    it is at most ``least`` + 0.01 the teacher is asked no more.
+
+    Args:
+        teacher: an engine, or what specifies one: the base model, with weights of its own.
+        first, last, schedule, over, least: see above; shares in [0, 1], ``over`` in (0, 1].
+        template: asks the teacher, with ``{question}`` and ``{response}``.
+        max_tokens: of a comment.
+
+    Raises:
+        UsageError: a number out of range, no teacher, or a template without ``{response}``.
+    """
+
+    teacher: Any = None
+    first: float = 0.1
+    last: float = 0.01
+    schedule: Schedule = "linear"
+    over: float = 1 / 3
+    least: float = 0.05
+    template: str = ASK
+    max_tokens: int = 512
+    when: Any = "always"
+
+    def __post_init__(self) -> None:
+        Surgeon.__post_init__(self)
+        if not (0 <= self.last <= self.first <= 1 and 0 < self.over <= 1 and self.least >= 0) or self.max_tokens < 1:
+            raise UsageError(
+                f"rollout 'commented': 0 <= last {self.last:g} <= first {self.first:g} <= 1, over {self.over:g} in "
+                f"(0, 1], least {self.least:g} not negative, max_tokens {self.max_tokens} at least 1"
+            )
+        if "{response}" not in self.template:
+            raise UsageError("rollout 'commented': the template does not show the teacher the {response}")
+        self.teacher = judge_of(self.teacher, "rollout 'commented'")
+
+    def share_at(self, step: int, steps: int) -> float:
+        """Return the share of eligible responses that are commented in a step of a run of so many."""
+        length = steps * self.over
+        x = min(step / length, 1.0) if length > 0 else 1.0
+        if self.schedule == "constant":
+            return self.first
+        if self.schedule == "cosine":
+            return self.last + (self.first - self.last) * (1 + math.cos(math.pi * x)) / 2
+        if self.schedule == "exponential":
+            return self.first * (max(self.last, 1e-12) / max(self.first, 1e-12)) ** x
+        return self.first + (self.last - self.first) * x
+
+    def operate(self, groups: list[Group], cases: Sequence[int], engine: Engine, rng: np.random.Generator) -> None:
+        share = self.share_at(*self.progress())
+        if share <= self.least + 0.01:
+            return
+        end = np.asarray(engine.encode_response(""), dtype=np.int64)
+        chosen: list[tuple[int, int, np.ndarray]] = []
+        for i in cases:
+            able = [(k, body) for k, e in enumerate(groups[i].episodes) if (body := attempt(e, end)) is not None]
+            many = min(len(able), max(1, math.floor(share * len(able) + 1e-9)))
+            picked = sorted(rng.choice(len(able), size=many, replace=False).tolist()) if able else []
+            chosen += [(i, *able[p]) for p in picked]
+        prompts = [
+            filled(self.template, question=groups[i].task.question, response=groups[i].episodes[k].text)
+            for i, k, _ in chosen
+        ]
+        replies = ask(self.teacher, prompts, Sampling(self.max_tokens, 0.0))
+        self.spend(replies)
+        self._seen["surgery/asked"] = len(chosen)
+        made = [
+            (i, k, self._augmented(groups[i].episodes[k], body, said, engine, end))
+            for (i, k, body), reply in zip(chosen, replies, strict=True)
+            if (said := comment(reply)) is not None
+        ]
+        judged = self.judge([Group(replace(groups[i].ask, n=1), (episode,)) for i, _, episode in made])
+        self._seen["surgery/mended"] = len(made)
+        for (i, k, _), found in zip(made, judged, strict=True):
+            episodes, verdicts = list(groups[i].episodes), list(groups[i].verdicts)
+            episodes[k], verdicts[k] = found.episodes[0], found.verdicts[0]
+            groups[i] = replace(groups[i], episodes=tuple(episodes), verdicts=tuple(verdicts))
+
+    def _augmented(self, old: Episode, body: np.ndarray, said: str, engine: Engine, end: np.ndarray) -> Episode:
+        """Return the response with the comment at its end."""
+        added = np.asarray(engine.encode_response(f"\n\n{said}", end=False), dtype=np.int64)
+        tokens = np.concatenate([np.concatenate([body, added])[: self.sampling.max_tokens - len(end)], end])
+        return replace(
+            old,
+            tokens=tokens,
+            mask=np.ones(len(tokens), dtype=bool),
+            logprobs=None,
+            text=engine.decode(tokens),
+            entropies=None,
+            spans=(),
+            origins=np.full(len(tokens), Origin.TEACHER, dtype=np.uint8),
+            meta={**old.meta, "attempt": len(body)},
+        )
+
+
+def attempt(episode: Episode, end: np.ndarray) -> np.ndarray | None:
+    """Return the response's tokens before its end; ``None`` where it did not end by itself, with one end token."""
+    n = len(episode.tokens) - len(end)
+    if episode.stop != "eos" or n < 1 or not np.array_equal(episode.tokens[n:], end):
+        return None
+    body = episode.tokens[:n]
+    return None if len(end) and bool(np.isin(end, body).any()) else body
+
+
+def comment(reply: Episode) -> str | None:
+    """Return reason, blank line and phrase of a teacher's reply; ``None`` where it has not both."""
+    found = [] if reply.stop == "error" else [form.search(reply.text) for form in (_REASON, _PHRASE)]
+    texts = [m[1].strip() for m in found if m is not None]
+    return "\n\n".join(texts) if len(texts) == 2 and all(texts) else None
