@@ -115,6 +115,7 @@ NOTHING = {
     "S154": "turns that an oracle has judged",
     "S190": "responses that come to their end",
     "S031": "a context with room for the prompt with what is shown",
+    "S147": "a context with room for the prompt with what is shown",
     "S155": "a context with room for the prompt with what is shown",
     "S163": "a context with room for the prompt with its answer",
     "S179": "documents to quote",

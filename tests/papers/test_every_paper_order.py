@@ -59,6 +59,7 @@ SILENT = {
     "S172": "it keeps tasks that few of their trajectories solve",
     "S162": "its advantages are not read, and of what ended right alone they are 0",
     "S031": "its advantages are not read: what it learns from is what it has room to show",
+    "S147": "its advantages are not read: what it learns from is what it has room to show",
     "S155": "its advantages are not read: what it learns from is what it has room to show",
     "S163": "its advantages are not read: what it learns from is chosen by select",
     "S201": "what it learns from is said anew, between updates",

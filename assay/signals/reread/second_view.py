@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -82,19 +83,12 @@ class SecondView:
         return logit_sum([(models.reference, 1 - self.share), (models.policy, self.share)])
 
     def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N T k"]:
-        prompts, room = list[np.ndarray](), getattr(models.policy, "context", math.inf)
-        shown = torch.zeros(len(batch), dtype=batch.rewards.dtype)
-        for i, (prompt, episode) in enumerate(zip(self.view.prompts(batch), batch.episodes, strict=True)):
-            if prompt is None or not len(episode.tokens):
-                continue
-            ids = np.asarray(models.encode(prompt), dtype=np.int64)
-            if len(ids) + len(episode.tokens) <= room:
-                prompts.append(ids)
-                shown[i] = 1
+        prompts = self.read_under(batch, models)
+        shown = torch.tensor([float(p is not None) for p in prompts]).to(batch.rewards)
         batch.signals["shown"] = shown
         index = shown.nonzero()[:, 0]
         work = batch.rows(index)
-        read = with_prompts(work, prompts)
+        read = self.shown(work, [prompts[i] for i in index.tolist()])
         teacher = replace(models, policy=self.by(models))
         chosen = self.choose(work, read, models, teacher)
         read.signals = {"candidates": chosen}
@@ -105,6 +99,19 @@ class SecondView:
             candidates[index, : chosen.shape[1]], out[index, : chosen.shape[1]] = chosen, found.to(out)
         batch.signals["candidates"] = candidates
         return out
+
+    def read_under(self, batch: Batch, models: Models) -> list[np.ndarray | None]:
+        """Return the token ids of each response's x', ``None`` where there is nothing to show or no room for it."""
+        room, out = getattr(models.policy, "context", math.inf), list[np.ndarray | None]()
+        for prompt, episode in zip(self.view.prompts(batch), batch.episodes, strict=True):
+            ids = None if prompt is None else np.asarray(models.encode(prompt), dtype=np.int64)
+            fits = ids is not None and len(episode.tokens) > 0 and len(ids) + len(episode.tokens) <= room
+            out.append(ids if fits else None)
+        return out
+
+    def shown(self, work: Batch, prompts: Sequence[np.ndarray | None]) -> Batch:
+        """Return responses under the prompts that there are for all of them."""
+        return with_prompts(work, [p for p in prompts if p is not None])
 
     def choose(self, work: Batch, read: Batch, models: Models, teacher: Models) -> Int[Tensor, "M T k"]:
         """Return the tokens of which both views are asked."""
