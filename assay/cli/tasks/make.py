@@ -25,6 +25,7 @@ def tasks_make(
     model: str = "",
     judge: str | None = None,
     solver: str | None = None,
+    roles: tuple[str, ...] = (),
     out: Path = Path("tasks.jsonl"),
     count: Annotated[int | None, tyro.conf.arg(aliases=["-n"])] = None,
     held_out: tuple[Path, ...] = (),
@@ -46,12 +47,13 @@ def tasks_make(
     Example: assay tasks make variations n=2 --seeds gsm8k.jsonl --model runs/gsm8k --out new.jsonl
 
     Args:
-        recipe: variations, rewordings, a paper that makes tasks (S042, S107, S045, S079), or a TOML file of [[steps]].
+        recipe: variations, rewordings, a paper that makes tasks (S042, S045, S079, S107), or a TOML file of [[steps]].
         options: of the recipe, e.g. n=2.
         seeds: the tasks to begin with: a file, or a source with its options, "countdown(numbers=4)".
         model: who writes, and does whatever nobody else is named for: a run, a recipe, a model, or an endpoint,
             openai:MODEL@http://host/v1. A recipe that asks nobody needs none.
         judge, solver: other models for these roles.
+        roles: models for further roles of a recipe, each as ROLE=MODEL, policy=runs/gsm8k.
         out: the file of tasks.
         count: begin with so many of the seeds.
         held_out: files of tasks whose questions may not be in it.
@@ -79,7 +81,10 @@ def tasks_make(
     pipeline = read_pipeline(recipe, given, held_out)
     begun = seeds_of(seeds, count)
     pipeline.check(begun)
-    models = models_of({"writer": model, "judge": judge, "solver": solver}, calls, batch)
+    further = dict(role.partition("=")[::2] for role in roles)
+    if not all(further.values()):
+        raise UsageError(f"--roles are written ROLE=MODEL, such as policy=runs/gsm8k, not {' '.join(roles)}")
+    models = models_of({"writer": model, "judge": judge, "solver": solver, **further}, calls, batch)
     signal.signal(signal.SIGTERM, interrupted)
     reporter = Reporter(as_json)
     with Journal(out.with_suffix(".asked.jsonl")) as journal, reporter.progress("seeds begun", len(begun)) as tick:

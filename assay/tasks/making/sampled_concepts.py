@@ -55,7 +55,8 @@ class SampledConcepts:
     """Replaces all tasks by tasks to be composed, each with a set of concepts in ``meta["concepts"]`` and a difficulty.
 
     Sets are drawn within each category, ``meta["category"]``, from the concepts of its tasks: the first by how many
-    tasks name it, each further one by :func:`next_weights`; no set is made twice.
+    tasks name it, each further one by :func:`next_weights`; no set is made twice. A category whose tasks have a
+    ``meta["budget"]`` gets so many sets, another an equal share of ``n``.
 
     Args:
         n: sets, over all categories.
@@ -63,7 +64,6 @@ class SampledConcepts:
         temperature: of the draw.
         difficulties: of which each set gets one, drawn uniformly.
         embed: gives the embeddings ``(K, D)`` of concepts; rows of the co-occurrences where it is left out.
-        budgets: share of the sets for each category; equal unless given.
 
     Raises:
         UsageError: no set, an empty one, or a temperature that is not positive.
@@ -74,7 +74,6 @@ class SampledConcepts:
     temperature: float = 0.2
     difficulties: tuple[str, ...] = DIFFICULTIES
     embed: Callable[[Sequence[str]], np.ndarray] | None = None
-    budgets: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if min(self.n, self.size) < 1 or self.temperature <= 0 or not self.difficulties:
@@ -85,10 +84,10 @@ class SampledConcepts:
         for task in tasks:
             if task.meta.get("concepts"):
                 of.setdefault(str(task.meta.get("category", "")), []).append(task)
-        wanted = self.budgets or {category: self.n // len(of) for category in of}
         out: list[Task] = []
         for category, members in of.items():
-            out += self._sets(category, members, wanted.get(category, 0), here.rng)
+            wanted = int(members[0].meta.get("budget", self.n // len(of)))
+            out += self._sets(category, members, wanted, here.rng)
         return out, {"no concepts": len(tasks) - sum(map(len, of.values()))}
 
     def _sets(self, category: str, tasks: Sequence[Task], n: int, rng: np.random.Generator) -> list[Task]:

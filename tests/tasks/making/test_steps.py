@@ -16,7 +16,7 @@ from assay.tasks.making.operators import Compose, Concepts, Reformulate, Vary
 from assay.tasks.making.overlap import Decontaminate, Distinct
 from assay.tasks.making.sampled_concepts import SampledConcepts, cooccurrence, next_weights
 from assay.tasks.making.task_file import write_tasks
-from assay.tasks.making.work import Pipeline
+from assay.tasks.making.work import Pipeline, noted
 from assay.types import Task
 
 SUM = Task("s", "What is 2 + 3?", "5", "math", "2 + 3 = 5", ("add",))
@@ -160,7 +160,8 @@ def test_concepts_that_go_together_are_drawn_together() -> None:
     assert all(t.meta["difficulty"] == "easy" and t.meta["category"] == "algebra" for t in found.tasks)
     many, _ = through(SampledConcepts(20, size=2), "", *tasks)
     assert 4 <= len(many.tasks) <= 6, "there are six pairs, and none is made twice"
+    more = [named(f"g{i}", *"xyzuv", category="geometry") for i in range(3)]
     budgets = {"algebra": 1, "geometry": 3}
-    more = [*tasks, *(named(f"g{i}", *"xyzuv", category="geometry") for i in range(3))]
-    found, _ = through(SampledConcepts(9, size=2, budgets=budgets), "", *more)
+    budgeted = [noted(task, budget=budgets[task.meta["category"]]) for task in [*tasks, *more]]
+    found, _ = through(SampledConcepts(9, size=2), "", *budgeted)
     assert [t.meta["category"] for t in found.tasks] == ["algebra", "geometry", "geometry", "geometry"]
