@@ -19,6 +19,7 @@ from assay.tasks.configured import task_split
 from assay.tasks.files.file import File
 
 NAMES = [
+    "beamperl",
     "dpo",
     "drive",
     "flexive",

@@ -213,3 +213,15 @@ entry(
     soup="math",
     marked=False,
 )
+entry(
+    "reactions",
+    soup="quantity",
+    cases=[
+        Case(
+            {"reactions": {"R_A": "3/5", "R_B": "7/5"}},
+            ["\\boxed{R_A = 0.6P, R_B = 1.4P}"],
+        ),
+        Case({"reactions": {"R_A": "0", "R_B": "1"}}, ["\\boxed{R_A = 0, R_B = P}"]),
+    ],
+    marked=False,
+)
