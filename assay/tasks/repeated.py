@@ -23,24 +23,32 @@ class Repeated:
 
     Args:
         source: a task source, or the specification of one.
-        times: of a value of ``meta[key]``, written as text, how many times; once for others, never for 0.
+        times: of a value of ``meta[key]``, written as text, how many times.
         key: of ``task.meta``.
+        otherwise: how many times for values that are not named; 0 leaves them out.
         first: take so many tasks of the source and no more; an endless one needs it.
 
     Raises:
         UsageError: the source has no end, or fewer tasks than ``first``; a number is negative, or nothing is left.
     """
 
-    def __init__(self, source: Any, times: Mapping[str, int], key: str = "difficulty", first: int | None = None):
+    def __init__(
+        self,
+        source: Any,
+        times: Mapping[str, int],
+        key: str = "difficulty",
+        first: int | None = None,
+        otherwise: int = 1,
+    ):
         self.source = build("tasks", source)
         size = self.source.size if first is None else first
         if size is None:
             raise UsageError("tasks 'repeated' counts the tasks of its source, and that has no end; say first = ...")
         if self.source.size is not None and size > self.source.size:
             raise UsageError(f"tasks 'repeated': first = {size} of a source of {self.source.size} tasks")
-        if wrong := next((n for n in times.values() if n < 0), None):
+        if wrong := next((n for n in (*times.values(), otherwise) if n < 0), None):
             raise UsageError(f"tasks 'repeated': a task cannot be there {wrong} times")
-        counts = [times.get(str(self.source[i].meta.get(key)), 1) for i in range(size)]
+        counts = [times.get(str(self.source[i].meta.get(key)), otherwise) for i in range(size)]
         self._ends = np.cumsum(counts)
         if not len(counts) or self._ends[-1] == 0:
             raise UsageError("tasks 'repeated': no task is left")

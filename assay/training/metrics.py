@@ -25,7 +25,8 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
     not known to be wrong) and ``unselected`` (a reward, but left out of the update) are shares of all samples. A step
     that was left without samples reports ``skipped`` 1.
 
-    ``length/*`` are in tokens, without those that a tool or an environment wrote.
+    ``length/*`` are in tokens, without those that a tool or an environment wrote; ``length/stopped`` is the mean of the
+    responses that came to their end, if any did.
 
     What a gamed reward shows in: ``score/mean`` over samples with a verdict; ``repetition``, the mean share of a
     response's 4-grams that it had before; ``verdict_correlation`` of rewards and scores; ``hollow_wins``, the share of
@@ -47,6 +48,7 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         "reward/std": float(rewards.std()) if len(rewards) > 1 else 0.0,
         "length/mean": float(np.mean(lengths)),
         "length/max": float(max(lengths)),
+        **_stopped(batch, lengths),
         "truncated": float(np.mean([e.truncated for e in batch.episodes])),
         "abstained": float(np.mean([v.passed is None for v in batch.verdicts])),
         "unmarked": float(np.mean([v.parts.get("marked") == 0 for v in batch.verdicts])),
@@ -71,6 +73,11 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         for name, values in batch.reward_terms.items():
             out[f"reward/{name}"] = float(values[batch.valid].mean()) if len(rewards) else 0.0
     return out
+
+
+def _stopped(batch: Batch, lengths: list[int]) -> dict[str, float]:
+    ended = [length for length, episode in zip(lengths, batch.episodes, strict=True) if not episode.truncated]
+    return {"length/stopped": float(np.mean(ended))} if ended else {}
 
 
 def _derived(batch: Batch) -> dict[str, float]:

@@ -99,6 +99,7 @@ AS_GRPO = {
     "S187": "claims to verify",
     "S110": "turns that a checker has judged",
     "S208": "passages to rank",
+    "S210": "a policy that has left its base behind",
     "S215": "its first stage, which imitates reasoning about puzzles",
     "S221": "a policy that is right often",
     "S223": "its rollout, which has responses commented",

@@ -33,6 +33,7 @@ NAMES = [
     "smollm2-arithmetic",
     "tango",
     "warm_up",
+    "zero",
 ]
 
 

@@ -18,13 +18,14 @@ from assay.verify.answer.extract import Rule, check_rules, extract
 class Graded:
     r"""R_i = ``right`` for a right answer, ``wrong`` for a wrong one, ``unmarked`` for a response that marks none.
 
-    A response that marks no answer has the lowest grade whatever the verdict on it. One whose verifier abstained has no
-    reward.
+    A response that marks no answer has the lowest grade whatever the verdict on it, unless ``unmarked_right`` is what a
+    right one then gets. One whose verifier abstained has no reward.
 
     Source: RISE (arXiv 2505.13445), whose grades these are.
 
     Args:
         right, wrong, unmarked: the grades, all different.
+        unmarked_right: of a right answer that is not marked; ``unmarked`` if left out.
         marks: what marks an answer, see :func:`~assay.verify.answer.extract.extract`; with an empty list a
             response marks none if it is blank, or its verdict says so (part ``marked`` is 0). The paper's is a box.
 
@@ -36,6 +37,7 @@ class Graded:
     wrong: float = -0.5
     unmarked: float = -1.0
     marks: tuple[Rule, ...] = ()
+    unmarked_right: float | None = None
 
     def __post_init__(self) -> None:
         if len({self.right, self.wrong, self.unmarked}) < 3:
@@ -48,7 +50,7 @@ class Graded:
             return None
         none = extract(response, self.marks, "none") is None if self.marks else not response.strip()
         if none or verdict.parts.get("marked") == 0:
-            return self.unmarked
+            return self.unmarked_right if verdict.passed and self.unmarked_right is not None else self.unmarked
         return self.right if verdict.passed else self.wrong
 
     def __call__(self, batch: Batch) -> Reward:
