@@ -19,6 +19,7 @@ OTHERWISE = {
     ("S012", "choices"): STANDS_IN,
     ("S018", "provers"): "its setting makes the method, with the prover that an arm names",
     ("S022", "unseen"): MEASURED,
+    ("S039", "faulty_tests"): "its setting evolves by the function that the paper brings",
     ("S046", "verifications"): "its setting chooses verifications by the function that the paper brings",
     ("S047", "views"): SPELLED,
     ("S055", "mechanism"): SPELLED,

@@ -55,8 +55,8 @@ class Setting:
         rng = np.random.default_rng([seed, 23])
         x = torch.from_numpy(rng.standard_normal((self.questions, self.answers, self.features)))
         pairs = []
-        for q, worth in enumerate(x[:, :, 0].tolist()):
-            good, bad = sorted(rng.choice(self.answers, 2, replace=False).tolist(), key=lambda a: -worth[a])
+        for q, values in enumerate(x[:, :, 0].tolist()):
+            good, bad = sorted(rng.choice(self.answers, 2, replace=False).tolist(), key=lambda a: -values[a])
             responses = [{"text": str(good), "reward": 1.0}, {"text": str(bad), "reward": 0.0}]
             pairs.append(Task(str(q), f"question {q}", kind="none", meta={"responses": responses, "pair": (good, bad)}))
         made = Maker(catalogue.make(arm["name"], **arm["options"]), {}, seed=seed).make(pairs).tasks
