@@ -34,6 +34,7 @@ NAMES = [
     "tango",
     "warm_up",
     "zero",
+    "wirelessmathlm",
 ]
 
 
