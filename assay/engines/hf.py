@@ -93,7 +93,7 @@ class HFEngine(Speaking):
         self._work = work
         try:
             with torch.inference_mode():
-                hidden = hidden_of(self.policy, work)
+                hidden = self._states(work)
             with torch.inference_mode(), packed_linears(self.policy.model, work):
                 for (sampling, within, beam), same in alike.items():
                     # Prompts of like length decode together, so that little is padded; a prompt's rows stay together.
@@ -229,6 +229,10 @@ class HFEngine(Speaking):
             ``(B,)`` whether a row is to end here, as if its length were reached; ``None`` if none is.
         """
         return None
+
+    def _states(self, work: int) -> Hidden:
+        """Return what computes hidden states during a call of about so many tokens."""
+        return hidden_of(self.policy, work)
 
     def _logits(self, hidden: torch.Tensor, sampling: Sampling) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield logits over the temperature, in blocks of rows with the first row's number."""

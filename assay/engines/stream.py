@@ -52,7 +52,8 @@ class Stream:
     def __init__(self, hidden_of: Hidden, rows: Sequence[Row], device: torch.device):
         self.hidden_of, self.device = hidden_of, device
         self.column, self.steps = max(len(r.prompt) for r in rows), max(r.limit for r in rows)
-        self.cache = KeyValueCache()
+        # Of several models, each has keys and values of its own.
+        self.cache: KeyValueCache = getattr(hidden_of, "cache", KeyValueCache)()
         kept = [r.kept for r in rows if r.kept is not None]
         of: list[int] = []
         read: list[torch.Tensor] = []

@@ -40,6 +40,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
     "S194": {"entailment": TEXTS["overlap"], "quality": TEXTS["plainness"]},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
+    "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
     "S223": {"teacher": {"name": "keywords", "replies": [], "otherwise": "7"}},

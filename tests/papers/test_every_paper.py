@@ -101,6 +101,7 @@ AS_GRPO = {
     "S208": "passages to rank",
     "S210": "a policy that has left its base behind",
     "S215": "its first stage, which imitates reasoning about puzzles",
+    "S214": "its rollout, which shifts the logits that it samples from",
     "S221": "a policy that is right often",
     "S223": "its rollout, which has responses commented",
     "S224": "its curriculum, which begins solutions, and answers in boxes",
