@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from assay.lab.settings import load
 from assay.lab.settings.reasoning.miracle import Judge
 from assay.lab.settings.reasoning.verifications import Setting
 from assay.method import make_method
-from assay.papers.process.s046_spark_stepwise import keeps_form, lessons, reviewed, spark, written
+from assay.papers.process.s046_spark_stepwise import Verdicts, by_token, keeps_form, lessons, reviewed, spark, written
 from assay.rewards.process.critiques import Critics, Critique, consensus, nearest
 from assay.types import Task
 
@@ -204,6 +205,26 @@ def test_several_verifications_of_a_response_are_put_to_the_vote() -> None:
     method = spark(critic, n=3, kl_weight=0.0)
     batch = signalled(stepped([None], [True], [[1, 1, 1]], texts=[GOOD]), method)
     assert batch.signals["step_verdicts"].tolist() == [[0, 1, 0, 1]] and critic.asked[0].n == 3
+
+
+def test_verdicts_by_token_where_steps_and_verdicts_differ_in_number() -> None:
+    """Tokens outside of steps, and of steps that were given no verdict, have none."""
+    verdicts = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, math.nan]])
+    steps = torch.tensor([[0, 0, 1, -1], [0, 1, 2, 3]])
+    found = by_token(verdicts, steps)
+    assert found.nan_to_num(9).tolist() == [[0, 0, 1, 9], [1, 9, 9, 9]]
+    assert by_token(verdicts, torch.zeros((2, 0), dtype=torch.int64)).shape == (2, 0)
+    narrow = by_token(torch.tensor([[1.0, 0.25]]), torch.tensor([[0, 2]]))
+    assert narrow.nan_to_num(9).tolist() == [[0.25, 9]]
+
+
+def test_scores_in_the_place_of_a_judge() -> None:
+    """A step is right whose score is above 0, and the answer if all are; of a score of 0 neither is."""
+    signal = Verdicts("verdict")
+    batch = stepped([[0.5, 1], [1, 0.7], []], [False] * 3, texts=[GOOD] * 3)
+    found = signal.rows(batch, [["a", "b"], ["a", "b"], []])
+    assert found == [((False, True), False), ((True, True), True), ((), False)]
+    assert signal.whole, "it is about responses as wholes, and read once for a batch"
 
 
 def test_made_by_name() -> None:
