@@ -33,8 +33,8 @@ NAMES = [
     "smollm2-arithmetic",
     "tango",
     "warm_up",
-    "zero",
     "wirelessmathlm",
+    "zero",
 ]
 
 
