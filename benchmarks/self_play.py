@@ -38,11 +38,12 @@ def recipe(seed: int, folder: Path, **sections: Any) -> dict[str, Any]:
     }
 
 
-def trained(made: dict[str, Any]) -> Any:
+def trained(made: dict[str, Any], *overrides: str) -> Any:
+    """Run to the end, from where an earlier attempt stopped if there was one."""
     folder = Path(made["run"]["dir"])
-    return (
-        assay.train(resume=folder, quiet=True) if (folder / "config.toml").is_file() else assay.train(made, quiet=True)
-    )
+    if (folder / "config.toml").is_file():
+        return assay.train(resume=folder, overrides=overrides, quiet=True)
+    return assay.train(made, quiet=True)
 
 
 def shown(label: str, evaluation: Evaluation) -> None:
@@ -82,7 +83,7 @@ def main() -> None:
             warmup={"steps": given.warmup, "batch": 128, "lr": 3e-3, "every": 10**6},
             train={"steps": 0},
         )
-        start = last_checkpoint(trained(taught).folder)[2] / "policy"
+        start = last_checkpoint(trained(taught, f"warmup.steps={given.warmup}").folder)[2] / "policy"
         play = recipe(
             seed,
             folder / "self-play",
@@ -90,7 +91,7 @@ def main() -> None:
             method={"name": "S076", "options": {"language": "steps", "shown": 2}},
             train={"steps": given.steps, "lr": given.lr, "ramp": 5},
         )
-        result = trained(play)
+        result = trained(play, f"train.steps={given.steps}")
         print(f"seed {seed}, {given.steps} steps, {spent() - began:.1f} processor minutes")
         shown("before", result.before)
         shown("after", result.after)

@@ -70,9 +70,8 @@ class Derived(ABC):
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         groups = self.judge(self._inner.collect(asks, engine, rng))
         made = self.derive([group for group in groups if not group.derived], engine, rng)
-        sampling = self.sampling if self.max_tokens is None else replace(self.sampling, max_tokens=self.max_tokens)
-        asked = [ask for ask in made if fits(ask, engine, sampling)]
-        found = self._judged(SingleTurn(sampling).collect(asked, engine, rng)) if asked else []
+        asked = [ask for ask in made if fits(ask, engine, self.further)]
+        found = self._judged(SingleTurn(self.further).collect(asked, engine, rng)) if asked else []
         self._metrics = {
             **getattr(self._inner, "metrics", dict)(),
             "derived/asked": float(len(asked)),
@@ -80,6 +79,11 @@ class Derived(ABC):
             "derived/tokens": float(sum(len(e.tokens) for g in found for e in g.episodes)),
         }
         return [*groups, *found]
+
+    @property
+    def further(self) -> Sampling:
+        """How responses to derived tasks are drawn."""
+        return self.sampling if self.max_tokens is None else replace(self.sampling, max_tokens=self.max_tokens)
 
     def metrics(self) -> dict[str, float]:
         """Those of the rollout inside; how many tasks were derived and ``asked``, how many ``left_out`` for want of

@@ -49,9 +49,9 @@ class Proposing(Derived):
             for group in proposals
         ]
         posed = [Ask(one, n) for row in said for one in row if isinstance(one, Task)]
-        short = [fits(ask, engine, self.sampling) for ask in posed]
+        short = [fits(ask, engine, self.further) for ask in posed]
         asked = [ask for ask, fit in zip(posed, short, strict=True) if fit]
-        solved = self._judged(SingleTurn(self.sampling).collect(asked, engine, rng)) if asked else []
+        solved = self._judged(SingleTurn(self.further).collect(asked, engine, rng)) if asked else []
         answers, fitting = iter(solved), iter(short)
         judged = []
         for group, row in zip(proposals, said, strict=True):

@@ -153,8 +153,8 @@ class SelfPlay(Proposing):
         for mode in self.curriculum.modes:
             self.curriculum.admit(mode, self._valid.get(mode, []))
         wanted = self.derive(proposals, engine, rng)
-        solving = [ask for ask in wanted if fits(ask, engine, self.sampling)]
-        solved = self._judged(SingleTurn(self.sampling).collect(solving, engine, rng))
+        solving = [ask for ask in wanted if fits(ask, engine, self.further)]
+        solved = self._judged(SingleTurn(self.further).collect(solving, engine, rng))
         told = [v.parts["accuracy"] for g in proposals for v in g.verdicts if "accuracy" in v.parts]
         self._metrics = {
             "propose/valid": sum(map(len, self._valid.values())) / max(len(asks), 1),

@@ -162,8 +162,8 @@ class Variational(Proposing):
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         groups = self.judge(self._inner.collect(asks, engine, rng))
         made = self.derive([group for group in groups if not group.derived], engine, rng)
-        wanted = [ask for ask in made if fits(ask, engine, self.sampling)]
-        written = SingleTurn(self.sampling).collect(wanted, engine, rng) if wanted else []
+        wanted = [ask for ask in made if fits(ask, engine, self.further)]
+        written = SingleTurn(self.further).collect(wanted, engine, rng) if wanted else []
         n = max((ask.n for ask in wanted), default=1)
         writers, answers = self.settled(written, n, engine, rng)
         verdicts = [v for group in writers for v in group.verdicts]

@@ -184,3 +184,8 @@ def test_variations_are_learned_from() -> None:
     plain = learned("S092", "grpo", steps=4, lr=3.0)
     assert plain["rollouts"] == 4 * 32 < found["rollouts"]
     assert found["solved/start"] == plain["solved/start"] and found["solved"] > found["solved/start"]
+
+
+def test_what_is_written_may_be_longer_than_what_is_asked() -> None:
+    _, engine, _ = step(STEP, max_tokens=200)
+    assert [r.sampling.max_tokens for r in engine.asked] == [64, 200, 200]
