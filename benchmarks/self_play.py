@@ -41,9 +41,11 @@ def recipe(seed: int, folder: Path, **sections: Any) -> dict[str, Any]:
 def trained(made: dict[str, Any], *overrides: str) -> Any:
     """Run to the end, from where an earlier attempt stopped if there was one."""
     folder = Path(made["run"]["dir"])
-    if (folder / "config.toml").is_file():
-        return assay.train(resume=folder, overrides=overrides, quiet=True)
-    return assay.train(made, quiet=True)
+    going_on = (folder / "config.toml").is_file()
+    result = assay.train(resume=folder, overrides=overrides, quiet=True) if going_on else assay.train(made, quiet=True)
+    if result.stopped_by is not None:
+        raise SystemExit(f"stopped in {folder}; the same command goes on")
+    return result
 
 
 def shown(label: str, evaluation: Evaluation) -> None:
