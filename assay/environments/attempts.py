@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from assay.environments.base import Action, Observation, Step
+from assay.environments.teacher import Teacher
 from assay.environments.tools import say
 from assay.errors import UsageError
-from assay.registry import build, part
+from assay.registry import build, call, part
 from assay.tasks.base import TaskSource
 from assay.types import NOTE, Message, Task, Verdict
 from assay.verify.make import make_verifier
@@ -31,24 +32,36 @@ class Attempts:
         tell: what is said of an attempt that does not pass: that it does not (``passed``); which parts of the verdict
             it fails too (``parts``); or what the verifier says of it (``feedback``), which is what a program needs to
             be mended, but gives many an answer away.
+        teacher: options of :class:`~assay.environments.teacher.Teacher`, or one: a model that knows the answer says
+            what is wrong, after the attempts that are; what would give the answer away is left out. A step whose
+            teacher fails is the world's own failure.
 
     Raises:
-        UsageError: fewer than one attempt, no such source or verifier.
+        UsageError: fewer than one attempt, no such source, verifier or teacher.
     """
 
-    def __init__(self, source: Any = "arithmetic", verifier: Any = None, most: int = 4, tell: Tell = "parts"):
+    def __init__(
+        self,
+        source: Any = "arithmetic",
+        verifier: Any = None,
+        most: int = 4,
+        tell: Tell = "parts",
+        teacher: Teacher | Mapping[str, Any] | None = None,
+    ):
         if most < 1:
             raise UsageError(f"environment 'attempts': most {most} must be at least 1")
         self.source: TaskSource = build("tasks", source)
         self.verifier, self.most, self.tell = make_verifier(verifier), most, tell
+        self.teacher = teacher if isinstance(teacher, Teacher) or teacher is None else made_teacher(teacher)
         self.task: Task | None = None
+        self.said: list[tuple[str, str]] = []
         self.made, self.judged = 0, NOTHING
 
     def tasks(self) -> TaskSource:
         return self.source
 
     def reset(self, task: Task, seed: int) -> Observation:
-        self.task, self.made, self.judged = task, 0, NOTHING
+        self.task, self.made, self.judged, self.said, self.seed = task, 0, NOTHING, [], seed
         prompt = task.prompt
         shown = (Message(role="user", content=prompt),) if isinstance(prompt, str) else tuple(prompt)
         return Observation(shown, state="0")
@@ -57,8 +70,18 @@ class Attempts:
         if self.task is None or self._over:
             raise RuntimeError("no episode is under way; call reset first")
         self.judged, self.made = self.verifier(self.task, action.text), self.made + 1
-        reply = Message(role="user", content=self._told())
-        return Step(Observation((reply,), state=str(self.made)), terminated=self._over, verdict=self.judged)
+        taught = self.teacher is not None and self.judged.passed is False and not self._over
+        hint = self._hint(action.text) if taught else None
+        reply = Message(role="user", content=self._told() if not hint else f"not right: {hint}")
+        info = {} if hint is None else {"leaked": not hint}
+        return Step(Observation((reply,), state=str(self.made)), terminated=self._over, verdict=self.judged, info=info)
+
+    def _hint(self, attempt: str) -> str:
+        """Return what the teacher says, which is kept for what he is asked next."""
+        assert self.task is not None and self.teacher is not None
+        hint = self.teacher.say(self.task, self.said, attempt, self.judged, self.seed + 1000 * self.made)
+        self.said.append((attempt, hint))
+        return hint
 
     @property
     def _over(self) -> bool:
@@ -97,6 +120,11 @@ class Attempts:
         if self.task is None or self.task.solution is None:
             raise UsageError("environment 'attempts': the task has no solution")
         return [say(self.task.solution)]
+
+
+def made_teacher(options: Mapping[str, Any]) -> Teacher:
+    """Return the teacher of these options; raise UsageError for one that there is not."""
+    return call(Teacher, options, "environment 'attempts': teacher")
 
 
 NOTHING = Verdict.wrong("nothing was attempted")

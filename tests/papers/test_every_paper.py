@@ -93,6 +93,7 @@ AS_GRPO = {
     "S141": "rewards of several terms",
     "S151": "drafts, which its rollout asks for",
     "S159": "its rollout, in which who fails tries again",
+    "S153": "dialogues of several turns",
     "S166": "texts to continue",
     "S167": "judges of open answers",
     "S173": "its rollout, which asks for judgements and reflections",

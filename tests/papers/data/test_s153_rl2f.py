@@ -1,0 +1,278 @@
+"""RL2F: who sees the answer, leaks, returns and losses by hand, accuracy by turn, and training in dialogues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from claimed import learned
+from running import metrics, run
+
+from assay.batch import Batch
+from assay.environments.attempts import Attempts
+from assay.environments.teacher import Teacher, leaks
+from assay.environments.tools import say
+from assay.errors import UsageError
+from assay.lab.settings import load
+from assay.lab.settings.hindsight.dialogues import Setting
+from assay.method import make_method
+from assay.objectives.clip import ClippedSurrogate
+from assay.papers.data.s153_rl2f import (
+    FeedbackPrediction,
+    SolvedByTurn,
+    accuracy_by_turn,
+    plasticity,
+    solved_at,
+)
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.types import Ask, Episode, Group, Origin, Task, Turn, Verdict
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+NOBODY = np.zeros(0, dtype=np.int64)
+TASK = Task("t", "6*7=", reference="42", kind="exact")
+
+
+def hint(task: Task, before: Any, attempt: str, verdict: Verdict) -> str:
+    """A teacher in a file: too low, too high, or no number."""
+    found = [int(s) for s in "".join(c if c.isdigit() else " " for c in attempt)[:9].split()]
+    if not found:
+        return "+"
+    return "+" if found[-1] < int(task.reference) else "-"
+
+
+class Speaker:
+    """A model that says what it is told to, one thing after another, and notes what it was asked."""
+
+    def __init__(self, *replies: str):
+        self.replies, self.asked, self.seeds = list(replies), list[str](), list[int]()
+
+    def encode(self, prompt: Any) -> Any:
+        raise NotImplementedError
+
+    def encode_response(self, text: str, end: bool = True) -> Any:
+        raise NotImplementedError
+
+    def decode(self, tokens: Any) -> str:
+        raise NotImplementedError
+
+    def generate(self, requests: Any) -> list[list[Episode]]:
+        self.asked += [r.prompt for r in requests]
+        self.seeds += [r.seed for r in requests]
+        said = [self.replies.pop(0) for _ in requests]
+        return [[Episode(NOBODY, NOBODY, NOBODY > 0, None, s, "error" if s == "away" else "eos")] for s in said]
+
+
+def said(step: Any) -> str:
+    [message] = step.observation.messages
+    return str(message["content"])
+
+
+def world(*replies: str, most: int = 3, **options: Any) -> tuple[Attempts, Speaker]:
+    speaker = Speaker(*replies)
+    made = Attempts(most=most, teacher={"speaker": speaker, **options})
+    made.reset(TASK, 5)
+    return made, speaker
+
+
+def test_feedback_comes_after_a_wrong_turn_alone() -> None:
+    made, speaker = world("Think of six sevens.", "Count on from 35.")
+    first = made.step(say("13"))
+    assert said(first) == "not right: Think of six sevens." and first.info == {"leaked": False}
+    assert said(made.step(say("35"))) == "not right: Count on from 35." and len(speaker.asked) == 2
+    last = made.step(say("42"))
+    assert last.terminated and said(last) == "right" and len(speaker.asked) == 2 and last.info == {}
+    made.reset(TASK, 5)
+    assert made.step(say("42")).terminated and len(speaker.asked) == 2
+    one, speaker = world(most=1)
+    assert one.step(say("13")).terminated and speaker.asked == [], "nobody would read it"
+
+
+def test_the_teacher_alone_sees_the_answer() -> None:
+    made, speaker = world("First.", "Second.")
+    shown = made.reset(TASK, 5)
+    steps = [made.step(say("13")), made.step(say("14"))]
+    for text in [m["content"] for m in shown.messages] + [said(s) for s in steps]:
+        assert "42" not in text
+    first, second = speaker.asked
+    assert "Answer, for you alone:\n42" in first and "The last attempt:\n13" in first and "nothing" in first
+    assert "Attempt: 13\nYou: First." in second and len(set(speaker.seeds)) == 2
+
+
+def test_a_leak_is_said_anew_or_left_out() -> None:
+    for text in ("the answer is 42", "It is 42.", "(42)"):
+        assert leaks(text, TASK)
+    for text in ("421", "4 and 2", "142", "42.5 is too much", "3.42"):
+        assert not leaks(text, TASK)
+    word = replace(TASK, reference="Paris")
+    assert leaks("think of paris", word) and not leaks("comparison", word)
+    assert not leaks("anything", replace(TASK, reference={"tests": []})) and not leaks("x", replace(TASK, reference=""))
+    made, speaker = world("the answer is 42", "Six sevens.")
+    assert said(made.step(say("1"))) == "not right: Six sevens." and len(speaker.asked) == 2
+    made, speaker = world("42", "42", "it's 42")
+    step = made.step(say("1"))
+    assert said(step) == "not right (2 attempts left)" and step.info == {"leaked": True}
+    guard = Speaker("Yes, it does.", "no")
+    made, speaker = world("Forty-two.", "Six sevens.", guard=guard)
+    assert said(made.step(say("1"))) == "not right: Six sevens."
+    assert "Hint:\nForty-two." in guard.asked[0] and "42" in guard.asked[0]
+    made, _ = world("away")
+    with pytest.raises(RuntimeError):
+        made.step(say("1"))
+
+
+def test_a_teacher_may_be_a_function_or_one_in_a_file() -> None:
+    for speaker in (hint, f"{__file__}:hint"):
+        assert Teacher(speaker).say(TASK, [], "13", Verdict.wrong()) == "+"
+    for bad in ({"speaker": hint, "tries": 0}, {"speaker": hint, "template": "{question}"}, {"speaker": 3}):
+        with pytest.raises(UsageError, match="teacher"):
+            Attempts(teacher=bad)
+
+
+def dialogue(passed: tuple[bool, ...], texts: tuple[str, ...] = (), length: int = 5) -> Episode:
+    """Turns of one token each, and between two of them one that is said."""
+    turns = tuple(
+        Turn(k, 2 * k, 2 * k + 1, verdict=Verdict(float(p), p), text=texts[k] if texts else str(k))
+        for k, p in enumerate(passed)
+    )
+    n = 2 * len(passed) - 1
+    own = np.arange(n) % 2 == 0
+    origins = np.where(own, Origin.OWN, Origin.TOOL).astype(np.uint8)
+    tokens = np.arange(n, dtype=np.int64) % 2
+    logprobs = np.where(own, np.log(0.5), np.nan).astype(np.float32)
+    return Episode(NOBODY, tokens, own, logprobs, "", "eos", origins=origins, turns=turns)
+
+
+def batch_of(*episodes: Episode) -> Batch:
+    verdicts = tuple(e.turns[-1].verdict or Verdict.wrong() for e in episodes)
+    return Batch.from_groups([Group(Ask(TASK, len(episodes)), episodes, verdicts)], torch.float64)
+
+
+THIRD = dialogue((False, False, True))
+NEVER = dialogue((False, False, False))
+FIRST = dialogue((True,))
+
+
+def test_returns_by_hand() -> None:
+    """Solved at turn 3: 1, .81 with gamma .9, .49 with gamma .7; never: 0."""
+    batch = batch_of(THIRD, NEVER, FIRST)
+    for gamma, third in ((1.0, 1.0), (0.9, 0.81), (0.7, 0.49)):
+        assert SolvedByTurn(gamma)(batch).values.tolist() == pytest.approx([third, 0.0, 1.0])
+    found = SolvedByTurn(most=2)(batch)
+    assert {k: v.tolist() for k, v in found.terms.items()} == {"solved/1": [0, 0, 1], "solved/2": [0, 0, 1]}
+    assert solved_at(THIRD, Verdict.right()) == 3 and solved_at(NEVER, Verdict.wrong()) is None
+    bare = replace(THIRD, turns=tuple(replace(t, verdict=None) for t in THIRD.turns))
+    assert solved_at(bare, Verdict.right()) == 3 and solved_at(replace(bare, turns=()), Verdict.right()) == 1
+    lost = batch_of(THIRD, NEVER)
+    lost.verdicts = [Verdict.right(), Verdict.abstain("away")]
+    valid = SolvedByTurn()(lost).valid
+    assert valid is not None and valid.tolist() == [True, False]
+    for bad in ({"gamma": 0.0}, {"gamma": 1.5}, {"most": 0}):
+        with pytest.raises(UsageError, match="S153"):
+            SolvedByTurn(**bad)  # type: ignore[arg-type]
+
+
+def test_accuracy_by_turn() -> None:
+    assert accuracy_by_turn([3, None, 1, 1], 4) == [0.5, 0.5, 0.75, 0.75] and accuracy_by_turn([], 1) == [0]
+    moving = dialogue((False, False, True), ("4", "4 ", "5"))
+    assert plasticity([moving, dialogue((False, True), ("1", "2"))]) == pytest.approx(2 / 3)
+    assert plasticity([FIRST]) is None
+
+
+def test_each_token_carries_its_own_loss() -> None:
+    """Student's tokens have the gradient of the surrogate alone, said ones that of -lambda log pi / 3, others none."""
+    batch = batch_of(THIRD, dialogue((False, True)))
+    batch.advantages = torch.where(batch.mask, torch.tensor([[1.0], [-2.0]], dtype=torch.float64), 0.0)
+    batch.weights, batch.totals = torch.ones(2, dtype=torch.float64), None
+    batch.totals = batch.count()
+    logprobs = torch.full(batch.tokens.shape, float(np.log(0.5)), dtype=torch.float64, requires_grad=True)
+    objective = FeedbackPrediction(prediction=0.1)
+    objective.prepare(batch)
+    loss = objective(logprobs, batch)
+    [slope] = torch.autograd.grad(loss.value, logprobs)
+    tool = -0.1 / 3
+    assert slope[0].tolist() == pytest.approx([-0.2, tool, -0.2, tool, -0.2])
+    assert slope[1].tolist() == pytest.approx([0.4, tool, 0.4, 0, 0])
+    assert loss.metrics["feedback/loss"] == pytest.approx(0.693147, abs=1e-6)
+    assert not objective.zero_advantage_is_idle and FeedbackPrediction().zero_advantage_is_idle
+    plain = FeedbackPrediction()(logprobs, batch)
+    assert plain.value.item() == ClippedSurrogate()(logprobs, batch).value.item()
+    # In two micro-batches, the same.
+    rows = [batch.rows(torch.tensor([i])) for i in range(2)]
+    halves = [objective(logprobs[i : i + 1, : row.tokens.shape[1]], row).value.item() for i, row in enumerate(rows)]
+    assert sum(halves) == pytest.approx(loss.value.item())
+    with pytest.raises(UsageError, match="S153"):
+        FeedbackPrediction(prediction=-1.0)
+
+
+def test_the_prediction_gradient_by_differences() -> None:
+    policy = TabularPolicy.random(Tree.uniform(2, 5), 0)
+    batch = batch_of(THIRD, NEVER)
+    batch.totals = batch.count()
+    objective = FeedbackPrediction(prediction=0.3)
+    objective.prepare(batch)
+
+    def value() -> torch.Tensor:
+        return objective(policy.forward(batch).logprobs, batch).value
+
+    [slope] = torch.autograd.grad(value(), policy.logits)
+    for cell in ((0, 0), (1, 1), (2, 0)):
+        sides = []
+        for way in (1e-5, -1e-5):
+            with torch.no_grad():
+                policy.logits[cell] += way
+                sides.append(value().item())
+                policy.logits[cell] -= way
+        assert (sides[0] - sides[1]) / 2e-5 == pytest.approx(slope[cell].item(), abs=1e-7)
+    assert slope.abs().max() > 0.01
+
+
+def test_defaults() -> None:
+    method = make_method("S153", options={"prediction": 0.1, "gamma": 0.7})
+    assert method.objective == FeedbackPrediction(prediction=0.1) and method.reward == SolvedByTurn(0.7)
+    assert make_method("S153").objective == FeedbackPrediction() and make_method("S153").reward == SolvedByTurn()
+
+
+def test_in_the_lab_chances_are_exact() -> None:
+    """Uniform over 3 numbers, two guesses: 1/3, then 1/3 + 2/3 1/3; the halver is right at the second guess at most."""
+    setting = load("dialogues", {"most": 3, "asks": 2})
+    assert isinstance(setting, Setting)
+    policy = TabularPolicy(Tree.of([[[0.0] * 3] * 2] * 3))
+    assert setting.chances(policy) == pytest.approx([0.333333, 0.555556], abs=1e-6)
+    with torch.no_grad():
+        policy.logits[policy.tree.node(())] = torch.tensor([-50.0, 50.0, -50.0])
+        policy.logits[policy.tree.node((1, 0))] = torch.tensor([-50.0, -50.0, 50.0])
+        policy.logits[policy.tree.node((1, 1))] = torch.tensor([50.0, -50.0, -50.0])
+    assert setting.chances(policy) == pytest.approx([1 / 3, 1.0])
+    found = learned("S153", "dialogues", steps=6, lr=100.0, most=3, asks=2)
+    assert found["final"] > found["start"] + 0.05 and found["by/1"] == pytest.approx(1 / 3)
+    with pytest.raises(UsageError, match="dialogues"):
+        load("dialogues", {"most": 1})
+
+
+def test_it_trains_in_dialogues(tmp_path: Path) -> None:
+    environment = {
+        "name": "attempts",
+        "source": {"name": "arithmetic", "operation": "addition", "digits": 1},
+        "most": 3,
+        "teacher": {"speaker": f"{__file__}:hint"},
+    }
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 160}},
+        tasks={"source": {"name": "environment", "environment": environment}, "eval_size": 2},
+        method={
+            "name": "S153",
+            "reward": "S153",
+            "options": {"prediction": 0.1},
+            "rollout": {"name": "multi_turn", "environment": environment, "turns": 3},
+        },
+        train={"steps": 2, "lr": 1e-2, "mini_batches": 1, "epochs": 1},
+        evaluate={"samples": 1},
+    )
+    rows = [row for row in metrics(folder) if "feedback/loss" in row]
+    assert len(rows) == 2 and all(row["feedback/loss"] > 0 and row["grad_norm"] > 0 for row in rows)
+    assert all(row["environment/turns"] > 1 for row in rows)
