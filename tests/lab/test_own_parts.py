@@ -35,6 +35,7 @@ OTHERWISE = {
     ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",
     ("S122", "choices"): STANDS_IN,
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
+    ("S144", "rationales"): "its setting learns by the loop that the paper brings",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
     ("S162", "world_models"): "its arms are what the verifier that the paper brings looks at",
     ("S167", "choices"): STANDS_IN,

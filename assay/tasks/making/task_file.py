@@ -18,11 +18,15 @@ from assay.types import Message, Task
 FIELDS = ("id", "prompt", "reference", "kind")
 """What every row of a task file has; ``solution``, ``hints`` and ``meta`` where there are any."""
 
+RECORDED = "responses"
+"""Of a task's meta, what has a field of its own, so that tasks ``recorded`` reads the file as preferences."""
+
 
 def row_of(task: Task) -> dict[str, Any]:
     """Return a task as a row."""
     row = {"id": task.id, "prompt": task.prompt, "reference": task.reference, "kind": task.kind}
-    more = {"solution": task.solution, "hints": task.hints, "meta": dict(task.meta)}
+    meta = {name: value for name, value in task.meta.items() if name != RECORDED}
+    more = {"solution": task.solution, "hints": task.hints, RECORDED: task.meta.get(RECORDED), "meta": meta}
     return row | {name: value for name, value in more.items() if value}
 
 
@@ -62,6 +66,8 @@ def task_of(row: Mapping[str, Any], where: str) -> Task:
     if not isinstance(kind, str):
         raise UsageError(f"{where}: field 'kind' is {kind!r}, not the name of a verifier")
     meta, hints = row.get("meta") or {}, row.get("hints") or ()
+    if RECORDED in row and isinstance(meta, Mapping):
+        meta = {**meta, RECORDED: row[RECORDED]}
     if not isinstance(meta, Mapping) or not isinstance(hints, list | tuple):
         raise UsageError(f"{where}: field 'meta' is no table, or field 'hints' no list")
     return Task(str(row["id"]), prompt, row["reference"], kind, row.get("solution"), tuple(hints), dict(meta))

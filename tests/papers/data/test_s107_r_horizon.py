@@ -166,7 +166,8 @@ def test_a_run_learns_from_chains(tmp_path: Path) -> None:
 
 def test_a_policy_that_never_carries_on_learns_it_from_chains_alone() -> None:
     """sigmoid(-1) = 0.269 is what carrying begins with, up to the jitter; single problems leave it there."""
-    composed, single = learned("S107", "composed", spread=0.0), learned("S107", "single", spread=0.0)
+    knobs = {"spread": 0.0, "steps": 40, "prompts": 4}
+    composed, single = learned("S107", "composed", **knobs), learned("S107", "single", **knobs)
     assert single["carrying"] == pytest.approx(0.2689414) and single["solving"] > 0.95
     assert composed["carrying"] > 0.85 and composed["all of 4"] > 0.5 > 0.1 > single["all of 4"]
     assert composed["rollouts"] == single["rollouts"] == 1280

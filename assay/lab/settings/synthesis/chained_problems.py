@@ -38,8 +38,8 @@ class Setting:
     solve: float = 0.0
     carry: float = -1.0
     spread: float = 0.3
-    steps: int = 40
-    prompts: int = 4
+    steps: int = 30
+    prompts: int = 2
     group: int = 8
     lr: float = 1.0
     optimizer: Literal["sgd", "adam"] = "sgd"

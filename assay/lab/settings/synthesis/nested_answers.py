@@ -22,19 +22,22 @@ from assay.types import Task
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Questions with one right answer among ``sizes[-1]``. A variant of a question shows some of the answers alone, the
-    right one among them, each variant those of the one before; a logit for each answer serves all variants.
+    right one among them, each variant those of the one before; a logit for each answer serves all variants. That of
+    the right one begins so low that the question itself is hardly ever solved in 64 tries.
 
     Args:
         questions: each with logits of its own, asked in turn.
         sizes: answers of the variants, ascending; the last is the question itself.
         spread: standard deviation of the logits at the start.
+        below: by which the logit of the right answer begins lower than those of the others.
         steps, group, lr, optimizer: of training; every question is asked in every step.
     """
 
-    questions: int = 2
+    questions: int = 1
     sizes: Sequence[int] = (4, 10, 40, 400)
     spread: float = 0.3
-    steps: int = 100
+    below: float = 3.0
+    steps: int = 60
     group: int = 8
     lr: float = 1.0
     optimizer: Literal["sgd", "adam"] = "sgd"
@@ -60,7 +63,9 @@ class Setting:
         """Return the policy at the start."""
         rng = np.random.default_rng([seed, 17])
         order = np.stack([rng.permutation(self.sizes[-1]) for _ in range(self.questions)])
-        return Nested(order, self.sizes, torch.from_numpy(jitter(self.spread, seed, *order.shape)))
+        logits = jitter(self.spread, seed, *order.shape)
+        logits[np.arange(self.questions), order[:, 0]] -= self.below
+        return Nested(order, self.sizes, torch.from_numpy(logits))
 
 
 class Nested(TabularPolicy):
