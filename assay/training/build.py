@@ -16,6 +16,7 @@ from assay.learning.memory import keep_freed_memory
 from assay.learning.rate import fitting_rate
 from assay.learning.signals import check_signals
 from assay.learning.threads import use_cores
+from assay.learning.warmup import demonstrations
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
@@ -36,7 +37,6 @@ from assay.training.loop import Trainer
 from assay.training.partner import Second
 from assay.training.shadow import Shadow
 from assay.training.stages import Stage, make_stage
-from assay.training.warmup import demonstrations
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.configured import make_verifier

@@ -16,6 +16,7 @@ from assay.evaluate.asking import evaluate, player_of
 from assay.learning.optimizer import learning_rate
 from assay.learning.step import learn, sample, value
 from assay.learning.update import update
+from assay.learning.warmup import demonstrations
 from assay.objectives.sft import SFT
 from assay.records.evaluation import Evaluation
 from assay.records.run_folder import run_id
@@ -35,7 +36,6 @@ from assay.training.preflight import at_first
 from assay.training.restore import restore
 from assay.training.stages import ended
 from assay.training.state import State
-from assay.training.warmup import demonstrations
 from assay.types import Group
 from assay.verify.episodes import judge_groups
 

@@ -14,11 +14,11 @@ from assay.engines.asking import filled
 from assay.engines.base import Sampling
 from assay.engines.writing import WRITING
 from assay.errors import UsageError
+from assay.learning.likelihood import Writes
 from assay.tasks.making.filters import Agreement
 from assay.tasks.making.operators import Concepts
 from assay.tasks.making.sampled_concepts import SampledConcepts
 from assay.tasks.making.work import Dropped, Here, Pipeline, Want, Work, child, noted
-from assay.training.likelihood import Writes
 from assay.types import Task
 
 PROBLEM = "Problem:\n"

@@ -15,6 +15,7 @@ from tasks.making.told import Told
 
 from assay.errors import UsageError
 from assay.lab.settings.synthesis.rationales import Table
+from assay.learning.likelihood import LanguageModel
 from assay.papers.data.s144_promptcot2 import Annotated, SelfPlay, chosen, elbo, learn, promptcot2
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
@@ -22,7 +23,6 @@ from assay.tasks.making.maker import Maker, Model
 from assay.tasks.making.recipe import read_pipeline
 from assay.tasks.making.task_file import read_tasks, write_tasks
 from assay.tasks.making.work import Pipeline
-from assay.training.likelihood import LanguageModel
 from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from assay.learning.likelihood import Pair
 from assay.papers.data.s144_promptcot2 import Annotated, elbo, learn
-from assay.training.likelihood import Pair
 
 
 class Table:

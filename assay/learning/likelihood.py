@@ -11,9 +11,9 @@ import torch
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.learning.update import update
+from assay.learning.warmup import demonstrations
 from assay.objectives.sft import SFT
 from assay.policies.causal_lm import CausalLM
-from assay.training.warmup import demonstrations
 from assay.types import Task
 
 Pair = tuple[str, str]
