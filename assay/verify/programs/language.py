@@ -135,11 +135,14 @@ def examined(known: Language, mode: Mode, response: str, program: str, inputs: i
         program = read.program
     if refusal := known.refusal(program):
         return Refused(refusal)
-    first, *others = [known.run(program, given) for _ in range(RUNS)]
-    for ran in (ran for outcome in (first, *others) for ran in outcome):
-        if ran.output is None:
-            return Refused(ran.reason, ours=ran.ours)
-    outputs = tuple(str(ran.output) for ran in first)
-    if any(str(ran.output) != output for again in others for ran, output in zip(again, outputs, strict=True)):
-        return Refused("its outputs differ from one run to the next")
+    outputs: tuple[str, ...] = ()
+    for number in range(RUNS):
+        found = known.run(program, given)
+        for ran in found:
+            if ran.output is None:
+                return Refused(ran.reason, ours=ran.ours)
+        again = tuple(str(ran.output) for ran in found)
+        if number and again != outputs:
+            return Refused("its outputs differ from one run to the next")
+        outputs = again
     return Triplet(program, given, outputs, read.message)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from assay.sandbox import Limits, Program, SandboxUnavailable, sandbox
+from assay.sandbox.inside.codec import CodecError, dumps
 from assay.verify.programs.language import LANGUAGES, Mode, Ran, Triplet
 from assay.verify.text.exact import shorten
 
@@ -20,7 +21,7 @@ BANNED = (
 """Words that a proposed program may not have: what they stand for is no function of an input, or reaches outside."""
 _BANNED = re.compile(r"(?<![\w.])(" + "|".join(map(re.escape, BANNED)) + r")(?!\w)")
 _LONGEST = 20_000
-"""Characters of a literal that is read."""
+"""Characters of a literal that is read, and of an output."""
 _WORDS = {
     "deduction": "whose output for that input is hard to work out",
     "abduction": "for which it is hard to find an input that gives the same output",
@@ -110,7 +111,7 @@ class Python:
             elif not result.returned:
                 out.append(Ran(None, f"it raises {shorten(result.exception, 200)}"))
             else:
-                out.append(Ran(None, "it returns nothing") if result.value is None else Ran(repr(result.value)))
+                out.append(_written(result.value))
         return out
 
     def equal(self, output: str, other: str) -> bool:
@@ -138,8 +139,12 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 
 def arguments(given: str) -> tuple[object, ...] | None:
-    """Return the arguments that an input stands for; ``None`` where it is no list of literals."""
-    value = literal(f"({given.strip()},)") if given.strip() else (((),),)
+    """Return the arguments that an input stands for; ``None`` where it is no list of literals that can be handed on."""
+    value = literal(f"({given.strip()},)") if given.strip() else ((),)
+    try:
+        dumps(value)
+    except CodecError:  # an ellipsis, or nested too deep
+        return None
     return None if value is None else value[0]  # type: ignore[return-value]
 
 
@@ -152,6 +157,17 @@ def literal(text: str) -> tuple[object] | None:
         return (ast.literal_eval(text.strip()),)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
+
+
+def _written(value: object) -> Ran:
+    """What a program returned, as text."""
+    if value is None:
+        return Ran(None, "it returns nothing")
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        text = ""
+    return Ran(text) if 0 < len(text) <= _LONGEST else Ran(None, f"it returns more than {_LONGEST} characters")
 
 
 def _block(name: str, text: str) -> str:

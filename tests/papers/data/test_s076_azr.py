@@ -85,6 +85,11 @@ def test_answers_are_judged_by_running() -> None:
         (GOOD.replace("return", "import random; return"), "uses random"),
         (GOOD.replace("x + 1", "__import__('os').urandom(4).hex()"), "differ"),
         (GOOD.replace("x + 1", "'times'"), ""),
+        (GOOD.replace("x + 1", "10 ** 5000"), "more than 20000 characters"),
+        (GOOD.replace("x + 1", "'x' * 20000"), "more than 20000 characters"),
+        (GOOD.replace("\n3\n", "\n...\n"), "no list of literals"),
+        (GOOD.replace("\n3\n", "\n" + "[" * 150 + "]" * 150 + "\n"), "no list of literals"),
+        (GOOD.replace("f(x)", "f()").replace("x + 1", "4").replace("\n3\n", "\n"), ""),
     ],
 )
 def test_what_makes_a_proposal_valid(response: str, reason: str) -> None:
@@ -94,6 +99,14 @@ def test_what_makes_a_proposal_valid(response: str, reason: str) -> None:
     else:
         assert isinstance(found, Refused) and reason in found.reason and found.form == (reason == "form")
         assert not found.ours
+
+
+@pytest.mark.parametrize("given", ["0x" + "f" * 9000, "...", "[" * 150 + "]" * 150])
+def test_an_input_that_cannot_be_written_is_wrong(given: str) -> None:
+    """It is the response's fault: neither an error nor an abstention."""
+    triplet = Triplet("def f(x):\n    return x", ("3",), ("3",))
+    task = Task("t", "", solving_reference("python", "abduction", triplet, 0), KIND)
+    assert ProgramIO()(task, f"```input\n{given}\n```").passed is False
 
 
 def test_inputs_are_proposed_for_a_given_program() -> None:
