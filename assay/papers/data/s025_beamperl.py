@@ -69,7 +69,7 @@ def beamperl(accuracy: float = 2.0, form: float = 1.0) -> Method:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Share of right answers along one axis, by step."""
+    """Share of right answers among those that were judged, along one axis, by step."""
 
     shares: Mapping[int, float]
 
@@ -111,9 +111,11 @@ def curves(
         groups = rollout.collect([Ask(task, samples) for task in tasks], engine, np.random.default_rng(seed))
         told: dict[str, list[float]] = {}
         for group in judge_groups(judge, groups):
-            told.setdefault(str(group.task.meta.get("axis", "all")), []).extend(v.score for v in group.verdicts)
+            scores = told.setdefault(str(group.task.meta.get("axis", "all")), [])
+            scores.extend(v.score for v in group.verdicts if v.passed is not None)
         for axis, scores in told.items():
-            found.setdefault(axis, {})[step] = float(np.mean(scores))
+            if scores:
+                found.setdefault(axis, {})[step] = float(np.mean(scores))
     return {axis: Curve(shares) for axis, shares in found.items()}
 
 

@@ -18,7 +18,12 @@ _FORCE = re.compile(
     r"(?:(?P<name>[A-Za-z][A-Za-z0-9_{}]{0,12})\s{0,3}[=:]\s{0,3})?"
     r"(?P<sign>[-+]?)\s{0,3}(?:\\[dt]?frac\{(?P<top>[0-9]{1,30})\}\{(?P<bottom>[0-9]{1,30})\}|"
     r"(?P<number>[0-9]{1,30}(?:\.[0-9]{1,30})?)(?:\s{0,2}/\s{0,2}(?P<under>[0-9]{1,30}))?)?"
-    r"\s{0,3}(?:\*|\\cdot|\\,)?\s{0,3}P(?![A-Za-z0-9_])(?:\s{0,2}/\s{0,2}(?P<below>[0-9]{1,30}))?"
+    r"\s{0,3}(?:\*|\\cdot|\\times|\\,)?\s{0,3}P(?![A-Za-z0-9_])(?:\s{0,2}/\s{0,2}(?P<below>[0-9]{1,30}))?"
+)
+_OVER = re.compile(r"\\[dt]?frac\{\s{0,2}([0-9.]{0,60})\s{0,2}P\s{0,2}\}\{\s{0,2}([0-9]{1,30})\s{0,2}\}")
+_HELD = re.compile(
+    r"(?:\\left)?\(\s{0,2}([0-9.]{1,60}(?:\s{0,2}/\s{0,2}[0-9]{1,30})?|\\[dt]?frac\{[0-9]{1,30}\}\{[0-9]{1,30}\})\s{0,2}"
+    r"(?:\\right)?\)"
 )
 _THOUGHT = re.compile(r"\A\s*<think>.+?</think>.*\\boxed\{", re.DOTALL)
 _NOTHING = re.compile(r"([=:]\s{0,3})0(?:\.0{1,9})?(?=\s{0,3}(?:[,;]|\Z))")
@@ -56,7 +61,7 @@ class Reactions(Marked):
         return Verdict(float(right), right, {"accuracy": float(right), "format": float(formed)}, complaint)
 
     def _complaint(self, box: str, wanted: Mapping[str, Fraction]) -> str:
-        found = [(m["name"], _multiple(m)) for m in _FORCE.finditer(_NOTHING.sub(r"\g<1>0P", box))]
+        found = [(m["name"], _multiple(m)) for m in _FORCE.finditer(_plainly(box))]
         if len(found) != len(wanted) or any(value is None for _, value in found):
             return f"{shorten(box)!r} does not name {len(wanted)} multiples of P"
         names = [_plain(name) if name else None for name, _ in found]
@@ -75,6 +80,12 @@ class Reactions(Marked):
 
 def _plain(name: str) -> str:
     return re.sub(r"[_{}]", "", name).lower()
+
+
+def _plainly(box: str) -> str:
+    r"""Return a box with ``\frac{3P}{5}`` as 3P/5, ``(3/5)P`` as 3/5P, and a force that is 0 as 0P."""
+    plain = _HELD.sub(r"\1", _OVER.sub(r"\1P/\2", box.replace("\N{MINUS SIGN}", "-")))
+    return _NOTHING.sub(r"\g<1>0P", plain)
 
 
 def _multiple(found: re.Match[str]) -> Fraction | None:

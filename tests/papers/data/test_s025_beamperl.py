@@ -64,6 +64,10 @@ def test_forces_and_moments_are_in_balance(first: int, span: int, loads: list[tu
         (r"R_{A} = \frac{3}{5} P; R_{B} = \frac{7}{5}P", True),
         ("R_A = 3P/5, R_B = 7/5 P", True),
         ("RA: 0.6*P, RB: 1.4 P", True),
+        (r"R_A = \frac{3P}{5}, R_B = \dfrac{7 P}{5}", True),
+        (r"R_A = (3/5)P, R_B = \left(\frac{7}{5}\right) P", True),
+        (r"R_A = 0.6 \times P, R_B = \frac{7P}{6}", False),
+        ("R_A = \N{MINUS SIGN}0.6P, R_B = 1.4P", False),
         ("0.6P, 1.4P", True),
         ("0.605P, 1.395P", True),
         ("1.4P, 0.6P", False),
@@ -144,6 +148,10 @@ def test_the_peak_beside_the_last() -> None:
     assert {axis: (c.peak, c.last) for axis, c in found.items()} == dict.fromkeys(AXES, ((5, 1.0), 0.5))
     with pytest.raises(UsageError, match="a checkpoint and a task"):
         curves({}, tasks)
+    # What nobody can judge is not wrong.
+    unknown = Task("?", "", "no reference", "reactions", meta={"axis": "trained"})
+    half = curves({1: Scripted([("?", "eos"), *solved[:1]])}, [unknown, tasks[0]], samples=1)
+    assert half["trained"].last == 1.0
 
 
 @pytest.mark.skipif(importlib.util.find_spec("peft") is None, reason="peft is not installed")
