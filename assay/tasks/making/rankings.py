@@ -83,7 +83,9 @@ def ranked(source: str, tables: Sequence[np.ndarray], seconds: float = 10.0) -> 
             Ranking(np.asarray(p, dtype=float), np.asarray(t, dtype=float))
             for p, t in json.loads(outcome.stdout.decode())
         ]
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return "what it prints is not what it returns"
+    if len(made) != len(tables):
         return "what it prints is not what it returns"
     for table, one in zip(tables, made, strict=True):
         if (one.programs.shape, one.tests.shape) != ((table.shape[0],), (table.shape[1],)):

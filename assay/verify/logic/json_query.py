@@ -72,5 +72,5 @@ def executed(program: str, seconds: float = 5.0) -> Executed:
         return Executed(reason=shorten("; ".join([outcome.reason or "it gives no JSON", *told[:2]]), 300))
     try:
         return Executed(json.loads(last[3:]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Executed(reason=f"what it gives is no JSON: {error}")

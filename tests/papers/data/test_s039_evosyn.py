@@ -55,6 +55,8 @@ def test_strategies_that_cannot_be_used() -> None:
         ("def rank(passed):\n    return [0] * 4, [float('nan')] * 3\n", "not finite"),
         ("def rank(passed):\n    return passed[9]\n", "IndexError"),
         ("print('hello')\ndef rank(passed):\n    return [0] * 4, [0] * 3\n", "not what it returns"),
+        ("print('[]')\nraise SystemExit\n", "not what it returns"),
+        ("print('[[[1' + 400 * '0' + '], [1]]]')\nraise SystemExit\n", "not what it returns"),
         ("import socket\nsocket.create_connection(('127.0.0.1', 9))\n", "rror"),
     ):
         found = ranked(source, [M])

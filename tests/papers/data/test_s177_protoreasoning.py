@@ -61,6 +61,7 @@ def test_the_answer_is_what_runs_out() -> None:
         ("answer(X) :- member(X, []).", "no solution"),
         ("answer(f(x)).", "exit code 2"),
         ("answer(X", "exit code"),
+        ("deep(0, []). deep(N, [X]) :- N > 0, M is N - 1, deep(M, X). answer(X) :- deep(5000, X).", "no JSON"),
     ):
         found = executed(program)
         assert why in found.reason and found.value is None and not found.ours
