@@ -167,21 +167,25 @@ class Instructions:
     def observe(self, groups: Sequence[Group]) -> None:
         """Credit instructions, keep low attempts; when it is time, halve the population and have it refilled."""
         tried: dict[int, list[float]] = {}
+        looked = False
         known = {member.number: member for member in self.members}
         for group in groups:
             number, scores = group.task.meta.get(INSTRUCTION), [v.score for v in group.verdicts if v.passed is not None]
-            if number is None or not scores:
+            trial = bool(group.task.meta.get(CANDIDATE))
+            # Where a run asks ahead, what it asked under candidates that were settled since comes late.
+            looked |= trial and number >= self._made
+            if number is None or not scores or (trial and number < self._made):
                 continue
-            if group.task.meta.get(CANDIDATE):
+            if trial:
                 tried.setdefault(number, []).extend(scores)
             elif number in known:
                 member = known[number]
                 member.worth = (1 - self.rate) * member.worth + self.rate * float(np.mean(scores))
                 member.asked += 1
                 self._remember(group, number)
-        if self._candidates:
+        if looked:
             self._join(tried)
-        else:
+        elif not self._candidates:
             self._steps += 1
             if self._engine is not None and self.period and self._steps % self.period == 0:
                 self._prune()

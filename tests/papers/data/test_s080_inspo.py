@@ -124,6 +124,25 @@ def test_the_best_candidates_join() -> None:
     assert again.next(3) == curriculum.next(3) and again.members == curriculum.members
 
 
+def test_candidates_wait_for_their_trial_where_a_run_asks_ahead() -> None:
+    """Two steps of a batch asked before come in between, and the candidates' own two batches after each other."""
+    curriculum = made(first="ab", author=Noting("<instruction>new</instruction>"), period=1, proposals=1, questions=2)
+    early = [curriculum.next(0), curriculum.next(1)]
+    curriculum.observe([judged(early[0][0], [0.0] * 4)])
+    trials = [curriculum.next(2), curriculum.next(3)]
+    assert [len(asks) for asks in trials] == [2, 2] and trials[0][0].instruction == "new"
+    curriculum.observe([judged(early[1][0], [0.0] * 4)])
+    assert curriculum._candidates == ["new"] and len(curriculum.members) == 1
+    curriculum.observe([judged(ask, [0.75]) for ask in trials[0]])
+    assert [(m.text, m.worth) for m in curriculum.members][1:] == [("new", 0.75)]
+    curriculum.observe([judged(ask, [0.25]) for ask in trials[1]])
+    assert len(curriculum.members) == 2 and curriculum.members[1].worth == 0.75 and not curriculum._candidates
+    nobody = made(first="ab", author=Noting("<instruction>new</instruction>"), period=1, proposals=1, questions=2)
+    nobody.observe([judged(nobody.next(0)[0], [0.0] * 4)])
+    nobody.observe([judged(ask, [None]) for ask in nobody.next(1)])
+    assert len(nobody.members) == 1 and not nobody._candidates, "what could not be judged does not join"
+
+
 def test_it_follows_what_works() -> None:
     """True success (.2, .3, .6, .4), turned round after 300 groups of 8."""
     on_third, on_second = [], []
