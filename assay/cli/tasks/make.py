@@ -76,6 +76,7 @@ def tasks_make(
     protect(unsafe_no_sandbox)
     if out.suffix != ".jsonl" or not out.parent.is_dir():
         raise UsageError(f"--out {out} has to be a .jsonl file in a folder that is there")
+    check_out(out, seeds, held_out)
     given: dict[str, Any] = {}
     for option in options:
         apply_override(given, option)
@@ -85,7 +86,8 @@ def tasks_make(
     further = dict(role.partition("=")[::2] for role in roles)
     if not all(further.values()):
         raise UsageError(f"--roles are written ROLE=MODEL, such as policy=runs/gsm8k, not {' '.join(roles)}")
-    models = models_of({"writer": model, "judge": judge, "solver": solver, **further}, calls, batch)
+    others = {"judge": judge, "solver": solver, **further}
+    models = models_of({"writer": model, **others}, calls, batch)
     signal.signal(signal.SIGTERM, interrupted)
     reporter = Reporter(as_json)
     with Journal(out.with_suffix(".asked.jsonl")) as journal, reporter.progress("seeds begun", len(begun)) as tick:
@@ -97,6 +99,10 @@ def tasks_make(
     card = card_of(recipe, given, models, seed, begun, made, held_out)
     write_tasks(out, made.tasks)
     write_text(out.with_suffix(".card.json"), json.dumps(card, indent=1, default=str) + "\n")
+    if unasked := [role for role, name in others.items() if name and role not in made.roles]:
+        reporter.line(
+            f"nobody was asked as {', '.join(unasked)}; asked were: {', '.join(sorted(made.roles)) or 'none'}"
+        )
     if as_json:
         print(json.dumps(card, default=str))
         return 0
@@ -107,6 +113,15 @@ def tasks_make(
         f"remembered in {made.seconds:.1f} s, {100 * idle:.1f} % of them with no model at work"
     )
     return 0
+
+
+def check_out(out: Path, seeds: str, held_out: tuple[Path, ...]) -> None:
+    """Raise UsageError for a file of tasks that is read too, or that this command has not written."""
+    if out.resolve() in {path.resolve() for path in (Path(seeds), *held_out)}:
+        raise UsageError(f"--out {out} would take the place of tasks that are read; name another file")
+    beside = [out.with_suffix(suffix) for suffix in (".card.json", ".asked.jsonl")]
+    if out.exists() and not any(path.exists() for path in beside):
+        raise UsageError(f"{out} is there, and assay tasks make did not write it; name another --out or move it away")
 
 
 def seeds_of(spec: str, count: int | None) -> list[Task]:

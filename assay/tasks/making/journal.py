@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -78,8 +79,7 @@ class Journal:
         if key not in self._places:
             return None
         start, length = self._places[key]
-        self._file.seek(start)
-        return [Reply(*row) for row in json.loads(self._file.read(length))["replies"]]
+        return [Reply(*row) for row in json.loads(os.pread(self._file.fileno(), length, start))["replies"]]
 
     def put(self, key: str, model: str, replies: Sequence[Reply]) -> None:
         """Keep the replies to a request.
@@ -93,10 +93,11 @@ class Journal:
         row: dict[str, Any] = {"key": key, "model": model, "replies": [[r.text, r.tokens, r.stop] for r in replies]}
         line = json.dumps(row).encode() + b"\n"
         try:
-            self._file.seek(0, 2)
-            self._file.write(line)
-            self._file.flush()
+            left = line
+            while left:
+                left = left[os.write(self._file.fileno(), left) :]
         except OSError as error:
+            os.ftruncate(self._file.fileno(), self._end)  # what follows is not to stand behind half a line
             raise RunError(
                 f"{self.path} could not be written: {error.strerror or error}; make room and repeat the command"
             ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +50,7 @@ class Made:
         tasks: in the order of what they were made from.
         counts: by step.
         asked: requests that were put to models; ``remembered``: those that the journal answered.
+        roles: that were asked.
         seconds: that it took; ``busy``: those of them in which a model was being asked.
     """
 
@@ -57,6 +58,7 @@ class Made:
     counts: dict[str, StepCount]
     asked: int
     remembered: int
+    roles: frozenset[str]
     seconds: float
     busy: float
 
@@ -122,6 +124,7 @@ class Maker:
         self.counts = {name: StepCount() for name, _ in pipeline.steps}
         self.asked = self.remembered = self._failed = self._row = 0
         self._reason = ""
+        self._roles: set[str] = set()
         self._busy, self._begun = 0.0, 0.0
 
     def make(self, tasks: Sequence[Task]) -> Made:
@@ -148,7 +151,7 @@ class Maker:
                     "with the same command, or do without them with --leave-out"
                 )
         seconds = time.monotonic() - began
-        return Made(now, self.counts, self.asked, self.remembered, seconds, self._busy)
+        return Made(now, self.counts, self.asked, self.remembered, frozenset(self._roles), seconds, self._busy)
 
     def _whole(self, name: str, step: Whole, tasks: Sequence[Task]) -> list[Task]:
         out, dropped = step.whole(tasks, self._here(name, ""))
@@ -224,18 +227,29 @@ class Maker:
         name, step = self._stages[stage]
         self.counts[name].into += 1
         found = step(task, self._here(name, task.id))
-        if isinstance(found, Dropped | Task | Sequence):
-            self._come(path, stage, found)
-        else:
+        if isinstance(found, Generator):
             self._go_on(_Job(path, task.id, stage, found), None)
+        else:
+            self._come(path, stage, task.id, found)
 
-    def _come(self, path: tuple[int, ...], stage: int, outcome: Any) -> None:
-        """Take what came of a task to the next step."""
-        count = self.counts[self._stages[stage][0]]
+    def _come(self, path: tuple[int, ...], stage: int, of: str, outcome: Any) -> None:
+        """Take what came of a task to the next step.
+
+        Raises:
+            UsageError: the step says neither tasks nor why there are none.
+        """
+        name = self._stages[stage][0]
+        count = self.counts[name]
         if isinstance(outcome, Dropped):
             count.dropped[outcome.reason] += 1
             return
-        for number, task in enumerate([outcome] if isinstance(outcome, Task) else outcome):
+        made = [outcome] if isinstance(outcome, Task) else outcome
+        if not isinstance(made, Sequence) or not all(isinstance(task, Task) for task in made):
+            raise UsageError(
+                f"step {name} returns a {type(outcome).__name__} for task {of}; it has to return a task, a list of "
+                "tasks, or Dropped with the reason"
+            )
+        for number, task in enumerate(made):
             count.out += 1
             self._begin(task, (*path, number), stage + 1)
 
@@ -245,12 +259,12 @@ class Maker:
             try:
                 wants = next(job.work) if replies is None else job.work.send(replies)
             except StopIteration as stop:
-                self._come(job.path, job.stage, stop.value)
+                self._come(job.path, job.stage, job.task, stop.value)
                 return
             job.round += 1
             if not all(map(self._fits, wants)):
                 job.work.close()
-                self._come(job.path, job.stage, Dropped("a prompt is longer than the model's window"))
+                self._come(job.path, job.stage, job.task, Dropped("a prompt is longer than the model's window"))
                 return
             self._ask(job, wants)
             if job.missing:
@@ -258,6 +272,7 @@ class Maker:
             replies = [said for said in job.replies if said is not None]
 
     def _model(self, want: Want) -> Model:
+        self._roles.add(want.by)
         model = self.models.get(want.by) or self.models.get("writer")
         if model is None:
             raise UsageError(f"{self.pipeline.name} asks a {want.by}, and no model is named; name one with --model")

@@ -94,10 +94,17 @@ def test_a_recipe_of_steps_runs_and_goes_on(tmp_path: Path, capsys: Any) -> None
         (["variations", "--seeds", "arithmetic", "-n", "0"], "must be 1 or more"),
         (["variations", "--out", "tasks.csv"], "has to be a .jsonl file"),
         (["missing.toml"], "missing.toml cannot be read"),
+        (["variations", "--seeds", "t.jsonl", "--out", "t.jsonl"], "take the place of tasks that are read"),
+        (["variations", "--seeds", "s.jsonl", "--held-out", "t.jsonl", "--out", "t.jsonl"], "take the place of tasks"),
+        (["S045", "--seeds", "recorded(path=t.jsonl)", "--out", "t.jsonl"], "assay tasks make did not write it"),
     ],
 )
-def test_what_cannot_be_made_is_said_in_a_line(words: list[str], why: str, capsys: Any, tmp_path: Path) -> None:
-    out = [] if "--out" in words else ["--out", str(tmp_path / "t.jsonl")]
+def test_what_cannot_be_made_is_said_in_a_line(
+    words: list[str], why: str, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.jsonl").write_text("{}\n")
+    out = [] if "--out" in words else ["--out", str(tmp_path / "new.jsonl")]
     code, _, said = called(capsys, *words, *out)
     assert code == 2 and why in said and said.count("\n") == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -17,7 +18,7 @@ from assay.errors import RunError, UsageError
 from assay.tasks.making.journal import Journal
 from assay.tasks.making.maker import Maker, Model
 from assay.tasks.making.overlap import Distinct
-from assay.tasks.making.work import Dropped, Pipeline, Want, child, noted
+from assay.tasks.making.work import Dropped, Here, Pipeline, Reply, Want, child, noted
 from assay.types import Task
 
 TASKS = [Task(f"t{i}", f"question {i}", str(i)) for i in range(20)]
@@ -121,6 +122,42 @@ def test_a_journal_answers_what_was_asked(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines[:3]) + b"what is this\n")
     with pytest.raises(UsageError, match="line 4 is no reply"):
         Journal(path)
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / "asked.jsonl", os.write
+    left = 300
+
+    def full(fd: int, data: bytes) -> int:
+        nonlocal left
+        if not left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        data, left = data[:left], left - len(data[:left])
+        return write(fd, data)
+
+    with Journal(path) as journal:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(RunError, match="No space left on device; make room and repeat the command"):
+            made(journal=journal)
+        monkeypatch.setattr(os, "write", write)
+        kept = len(journal)
+        assert kept and path.read_bytes().count(b"\n") == kept and path.read_bytes().endswith(b"\n")
+        journal.put("later", "m", [Reply("x", 1, "eos")])
+        assert journal.get("later") == [Reply("x", 1, "eos")]
+    with Journal(path) as journal:
+        assert len(journal) == kept + 1 and made(journal=journal).remembered == kept
+
+
+def test_a_step_that_says_nothing_is_named() -> None:
+    def nothing(task: Task, here: Here) -> Any:
+        return None
+
+    def asks(task: Task, here: Here) -> Any:
+        yield [Want("say something")]
+
+    for step in (nothing, asks, lambda task, here: "words"):
+        with pytest.raises(UsageError, match=r"step odd returns a (NoneType|str) for task t0; it has to return a task"):
+            Maker(Pipeline("odd", [("odd", step)]), {"writer": Model("w", engine())}).make(TASKS[:1])
 
 
 def test_a_request_that_fails_keeps_the_rest_and_is_asked_again(tmp_path: Path) -> None:
