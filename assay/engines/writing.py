@@ -11,6 +11,7 @@ WRITING = Sampling(4096, 0.7)
 """How replies are drawn unless something else is asked for."""
 
 _PATCH = re.compile(r"^<{7} SEARCH\n(.*?)^={7}\n(.*?)^>{7} REPLACE$", re.DOTALL | re.MULTILINE)
+_ITEM = re.compile(r"^\s*(?:[-*•]|[0-9]{1,3}[.)])\s+")
 _FENCED = re.compile(r"^\s*```[^\n`]*\n(.*?)\n?```\s*$", re.DOTALL)
 
 
@@ -29,6 +30,11 @@ def pieces(text: str, tag: str) -> list[str]:
 def lines(text: str, tag: str) -> list[str]:
     """Return the lines of all pieces, without empty ones."""
     return [line.strip() for piece in pieces(text, tag) for line in piece.splitlines() if line.strip()]
+
+
+def unlisted(line: str) -> str:
+    """Return a line without the bullet or number of a list before it, which a space follows: ``-3`` stays."""
+    return _ITEM.sub("", line).strip()
 
 
 def shortened(text: str, most: int) -> str:

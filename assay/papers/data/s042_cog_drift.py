@@ -10,7 +10,7 @@ from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.engines.asking import filled
 from assay.engines.base import Sampling
-from assay.engines.writing import lines, pieces
+from assay.engines.writing import lines, pieces, unlisted
 from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
@@ -37,12 +37,13 @@ FILL = "{question}\n\nThe answer should look like {mask}."
 def choice(task: Task, wrong: Sequence[str], size: int, here: Here) -> dict[str, Any] | None:
     """Return the variant with ``size`` options at random places, ``None`` where there are too few wrong ones.
 
-    A distractor that is the answer, as the verifier of the task sees it, or equals another is none.
+    A distractor that is the answer, as the verifier of the task sees it, or equals another is none; nor is one of which
+    the verifier cannot tell.
     """
     kept: list[str] = []
     for text in wrong:
-        same = any(text.casefold() == other.casefold() for other in kept)
-        if text and not same and text != str(task.reference) and not here.judge(task, f"\\boxed{{{text}}}").passed:
+        same = any(text.casefold() == other.casefold() for other in (*kept, str(task.reference)))
+        if text and not same and here.judge(task, f"\\boxed{{{text}}}").passed is False:
             kept.append(text)
     if len(kept) < size - 1:
         return None
@@ -102,7 +103,7 @@ class MakeVariants:
             Want(filled(DISTRACTORS, **shown, n=most), 1, self.sampling),
             Want(filled(MASK, **shown), 1, self.sampling),
         ]
-        wrong = [line.lstrip("-*• ") for line in lines(named.text, "wrong")]
+        wrong = [unlisted(line) for line in lines(named.text, "wrong")]
         masks = pieces(hidden.text, "mask") if self.mask else []
         found = [choice(task, wrong, size, here) for size in self.sizes]
         found += [masked(task, masks[-1])] if masks else []

@@ -10,7 +10,7 @@ from typing import Literal
 from assay.catalogue import paper
 from assay.engines.asking import filled
 from assay.engines.base import Sampling
-from assay.engines.writing import WRITING, lines
+from assay.engines.writing import WRITING, lines, unlisted
 from assay.errors import UsageError
 from assay.tasks.making.work import Dropped, Here, Pipeline, Want, Work, child
 from assay.types import Task
@@ -70,7 +70,9 @@ def wirelessmathlm(
     levels: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0),
     sampling: Sampling = WRITING,
 ) -> Pipeline:
-    r"""The pipeline that makes questions of equations: ``assay tasks make S168 equations.jsonl --out questions.jsonl``.
+    r"""The pipeline that makes questions of equations.
+
+    ``assay tasks make S168 --seeds equations.jsonl --out questions.jsonl``
 
     A task it begins with has the text as its prompt, and as its reference the equation that stands in it, in LaTeX.
 
@@ -117,6 +119,8 @@ class Questions:
         equation = str(task.reference or "").strip()
         if "=" not in equation or equation not in task.question:
             return Dropped("its reference is no equation that stands in its text")
+        if task.question.count(equation) > 1:
+            return Dropped("its equation stands in its text twice, where it would be read")
         made: list[Task] = []
         before, _, after = task.question.partition(equation)
         bare = {"solution": None, "hints": ()}
@@ -178,7 +182,7 @@ def mistakes(equation: str, said: list[str]) -> list[str]:
     judge, task = KindVerifier(), Task("equation", "", equation, "math")
     found: list[str] = []
     for one in said:
-        text = one.strip().strip("$").strip()
+        text = unlisted(one).strip("$").strip()
         if "=" in text and text not in found and judge(task, f"\\boxed{{{text}}}").passed is False:
             found.append(text)
     return found[:3]

@@ -77,9 +77,9 @@ def protoreasoning(
 ) -> Pipeline:
     """The pipeline of the Prolog track: rewrite, make harder, execute, have solved, keep what a teacher can solve.
 
-    ``assay tasks make S177 problems.jsonl --out prototypes.jsonl``; a run with ``sft`` learns from the verified
-    solutions, one with rewards from the verdicts of ``json``. The planning track is the task source ``plans``, whose
-    verifier is ``pddl_plan``.
+    ``assay tasks make S177 --seeds problems.jsonl --out prototypes.jsonl``; a run with ``sft`` learns from the
+    verified solutions, one with rewards from the verdicts of ``json``. The planning track is the task source ``plans``,
+    whose verifier is ``pddl_plan``.
 
     Args:
         rounds: times that a program is made harder; 0 leaves it as it is.

@@ -94,8 +94,9 @@ def vera(
         harder        a judge tells at least 4 of 5 answers, 2 the program's and 3 perturbed
         hardest       of up to ``candidates`` harder ones, that which the judge ranks first
 
-    ``assay tasks make S183 problems.jsonl --out made.jsonl``; the task source ``specified`` draws further instances of
-    what was made. A task's ``meta["spec"]`` is its program; ``meta["fallback"]`` is true where the seed is restated.
+    ``assay tasks make S183 --seeds problems.jsonl --out made.jsonl``; the task source ``specified`` draws further
+    instances of what was made. A task's ``meta["spec"]`` is its program; ``meta["fallback"]`` is true where the seed is
+    restated.
 
     Args:
         form: of the variants.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from assay.engines.asking import filled
 from assay.engines.base import Sampling
-from assay.engines.writing import WRITING, lines, pieces
+from assay.engines.writing import WRITING, lines, pieces, unlisted
+from assay.errors import UsageError
 from assay.tasks.making.work import Dropped, Here, Reply, Want, Work, child, noted
 from assay.types import Task
 
@@ -66,7 +67,7 @@ class Concepts:
 
     def __call__(self, task: Task, here: Here) -> Work:
         [[reply]] = yield [Want(filled(self.template, question=task.question), 1, self.sampling)]
-        named = [line.lstrip("-*• 0123456789.)").strip().lower() for line in lines(reply.text, "concepts")]
+        named = [unlisted(line).lstrip("-*• ").lower() for line in lines(reply.text, "concepts")]
         found = tuple(dict.fromkeys(name for name in named if name))[: self.most]
         return noted(task, concepts=found) if found else Dropped("no concepts are named")
 
@@ -88,6 +89,8 @@ class Compose:
     sampling: Sampling = WRITING
 
     def __call__(self, task: Task, here: Here) -> Work:
+        if not task.meta.get("concepts"):
+            raise UsageError(f"step compose: task {task.id} has no concepts; put the step concepts before it")
         concepts = "\n".join(f"- {name}" for name in task.meta["concepts"])
         difficulty = str(task.meta.get("difficulty", "a school competition"))
         [[reply]] = yield [Want(filled(self.template, concepts=concepts, difficulty=difficulty), 1, self.sampling)]

@@ -150,6 +150,10 @@ def test_the_recipe_learns_from_verdicts(tmp_path: Path) -> None:
 def test_what_it_cannot_act_on() -> None:
     found, _ = made(task=Task("x", "The capacity.", CAPACITY, "math"))
     assert dict(found.counts["questions"].dropped) == {"its reference is no equation that stands in its text": 1}
+    found, _ = made(task=Task("x", f"The capacity ${CAPACITY}$ means ${CAPACITY}$.", CAPACITY, "math"))
+    assert dict(found.counts["questions"].dropped) == {
+        "its equation stands in its text twice, where it would be read": 1
+    }
     assert [name for name, _ in read_pipeline("S168", {}).steps] == ["questions"]
     for bad in ({"forms": ()}, {"levels": (0.5, 0.25)}, {"levels": (0.0, 1.0)}):
         with pytest.raises(UsageError, match="S168"):

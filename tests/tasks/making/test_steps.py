@@ -58,15 +58,17 @@ def test_variations_and_wordings() -> None:
 
 
 def test_concepts_and_problems_that_need_them() -> None:
-    found, _ = through(Concepts(), "<concepts>\n- Addition\n2. carrying\n\naddition\n</concepts>")
+    found, _ = through(Concepts(), "<concepts>\n- Addition\n2. carrying\n\naddition\n* 2-adic numbers\n</concepts>")
     [task] = found.tasks
-    assert task.meta["concepts"] == ("addition", "carrying") and task.prompt == SUM.prompt
+    assert task.meta["concepts"] == ("addition", "carrying", "2-adic numbers") and task.prompt == SUM.prompt
     found, told = through(Compose(), "<problem>new</problem>", task)
     [made] = found.tasks
     assert (made.prompt, made.reference, made.kind, made.meta["parents"]) == ("new", None, "math", ("s",))
     assert "- addition\n- carrying" in str(told.asked[0].prompt) and made.meta["made"] == ("compose",)
     assert reasons(through(Concepts(), "<concepts>\n</concepts>")[0]) == {"no concepts are named": 1}
     assert reasons(through(Compose(), "<problem></problem>", task)[0]) == {"no problem is written": 1}
+    with pytest.raises(UsageError, match="task s has no concepts; put the step concepts before it"):
+        through(Compose(), "<problem>new</problem>")
 
 
 def test_the_last_word_of_a_judge_counts() -> None:
