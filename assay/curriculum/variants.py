@@ -46,6 +46,7 @@ class Variants:
     window: int = 1
     _rungs: dict[str, int] = field(default_factory=dict, init=False)
     _means: dict[str, list[float]] = field(default_factory=dict, init=False)
+    _begun: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold < 1 or self.window < 1:
@@ -55,11 +56,12 @@ class Variants:
 
     def next(self, step: int) -> list[Ask]:
         tasks = self.stream.next(self.prompts)
-        if step == 0 and not any(task.meta.get("variants") for task in tasks):
+        if not self._begun and not any(task.meta.get("variants") for task in tasks):
             raise UsageError(
                 "curriculum 'variants': none of the first tasks has variants; make them with assay tasks make S042, "
                 "and read the file with tasks.source.name=made"
             )
+        self._begun = True
         return [Ask(self.now(task), self.group) for task in tasks]
 
     def now(self, task: Task) -> Task:
@@ -84,10 +86,11 @@ class Variants:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the rung of each task that has left the first, and the means that count."""
-        return {"rungs": dict(self._rungs), "means": {id: list(m) for id, m in self._means.items()}}
+        means = {id: list(m) for id, m in self._means.items()}
+        return {"rungs": dict(self._rungs), "means": means, "begun": self._begun}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._rungs = dict(state["rungs"])
+        self._rungs, self._begun = dict(state["rungs"]), bool(state.get("begun", True))
         self._means = {id: list(means) for id, means in state["means"].items()}
 
 

@@ -117,6 +117,12 @@ def test_each_question_climbs_its_own_ladder() -> None:
     assert [a.task.prompt for a in second] == ["open a", "fill_in b", "open c"]
     made.observe([judged(first[1], 1.0), judged(first[0], 0.0), judged(first[1], 1.0)])
     assert made.now(two.tasks[1]).meta["variant"] == "open_ended", "of a rung that was left nothing counts any more"
+    bare, later = Tasks(TASK), Variants(two, 3, 8)
+    later.load_state_dict(made.state_dict())
+    later.stream = bare
+    later.next(9)  # a run that goes on has had tasks with variants
+    with pytest.raises(UsageError, match="none of the first tasks has variants"):
+        Variants(bare, 1, 8).next(40)  # a stage of a run begins after its first step
     again = Variants(two, 3, 8)
     again.load_state_dict(made.state_dict())
     assert again.next(2) == made.next(2) and again.next(2)[0].task.prompt == "open a"
@@ -137,7 +143,7 @@ def test_what_the_ladder_cannot_do_is_said() -> None:
 def replies(solver: str) -> Callable[[str, int], str]:
     def answer(prompt: str, j: int) -> str:
         if "<wrong>" in prompt:
-            return "<wrong>\n- 41\n- 43\n- 40\n</wrong>"
+            return "<wrong>\n- 41\n2. 43\n-42\n</wrong>"
         return "<mask>4_</mask>" if "<mask>" in prompt else f"\\boxed{{{solver}}}"
 
     return answer
