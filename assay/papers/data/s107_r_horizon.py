@@ -205,12 +205,12 @@ class Horizon:
 
 
 def horizon(judged: Sequence[tuple[Task, Verdict]]) -> Horizon:
-    """Return how responses to chains did; those that abstain are left out.
+    """Return how responses to chains did; those that abstain, on the whole or on a problem, are left out.
 
     Raises:
         UsageError: none is left.
     """
-    rows = [(task, verdict) for task, verdict in judged if verdict.passed is not None]
+    rows = [(task, v) for task, v in judged if v.passed is not None and None not in v.parts.values()]
     if not rows:
         raise UsageError("there is no judged response to a chain")
     last = every = 0.0

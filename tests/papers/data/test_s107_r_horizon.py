@@ -108,6 +108,8 @@ def test_expected_and_actual_accuracy() -> None:
     found = horizon([(chain, v) for v in verdicts])
     assert (found.all, found.last, found.first_errors) == (0.25, 0.5, {1: 1, 2: 2})
     assert found.gap == pytest.approx(0.03) and horizon([(chain, Verdict.wrong())]).first_errors == {1: 1}
+    unknown = Verdict(1.0, True, {"problem 1": None, "problem 2": 1.0})
+    assert horizon([(chain, unknown), (chain, Verdict.wrong())]) == horizon([(chain, Verdict.wrong())])
     with pytest.raises(UsageError, match="no judged response"):
         horizon([])
 
