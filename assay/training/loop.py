@@ -11,7 +11,7 @@ import torch
 
 from assay.batch import Batch
 from assay.engines.base import Follower, Sampling
-from assay.errors import RunError, UsageError
+from assay.errors import RunError, UsageError, nearest
 from assay.evaluate.asking import evaluate, player_of
 from assay.learning.optimizer import learning_rate
 from assay.learning.step import learn, sample, value
@@ -239,6 +239,11 @@ class Trainer(State):
             metrics["stage_number"] = self.place + 1
         until = self.stages[self.place].until if self.stages else None
         if until is not None:
+            if self.step == self.begun and until.metric not in metrics:
+                self.reporter.line(
+                    f"stage {self.stages[self.place].name!r}: its first step has no metric {until.metric!r}, and until "
+                    f"ends nothing without it{nearest(until.metric, metrics)}"
+                )
             self.seen = [*self.seen, metrics.get(until.metric, float("nan"))][-2 * until.window :]
 
     def partner_step(self, partner: Second) -> dict[str, float]:

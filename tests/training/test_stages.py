@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from assay.records.run_folder import RunFolder
 from assay.records.stages import stages
 from assay.report.html import render
 from assay.report.run import read_run
+from assay.training.loop import Trainer
 from assay.training.stages import ended
 from assay.types import Ask, Group, Task, Verdict
 from assay.view import runs as view
@@ -90,6 +92,21 @@ def test_its_pages_show_its_stages(whole: Path) -> None:
     [place] = [place for place in places.all().values() if place.kind == "run"]
     assert view.run(place, places)["stages"] == found
     assert stages(whole.parent, []) == []
+
+
+def test_a_metric_that_no_step_has_is_named() -> None:
+    said: list[str] = []
+    stage = SimpleNamespace(name="short", until=UntilConfig(metric="pass_rat", above=0.5, window=2))
+    run: Any = SimpleNamespace(history=PassRates(), stages=[stage, stage], place=0, begun=4, step=4, seen=[])
+    run.reporter = SimpleNamespace(line=said.append)
+    Trainer.noted(run, [], {"pass_rate": 0.9})
+    run.step = 5
+    Trainer.noted(run, [], {"pass_rate": 0.9})
+    assert len(said) == 1 and "no metric 'pass_rat'" in said[0] and "did you mean 'pass_rate'" in said[0]
+    stage.until = UntilConfig(above=0.5)
+    run.step = 4
+    Trainer.noted(run, [], {"pass_rate": 0.9})
+    assert len(said) == 1 and run.seen[-1] == 0.9
 
 
 def killed(log: Path, file: Path, step: int) -> None:
