@@ -99,7 +99,7 @@ claims(
         better="inspo",
         baseline="evenly",
         measure="area",
-        sweep={"lr": (0.1, 0.3, 1.0)},
+        sweep={"lr": (0.3, 1.0, 3.0)},
     ),
     Claim(
         paper="S080",
@@ -114,7 +114,7 @@ claims(
                 "name": "S080",
                 "options": {
                     "first": NUMBERED[:2],
-                    "period": 20,
+                    "period": 12,
                     "questions": 8,
                     "author": {"name": "keywords", "replies": [], "otherwise": "<instruction>2</instruction>"},
                 },
@@ -123,7 +123,6 @@ claims(
         better="inspo",
         baseline="fixed",
         measure="best",
-        options={"steps": 60},
         unequal="trying a candidate costs responses that the other arm does not sample",
     ),
 )

@@ -147,6 +147,6 @@ claims(
         better="plain",
         baseline="strict",
         measure="area",
-        sweep={"lr": (1.0, 3.0, 10.0)},
+        sweep={"lr": (3.0, 10.0, 30.0)},
     )
 )

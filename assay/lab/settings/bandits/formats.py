@@ -32,13 +32,13 @@ class Setting:
         steps, prompts, group, lr: of training.
     """
 
-    tasks: int = 12
+    tasks: int = 6
     answers: int = 4
     formed: float = 0.05
     right: float = 0.03
     spread: float = 0.3
-    steps: int = 80
-    prompts: int = 12
+    steps: int = 40
+    prompts: int = 6
     group: int = 8
     lr: float = 1.0
 

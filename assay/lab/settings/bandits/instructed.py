@@ -30,7 +30,7 @@ class Setting:
 
     chances: tuple[float, ...] = (0.2, 0.3, 0.6, 0.4)
     spread: float = 0.2
-    steps: int = 100
+    steps: int = 40
     prompts: int = 3
     group: int = 8
     lr: float = 0.3

@@ -38,7 +38,7 @@ class Setting:
         steps, group, lr: of RL.
     """
 
-    problems: int = 12
+    problems: int = 8
     asked: int = 4
     own: float = 1.0
     shared: float = 0.5
@@ -46,7 +46,7 @@ class Setting:
     spread: float = 0.3
     wrong: float = 0.2
     lr_warm: float = 1.0
-    steps: int = 20
+    steps: int = 15
     group: int = 10
     lr: float = 1.0
 
