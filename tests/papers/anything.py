@@ -38,6 +38,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S139": {"judge": CRITIC["critic"]},
     "S068": PRM,
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
+    "S169": {"scorer": "verdict"},
     "S194": {"entailment": TEXTS["overlap"], "quality": TEXTS["plainness"]},
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S214": {"tuned": NANO, "base": NANO},
