@@ -68,7 +68,7 @@ claims(
     ),
     Claim(
         paper="S215",
-        name="other domains",
+        name="elsewhere",
         text="After RL on four problems of the target, a policy that was warmed up on a third domain solves more of a "
         "domain that neither stage asked about.",
         setting="warmed",
