@@ -84,7 +84,7 @@ claims(
         baseline="grpo",
         measure="solved",
         sweep={"lr": (25.0, 125.0, 625.0)},
-        tuning=(1000, 1001),
+        tuning=(1000,),
     ),
     Claim(
         paper="S027",
