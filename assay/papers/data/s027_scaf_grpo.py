@@ -42,6 +42,7 @@ def scaf_grpo(
     shares: Sequence[float] = (0.25, 0.5, 0.75),
     only: Sequence[str] = (),
     strongest: bool = False,
+    opens: bool = False,
     template: str = HINT,
 ) -> Method:
     """GRPO on groups into which, where all failed, a right response to the prompt with a hint was put.
@@ -54,7 +55,8 @@ def scaf_grpo(
 
     Args:
         after: steps of grace.
-        mode, source, shares, only, strongest, template: see :class:`~assay.rollout.surgery.weakest_hint.WeakestHint`.
+        mode, source, shares, only, strongest, opens, template: see
+            :class:`~assay.rollout.surgery.weakest_hint.WeakestHint`.
 
     Source: Scaf-GRPO (arXiv 2510.19807) and its authors' code, in which the tier of planning is left out; here it is in
     if the task has it.
@@ -67,6 +69,7 @@ def scaf_grpo(
         "shares": tuple(shares),
         "only": tuple(only),
         "strongest": strongest,
+        "opens": opens,
         "template": template,
     }
     objective = ClippedSurrogate(correction="none" if mode == "full" else "recompute")

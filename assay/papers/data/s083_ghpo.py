@@ -38,6 +38,7 @@ def ghpo(
     shares: Sequence[float] = (0.25, 0.5, 0.75),
     cold: int = 0,
     cold_share: float = 0.5,
+    opens: bool = False,
     template: str = BEGINNING,
 ) -> Method:
     """GRPO in which a group of wrong responses gives way to one under a prompt with the beginning of the solution.
@@ -48,7 +49,7 @@ def ghpo(
     On-policy as it stands: a response is learned from under the prompt that it was written under.
 
     Args:
-        shares, cold, cold_share, template: see :class:`~assay.rollout.surgery.reasked.Reasked`.
+        shares, cold, cold_share, opens, template: see :class:`~assay.rollout.surgery.reasked.Reasked`.
 
     Source: GHPO (arXiv 2507.10628) and its authors' code, whose cold start is a setting; the paper's is of some 20
     steps at a share of a half.
@@ -60,6 +61,7 @@ def ghpo(
             "shares": tuple(shares),
             "cold": cold,
             "cold_share": cold_share,
+            "opens": opens,
             "template": template,
         },
         credit=GRPO(),

@@ -104,7 +104,13 @@ class Surgeon(ABC):
         return self.when == "always" or (share == 0 if self.when == "none" else share < self.share)
 
     def ask(
-        self, groups: Sequence[Group], prompts: Sequence[Prompt], n: Sequence[int], engine: Engine, rng: Any
+        self,
+        groups: Sequence[Group],
+        prompts: Sequence[Prompt],
+        n: Sequence[int],
+        engine: Engine,
+        rng: Any,
+        begun: Sequence[str] | None = None,
     ) -> list[Group]:
         """Return judged responses to other prompts of groups' tasks; none where a prompt leaves no room for one.
 
@@ -112,6 +118,7 @@ class Surgeon(ABC):
             groups: whose tasks they are judged by.
             prompts: what is asked, one for each group.
             n: responses, one number for each group.
+            begun: what stands before the responses in what is judged, one text for each group; nothing if left out.
         """
         asked = [
             Ask(replace(group.task, prompt=prompt), many)
@@ -124,7 +131,13 @@ class Surgeon(ABC):
             for group, ask, r in zip(groups, asked, room, strict=True)
         ]
         self.spend(e for group in made for e in group.episodes)
-        return self.judge(made)
+        if begun is None:
+            return self.judge(made)
+        whole = [
+            replace(group, episodes=tuple(replace(e, text=text + e.text) for e in group.episodes))
+            for group, text in zip(made, begun, strict=True)
+        ]
+        return [group.judged(found.verdicts) for group, found in zip(made, self.judge(whole), strict=True)]
 
     def spend(self, episodes: Iterable[Episode]) -> None:
         """Count what was sampled."""

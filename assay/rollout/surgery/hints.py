@@ -10,6 +10,7 @@ from assay.types import Task
 Source = Literal["task", "solution"]
 
 BEGINNING = "{question}\n\nThe following text is the beginning of the answer; you may use it:\n{hint}"
+OPENS = "{question}{hint}"
 HINT = "{question}\n\nHint: {hint}"
 
 

@@ -11,7 +11,7 @@ from assay.engines.base import Engine
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.surgery.base import Surgeon, TrainUnder, own_group, plain_prompt, under
-from assay.rollout.surgery.hints import BEGINNING, Source, ladder
+from assay.rollout.surgery.hints import BEGINNING, OPENS, Source, ladder
 from assay.rollout.templates import check_template, through_template
 from assay.types import Group, Task
 
@@ -29,6 +29,9 @@ class Reasked(Surgeon):
       numerator and denominator under different prompts;
     - ``both``: once under each, two advantage groups.
 
+    With ``opens`` the hint is where the response begins: it stands right after the question, and what is judged is the
+    hint with what the policy writes after it.
+
     A task without hints keeps its group, and so does one whose prompt with the hint leaves no room for a response.
 
     Args:
@@ -37,6 +40,7 @@ class Reasked(Surgeon):
         most: hints that are tried, the weakest ones; all if ``None``.
         train: see above.
         cold, cold_share: for the first ``cold`` steps of the run the one hint is this share of the solution.
+        opens: see above; ``template`` is then not used.
         template: of the prompt with the hint, with ``{hint}`` and ``{question}``; of a chat, the last user message.
 
     Raises:
@@ -49,6 +53,7 @@ class Reasked(Surgeon):
     train: TrainUnder = "hinted"
     cold: int = 0
     cold_share: float = 0.5
+    opens: bool = False
     template: str = BEGINNING
 
     def __post_init__(self) -> None:
@@ -57,6 +62,8 @@ class Reasked(Surgeon):
             raise UsageError(f"rollout 'reasked': shares {list(self.shares)} and cold_share must be in (0, 1]")
         if self.cold < 0 or (self.most is not None and self.most < 1):
             raise UsageError(f"rollout 'reasked': cold {self.cold} must be at least 0, most {self.most} at least 1")
+        if self.opens and self.train != "hinted":
+            raise UsageError("rollout 'reasked': a response is not whole without what opens it; train hinted")
         check_template(self.template, "hint", "rollout 'reasked'")
 
     def hints(self, task: Task) -> list[str]:
@@ -78,11 +85,13 @@ class Reasked(Surgeon):
         shown: dict[int, Group] = {}
         level = 0
         while open_ := [i for i, hints in left.items() if level < len(hints)]:
-            prompts = [
-                through_template(plain_prompt(groups[i]), self.template, hint=left[i][level].rstrip()) for i in open_
-            ]
-            many = [len(groups[i].episodes) for i in open_]
-            for i, found in zip(open_, self.ask([groups[i] for i in open_], prompts, many, engine, rng), strict=True):
+            template = OPENS if self.opens else self.template
+            hints = [left[i][level] for i in open_]
+            asked = [groups[i] for i in open_]
+            prompts = [through_template(plain_prompt(g), template, hint=h) for g, h in zip(asked, hints, strict=True)]
+            many = [len(group.episodes) for group in asked]
+            tried = self.ask(asked, prompts, many, engine, rng, hints if self.opens else None)
+            for i, found in zip(open_, tried, strict=True):
                 if all(v.passed is None for v in found.verdicts):
                     del left[i]  # no room for this hint, nor for a longer one; or nothing is known of it
                     continue

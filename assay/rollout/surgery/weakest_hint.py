@@ -12,7 +12,7 @@ from assay.engines.base import Engine
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.surgery.base import Surgeon, plain_prompt, under
-from assay.rollout.surgery.hints import HINT, Source, ladder
+from assay.rollout.surgery.hints import HINT, OPENS, Source, ladder
 from assay.rollout.templates import check_template, through_template
 from assay.types import Episode, Group, Task, Verdict
 
@@ -36,6 +36,7 @@ class WeakestHint(Surgeon):
         source, shares: where hints are from, see :func:`~assay.rollout.surgery.hints.ladder`.
         only: names of the tiers that hints are taken from; all if empty.
         strongest: ask with the strongest hint alone.
+        opens: as in :class:`~assay.rollout.surgery.reasked.Reasked`; of responses that are learned from in full alone.
         template: of the prompt with the hint, with ``{hint}`` and ``{question}``.
 
     Raises:
@@ -47,11 +48,14 @@ class WeakestHint(Surgeon):
     shares: Sequence[float] = (0.25, 0.5, 0.75)
     only: Sequence[str] = ()
     strongest: bool = False
+    opens: bool = False
     template: str = HINT
 
     def __post_init__(self) -> None:
         Surgeon.__post_init__(self)
         check_template(self.template, "hint", "rollout 'weakest_hint'")
+        if self.opens and self.mode != "full":
+            raise UsageError("rollout 'weakest_hint': a response is not whole without what opens it; take mode full")
 
     def hints(self, task: Task) -> list[str]:
         """Return the hints that are tried, weakest first."""
@@ -67,8 +71,10 @@ class WeakestHint(Surgeon):
 
     def operate(self, groups: list[Group], cases: Sequence[int], engine: Engine, rng: np.random.Generator) -> None:
         asked = [(i, level, hint) for i in cases for level, hint in enumerate(self.hints(groups[i].task))]
-        prompts = [through_template(plain_prompt(groups[i]), self.template, hint=hint) for i, _, hint in asked]
-        tried = self.ask([groups[i] for i, _, _ in asked], prompts, [1] * len(asked), engine, rng)
+        template = OPENS if self.opens else self.template
+        prompts = [through_template(plain_prompt(groups[i]), template, hint=hint) for i, _, hint in asked]
+        begun = [hint for *_, hint in asked] if self.opens else None
+        tried = self.ask([groups[i] for i, _, _ in asked], prompts, [1] * len(asked), engine, rng, begun)
         best: dict[int, tuple[int, Episode, Verdict]] = {}
         for (i, level, _), found in zip(asked, tried, strict=True):
             if i not in best and found.verdicts and found.verdicts[0].passed:

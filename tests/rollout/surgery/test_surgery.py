@@ -116,3 +116,22 @@ def test_options() -> None:
             Reasked(Sampling(4), judge, **bad)
     with pytest.raises(UsageError, match="hint"):
         Reasked(Sampling(4), judge, template="{question}")
+
+
+def test_a_hint_may_open_the_response() -> None:
+    """Judged is the hint with what follows; learned from is what follows, under the prompt with the hint."""
+    engine = Told(lambda prompt, i: "" if prompt.endswith("1") else "0")
+    task = Task("t", "Q", "1", solution="aab1")
+    for rollout in (
+        {"name": "reasked", "shares": (0.5, 1.0), "opens": True},
+        {"name": "weakest_hint", "source": "solution", "shares": (0.5, 1.0), "opens": True},
+    ):
+        engine.asked.clear()
+        group, made = operated(rollout, engine, task, 2)
+        assert engine.prompts == ["Q", "Qaa", "Qaab1"] and made.metrics()["surgery/level"] == 2
+        assert group.verdicts[0].passed and group.episodes[0].text == ""
+        assert "".join(map(chr, group.episodes[0].prompt)) == "Qaab1"
+    with pytest.raises(UsageError, match="not whole without what opens it; train hinted"):
+        Reasked(Sampling(4), judge, opens=True, train="plain")
+    with pytest.raises(UsageError, match="not whole without what opens it; take mode full"):
+        operated({"name": "weakest_hint", "opens": True, "mode": "strip"}, engine, task)
