@@ -65,6 +65,11 @@ class Distilled:
     def needs(self) -> frozenset[Any]:
         return frozenset({self.view})
 
+    @property
+    def weighs_older(self) -> bool:
+        """Whether it makes up for an older policy's samples by itself."""
+        return self.weight_cap is not None
+
     def costs(self, batch: Batch) -> Float[Tensor, "N T"]:
         """Return D at every position, with a gradient, before weights."""
         student = batch.live["candidate_logprobs"].clamp(min=IMPOSSIBLE)

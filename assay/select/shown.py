@@ -20,8 +20,15 @@ class Shown:
 
     def __init__(self, view: Signal):
         self.needs = frozenset({view})
+        self._share = 0.0
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         if "shown" not in batch.signals:
             raise RunError("no second view was taken of this batch")
-        return torch.where(batch.signals["shown"] > 0, 1.0, 0.0).to(batch.rewards)
+        shown = torch.where(batch.signals["shown"] > 0, 1.0, 0.0).to(batch.rewards)
+        self._share = float(shown.mean()) if len(shown) else 0.0
+        return shown
+
+    def metrics(self) -> dict[str, float]:
+        """``reread/shown``: of the last step's responses, the share of which there was something to show."""
+        return {"reread/shown": self._share}

@@ -109,7 +109,10 @@ def off_policy(method: Method, staleness: int) -> tuple[Method, str | None]:
 
 
 def _corrected(objective: Any) -> Any:
-    """The objective itself if it is right off policy, one that is, or ``None`` if there is none."""
+    """The objective itself if it is right off policy, one that is, or ``None`` if there is none.
+
+    One that is no :class:`PolicyLoss` says by ``weighs_older`` that it has weights of its own.
+    """
     if isinstance(objective, PolicyLoss):
         if objective.correction not in ("none", "recompute"):
             return objective
@@ -120,7 +123,7 @@ def _corrected(objective: Any) -> Any:
         if inner is None or inner is objective.objective:
             return inner and objective
         return replace(objective, objective=inner)
-    return None
+    return objective if getattr(objective, "weighs_older", False) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -598,6 +598,7 @@ def test_ranks_that_nobody_started_are_refused(tmp_path: Path, monkeypatch: pyte
             "Critic trains a second model",
         ),
         ({"method": {"credit": "prime"}}, "ImplicitReward trains a second model"),
+        ({"method": {"name": "S031", "options": {"teacher": "trust_region"}}}, "a teacher in a trust region adds"),
     ],
 )
 def test_what_cannot_be_sharded_is_refused(sections: dict[str, Any], reason: str) -> None:
@@ -608,4 +609,4 @@ def test_what_cannot_be_sharded_is_refused(sections: dict[str, Any], reason: str
     config = load_config(sections)
     parts = config.method.model_dump(exclude={"name"})
     with pytest.raises(UsageError, match=reason):
-        check_sharding(config, make_method("grpo", **parts), Ranks(0, 2))
+        check_sharding(config, make_method(config.method.name, **parts), Ranks(0, 2))

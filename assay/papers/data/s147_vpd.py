@@ -16,6 +16,7 @@ from assay.errors import RunError, UsageError
 from assay.method import Method
 from assay.objectives.second_view import Distilled
 from assay.ops import IMPOSSIBLE
+from assay.policies.base import Policy
 from assay.rollout.reread.prompts import FEEDBACK, SOLUTION, TEMPLATE, Hindsight
 from assay.select.shown import Shown
 from assay.signals.base import Models
@@ -123,6 +124,15 @@ class TaughtView(SecondView):
         if not (self.every >= 1 and self.beta > 0 and self.max_grad_norm > 0 and (self.lr is None or self.lr > 0)):
             raise UsageError(
                 f"S147: every {self.every}, beta {self.beta:g} and lr {self.lr} must be above 0; every = 0 is without E"
+            )
+
+    def check(self, policy: Policy) -> None:
+        """Raise UsageError for weights of which either optimiser would keep copies of its own: each step would undo the
+        other's."""
+        if any(p.requires_grad and p.dtype in (torch.bfloat16, torch.float16) for p in policy.module.parameters()):
+            raise UsageError(
+                "S147's E-step and M-step change the same weights, of which in low precision each keeps a float32 copy "
+                'that undoes the other\'s steps; set model.dtype = "float32"'
             )
 
     def start(self, models: Models) -> None:

@@ -139,7 +139,8 @@ class AveragedView(SecondView):
     """A second view whose teacher has weights phi of its own, a copy of the policy at first.
 
     After every ``every`` steps' updates phi <- (1 - rate) phi + rate theta. With ``rate`` 1 that is a copy: between
-    copies the teacher is frozen.
+    copies the teacher is frozen. Averages of weights of lower precision are kept in float32: rounded after each step
+    they would stay where they are, as a step is less than such a weight's last place.
 
     Args:
         rate: in [0, 1].
@@ -174,7 +175,9 @@ class AveragedView(SecondView):
         """Copy the policy."""
         model = models.policy.twin()
         model.module.requires_grad_(False)
-        self._kept.update(model=model, steps=0)
+        # Of float32 and wider it is the weight itself, which then moves with its average.
+        wide = [p.detach().to(torch.promote_types(p.dtype, torch.float32)) for p in model.module.parameters()]
+        self._kept.update(model=model, averages=wide, steps=0)
 
     @torch.no_grad()
     def learn(self, batch: Batch, models: Models) -> dict[str, float]:
@@ -182,15 +185,24 @@ class AveragedView(SecondView):
         self._kept["steps"] += 1
         if self._kept["steps"] % self.every == 0:
             mine, theirs = self._kept["model"].module.parameters(), models.policy.module.parameters()
-            for phi, theta in zip(mine, theirs, strict=True):
-                phi.lerp_(theta.to(phi), self.rate)
+            for phi, average, theta in zip(mine, self._kept["averages"], theirs, strict=True):
+                average.lerp_(theta.to(average), self.rate)
+                phi.copy_(average)
         return {}
 
+    def _apart(self) -> list[Tensor]:
+        """The averages that are kept apart from the weights they round to."""
+        weights = self._kept["model"].module.parameters()
+        return [a for a, p in zip(self._kept["averages"], weights, strict=True) if a.dtype != p.dtype]
+
     def state_dict(self) -> dict[str, Any]:
-        return {"model": self._kept["model"].module.state_dict(), "steps": self._kept["steps"]}
+        model = self._kept["model"].module.state_dict()
+        return {"model": model, "averages": self._apart(), "steps": self._kept["steps"]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._kept["model"].module.load_state_dict(state["model"])
+        for average, saved in zip(self._apart(), state["averages"], strict=True):
+            average.copy_(saved)
         self._kept["steps"] = state["steps"]
 
 

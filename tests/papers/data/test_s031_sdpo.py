@@ -24,6 +24,7 @@ from assay.rollout.reread.prompts import Hindsight, Revision
 from assay.select.shown import Shown
 from assay.signals.base import Models
 from assay.signals.reread.second_view import AveragedView, SecondView, second_view
+from assay.training.off_policy import off_policy
 from assay.types import Ask, Episode, Group, Message, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -198,7 +199,16 @@ def test_weights_of_an_older_policy_are_capped() -> None:
     here = torch.tensor([[0.9], [0.5], [-30.0]], dtype=torch.float64)
     batch.logprobs = torch.zeros(3, 1, dtype=torch.float64)
     assert objective.weights(here, batch).flatten().tolist() == pytest.approx([2, 1.648721, np.exp(-20)], abs=1e-6)
-    assert replace(objective, weight_cap=None).weights(here, batch).flatten().tolist() == [1, 1, 1]
+    plain = replace(objective, weight_cap=None)
+    assert plain.weights(here, batch).flatten().tolist() == [1, 1, 1]
+    assert objective.weighs_older and not plain.weighs_older
+    assert off_policy(replace(make_method("S031"), objective=objective), 1)[1] is None
+    assert "no weights for what older" in str(off_policy(replace(make_method("S031"), objective=plain), 1)[1])
+    # Of the loss each position's divergence has its weight.
+    batch.live = policy.forward(batch, {"candidate_logprobs"}).live
+    costs = plain.costs(batch)[:, 0]
+    want = (costs * torch.tensor([2, 1.648721, np.exp(-20)])).mean().item()
+    assert objective(here, batch).value.item() == pytest.approx(want, rel=1e-5) and costs.min() > 0.01
 
 
 def test_responses_with_nothing_to_show_do_not_count() -> None:
@@ -212,6 +222,10 @@ def test_responses_with_nothing_to_show_do_not_count() -> None:
     batch.signals[view.name] = view(batch, models(policy))
     method.value(batch)
     assert batch.weights.tolist() == [0, 0] and batch.signals["shown"].tolist() == [0, 0]
+    assert method.select.metrics() == {"reread/shown": 0.0}
+    batch.signals["shown"][0] = 1.0
+    assert method.select(batch).tolist() == [1, 0] and method.select.metrics() == {"reread/shown": 0.5}
+    batch.signals["shown"][0] = 0.0
     output = policy.forward(batch, {"candidate_logprobs"})
     batch.live = output.live
     assert method.objective(output.logprobs, batch).value.item() == 0
@@ -268,6 +282,28 @@ def test_the_averaged_teacher_follows_after_every_step() -> None:
     for bad in ({"rate": 1.5}, {"every": 0}):
         with pytest.raises(UsageError, match="averaged teacher"):
             AveragedView(Hindsight(), **bad)
+
+
+def test_an_averaged_teacher_of_low_precision_moves() -> None:
+    """A hundred steps of 1% of the way from 1 to the next bfloat16 number: rounded each time, it would stay at 1."""
+
+    def of(value: float) -> Models:
+        return Models(TabularPolicy(Tree.bandit(2), torch.full((1, 2), value), torch.bfloat16))
+
+    view, other = (second_view(Hindsight(**PLAIN), "averaged", rate=0.01) for _ in "ab")
+    assert isinstance(view, AveragedView) and isinstance(other, AveragedView)
+    view.start(of(1.0))
+    for _ in range(100):
+        view.learn(told(two_views(), [0], ["1"]), of(1.0078125))
+    kept = view._kept["averages"][0]
+    assert kept.flatten().tolist() == pytest.approx([1.0078125 - 0.0078125 * 0.99**100] * 2, abs=1e-6)
+    other.start(of(1.0))
+    other.load_state_dict(view.state_dict())
+    for one in (view, other):
+        assert one.by(of(1.0)).module.logits.flatten().tolist() == [1.0078125] * 2, "the nearest that there is"
+        assert torch.equal(one._kept["averages"][0], kept)
+    view.learn(told(two_views(), [0], ["1"]), of(1.0))
+    assert not torch.equal(view._kept["averages"][0], other._kept["averages"][0])
 
 
 def test_drawn_tokens_come_from_the_teacher() -> None:

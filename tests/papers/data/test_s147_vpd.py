@@ -116,6 +116,17 @@ def test_scaled_down_and_finite() -> None:
         nothing.learn(batch, here)
 
 
+def test_weights_of_low_precision_are_refused() -> None:
+    """Each optimiser's float32 copies would undo what the other has done."""
+    policy, view = views(), TaughtView(make_method("S147", options=WORDS).objective.view.view, k=2)  # type: ignore[attr-defined]
+    view.check(policy)
+    low = TabularPolicy(policy.tree, policy.logits.detach(), torch.bfloat16)
+    with pytest.raises(UsageError, match="undoes the other's steps"):
+        view.check(low)
+    low.module.requires_grad_(False)
+    view.check(low)
+
+
 def stepped(method: Method, policy: TabularPolicy, steps: int, lr: float = 0.0) -> list[dict[str, float]]:
     here, rng = models(policy), np.random.default_rng(0)
     optimizer = torch.optim.SGD(policy.module.parameters(), lr=lr)
