@@ -76,7 +76,8 @@ def distil(
         expert: its ``distribution``, on the student's ``k`` likeliest tokens and the rest; or ``samples``, k drawn at
             every position: a black box.
         k: tokens.
-        shown: ``hindsight``, a sibling's solution or feedback; or the ``answer``, ``task.reference``.
+        shown: ``hindsight``, a sibling's solution or feedback; or the ``answer``, ``task.reference``
+            where it is a text or a number.
         teacher, rate: the expert's weights, see :func:`assay.signals.reread.second_view.second_view`.
         template, solution, feedback: of what is shown.
 

@@ -9,6 +9,7 @@ from typing import Literal
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.rollout.templates import check_template, through_template
+from assay.signals.likelihood import text_of_reference
 from assay.types import Prompt
 
 THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
@@ -86,7 +87,8 @@ class Hindsight:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """For each response the question with its reference answer; nothing where the task has none.
+    """For each response the question with its reference answer; nothing where the task has none that is a text or a
+    number: tests, or the parts of a rubric, are no answer to read.
 
     Args:
         template: with ``{answer}``, see :func:`assay.rollout.templates.through_template`.
@@ -103,7 +105,7 @@ class Answered:
     def prompts(self, batch: Batch) -> list[Prompt | None]:
         """Return what each response is to be read under."""
         return [
-            None if task.reference is None else through_template(task.prompt, self.template, answer=task.reference)
+            through_template(task.prompt, self.template, answer=answer) if (answer := text_of_reference(task)) else None
             for task in batch.tasks
         ]
 

@@ -220,6 +220,9 @@ def test_options() -> None:
     assert isinstance(method.objective, VisitedStates) and method.objective.view.view == Hindsight()
     assert (method.objective.eta, method.objective.view.k, method.objective.clip) == (1.0, 100, None)
     assert Answered("{question} {answer}").template == "{question} {answer}"
+    batch = asked(two_views(), [(2,), (2,), (2,), (2,)], [0, 1, 2, 3])
+    batch.tasks = [Task("t", "Q", reference=r) for r in ("4", 4, {"tests": ["x"]}, None)]
+    assert Answered("{question} {answer}").prompts(batch) == ["Q 4", "Q 4", None, None]
     for bad in ({"eta": -1.0}, {"clip": -0.1}):
         with pytest.raises(UsageError, match="S155"):
             make_method("S155", options=bad)
