@@ -37,6 +37,8 @@ def shifted_engine(engine: Engine, tuned: Any, base: Any, weight: float) -> Engi
     Raises:
         UsageError: the engine has no such policy, or tokens of the three are not the same.
     """
+    if getattr(engine, "divided", None) is not None:
+        return DividedShift(engine, tuned, base, weight)
     policy = getattr(engine, "policy", None)
     if not isinstance(policy, CausalLM | TabularPolicy):
         raise UsageError("logits can be shifted of models of this process only: set engine.name = hf")
@@ -45,6 +47,25 @@ def shifted_engine(engine: Engine, tuned: Any, base: Any, weight: float) -> Engi
             check_tokens(policy, other)
     made: Any = logit_sum([(policy, 1.0), (tuned, weight), (base, -weight)])
     return ShiftedEngine(made) if isinstance(made, LogitSum) else TabularEngine(made)
+
+
+class DividedShift:
+    """A shifted engine in each of several processes, which share the requests as they do without a shift."""
+
+    def __init__(self, engine: Any, tuned: Any, base: Any, weight: float):
+        self.engine, self.shift = engine, (tuned, base, weight)
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        """See :class:`assay.engines.base.Engine`."""
+
+        def work(share: Sequence[Request], own: Engine) -> list[list[Episode]]:
+            return shifted_engine(own, *self.shift).generate(share)
+
+        found: list[list[Episode]] = self.engine.divided(requests, work, lambda r: r.n * r.sampling.max_tokens)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
 
 
 def check_tokens(policy: CausalLM, other: Any) -> None:

@@ -97,6 +97,26 @@ def test_decoding_is_that_of_the_sum_of_the_models_own_logits(three: tuple[Any, 
     assert large.module.training and tuned.module.training
 
 
+def test_processes_share_the_requests() -> None:
+    """Each samples its part from its own shifted engine."""
+    large, base, tuned = bandit(2, 1, 0), bandit(1, 1, 0), bandit(0, 2, 0)
+    request, seen = Request("", 5, Sampling(1), 3), []
+
+    class Divided:
+        policy = None
+        encode = staticmethod(TabularEngine(large).encode)
+
+        def divided(self, items: Any, work: Any, cost: Any) -> Any:
+            seen.extend(cost(x) for x in items)
+            return work(items, TabularEngine(large))
+
+    made: Any = shifted_engine(Divided(), tuned, base, 1.0)  # type: ignore[arg-type]
+    [alone] = shifted_engine(TabularEngine(large), tuned, base, 1.0).generate([request])
+    [found] = made.generate([request])
+    assert [e.tokens.tolist() for e in found] == [e.tokens.tolist() for e in alone] and seen == [5]
+    assert made.encode("").tolist() == TabularEngine(large).encode("").tolist()
+
+
 def test_passes_agree_with_decoding(three: tuple[Any, Any, Any]) -> None:
     """The policy that the engine samples from reads its responses as they were sampled."""
     large, tuned, base = copies(three)
