@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Episode
+
+T = TypeVar("T")
+X = TypeVar("X")
 
 
 def judge_of(spec: Any, who: str) -> Engine:
@@ -41,6 +44,17 @@ def ask(judge: Engine, prompts: Sequence[str], sampling: Sampling) -> list[Episo
     replies = judge.generate([Request(p, 1, sampling, seed_of(p)) for p in once]) if once else []
     said = {p: reply for p, [reply] in zip(once, replies, strict=True)}
     return [said[p] for p in prompts]
+
+
+def shared(engine: Engine, items: Sequence[X], work: Callable[[Sequence[X]], Sequence[T]]) -> list[T]:
+    """Return ``work(items)``, one result an item. Where a run is of several processes each does its share, and all of
+    them, which go on from there together, are told the same.
+
+    Args:
+        engine: the run's, which knows of the others, see :class:`assay.engines.base.Dividing`.
+    """
+    divided = getattr(engine, "divided", None)
+    return list(work(items)) if divided is None else list(divided(items, lambda share, _: work(share)))
 
 
 def seed_of(text: str) -> int:

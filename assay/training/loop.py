@@ -205,7 +205,7 @@ class Trainer(State):
                 self.method, more = self.keeper.check(self.method, models, batch)
                 found |= more
             if self.step - self.begun == (0 if self.partner is None else self.partner.spec.turns.warm_up):
-                for line in at_first(self.method, batch):
+                for line in at_first(self.method, batch, self.rollout):
                     self.reporter.line(line)
             metrics = rollout_metrics(batch)
             self.note_verdicts(groups, batch)

@@ -28,10 +28,13 @@ LOOKED_AT = 4
 """Tasks that are looked at before a run."""
 
 
-def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: Any = None) -> list[str]:
+def before(
+    method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: Any = None, steps: int | None = None
+) -> list[str]:
     """Return a line for each part that comes down to the plain verdict on tasks such as these.
 
-    A part that reads more than a verdict's score, if there is more, says what in ``reads_more``, and whether there is
+    There is one too for a rollout that would begin to act, by its ``after``, when the ``steps`` of the run are over. A
+    part that reads more than a verdict's score, if there is more, says what in ``reads_more``, and whether there is
     nothing of it in ``plain(task, verdict)``. Each task is judged once, on its worked solution or an empty response.
 
     Raises:
@@ -46,8 +49,13 @@ def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: A
         except UsageError as error:
             raise UsageError(f"method.{seam} {type(part).__name__} asks a model: {error}") from None
     some = list(islice(tasks, LOOKED_AT))
+    late = []
     for helper in helpers(rollout):
         helper.check_tasks(list(tasks))
+        if steps is not None and 0 < steps <= (after := getattr(helper, "after", 0)):
+            late.append(
+                f"rollout {_name(helper)} changes nothing before step {after}, and there are {steps}; set after"
+            )
     if some and not any(text_of_reference(task) for task in some):
         for signal in _signals(method):
             if isinstance(signal, ReferenceLikelihood):
@@ -57,19 +65,21 @@ def before(method: Method, tasks: Sequence[Task], verifier: Verifier, rollout: A
                 )
     readers = [(seam, part) for seam, part in method.parts.items() if hasattr(part, "reads_more")]
     if not readers or not some:
-        return []
+        return late
     verdicts = [judge(verifier, task, task.solution or "") for task in some]
     judged = [(task, verdict) for task, verdict in zip(some, verdicts, strict=True) if verdict.passed is not None]
-    return [
+    return late + [
         f"method.{seam} {type(part).__name__} is the plain verdict on these tasks: {part.reads_more}"
         for seam, part in readers
         if judged and all(part.plain(task, verdict) for task, verdict in judged)
     ]
 
 
-def at_first(method: Method, batch: Batch) -> list[str]:
-    """Return a line for each part that the first step's valued batch shows not to act."""
-    return list(_silent(method, batch)) if len(batch) else []
+def at_first(method: Method, batch: Batch, rollout: Any = None) -> list[str]:
+    """Return a line for each part that the first step's valued batch shows not to act, and for each rollout that could
+    do nothing for the groups it was to change."""
+    idle = [why for helper in helpers(rollout) if (why := getattr(helper, "idle", lambda: None)())]
+    return [*idle, *(_silent(method, batch) if len(batch) else ())]
 
 
 def _silent(method: Method, batch: Batch) -> Iterator[str]:

@@ -118,7 +118,7 @@ def make_stage(
     source = stream.source
     known = held_out if source.size is None else [source[i] for i in range(source.size)]
     check_verifier(own, known)
-    said = [*filter(None, [line]), *before(method, known, own, rollout)]
+    said = [*filter(None, [line]), *before(method, known, own, rollout, config.train.steps)]
     return Stage(name, config, until, stream, curriculum, rollout, method, known, said)
 
 

@@ -14,7 +14,7 @@ from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import build
 from assay.rollout.base import Rollout
-from assay.rollout.single_turn import SingleTurn, fits, with_hint
+from assay.rollout.single_turn import SingleTurn, fits, full_prompt
 from assay.types import Ask, Episode, Group, Prompt, Task
 from assay.verify.kind import KindVerifier
 
@@ -29,8 +29,9 @@ class Surgeon(ABC):
     A group is changed whose share of right responses, among those with a verdict, is 0 (``when = "none"``), below
     ``share`` (``"share"``), or whatever it is (``"always"``); one in which every verdict is an abstention never is.
     It is the verdict that counts, not a shaped reward. What is asked on is judged by the run's verifier, on the task as
-    it was. An episode that was sampled under another prompt than the plain one says so in ``prompt`` and
-    ``sampled_prompt``. Advantages come afterwards, over the groups as they then are.
+    it was; it is asked in one turn, so what the rollout inside brings must be of one turn too. An episode that was
+    sampled under another prompt than the plain one says so in ``prompt`` and ``sampled_prompt``. Advantages come
+    afterwards, over the groups as they then are.
 
     Args:
         sampling, judge, more, curriculum, answer, progress: supplied by the run.
@@ -39,7 +40,7 @@ class Surgeon(ABC):
         after: steps of the run before which nothing is changed.
 
     Raises:
-        UsageError: ``share`` outside [0, 1], or ``after`` below 0.
+        UsageError: ``share`` outside [0, 1], or ``after`` below 0; of a step, a response of several turns.
     """
 
     sampling: Sampling
@@ -73,6 +74,11 @@ class Surgeon(ABC):
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         groups = self.judge(self._inner.collect(asks, engine, rng))
+        if any(episode.turns for group in groups for episode in group.episodes):
+            raise UsageError(
+                f"rollout {type(self).__name__} changes responses of one turn, and those of "
+                f"{type(self._inner).__name__} inside it have several; take another rollout inside"
+            )
         before = right_share(groups)
         cases = [i for i, group in enumerate(groups) if not group.derived and self.wants(group)]
         if self.progress()[0] < self.after:
@@ -94,6 +100,16 @@ class Surgeon(ABC):
         if level:
             found["surgery/level"] = level / found["surgery/mended"]
         return {**getattr(self._inner, "metrics", dict)(), **found}
+
+    def idle(self) -> str | None:
+        """Why nothing was done in the last step for the groups that were to be changed; ``None`` if something was."""
+        cases = self._seen["surgery/cases"]
+        if not cases or self._seen["surgery/sampled"] or self._seen["surgery/mended"]:
+            return None
+        return (
+            f"rollout {type(self).__name__} was to change {cases} groups and could ask nothing for any of them: their "
+            "tasks or verdicts have no hints, or the context leaves no room for one"
+        )
 
     def wants(self, group: Group) -> bool:
         """Whether a judged group is one to be changed."""
@@ -147,8 +163,8 @@ class Surgeon(ABC):
 
 
 def plain_prompt(group: Group) -> Prompt:
-    """The prompt that a group was asked with."""
-    return with_hint(group.task.prompt, group.ask.hint)
+    """The prompt that a group was asked with, the ask's own hint and instruction in it."""
+    return full_prompt(group.ask)
 
 
 def right_share(groups: Sequence[Group]) -> float:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.engines.asking import ask, filled, judge_of
+from assay.engines.asking import ask, filled, judge_of, shared
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
@@ -59,7 +59,8 @@ class Commented(Surgeon):
         max_tokens: of a comment.
 
     Raises:
-        UsageError: a number out of range, no teacher, or a template without ``{response}``.
+        UsageError: a number out of range, or ``first`` so low that nobody is ever asked; no teacher, or a template
+            without ``{response}``.
     """
 
     teacher: Any = None
@@ -78,6 +79,11 @@ class Commented(Surgeon):
             raise UsageError(
                 f"rollout 'commented': 0 <= last {self.last:g} <= first {self.first:g} <= 1, over {self.over:g} in "
                 f"(0, 1], least {self.least:g} not negative, max_tokens {self.max_tokens} at least 1"
+            )
+        if 0 < self.first <= self.least + 0.01:
+            raise UsageError(
+                f"rollout 'commented': the teacher would never be asked, as first {self.first:g} is not above least "
+                f"{self.least:g} + 0.01"
             )
         if "{response}" not in self.template:
             raise UsageError("rollout 'commented': the template does not show the teacher the {response}")
@@ -110,7 +116,8 @@ class Commented(Surgeon):
             filled(self.template, question=groups[i].task.question, response=groups[i].episodes[k].text)
             for i, k, _ in chosen
         ]
-        replies = ask(self.teacher, prompts, Sampling(self.max_tokens, 0.0))
+        sampling = Sampling(self.max_tokens, 0.0)
+        replies = shared(engine, prompts, lambda some: ask(self.teacher, some, sampling))
         self.spend(replies)
         self._seen["surgery/asked"] = len(chosen)
         made = [

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.engines.asking import judge_of
+from assay.engines.asking import judge_of, seed_of, shared
 from assay.engines.base import Engine, Request, Sampling
 from assay.engines.trie import Trie
 from assay.errors import UsageError
@@ -68,7 +68,7 @@ class Comprehended(Surgeon):
     form: float = 0.1
     temperature: float = 1.0
     remembered: int = 100_000
-    _known: OrderedDict[str, list[str]] = field(default_factory=OrderedDict, init=False, repr=False)
+    _known: OrderedDict[tuple[int, str], list[str]] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         Surgeon.__post_init__(self)
@@ -88,7 +88,7 @@ class Comprehended(Surgeon):
 
     def operate(self, groups: list[Group], cases: Sequence[int], engine: Engine, rng: np.random.Generator) -> None:
         if self.teachers:
-            self._teach([groups[i] for i in cases], rng)
+            self._teach([groups[i] for i in cases], engine)
         found = [trace for i in cases for trace in self._pool(i, groups[i].task, engine)]
         if self.choose == "comprehension":
             found = self._scored(found, groups, engine, rng)
@@ -112,7 +112,9 @@ class Comprehended(Surgeon):
 
     def _pool(self, index: int, task: Task, engine: Engine) -> list[Trace]:
         """The traces for a task that are not too long, each once."""
-        texts = [*map(str, task.meta.get(self.traces, ())), *self._known.get(key_of(task), ())]
+        key = key_of(task)
+        taught = [text for number in range(len(self.teachers)) for text in self._known.get((number, key), ())]
+        texts = [*map(str, task.meta.get(self.traces, ())), *taught]
         made = [Trace(index, t, np.asarray(engine.encode_response(t), dtype=np.int64)) for t in dict.fromkeys(texts)]
         return [trace for trace in made if 0 < len(trace.tokens) <= self.sampling.max_tokens]
 
@@ -164,20 +166,25 @@ class Comprehended(Surgeon):
             meta={"comprehension": trace.score},
         )
 
-    def _teach(self, groups: Sequence[Group], rng: np.random.Generator) -> None:
-        """Ask every teacher once about the tasks that are not known, and keep what is right."""
-        new = [g for g in {key_of(g.task): g for g in groups}.values() if key_of(g.task) not in self._known]
+    def _teach(self, groups: Sequence[Group], engine: Engine) -> None:
+        """Ask every teacher once about the tasks that are not known, and keep what is right.
+
+        Seeds are the tasks' own, so that a resumed run, which has forgotten, is told the same and draws nothing more.
+        A teacher that failed is asked again.
+        """
         sampling = replace(self.sampling, temperature=self.temperature)
-        for teacher in self.teachers:
-            seeds = rng.integers(2**63, size=len(new)).tolist()
-            requests = [Request(plain_prompt(g), 1, sampling, seed) for g, seed in zip(new, seeds, strict=True)]
-            written = teacher.generate(requests) if requests else []
-            judged = self.judge([Group(replace(g.ask, n=1), tuple(e)) for g, e in zip(new, written, strict=True)])
-            for group in judged:
+        for number, teacher in enumerate(self.teachers):
+            new = {key: g for g in groups if (number, key := key_of(g.task)) not in self._known}
+            requests = [Request(plain_prompt(g), 1, sampling, seed_of(f"{number} {key}")) for key, g in new.items()]
+            written = shared(engine, requests, teacher.generate) if requests else []
+            asked = zip(new.values(), written, strict=True)
+            judged = self.judge([Group(replace(g.ask, n=1), tuple(e)) for g, e in asked])
+            for key, group in zip(new, judged, strict=True):
                 self.spend(group.episodes)
-                right = [e.text for e, v in zip(group.episodes, group.verdicts, strict=True) if v.passed]
-                self._known.setdefault(key_of(group.task), []).extend(right)
-        while len(self._known) > self.remembered:
+                if not any(e.stop == "error" for e in group.episodes):
+                    rows = zip(group.episodes, group.verdicts, strict=True)
+                    self._known[number, key] = [e.text for e, v in rows if v.passed]
+        while len(self._known) > self.remembered * len(self.teachers):
             self._known.popitem(last=False)
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from assay.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -42,6 +44,9 @@ class Prior:
     Attributes:
         a, b, c: where the curve is without data.
         spread_a, spread_b, spread_c: standard deviations, of log a, b and logit(2 c).
+
+    Raises:
+        UsageError: ``a`` or a deviation not above 0, or ``c`` outside (0, 1/2).
     """
 
     a: float = 8.0
@@ -50,6 +55,12 @@ class Prior:
     spread_a: float = 0.5
     spread_b: float = 0.5
     spread_c: float = 1.0
+
+    def __post_init__(self) -> None:
+        if min(self.a, self.spread_a, self.spread_b, self.spread_c) <= 0 or not 0 < self.c < 0.5:
+            raise UsageError(
+                f"prior of a curve: a {self.a:g} and the spreads must be above 0, c {self.c:g} in (0, 1/2)"
+            )
 
     def fit(self, shares: Sequence[float], right: Sequence[int], tried: Sequence[int]) -> Curve:
         """Return the curve that maximises the binomial likelihood times the prior.

@@ -10,7 +10,7 @@ import numpy as np
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.rollout.single_turn import with_hint
+from assay.rollout.single_turn import full_prompt
 from assay.rollout.spliced import Piece, extended
 from assay.rollout.surgery.item_response import Prior
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
@@ -60,8 +60,7 @@ class Paced:
         if tasks and not any(task.solution for task in tasks):
             raise UsageError(
                 f"rollout 'paced' shows beginnings of worked solutions, and task {tasks[0].id} has none; give its "
-                f"tasks "
-                "solutions, or take another method"
+                "tasks solutions, or take another method"
             )
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
@@ -117,9 +116,7 @@ class Paced:
         shown = [s[: min(round(p * len(s)), most - 1)] for s, p in zip(solutions, shares, strict=True)]
         seeds = rng.integers(2**63, size=len(asks)).tolist()
         requests = [
-            Request(
-                with_hint(a.task.prompt, a.hint), n, replace(self.sampling, max_tokens=most - len(h)), seed, tuple(h)
-            )
+            Request(full_prompt(a), n, replace(self.sampling, max_tokens=most - len(h)), seed, tuple(h))
             for a, n, h, seed in zip(asks, many, shown, seeds, strict=True)
         ]
         written = engine.generate(requests)

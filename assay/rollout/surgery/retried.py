@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engines.asking import ask, filled, judge_of
+from assay.engines.asking import ask, filled, judge_of, shared
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
@@ -62,7 +62,8 @@ class Retried(Surgeon):
         max_tokens: of a hint that an engine writes.
 
     Raises:
-        UsageError: ``below`` or ``max_tokens`` out of range, a template without ``{hint}``, or hints from nowhere.
+        UsageError: ``below`` or ``max_tokens`` out of range, ``when`` or ``share`` given, a template without
+            ``{hint}``, or hints from nowhere.
     """
 
     hints: Any = "feedback"
@@ -74,6 +75,8 @@ class Retried(Surgeon):
 
     def __post_init__(self) -> None:
         Surgeon.__post_init__(self)
+        if self.when != "none" or self.share != 0.5:
+            raise UsageError("rollout 'retried' goes by each response's score: set below, not when or share")
         if not 0 < self.below <= 1 or self.max_tokens < 1:
             raise UsageError(
                 f"rollout 'retried': below {self.below:g} must be in (0, 1], max_tokens {self.max_tokens} at least 1"
@@ -95,7 +98,7 @@ class Retried(Surgeon):
 
     def operate(self, groups: list[Group], cases: Sequence[int], engine: Engine, rng: np.random.Generator) -> None:
         poor = [(i, k) for i in cases for k, v in enumerate(groups[i].verdicts) if self._poor(v)]
-        said = self._hints([(groups[i], k) for i, k in poor])
+        said = self._hints([(groups[i], k) for i, k in poor], engine)
         hinted = [(place, hint) for place, hint in zip(poor, said, strict=True) if hint]
         self._seen["surgery/hints"] = len(hinted)
         prompts = [through_template(plain_prompt(groups[i]), self.template, hint=hint) for (i, _), hint in hinted]
@@ -127,7 +130,7 @@ class Retried(Surgeon):
             judged += verdicts
         return replace(group, episodes=tuple(episodes), verdicts=tuple(judged))
 
-    def _hints(self, poor: Sequence[tuple[Group, int]]) -> list[str]:
+    def _hints(self, poor: Sequence[tuple[Group, int]], engine: Engine) -> list[str]:
         """Return a hint for each response, empty where there is none that may be shown."""
         if self.hints == "task":
             found = [next(iter(told(group.task)), "") for group, _ in poor]
@@ -144,7 +147,8 @@ class Retried(Surgeon):
                 )
                 for group, k in poor
             ]
-            replies = ask(self.hints, prompts, Sampling(self.max_tokens, 0.0))
+            sampling = Sampling(self.max_tokens, 0.0)
+            replies = shared(engine, prompts, lambda share: ask(self.hints, share, sampling))
             found = ["" if reply.stop == "error" else reply.text for reply in replies]
         kept = [hint.strip() for hint in found]
         leaked = [states(hint, text_of_reference(group.task)) for hint, (group, _) in zip(kept, poor, strict=True)]

@@ -161,6 +161,9 @@ def test_what_it_starts_with() -> None:
     for bad in ({"rounds": 0}, {"start": 1.5}, {"target": 1.0}):
         with pytest.raises(UsageError, match="paced"):
             Paced(Sampling(4), judge, **bad)
+    for wrong in ({"c": 0.0}, {"c": 0.5}, {"a": 0.0}, {"spread_b": 0.0}):
+        with pytest.raises(UsageError, match="prior of a curve"):
+            Prior(**wrong)
     with pytest.raises(UsageError, match="weight"):
         Shown(weight=-0.1)
 

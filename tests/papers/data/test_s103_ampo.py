@@ -155,6 +155,46 @@ def test_teachers_write_the_pool() -> None:
         Comprehended(Sampling(4), judge, teachers=[object()])
 
 
+def test_a_teacher_that_failed_is_asked_again() -> None:
+    """What the others wrote comes in meanwhile; a rollout that remembers nothing draws as one that does."""
+
+    class Fails(Told):
+        def generate(self, requests: Any) -> Any:
+            found = super().generate(requests)
+            return [[replace(e, stop="error") for e in row] for row in found] if len(self.asked) < 2 else found
+
+    good, shaky = Told(lambda p, i: "a=1"), Fails(lambda p, i: "aaa=1")
+    made = Comprehended(Sampling(40), judge, answer=answer, teachers=[good, shaky])
+    came = []
+    for _ in range(2):
+        [group] = made.collect([Ask(Task("t", "Q", "1"), 4)], Reads(lambda p, i: "0"), np.random.default_rng(0))
+        came.append(theirs(group))
+    assert came[0] == ["a=1"] and sorted(came[1]) == ["a=1", "aaa=1"]
+    assert len(good.asked) == 1 and len(shaky.asked) == 2
+    assert len({r.seed for r in (*good.asked, *shaky.asked)}) == 2, "each teacher has a seed of its own for the task"
+    again = Comprehended(Sampling(40), judge, answer=answer, teachers=[Told(lambda p, i: "a=1")])
+    states = []
+    for _ in range(2):  # the second time it is remembered
+        rng = np.random.default_rng(0)
+        again.collect([Ask(Task("t", "Q", "1"), 4)], Reads(lambda p, i: "0"), rng)
+        states.append(rng.integers(2**62))
+    assert states[0] == states[1]
+
+
+def test_processes_share_their_teachers() -> None:
+    """Each asks its part, and is told the whole."""
+    teacher, shares = Told(lambda p, i: "a=1"), []
+
+    class One(Reads):
+        def divided(self, items: Any, work: Any, cost: Any = None) -> Any:
+            shares.append(len(items))
+            return work(items, self)
+
+    made = Comprehended(Sampling(40), judge, answer=answer, teachers=[teacher])
+    [group] = made.collect([Ask(Task("t", "Q", "1"), 4)], One(lambda p, i: "0"), np.random.default_rng(0))
+    assert theirs(group) == ["a=1"] and shares == [1]
+
+
 def test_advantages() -> None:
     """Two right of eight: 0.75 for these and -0.25, without the deviation."""
     group, _, _ = taught()

@@ -139,7 +139,7 @@ def test_what_it_starts_with() -> None:
     objective = make_method("S159").objective
     assert (objective.clip_low, objective.clip_high, objective.dual_clip) == (0.2, 0.28, 10.0)
     assert make_method("S159").needs == {"policy_logprobs"} and make_method("S159").rollout["train"] == "both"
-    for bad in ({"below": 0.0}, {"below": 1.5}, {"max_tokens": 0}, {"template": "{question}"}):
+    for bad in ({"below": 0.0}, {"below": 1.5}, {"max_tokens": 0}, {"template": "{question}"}, {"when": "share"}):
         with pytest.raises(UsageError, match="retried"):
             Retried(Sampling(4), scored, **bad)
     with pytest.raises(UsageError, match="must be an engine"):

@@ -186,6 +186,9 @@ def test_what_it_starts_with() -> None:
     for bad in ({name: value} for name, value in wrong.items()):
         with pytest.raises(UsageError, match="commented"):
             Commented(Sampling(4), judge, **{"teacher": Told(lambda p, i: ""), **bad})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the teacher would never be asked"):
+        Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), first=0.06)
+    Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), first=0.0, last=0.0)
     with pytest.raises(UsageError, match="must be an engine"):
         Commented(Sampling(4), judge)
     for bad in ({"shift": 0.0}, {"scale": 0.0}):

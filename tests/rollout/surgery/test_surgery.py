@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from scripted import Told, judge, operated
 
+from assay.batch import Batch
 from assay.config import OverlapConfig
 from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.method import make_method
+from assay.registry import build
 from assay.rollout.dynamic import Dynamic
+from assay.rollout.single_turn import SingleTurn
 from assay.rollout.surgery.base import helpers, own_group, right_share
 from assay.rollout.surgery.hints import beginning, ladder, told
+from assay.rollout.surgery.paced import Paced
 from assay.rollout.surgery.reasked import Reasked
 from assay.training.off_policy import check_overlap
-from assay.training.preflight import before
-from assay.types import Ask, Group, Task
+from assay.training.preflight import at_first, before
+from assay.types import Ask, Group, Task, Turn
 from assay.verify.kind import KindVerifier
 
 TASK = Task("t", "Q", "1", solution="abcdefghij")
@@ -69,6 +76,52 @@ def test_a_hint_of_a_recipe_stays_in_the_prompt() -> None:
     made = Reasked(Sampling(40), judge, shares=(0.5,), template="{question}|{hint}")
     made.collect([Ask(TASK, 2, "be brief")], engine, np.random.default_rng(0))
     assert engine.prompts == ["be brief\nQ", "be brief\nQ|abcde"]
+
+
+def test_an_instruction_stays_before_the_prompt() -> None:
+    """Asked anew, trained without the hint, shown a beginning: each time under the instruction of the ask."""
+    ask = Ask(TASK, 2, instruction="think")
+    engine = Told(lambda prompt, i: "0")
+    for train, learned in (("hinted", "think\nQ|abcde"), ("plain", "think\nQ")):
+        options = {**REASKED, "shares": (0.5,), "train": train}
+        made = build("rollout", options, sampling=Sampling(40), judge=judge)
+        [group] = made.collect([ask], engine, np.random.default_rng(0))
+        assert engine.prompts[-2:] == ["think\nQ", "think\nQ|abcde"]
+        assert "".join(map(chr, group.episodes[0].prompt)) == learned
+    Paced(Sampling(40), judge, rounds=1).collect([ask], engine, np.random.default_rng(0))
+    assert engine.prompts[-1] == "think\nQ"
+
+
+def test_responses_of_several_turns_are_refused() -> None:
+    class Turns:
+        def collect(self, asks: Any, engine: Any, rng: Any) -> list[Group]:
+            groups = SingleTurn(Sampling(4)).collect(asks, engine, rng)
+            return [replace(g, episodes=tuple(replace(e, turns=(Turn(0, 0, 1),)) for e in g.episodes)) for g in groups]
+
+    with pytest.raises(UsageError, match="Reasked changes responses of one turn, and those of Turns inside it"):
+        operated({**REASKED, "inner": Turns()}, Told(lambda prompt, i: "0"), TASK)
+
+
+def test_it_says_that_it_could_do_nothing() -> None:
+    """In the first step: a task without hints, a verdict without words; and before it, a beginning after the end."""
+    cases = [
+        ({**REASKED, "source": "task"}, "0", True),
+        (REASKED, "0", False),
+        (REASKED, "1", False),
+        ({"name": "retried"}, "0", True),
+        ({"name": "comprehended"}, "0", True),
+    ]
+    for rollout, says, told_of in cases:
+        _, made = operated(rollout, Told(lambda prompt, i, says=says: says), TASK)
+        lines = at_first(make_method("grpo"), Batch.from_groups([]), made)
+        assert [("was to change 1 groups" in line, type(made).__name__ in line) for line in lines] == (
+            [(True, True)] if told_of else []
+        )
+    late = Reasked(Sampling(4), judge, after=5)
+    for steps, lines in ((5, 1), (6, 0), (None, 0)):
+        assert len(before(make_method("grpo"), [TASK], KindVerifier(), late, steps)) == lines
+    [line] = before(make_method("grpo"), [TASK], KindVerifier(), late, 3)
+    assert line == "rollout Reasked changes nothing before step 5, and there are 3; set after"
 
 
 def test_hints() -> None:
