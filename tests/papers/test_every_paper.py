@@ -122,6 +122,7 @@ NOTHING = {
     "S147": "a context with room for the prompt with what is shown",
     "S155": "a context with room for the prompt with what is shown",
     "S163": "a context with room for the prompt with its answer",
+    "S176": "labels of a teacher, which its rollout brings",
     "S179": "documents to quote",
     "S099": "evidence that is submitted",
     "S216": "answers in tags to questions that may be looked up",

@@ -62,6 +62,7 @@ SILENT = {
     "S147": "its advantages are not read: what it learns from is what it has room to show",
     "S155": "its advantages are not read: what it learns from is what it has room to show",
     "S163": "its advantages are not read: what it learns from is chosen by select",
+    "S176": "it learns from a teacher's labels, which its rollout brings",
     "S201": "what it learns from is said anew, between updates",
     "S216": "it compares answers in tags",
 }

@@ -198,8 +198,9 @@ class MultiTurn:
                     self._forget([live], engine)
                     asked[self._aside(live.played.verdict)] = partial(_judged, live)
             if going := [live for live in everyone if live.stop is None and not live.acting]:
-                made = engine.generate([self._request(live) for live in going])
-                for live, [turn] in zip(going, made, strict=True):
+                for live, turn in zip(going, self._said(going, engine), strict=True):
+                    if live.stop is not None:
+                        continue
                     if turn.stop == "error":
                         live.lose(str(turn.meta.get("error", "generation failed")))
                         continue
@@ -210,6 +211,10 @@ class MultiTurn:
                     live.acting = True
                     answer = self._aside(live.played.step, Action(turn.text, calls))
                     asked[answer] = partial(self._turn, live, turn, calls, engine)
+
+    def _said(self, going: Sequence[Live], engine: Any) -> list[Episode]:
+        """Return the next turn of each."""
+        return [turn for [turn] in engine.generate([self._request(live) for live in going])]
 
     def _forget(self, lives: Sequence[Live], engine: Any) -> None:
         """End the sessions of episodes that are over."""

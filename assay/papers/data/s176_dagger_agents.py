@@ -1,0 +1,286 @@
+"""S176: dataset aggregation for agents: the student acts, now and then the teacher, and he labels every state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
+from assay.engines.base import Engine, Sampling
+from assay.environments.base import Action, EnvironmentFailure, Guided
+from assay.environments.calls import written
+from assay.errors import UsageError
+from assay.method import Method
+from assay.objectives.sft import SFT
+from assay.registry import part
+from assay.rollout.turns.multi_turn import MultiTurn
+from assay.rollout.turns.under_way import Live
+from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+
+LABEL = "label"
+"""Key in an episode's ``meta`` of what is a teacher's action in a state that was visited."""
+
+
+@paper(
+    "S176",
+    "DAgger for LM agents",
+    arxiv="2605.12913",
+    seams=["rollout", "select", "objective"],
+    essentials={
+        "each turn is the teacher's with probability beta, the student's else": "test_turns_are_mixed_by_beta",
+        "the environment goes on by the action that was executed": "test_at_beta_0_the_teacher_labels",
+        "the teacher labels every state that is visited": "test_at_beta_0_the_teacher_labels",
+        "at beta 1 the data are those of behaviour cloning": "test_at_beta_1_it_is_behaviour_cloning",
+        "the data of all rounds are learned from, or the latest": "test_rounds_are_aggregated",
+        "beta decays, and the round is in the checkpoint": "test_the_schedule",
+        "the single switch: the student begins, the teacher finishes": "test_a_single_switch",
+        "it trains a language model": "test_it_trains_a_language_model",
+    },
+    choices=(
+        "beta halves with every round; the paper's schedule is not known",
+        "labels of earlier rounds are replayed, so many drawn at random per step",
+        "the teacher is the environment's plan",
+    ),
+    lacks="a teacher that is a language model, and soft labels; its tests' share of faults has not been counted yet",
+)
+def dagger(
+    environment: Any = None,
+    beta: float = 1.0,
+    decay: float = 0.5,
+    switch: int | None = None,
+    aggregate: Literal["union", "latest"] = "union",
+    replayed: int = 256,
+    solved: bool = False,
+    turns: int = 8,
+) -> Method:
+    """In round i a turn is taken by the teacher with probability beta_i, and in each state visited he says what he
+    would do, a_E; the loss is the log-loss of that.
+
+        beta_i = beta decay^i,    L = mean over labels and their tokens of -log pi(a_E | history)
+
+    A round is a step. Labels are derived samples of the step; those of earlier rounds are replayed.
+
+    Args:
+        environment: played, one with a plan (:class:`~assay.environments.base.Guided`), by rollout ``dagger``; ``None``
+            where the recipe names the rollout itself.
+        beta, decay: see above, both in [0, 1].
+        switch: with a number s the student acts for the first s i turns of an episode in round i and the teacher
+            finishes it; ``None`` for the mixture by turns.
+        aggregate: learn from the labels of all rounds, or of the latest.
+        replayed: labels of earlier rounds in a step.
+        solved: learn only from episodes that end right.
+        turns: of an episode, at most.
+
+    Source: DAgger (arXiv 1011.0686) for language agents (arXiv 2605.12913).
+    """
+    mixing = Mixing(beta, decay, switch)
+    options = {"name": "dagger", "mixing": mixing, "turns": turns}
+    rollout = {**options, "environment": environment} if environment is not None else "single_turn"
+    return Method(
+        rollout=rollout, select=Aggregated(mixing, aggregate, replayed, solved), objective=SFT("sequence_mean")
+    )
+
+
+@dataclass(slots=True)
+class Mixing:
+    """Who acts in which turn of which round.
+
+    Raises:
+        UsageError: ``beta`` or ``decay`` outside [0, 1], or ``switch`` below 0.
+    """
+
+    beta: float = 1.0
+    decay: float = 0.5
+    switch: int | None = None
+    round: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.beta <= 1 and 0 <= self.decay <= 1) or (self.switch or 0) < 0:
+            raise UsageError(
+                f"S176: beta {self.beta:g} and decay {self.decay:g} must lie in [0, 1], switch {self.switch} be >= 0"
+            )
+
+    @property
+    def share(self) -> float:
+        """beta of the round."""
+        return float(self.beta * self.decay**self.round)
+
+    def teacher_acts(self, turn: int, rng: np.random.Generator) -> bool:
+        """Whether turn number ``turn``, from 0, is the teacher's."""
+        if self.switch is not None:
+            return turn >= self.switch * self.round
+        return bool(rng.random() < self.share)
+
+
+@part("rollout", "dagger")
+class Dagger(MultiTurn):
+    """Plays as ``multi_turn`` with a teacher in some of the turns, and adds what he would do in every state.
+
+    What the teacher says is no token of the policy: it stands in the episode without log-probabilities. A group of
+    labels follows the groups that were asked, for each task. Evaluations are the student's alone.
+
+    Args:
+        environment, sampling, turns, calls, attempts: see :class:`~assay.rollout.turns.multi_turn.MultiTurn`.
+        mixing: who acts when: of :func:`dagger`, or options of :class:`Mixing`.
+
+    Raises:
+        UsageError: an environment without a plan.
+    """
+
+    def __init__(
+        self,
+        environment: str | dict[str, Any],
+        sampling: Sampling,
+        mixing: Any = None,
+        turns: int = 8,
+        calls: Any = "auto",
+        attempts: int = 2,
+    ):
+        super().__init__(environment, sampling, turns, calls=calls, attempts=attempts)
+        self.mixing = mixing if isinstance(mixing, Mixing) else Mixing(**(mixing or {}))
+        if not isinstance(self.worlds.here(), Guided):
+            raise UsageError(f"rollout 'dagger': environment {self.worlds.name!r} has no plan to label states by")
+        self._labels: dict[str, list[Episode]] | None = None
+
+    def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
+        self._labels = {}
+        try:
+            groups = super().collect(asks, engine, rng)
+            labels = [self._labelled(group) for group in groups]
+        finally:
+            self._labels = None
+        self._metrics = {**self._metrics, "dagger/beta": self.mixing.share}
+        self._metrics["dagger/labels"] = float(sum(len(g.episodes) for g in labels))
+        self.mixing.round += 1
+        return [*groups, *(group for group in labels if group.episodes)]
+
+    def _labelled(self, group: Group) -> Group:
+        """Return the labels of a group's episodes; each has the verdict of the episode that it is from."""
+        assert self._labels is not None
+        made, verdicts = list[Episode](), list[Verdict]()
+        for episode, verdict in zip(group.episodes, group.verdicts, strict=True):
+            mine = self._labels.get(str(episode.trajectory), [])
+            made += mine
+            verdicts += [verdict if verdict.passed is not None else Verdict.wrong("lost")] * len(mine)
+        task = replace(group.task, id=f"{group.task.id}/labels", parent=group.task.id)
+        return Group(replace(group.ask, task=task, n=len(made)), tuple(made), tuple(verdicts))
+
+    def _said(self, going: Sequence[Live], engine: Any) -> list[Episode]:
+        if self._labels is None:
+            return super()._said(going, engine)
+        chosen: dict[int, Episode] = {}
+        for i, live in enumerate(going):
+            try:
+                label = self._label(live, engine)
+            except EnvironmentFailure as error:
+                live.lose(str(error))
+                continue
+            if label is None:
+                continue
+            self._labels.setdefault(live.trajectory, []).append(label)
+            if self.mixing.teacher_acts(len(live.turns), live.rng):
+                chosen[i] = label
+        acting = [live for i, live in enumerate(going) if i not in chosen and live.stop is None]
+        found = iter(super()._said(acting, engine) if acting else [])
+        nothing = np.zeros(0, dtype=np.int64)
+        lost = Episode(nothing, nothing, nothing > 0, None, "", "error")
+        return [chosen[i] if i in chosen else lost if live.stop is not None else next(found)
+                for i, live in enumerate(going)]  # fmt: skip
+
+    def _label(self, live: Live, engine: Any) -> Episode | None:
+        """Return the teacher's action in the present state as a response to all that came before it."""
+        plan: Sequence[Action] = live.played.ask("gold")
+        if not plan:
+            return None
+        action = plan[0]
+        text = written(action.calls, self.calls) if action.calls and self.calls == "python" else action.text
+        tokens = np.asarray(engine.encode_response(text), dtype=np.int64)
+        origins = np.full(len(tokens), Origin.TEACHER, dtype=np.uint8)
+        mask = np.ones(len(tokens), dtype=bool)
+        return Episode(live.context, tokens, mask, None, text, "eos", origins=origins, meta={LABEL: True})
+
+
+@dataclass(slots=True)
+class Aggregated:
+    """Weight 1 for labels, 0 for what was played; labels of earlier rounds are replayed.
+
+    Args:
+        mixing: whose round is kept with the labels.
+        aggregate, replayed, solved: see :func:`dagger`.
+
+    Raises:
+        UsageError: ``replayed`` below 0.
+    """
+
+    mixing: Mixing = field(default_factory=Mixing)
+    aggregate: Literal["union", "latest"] = "union"
+    replayed: int = 256
+    solved: bool = False
+    _known: list[tuple[list[int], list[int]]] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.replayed < 0:
+            raise UsageError(f"S176: replayed {self.replayed} must be at least 0")
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
+        keep = [
+            bool(e.meta.get(LABEL)) and (not self.solved or v.passed is True)
+            for e, v in zip(batch.episodes, batch.verdicts, strict=True)
+        ]
+        return torch.tensor(keep).to(batch.rewards)
+
+    def replay(self, batch: Batch, rng: np.random.Generator) -> list[Batch]:
+        """Return a batch of earlier labels, and remember those that are new."""
+        if self.aggregate == "latest":
+            return []
+        old = [self._known[i] for i in rng.permutation(len(self._known))[: self.replayed].tolist()]
+        for episode, weight in zip(batch.episodes, batch.weights.tolist(), strict=True):
+            if weight:
+                self._known.append((episode.prompt.tolist(), episode.tokens.tolist()))
+        return [relabelled(old, batch)] if old else []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"known": list(self._known), "round": self.mixing.round}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._known, self.mixing.round = [(p, t) for p, t in state["known"]], state["round"]
+
+
+def relabelled(labels: Sequence[tuple[list[int], list[int]]], like: Batch) -> Batch:
+    """Return a batch of labels, each a prompt and a response, of weight 1."""
+    groups = []
+    for i, (prompt, tokens) in enumerate(labels):
+        ids, mask = np.array(tokens, dtype=np.int64), np.ones(len(tokens), dtype=bool)
+        one = Episode(np.array(prompt, dtype=np.int64), ids, mask, None, "", "eos", meta={LABEL: True})
+        groups.append(Group(Ask(Task(f"label-{i}", ""), 1), (one,), (Verdict.right(),)))
+    return Batch.from_groups(groups, like.rewards.dtype)
+
+
+def arm(decay: float) -> dict[str, Any]:
+    """Return the arm of a decay in setting ``environment``."""
+    return {"name": "S176", "rollout": {"name": "dagger", "mixing": {"decay": decay}, "turns": 4}}
+
+
+claims(
+    Claim(
+        paper="S176",
+        text="Labels in the states that the student itself comes to make him reach the goal more often than labels of "
+        "as many episodes of the teacher's own.",
+        setting="environment",
+        arms={"dagger": arm(0.5), "cloning": arm(1.0)},
+        better="dagger",
+        baseline="cloning",
+        measure="area",
+        options={"environment": {"name": "corridor", "rooms": 3, "moves": 4}, "turns": 4, "steps": 60},
+        sweep={"lr": (0.3, 1.0, 3.0, 10.0, 30.0)},
+        unequal="the teacher's turns are not sampled; both arms play as many episodes",
+    ),
+)
