@@ -83,7 +83,7 @@ def seeds(n: int, first: int = 0) -> list[Task]:
 def make(url: str, folder: Path, n: int, tokens: int, first: int = 0, name: str = "full") -> Any:
     """Run the pipeline, remembering in ``folder``; return what was made and the requests that were put."""
     engine = Logged(resolve(url).open(), folder / f"{name}.log")
-    calls = int(engine.engine.server.concurrency)
+    calls = 2 * int(engine.engine.server.concurrency)
     with Journal(folder / f"{name}.asked.jsonl") as journal:
         begun = seeds(n, first)
         models = {"writer": Model("served", engine, calls, 1)}

@@ -59,7 +59,7 @@ def tasks_make(
         count: begin with so many of the seeds.
         held_out: files of tasks whose questions may not be in it.
         seed: of every draw.
-        calls: at a time; as many as an endpoint takes, 1 of other models unless given.
+        calls: at a time; twice as many as an endpoint has open, 1 of other models unless given.
         batch: requests in a call; 1 of an endpoint, 64 of other models unless given.
         leave_out: do without tasks whose requests fail, instead of ending with an error.
         as_json: print the card as JSON.
@@ -162,7 +162,8 @@ def models_of(named: dict[str, str | None], calls: int | None, batch: int | None
         found = resolve(target)
         engine = found.open()
         served = found.engine is not None
-        most = int(engine.server.concurrency) if served and calls is None and hasattr(engine, "server") else calls
+        # Twice as many as are open at a time, so that the engine has the next request when an answer comes.
+        most = 2 * int(engine.server.concurrency) if served and calls is None and hasattr(engine, "server") else calls
         name = "@".join(filter(None, (target, found.weights, str(found.step or ""))))
         made[target] = Model(name, engine, most or 1, batch or (1 if served else 64))
     return {role: made[spec] for role, spec in named.items() if spec}

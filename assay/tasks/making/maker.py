@@ -87,6 +87,9 @@ class _Question:
     request: Request
 
 
+_Calls = dict[Future[list[list[Episode]]], tuple[str, list[_Question]]]
+
+
 class Maker:
     """Takes tasks through the steps of a pipeline, many at a time; each goes as far as it can without the others.
 
@@ -169,27 +172,24 @@ class Maker:
         self._stages, self._last = self.pipeline.steps[:end], end
         self._done: dict[tuple[int, ...], Task] = {}
         waiting = deque(enumerate(tasks))
-        calls: dict[Future[list[list[Episode]]], tuple[str, list[_Question]]] = {}
+        calls: _Calls = {}
         pool = ThreadPoolExecutor(max(1, sum(model.calls for model in self._by_name.values())))
         try:
             while True:
-                while waiting and not self._given_up and self._hungry(calls):
+                while waiting and not self._given_up and self._hungry():
                     number, task = waiting.popleft()
                     self.tick(number + 1)
                     self._begin(task, (number,), start)
-                for name, questions in self._due(calls):
-                    if not calls:
-                        self._begun = time.monotonic()
-                    requests = [q.request for q in questions]
-                    calls[pool.submit(self._by_name[name].engine.generate, requests)] = name, questions
-                    self.asked += len(requests)
+                self._put(calls, pool)
                 if not calls:
                     break
-                for ended in wait(calls, return_when=FIRST_COMPLETED).done:
-                    name, questions = calls.pop(ended)
-                    if not calls:
-                        self._busy += time.monotonic() - self._begun
-                    self._settle(name, questions, ended.result())
+                done = [(calls.pop(ended), ended) for ended in wait(calls, return_when=FIRST_COMPLETED).done]
+                if not calls:
+                    self._busy += time.monotonic() - self._begun
+                answered = [pair for (name, asked), ended in done for pair in self._keep(name, asked, ended.result())]
+                self._put(calls, pool)  # before anything is made of the replies, so that models do not wait for that
+                for question, replies in answered:
+                    self._settle(question, replies)
         finally:
             pool.shutdown(cancel_futures=True)
             for ended, (name, questions) in calls.items():  # what is still answered after an interrupt is kept
@@ -201,10 +201,19 @@ class Maker:
     def _given_up(self) -> bool:
         return self._row >= PATIENCE
 
-    def _hungry(self, calls: Mapping[Any, tuple[str, Any]]) -> bool:
-        """Whether no model has as many questions as it can take, so that another task is begun."""
-        free = {name: self._by_name[name].calls - n for name, n in self._underway(calls).items()}
-        return all(len(queue) < max(free[name], 1) * self._by_name[name].batch for name, queue in self._queues.items())
+    def _hungry(self) -> bool:
+        """Whether no model has as many questions waiting as it takes at a time, so that another task is begun."""
+        taken = {name: model.calls * model.batch for name, model in self._by_name.items()}
+        return all(len(queue) < taken[name] for name, queue in self._queues.items())
+
+    def _put(self, calls: _Calls, pool: ThreadPoolExecutor) -> None:
+        """Put the questions that are due."""
+        for name, questions in self._due(calls):
+            if not calls:
+                self._begun = time.monotonic()
+            requests = [q.request for q in questions]
+            calls[pool.submit(self._by_name[name].engine.generate, requests)] = name, questions
+            self.asked += len(requests)
 
     def _underway(self, calls: Mapping[Any, tuple[str, Any]]) -> dict[str, int]:
         named = [name for name, _ in calls.values()]
@@ -304,16 +313,13 @@ class Maker:
         count.asked, count.tokens = count.asked + 1, count.tokens + sum(reply.tokens for reply in replies)
         job.replies[slot] = replies
 
-    def _settle(self, name: str, questions: Sequence[_Question], episodes: Sequence[Sequence[Episode]]) -> None:
-        """Keep the replies to a call, then let the jobs go on that wait for no other."""
-        answered = self._keep(name, questions, episodes)
-        self._row = 0 if answered else self._row + 1
-        for question, replies in answered:
-            job = question.job
-            job.missing -= 1
-            self._answer(job, question.slot, replies)
-            if job.missing == 0:
-                self._go_on(job, [said for said in job.replies if said is not None])
+    def _settle(self, question: _Question, replies: list[Reply]) -> None:
+        """Hand replies to the job that asked, which goes on if it waits for no other."""
+        job = question.job
+        job.missing -= 1
+        self._answer(job, question.slot, replies)
+        if job.missing == 0:
+            self._go_on(job, [said for said in job.replies if said is not None])
 
     def _keep(
         self, name: str, questions: Sequence[_Question], episodes: Sequence[Sequence[Episode]]
@@ -327,6 +333,7 @@ class Maker:
             replies = [Reply(e.text, len(e.tokens), e.stop) for e in said]
             self.journal.put(question.key, name, replies)
             answered.append((question, replies))
+        self._row = 0 if answered else self._row + 1
         return answered
 
     def _fail(self, job: _Job, reason: str) -> None:
