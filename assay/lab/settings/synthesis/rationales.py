@@ -46,10 +46,36 @@ class Table:
             self.rows[prompt] = (1 - self.rate) * self.row(prompt) + self.rate * shares
 
 
+class Factored(Table):
+    """Writes a rationale by a distribution for each prompt, and a problem by one for each rationale: p(z | c) p(x | z).
+
+    Args:
+        texts: pairs of a rationale and a problem, by the text that has both.
+        rate, rng: see :class:`Table`.
+    """
+
+    def __init__(self, texts: Mapping[str, tuple[str, str]], rate: float, rng: np.random.Generator):
+        super().__init__(list(texts), rate, rng)
+        self.parts = dict(texts)
+        self.thoughts = Table(list(dict.fromkeys(z for z, _ in texts.values())), rate, rng)
+        self.problems = Table(list(dict.fromkeys(x for _, x in texts.values())), rate, rng)
+
+    def row(self, prompt: str) -> np.ndarray:
+        joint = np.outer(self.thoughts.row(prompt), [1.0] * len(self.problems.texts))
+        joint *= np.stack([self.problems.row(z) for z in self.thoughts.texts])
+        place = {(z, x): p for z, row in zip(self.thoughts.texts, joint, strict=True)
+                 for x, p in zip(self.problems.texts, row, strict=True)}  # fmt: skip
+        return np.array([place[self.parts[text]] for text in self.texts])
+
+    def fit(self, pairs: Sequence[Pair], seed: int) -> None:
+        self.thoughts.fit([(prompt, self.parts[text][0]) for prompt, text in pairs], seed)
+        self.problems.fit([self.parts[text] for _, text in pairs], seed)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Concepts with a few problems each, annotated with rationales at random. An arm says how many rationales are drawn
-    (``k``).
+    """Concepts with a few problems each, annotated with rationales at random; a problem depends on the rationale alone.
+    An arm says how many rationales are drawn (``k``).
 
     Args:
         concepts, problems, rationales: how many; problems are of all concepts alike.
@@ -79,7 +105,7 @@ class Setting:
             for x in rng.choice(self.problems, self.seeds, replace=False)
         ]
         problems = [Annotated((), "", f"problem {x}") for x in range(self.problems)]
-        generator = Table([p.joint(z) for p in problems for z in thoughts], self.rate, rng)
+        generator = Factored({p.joint(z): (z, p.problem) for p in problems for z in thoughts}, self.rate, rng)
         posterior = Table(thoughts, self.rate, rng)
         learn(generator, posterior, seeds, self.rounds, int(arm["k"]), seed)
         likelihood, bound = [], []
