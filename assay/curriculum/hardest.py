@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,12 +9,10 @@ from typing import Any
 
 from assay.curriculum.base import Stream
 from assay.curriculum.pass_rates import PassRates
+from assay.curriculum.pool import Pool
 from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.types import Ask, Group, Task
-
-PATIENCE = 20
-"""Times the pool's size that are drawn from the stream, at most, to find so many different tasks."""
 
 
 def lowest(rates: Mapping[str, float | None], keep: float) -> list[str]:
@@ -59,8 +56,7 @@ class Hardest:
     steps: int = 50
     keep: tuple[float, ...] = (0.7, 0.5)
     history: PassRates = field(default_factory=PassRates)
-    _tasks: dict[str, Task] = field(default_factory=dict, init=False)
-    _places: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False)
+    _pool: Pool = field(init=False)
     _left: list[str] = field(default_factory=list, init=False)
     _phase: int = field(default=0, init=False)
     _probed: int = field(default=0, init=False)
@@ -75,10 +71,11 @@ class Hardest:
             raise UsageError(f"curriculum 'hardest': keep holds shares in (0, 1], one a phase, not {list(self.keep)}")
         if min(self.pool, self.steps) < 1:
             raise UsageError("curriculum 'hardest': pool and steps must be at least 1")
+        self._pool = Pool(self.stream, self.pool, "curriculum 'hardest'")
 
     def next(self, step: int) -> list[Ask]:
         if not self._left:
-            self._gather()
+            self._left = self._pool.gather()
         if self._probed < len(self._left) and not self._narrowed:
             if self._probed == 0:
                 self._begun = step
@@ -105,37 +102,17 @@ class Hardest:
             self._left = lowest(rates, self.keep[self._phase])
             self._narrowed, self._turn = True, 0
 
-    def _gather(self) -> None:
-        for _ in range(PATIENCE * self.pool):
-            if len(self._tasks) == self.pool:
-                break
-            where = dict(getattr(self.stream, "state_dict", dict)())
-            [task] = self.stream.next(1)
-            if task.id not in self._tasks:
-                self._tasks[task.id], self._places[task.id] = task, where
-        if len(self._tasks) < self.pool:
-            raise RunError(
-                f"curriculum 'hardest': pool = {self.pool}, and the tasks have {len(self._tasks)} different ones to "
-                "train on; lower it"
-            )
-        self._left = list(self._tasks)
-
     def _labelled(self, task: str, **more: Any) -> Task:
-        found = self._tasks[task]
+        found = self._pool.tasks[task]
         return replace(found, meta={**found.meta, "phase": self._phase + 1, **more})
 
     def state_dict(self) -> dict[str, Any]:
         """Return how far it is, and of each problem the place in the stream where it came from."""
         counts = [self._phase, self._probed, self._looked, self._begun, self._narrowed, self._learned, self._turn]
-        return {"places": [[k, dict(w)] for k, w in self._places.items()], "left": list(self._left), "counts": counts}
+        return {**self._pool.state_dict(), "left": list(self._left), "counts": counts}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        # A stream of its own reads the tasks again, the run's keeps its place.
-        stream: Any = copy.copy(self.stream)
-        self._places, self._tasks = dict(state["places"]), {}
-        for key, where in self._places.items():
-            stream.load_state_dict(where)
-            [self._tasks[key]] = stream.next(1)
+        self._pool.load_state_dict(state)
         self._left = list(state["left"])
         counts = state["counts"]
         self._phase, self._probed, self._looked, self._begun, self._narrowed, self._learned, self._turn = counts
