@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny import TOKENIZER, batch_of, episode, ids, tiny
+from tiny import TOKENIZER, VOCABULARY, batch_of, episode, ids, plain_logits, tiny
 
 from assay.policies.base import QUANTITIES
 from assay.policies.causal_lm import CausalLM
@@ -149,6 +149,19 @@ def test_candidates_are_drawn_from_the_policy(policy: CausalLM) -> None:
             want = np.append(expected[common], max(n - expected[common].sum(), 1e-9))
             got, want = (x[want > 1e-6] for x in (got, want))
             assert stats.chisquare(got, want * got.sum() / want.sum()).pvalue > 1e-4
+
+
+def test_the_likeliest_tokens_are_those_of_transformers_own_logits(policy: CausalLM) -> None:
+    made, plain = episodes(), tiny("llama")
+    found = policy.likeliest(batch_of(made), 3)
+    for row, e in zip(found, made, strict=True):
+        want = plain_logits(plain, e.prompt, e.tokens).topk(3, -1).indices
+        assert row[: len(e.tokens)].tolist() == want.tolist() and not row[len(e.tokens) :].any()
+    assert policy.likeliest(batch_of(made), 10_000).shape[-1] == VOCABULARY
+    logits = torch.tensor([[0.0, 1.0, 0.0], [2.0, 3.0, 1.0], [0.0, 0.0, 0.0]])
+    tree = TabularPolicy(Tree.of([[0, 1, 0], [1, 0]]), logits)
+    best = tree.likeliest(batch_of(tree.leaf_episodes(torch.tensor([1]))), 5)
+    assert best[0, 0, 0] == 1 and best[0, 1].tolist() == [1, 0, 2]
 
 
 def test_a_response_under_another_prompt(policy: CausalLM) -> None:

@@ -23,8 +23,9 @@ from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.papers.data.s214_rast import Shift
-from assay.policies.causal_lm import CausalLM
+from assay.policies.causal_lm import CausalLM, WithoutAdapter
 from assay.policies.combined.logit_sum import LogitSum, fitted, logit_sum
+from assay.policies.loading import LoraConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.signals.base import Models
 from assay.types import Ask, Group, Task
@@ -208,3 +209,19 @@ def test_it_evaluates_and_trains(tmp_path: Path) -> None:
     assert ended.value.code in (0, None)
     found = json.loads((tmp_path / "eval" / "strategies.json").read_text())
     assert {row["strategy"] for row in found["points"]} >= {"sample"} and len(found["points"]) == 2
+
+
+def test_a_model_without_its_adapters_is_a_term_of_its_own() -> None:
+    """Half of the model with adapters, half of it without: what a trust region reads of a run with LoRA."""
+    policy = CausalLM(tiny("llama"), TOKENIZER, lora=LoraConfig(rank=2))
+    bare = WithoutAdapter(policy)
+    with torch.no_grad():
+        for name, parameter in policy.module.named_parameters():
+            if "lora_B" in name:
+                parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)))
+    batch = batch_of([episode(ids(np.random.default_rng(0), 4), ids(np.random.default_rng(1), 3))])
+    batch.signals["candidates"] = torch.arange(VOCABULARY).expand(1, 3, VOCABULARY)
+    of = [p.forward(batch, ["candidate_logprobs"]).live["candidate_logprobs"] for p in (bare, policy)]
+    found = logit_sum([(bare, 0.5), (policy, 0.5)]).forward(batch, ["candidate_logprobs"]).live["candidate_logprobs"]
+    torch.testing.assert_close(found, (0.5 * of[0] + 0.5 * of[1]).log_softmax(-1), atol=1e-4, rtol=1e-4)
+    assert (of[0] - of[1]).abs().max() > 0.1
