@@ -87,7 +87,6 @@ claims(
         baseline="grpo",
         measure="solved",
         sweep={"lr": (25.0, 125.0, 625.0)},
-        tuning=(1000,),
     ),
     Claim(
         paper="S027",
@@ -103,7 +102,6 @@ claims(
         baseline="strongest",
         measure="area",
         sweep={"lr": (25.0, 125.0, 625.0)},
-        tuning=(1000, 1001),
         options={"bonus": 8.0},
     ),
 )

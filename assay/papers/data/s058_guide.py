@@ -92,6 +92,5 @@ claims(
         baseline="plain",
         measure="solved",
         sweep={"lr": (25.0, 125.0, 625.0)},
-        tuning=(1000,),
     )
 )

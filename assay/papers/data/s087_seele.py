@@ -87,6 +87,5 @@ claims(
         measure="balance",
         options={**CHAINS, "problems": 8, "rollouts": 256},
         sweep={"lr": (1.0, 5.0)},
-        tuning=(1000, 1001),
     ),
 )

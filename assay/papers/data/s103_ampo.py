@@ -90,6 +90,5 @@ claims(
         baseline="random",
         measure="area",
         sweep={"lr": (100.0, 300.0, 1000.0)},
-        tuning=(1000, 1001),
     )
 )

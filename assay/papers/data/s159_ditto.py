@@ -82,6 +82,5 @@ claims(
         measure="area",
         options={"graded": True},
         sweep={"lr": (5.0, 25.0, 125.0)},
-        tuning=(1000, 1001),
     )
 )

@@ -89,6 +89,5 @@ claims(
         baseline="grpo",
         measure="checks",
         sweep={"lr": (3.0, 10.0, 30.0)},
-        tuning=(1000, 1001),
     )
 )
