@@ -79,6 +79,8 @@ def tasks_make(
     check_out(out, seeds, held_out)
     given: dict[str, Any] = {}
     for option in options:
+        if "=" not in option:
+            raise UsageError(f"{option} is no option=value; the tasks to begin with are named by --seeds")
         apply_override(given, option)
     pipeline = read_pipeline(recipe, given, held_out)
     begun = seeds_of(seeds, count)

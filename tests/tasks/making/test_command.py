@@ -86,6 +86,7 @@ def test_a_recipe_of_steps_runs_and_goes_on(tmp_path: Path, capsys: Any) -> None
     ("words", "why"),
     [
         (["variation"], "did you mean 'variations'?"),
+        (["S183", "problems.jsonl"], "problems.jsonl is no option=value; the tasks to begin with are named by --seeds"),
         (["S017"], "S017 makes no tasks"),
         (["variations", "m=2"], "no option 'm'"),
         (["variations"], "--seeds has to name"),
