@@ -19,7 +19,10 @@ class Stream(Protocol):
 
 @runtime_checkable
 class Curriculum(Protocol):
-    """Chooses what to ask and learns from what came back. Its state is in the checkpoint."""
+    """Chooses what to ask and learns from what came back. Its state is in the checkpoint.
+
+    Optional method: ``check(tasks)`` raises UsageError where it cannot act on what is known of the tasks before a run.
+    """
 
     def next(self, step: int) -> list[Ask]:
         """Return the asks of training step ``step`` (0-based)."""

@@ -54,13 +54,18 @@ class Variants:
                 f"curriculum 'variants': threshold {self.threshold} must be in [0, 1) and window {self.window} positive"
             )
 
-    def next(self, step: int) -> list[Ask]:
-        tasks = self.stream.next(self.prompts)
-        if not self._begun and not any(task.meta.get("variants") for task in tasks):
+    def check(self, tasks: Sequence[Task]) -> None:
+        """Raise UsageError where none of the tasks has variants; of none that are known nothing is said."""
+        if tasks and not any(task.meta.get("variants") for task in tasks):
             raise UsageError(
                 "curriculum 'variants': none of the first tasks has variants; make them with assay tasks make S042, "
                 "and read the file with tasks.source.name=made"
             )
+
+    def next(self, step: int) -> list[Ask]:
+        tasks = self.stream.next(self.prompts)
+        if not self._begun:
+            self.check(tasks)
         self._begun = True
         return [Ask(self.now(task), self.group) for task in tasks]
 

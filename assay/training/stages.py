@@ -117,6 +117,7 @@ def make_stage(
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source
     known = held_out if source.size is None else [source[i] for i in range(source.size)]
+    getattr(curriculum, "check", lambda _: None)(known)
     check_verifier(own, known)
     said = [*filter(None, [line]), *before(method, known, own, rollout, config.train.steps)]
     return Stage(name, config, until, stream, curriculum, rollout, method, known, said)

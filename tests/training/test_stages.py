@@ -188,6 +188,7 @@ def test_a_stage_that_cannot_be_is_named(changes: list[str], words: str) -> None
     ("change", "words"),
     [
         ("stages.long.method=nonsense", "stage 'long': no paper is called 'nonsense'"),
+        ("stages.long.method=S042", "stage 'long': curriculum 'variants': none of the first tasks has variants"),
         ("stages.long.rollout.group=1", "stage 'long': credit GRPO compares a response with its siblings"),
         ("stages.long.method=S066", "stage 'long': its method trains a second policy"),
         ("stages.short.tasks=no_such_source", "stage 'short': no tasks part is called 'no_such_source'"),
