@@ -25,7 +25,7 @@ def _text(grid: Sequence[Sequence[Any]]) -> str:
 def _grown(rng: np.random.Generator, n: int, seeds: Sequence[Sequence[Cell]]) -> list[list[str]]:
     """Regions that grow from seeds until they fill the grid, called A, B, ..."""
     names = [chr(65 + i) if i < 26 else f"R{i}" for i in range(len(seeds))]
-    owner = {tuple(cell): name for cells, name in zip(seeds, names, strict=True) for cell in cells}
+    owner = {cell: name for cells, name in zip(seeds, names, strict=True) for cell in cells}
     while len(owner) < n * n:
         edge = [(cell, near) for cell in owner for near in around(cell, n, n) if near not in owner]
         cell, near = edge[int(rng.integers(len(edge)))]

@@ -40,8 +40,9 @@ class ProgramIO:
             known, mode = language(reference["language"]), reference["mode"]
             if mode not in MODES:
                 raise ValueError(mode)
+            asked: Any
             if "propose" in reference:
-                asked: Any = str(reference.get("program", "")), int(reference["propose"])
+                asked = str(reference.get("program", "")), int(reference["propose"])
             else:
                 asked = Triplet.of(reference["triplet"]), int(reference.get("seen", 0))
         except (TypeError, KeyError, ValueError, UsageError) as error:
@@ -49,7 +50,8 @@ class ProgramIO:
         if "propose" in reference:
             found = examined(known, mode, response, *asked)
             return refused(found) if isinstance(found, Refused) else Verdict(1.0, True, {"format": 1.0})
-        return solved(known, mode, *asked, response)
+        triplet, seen = asked
+        return solved(known, mode, triplet, seen, response)
 
 
 def solving_reference(name: str, mode: Mode, triplet: Triplet, seen: int) -> dict[str, Any]:
@@ -73,7 +75,8 @@ def solved(known: Language, mode: Mode, triplet: Triplet, seen: int, response: s
         right = known.equal(answer, triplet.outputs[0])
         complaint = "" if right else f"answered {shorten(answer)!r}, expected {shorten(triplet.outputs[0])!r}"
         return Verdict(float(right), right, {"format": 1.0}, complaint)
-    program, inputs, outputs = triplet.program, (answer,), triplet.outputs[:1]
+    program, outputs = triplet.program, triplet.outputs[:1]
+    inputs: tuple[str, ...] = (answer,)
     if mode == "induction":
         program, inputs, outputs = answer, triplet.inputs[seen:], triplet.outputs[seen:]
     for given, ran, output in zip(inputs, known.run(program, inputs), outputs, strict=True):
