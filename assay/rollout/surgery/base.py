@@ -107,8 +107,8 @@ class Surgeon(ABC):
         if not cases or self._seen["surgery/sampled"] or self._seen["surgery/mended"]:
             return None
         return (
-            f"rollout {type(self).__name__} was to change {cases} groups and could ask nothing for any of them: their "
-            "tasks or verdicts have no hints, or the context leaves no room for one"
+            f"rollout {type(self).__name__} was to change {cases} groups and could do nothing for any of them: there "
+            "were no hints to ask with, no response to go on from, or no room in the context"
         )
 
     def wants(self, group: Group) -> bool:

@@ -105,10 +105,10 @@ class Commented(Surgeon):
         share = self.share_at(*self.progress())
         if share <= self.least + 0.01:
             return
-        end = np.asarray(engine.encode_response(""), dtype=np.int64)
+        ends = ends_of(engine)
         chosen: list[tuple[int, int, np.ndarray]] = []
         for i in cases:
-            able = [(k, body) for k, e in enumerate(groups[i].episodes) if (body := attempt(e, end)) is not None]
+            able = [(k, body) for k, e in enumerate(groups[i].episodes) if (body := attempt(e, ends)) is not None]
             many = min(len(able), max(1, math.floor(share * len(able) + 1e-9)))
             picked = sorted(rng.choice(len(able), size=many, replace=False).tolist()) if able else []
             chosen += [(i, *able[p]) for p in picked]
@@ -121,7 +121,7 @@ class Commented(Surgeon):
         self.spend(replies)
         self._seen["surgery/asked"] = len(chosen)
         made = [
-            (i, k, self._augmented(groups[i].episodes[k], body, said, engine, end))
+            (i, k, self._augmented(groups[i].episodes[k], body, said, engine))
             for (i, k, body), reply in zip(chosen, replies, strict=True)
             if (said := comment(reply)) is not None
         ]
@@ -132,8 +132,9 @@ class Commented(Surgeon):
             episodes[k], verdicts[k] = found.episodes[0], found.verdicts[0]
             groups[i] = replace(groups[i], episodes=tuple(episodes), verdicts=tuple(verdicts))
 
-    def _augmented(self, old: Episode, body: np.ndarray, said: str, engine: Engine, end: np.ndarray) -> Episode:
-        """Return the response with the comment at its end."""
+    def _augmented(self, old: Episode, body: np.ndarray, said: str, engine: Engine) -> Episode:
+        """Return the response with the comment before its end."""
+        end = old.tokens[len(body) :]
         added = np.asarray(engine.encode_response(f"\n\n{said}", end=False), dtype=np.int64)
         tokens = np.concatenate([np.concatenate([body, added])[: self.sampling.max_tokens - len(end)], end])
         return replace(
@@ -149,13 +150,19 @@ class Commented(Surgeon):
         )
 
 
-def attempt(episode: Episode, end: np.ndarray) -> np.ndarray | None:
+def ends_of(engine: Engine) -> np.ndarray:
+    """Return the tokens that end a response, any of them; none where an engine does not show them."""
+    ids = getattr(getattr(engine, "policy", None), "stop_ids", None)
+    return np.asarray(engine.encode_response("") if ids is None else ids, dtype=np.int64)
+
+
+def attempt(episode: Episode, ends: np.ndarray) -> np.ndarray | None:
     """Return the response's tokens before its end; ``None`` where it did not end by itself, with one end token."""
-    n = len(episode.tokens) - len(end)
-    if episode.stop != "eos" or n < 1 or not np.array_equal(episode.tokens[n:], end):
+    n = len(episode.tokens) - bool(len(ends))
+    if episode.stop != "eos" or n < 1 or not np.isin(episode.tokens[n:], ends).all():
         return None
     body = episode.tokens[:n]
-    return None if len(end) and bool(np.isin(end, body).any()) else body
+    return None if np.isin(body, ends).any() else body
 
 
 def comment(reply: Episode) -> str | None:

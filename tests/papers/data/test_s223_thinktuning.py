@@ -20,7 +20,7 @@ from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.off_policy.advantage_shaped import AdvantageShaped
 from assay.papers.data.s223_thinktuning import thinktuning
-from assay.rollout.surgery.commented import Commented, attempt, comment
+from assay.rollout.surgery.commented import Commented, attempt, comment, ends_of
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -89,6 +89,25 @@ def test_who_is_eligible() -> None:
     assert attempt(response([1, 2]), end) is None and attempt(response([1, END], "length"), end) is None
     assert attempt(response([1, END, END]), end) is None and attempt(response([END]), end) is None
     assert attempt(response([1, 2]), end[:0]).tolist() == [1, 2]  # type: ignore[union-attr]
+    ends = np.array([END, 9])
+    assert attempt(response([1, 2, 9]), ends).tolist() == [1, 2]  # type: ignore[union-attr]
+    assert attempt(response([1, 9, END]), ends) is None and ends_of(Ends(lambda p, i: "0")).tolist() == [END]
+
+
+def test_a_response_keeps_the_end_it_had() -> None:
+    """Of a model with two end tokens, the one that its tokeniser does not add by itself."""
+
+    class Two(Ends):
+        policy = type("P", (), {"stop_ids": [END, 9], "context": 1000})()
+
+        def generate(self, requests: Any) -> Any:
+            found = super().generate(requests)
+            return [[replace(e, tokens=np.where(e.tokens == END, 9, e.tokens)) for e in row] for row in found]
+
+    rollout = thinktuning(Told(lambda p, i: SAID), template="{question}: {response}").rollout
+    group, _ = operated(rollout, Two(lambda prompt, i: "0"), Task("t", "Q", "secret"), 4)
+    [e] = taught(group)
+    assert e.tokens[-1] == 9 and END not in e.tokens and len(e.tokens) == 16
 
 
 def test_what_the_teacher_sees() -> None:
