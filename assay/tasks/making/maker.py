@@ -183,10 +183,12 @@ class Maker:
                 self._put(calls, pool)
                 if not calls:
                     break
-                done = [(calls.pop(ended), ended) for ended in wait(calls, return_when=FIRST_COMPLETED).done]
+                answered = []
+                for ended in wait(calls, return_when=FIRST_COMPLETED).done:
+                    answered += self._keep(*calls[ended], ended.result())
+                    del calls[ended]  # what is not kept yet is left to the end below
                 if not calls:
                     self._busy += time.monotonic() - self._begun
-                answered = [pair for (name, asked), ended in done for pair in self._keep(name, asked, ended.result())]
                 self._put(calls, pool)  # before anything is made of the replies, so that models do not wait for that
                 for question, replies in answered:
                     self._settle(question, replies)

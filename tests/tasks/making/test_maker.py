@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from tasks.making.told import Told
 
 from assay.errors import RunError, UsageError
+from assay.tasks.making import maker
 from assay.tasks.making.journal import Journal
 from assay.tasks.making.maker import Maker, Model
 from assay.tasks.making.overlap import Distinct
@@ -146,6 +148,22 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
         assert journal.get("later") == [Reply("x", 1, "eos")]
     with Journal(path) as journal:
         assert len(journal) == kept + 1 and made(journal=journal).remembered == kept
+
+
+def test_a_call_that_breaks_loses_none_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight calls end together, and one of them raises."""
+    monkeypatch.setattr(maker, "wait", lambda calls, return_when: wait(calls))
+
+    def answer(prompt: str, number: int) -> str:
+        if prompt == "again question 3":
+            raise ZeroDivisionError("an engine's own error")
+        return "fine"
+
+    step = Pipeline("again", [("again", asked_again)])
+    with Journal(tmp_path / "asked.jsonl") as journal:
+        with pytest.raises(ZeroDivisionError):
+            Maker(step, {"writer": Model("w", Told(answer), calls=8, batch=1)}, journal).make(TASKS[:8])
+        assert len(journal) == 7
 
 
 def test_a_step_that_says_nothing_is_named() -> None:
