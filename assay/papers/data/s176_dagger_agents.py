@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -130,9 +130,10 @@ class Dagger(MultiTurn):
     Args:
         environment, sampling, turns, calls, attempts: see :class:`~assay.rollout.turns.multi_turn.MultiTurn`.
         mixing: who acts when: of :func:`dagger`, or options of :class:`Mixing`.
+        progress: supplied by the run, whose steps are the rounds; without it each collection is one.
 
     Raises:
-        UsageError: an environment without a plan.
+        UsageError: an environment without a plan; of a step, an engine of several processes.
     """
 
     def __init__(
@@ -143,14 +144,20 @@ class Dagger(MultiTurn):
         turns: int = 8,
         calls: Any = "auto",
         attempts: int = 2,
+        progress: Callable[[], tuple[int, int]] | None = None,
     ):
         super().__init__(environment, sampling, turns, calls=calls, attempts=attempts)
+        self.progress = progress
         self.mixing = mixing if isinstance(mixing, Mixing) else Mixing(**(mixing or {}))
         if not isinstance(self.worlds.here(), Guided):
             raise UsageError(f"rollout 'dagger': environment {self.worlds.name!r} has no plan to label states by")
         self._labels: dict[str, list[Episode]] | None = None
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
+        if getattr(engine, "divided", None) is not None:
+            raise UsageError("rollout 'dagger' keeps its labels in one process; set scale.trainers = 1")
+        if self.progress is not None:
+            self.mixing.round = self.progress()[0]
         self._labels = {}
         try:
             groups = super().collect(asks, engine, rng)

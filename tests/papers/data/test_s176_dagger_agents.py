@@ -19,6 +19,7 @@ from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.sft import SFT
 from assay.papers.data.s176_dagger_agents import LABEL, Aggregated, Dagger, Mixing, relabelled
+from assay.registry import build
 from assay.rollout.turns.enumerated import player
 from assay.types import Ask, Group, Origin, Task
 
@@ -84,6 +85,18 @@ def test_at_beta_0_the_teacher_labels() -> None:
             assert label.prompt.tolist() == [*episode.prompt, *episode.tokens[: episode.turns[k].start]]
             wrong += label.text != said[k]
     assert next(found, None) is None and wrong > 10, "states off the plan's way are labelled too"
+
+
+def test_in_a_run_its_steps_are_the_rounds() -> None:
+    """One that goes on from a checkpoint goes on with the round, also where a recipe names the rollout by itself."""
+    engine, task = student()
+    options = {"name": "dagger", "environment": CORRIDOR, "mixing": {"decay": 0.5}, "turns": 4}
+    made = build("rollout", options, sampling=Sampling(1), progress=lambda: (3, 10))
+    made.collect([Ask(task, 1)], engine, np.random.default_rng(0))
+    assert made.metrics()["dagger/beta"] == 0.125
+    engine.divided = lambda items, work, cost: work(items, engine)
+    with pytest.raises(UsageError, match="keeps its labels in one process"):
+        made.collect([Ask(task, 1)], engine, np.random.default_rng(0))
 
 
 def test_turns_are_mixed_by_beta() -> None:
