@@ -167,13 +167,14 @@ class Instructions:
     def observe(self, groups: Sequence[Group]) -> None:
         """Credit instructions, keep low attempts; when it is time, halve the population and have it refilled."""
         tried: dict[int, list[float]] = {}
-        looked = False
+        looked = late = False
         known = {member.number: member for member in self.members}
         for group in groups:
             number, scores = group.task.meta.get(INSTRUCTION), [v.score for v in group.verdicts if v.passed is not None]
             trial = bool(group.task.meta.get(CANDIDATE))
             # Where a run asks ahead, what it asked under candidates that were settled since comes late.
-            looked |= trial and number >= self._made
+            current = trial and number is not None and number >= self._made
+            looked, late = looked or current, late or (trial and not current)
             if number is None or not scores or (trial and number < self._made):
                 continue
             if trial:
@@ -185,7 +186,7 @@ class Instructions:
                 self._remember(group, number)
         if looked:
             self._join(tried)
-        elif not self._candidates:
+        elif not self._candidates and not late:
             self._steps += 1
             if self._engine is not None and self.period and self._steps % self.period == 0:
                 self._prune()

@@ -100,9 +100,9 @@ def _tables(model: type[BaseModel], stated: Mapping[str, Any], prefix: str) -> I
         section, listed, default = _section(field.annotation), _listed(field.annotation), _default(field)
         if listed is not None:
             if name not in stated:
-                found = [line for lines_ in _tables(listed, {}, f"{prefix}{name}.") for line in ("", *lines_)][1:]
-                found = [line.replace(f"[{name}]", f"[[{name}]]") for line in found]
-                inner.append([*_about(said.get(name, "")), *(("# " + line.lstrip("# ")).rstrip() for line in found)])
+                block = [line for part in _tables(listed, {}, f"{prefix}{name}.") for line in ("", *part)][1:]
+                block = [line.replace(f"[{name}]", f"[[{name}]]") for line in block]
+                inner.append([*_about(said.get(name, "")), *(("# " + line.lstrip("# ")).rstrip() for line in block)])
             continue
         if section is not None:
             optional = default is None and name not in stated

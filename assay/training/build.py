@@ -112,8 +112,8 @@ def _assemble(
         raise UsageError(f"a run in stages has its {extra[0]} in its recipe; leave out {extra[0]}=...")
     inside = [stage.within(config) for stage in config.stages]
     methods = []
-    for each, stage in zip(inside or [config], config.stages or [None], strict=True):
-        with _named(stage):
+    for number, each in enumerate(inside or [config]):
+        with _named(config.stages[number] if inside else None):
             methods.append(_method(each, given))
     stream, eval_tasks = task_split(config, given["tasks"])
     cluster = cluster_of(config, ranks, reporter)

@@ -109,13 +109,13 @@ def test_a_metric_that_no_step_has_is_named() -> None:
     assert len(said) == 1 and run.seen[-1] == 0.9
 
 
-def killed(log: Path, file: Path, step: int) -> None:
+def killed(log: Path, file: Path, when: int) -> None:
     """In a child: a run that is killed as soon as a step is logged."""
     original = RunFolder.log
 
-    def logged(self: RunFolder, stage: str, number: int, row: dict[str, float]) -> None:
-        original(self, stage, number, row)
-        if (stage, number) == ("rl", step):
+    def logged(self: RunFolder, stage: str, step: int, metrics: dict[str, float]) -> None:
+        original(self, stage, step, metrics)
+        if (stage, step) == ("rl", when):
             os.kill(os.getpid(), signal.SIGKILL)
 
     RunFolder.log = logged  # type: ignore[method-assign]

@@ -75,7 +75,7 @@ class Noting(Keywords):
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         self.prompts += [r.prompt for r in requests]
-        out = []
+        out: list[list[Episode]] = []
         for request in requests:
             self.otherwise = self.said[len(out) % len(self.said)]
             out += super().generate([request])
@@ -85,7 +85,8 @@ class Noting(Keywords):
 def test_the_author_sees_low_attempts() -> None:
     author = Noting("I see. <instruction> be careful </instruction>")
     curriculum = made(first="ab", author=author, period=2, failures=2, buffer=3, proposals=3, seed=1)
-    for step, scores in enumerate([[0.0, 1.0, 0.5, 0.25], [0.75, 1.0, None, 1.0]]):
+    low: list[list[float | None]] = [[0.0, 1.0, 0.5, 0.25], [0.75, 1.0, None, 1.0]]
+    for step, scores in enumerate(low):
         [ask] = curriculum.next(step)
         curriculum.observe([judged(ask, scores, f"{ask.instruction}-{step}-")])
     assert len(author.prompts) >= 1
@@ -106,7 +107,7 @@ def test_the_best_candidates_join() -> None:
     assert len(left) == 2 and "a" in left
     asks = curriculum.next(1)
     assert len(asks) % 3 == 0 and all(a.n == 1 and a.task.meta["probe"] for a in asks)
-    tried = list(dict.fromkeys(a.instruction for a in asks))
+    tried = list(dict.fromkeys(str(a.instruction) for a in asks))
     assert set(tried) <= {"good", "poor", "better"}, "one that is there already is no candidate"
     assert len({tuple(a.task.id for a in asks if a.instruction == name) for name in tried}) == 1, (
         "on the same questions"
@@ -115,8 +116,8 @@ def test_the_best_candidates_join() -> None:
     groups = [judged(a, [worth[str(a.instruction)][i % 3]]) for i, a in enumerate(asks)]
     curriculum.observe(groups)
     joined = {m.text: m.worth for m in curriculum.members if m.text not in left}
-    best = sorted(tried, key=lambda name: -sum(worth[name]))[:2]
-    assert joined == {name: pytest.approx(sum(worth[name]) / 3) for name in best}
+    best = sorted(tried, key=lambda name: -float(np.sum(worth[name])))[:2]
+    assert joined == {name: pytest.approx(np.mean(worth[name])) for name in best}
     assert not curriculum.next(2)[0].task.meta.get("probe")
     again = made(first="abcd", author=Noting(*replies), period=1, proposals=24, questions=3)
     again.load_state_dict(curriculum.state_dict())
@@ -145,7 +146,8 @@ def test_candidates_wait_for_their_trial_where_a_run_asks_ahead() -> None:
 
 def test_it_follows_what_works() -> None:
     """True success (.2, .3, .6, .4), turned round after 300 groups of 8."""
-    on_third, on_second = [], []
+    on_third: list[float] = []
+    on_second: list[float] = []
     for seed in range(5):
         curriculum, rng = made(group=8, seed=seed), np.random.default_rng(seed)
         for rates, seen, best in (((0.2, 0.3, 0.6, 0.4), on_third, 2), ((0.4, 0.6, 0.3, 0.2), on_second, 1)):
@@ -198,6 +200,7 @@ def test_the_best_instruction_is_used_at_test_time(whole: Path) -> None:
     strategy([Task("t", "2+2=")], engine, 1, np.random.default_rng(0))
     assert engine.prompts == [f"{strategy.instruction}\n2+2="]
     assert Instructed(instruction="Add.", sampling=Sampling(4)).instruction == "Add."
-    for wrong in ({}, {"run": "x", "instruction": "y"}):
+    wrongs: list[dict[str, Any]] = [{}, {"run": "x", "instruction": "y"}]
+    for wrong in wrongs:
         with pytest.raises(UsageError, match="needs the folder of a run, or an instruction"):
             Instructed(**wrong)

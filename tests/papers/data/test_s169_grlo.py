@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def test_the_worked_example() -> None:
     assert advantages.tolist()[0] == pytest.approx([1.5, 1.6, 1.7])
     assert returns.tolist()[0] == pytest.approx([2, 2, 2])
     assert whiten(advantages, mask).tolist()[0] == pytest.approx([-1, 0, 1], abs=1e-4)
-    made = method().credit
+    made: Any = method().credit
     assert (made.discount, made.decay, made.whitened) == (1.0, 1.0, True)
 
 
@@ -83,15 +84,13 @@ def test_the_scale_of_the_reward_model_does_not_matter() -> None:
 
 def test_nothing_else_is_rewarded() -> None:
     """Verdicts, abstentions and the length of a response change nothing, and no reference is asked."""
-    made = method()
-    found = [
-        made.worth(batch(passed, stops)).rewards.tolist()
-        for passed, stops in (
-            (None, ("eos", "eos", "eos")),
-            (True, ("eos", "length", "eos")),
-            (False, ("length", "length", "length")),
-        )
+    made: Any = method()
+    cases: list[tuple[bool | None, tuple[Stop, ...]]] = [
+        (None, ("eos", "eos", "eos")),
+        (True, ("eos", "length", "eos")),
+        (False, ("length", "length", "length")),
     ]
+    found = [made.worth(batch(passed, stops)).rewards.tolist() for passed, stops in cases]
     assert found == [[2, 0, 1]] * 3
     assert made.objective.kl_weight == 0 and "reference_logprobs" not in made.needs
     assert [x.name for x in made.learners] == ["values"]

@@ -58,7 +58,7 @@ def test_what_a_group_of_wrong_answers_teaches() -> None:
 
 
 def test_the_loss() -> None:
-    made = make_method("S210").objective
+    made: Any = make_method("S210").objective
     assert (made.kl_weight, made.kl_estimator, made.aggregation, made.clip_low) == (1e-3, "k3", "token_mean", 0.2)
 
 
@@ -68,7 +68,7 @@ def tasks(*levels: Any) -> Listed:
 
 def test_the_sets_by_difficulty() -> None:
     math = tasks(1, "Level 2", 3, "4", "Level 5", None)
-    medium, hard = (build("tasks", difficulty_set(name, math)) for name in ("medium", "hard"))  # type: ignore[arg-type]
+    medium, hard = (build("tasks", difficulty_set(name, math)) for name in ("medium", "hard"))
     assert [medium[i].id for i in range(medium.size)] == ["m0", "m1", "m2", "m3"]
     assert [hard[i].id for i in range(hard.size)] == ["m2", "m3", "m4"]
     easy = build("tasks", difficulty_set("easy", math, tasks(None, None), weights=(3, 1)))

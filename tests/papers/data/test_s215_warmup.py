@@ -37,7 +37,7 @@ def make(**options: Any) -> Any:
 
 def test_the_worked_puzzle() -> None:
     """A says that B is a knave, B that both are the same: A is a knight, B a knave."""
-    said = [["A", ["knave", "B"]], ["B", ["iff", ["knight", "A"], ["knight", "B"]]]]
+    said: list[list[Any]] = [["A", ["knave", "B"]], ["B", ["iff", ["knight", "A"], ["knight", "B"]]]]
     assert solutions(json.dumps([["A", "B"], said])) == ((True, False),)
     found = list(steps(["A", "B"], said, {"A": True, "B": False}))
     assert [(w["A"], w["B"], against) for w, against in found] == [(True, True, "A"), (True, False, None)]
