@@ -89,6 +89,8 @@ def _silent(method: Method, batch: Batch) -> Iterator[str]:
         return
     if not bool(batch.valid.any()):
         yield f"reward {_name(method.reward)} gave no response of the first step a reward"
+    if getattr(method.reward, "of_turns", False) and not any(e.turns for e in batch.episodes):
+        yield f"reward {_name(method.reward)} is of turns, and no response has any: set rollout multi_turn"
     for signal in sorted(_signals(method), key=lambda s: s.name):
         if (why := _empty(signal, batch)) is not None:
             yield f"signal {signal.name!r} is empty in the first step: {why}"

@@ -95,6 +95,8 @@ class SolvedByTurn:
     gamma: float = 1.0
     most: int = 8
 
+    of_turns = True
+
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1 or self.most < 1:
             raise UsageError(f"reward 'S153': gamma {self.gamma:g} must be in (0, 1], and most {self.most} at least 1")

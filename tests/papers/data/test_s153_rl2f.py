@@ -29,6 +29,7 @@ from assay.papers.data.s153_rl2f import (
     solved_at,
 )
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.training.preflight import at_first
 from assay.types import Ask, Episode, Group, Origin, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -276,3 +277,15 @@ def test_it_trains_in_dialogues(tmp_path: Path) -> None:
     rows = [row for row in metrics(folder) if "feedback/loss" in row]
     assert len(rows) == 2 and all(row["feedback/loss"] > 0 and row["grad_norm"] > 0 for row in rows)
     assert all(row["environment/turns"] > 1 for row in rows)
+
+
+def test_a_run_without_dialogues_is_told_of() -> None:
+    """Asked in single turns it is GRPO, and nothing is said to anybody."""
+    turn = Turn(0, 0, 1, verdict=Verdict.wrong())
+    one = Episode(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool), None, "", "eos")
+    for episode, lines in ((one, 1), (replace(one, turns=(turn,)), 0)):
+        batch = Batch.from_groups([Group(Ask(TASK, 2), (episode,) * 2, (Verdict.wrong(),) * 2)], torch.float64)
+        method = make_method("S153")
+        method.value(batch)
+        found = at_first(method, batch)
+        assert len([line for line in found if "is of turns, and no response has any" in line]) == lines
