@@ -101,5 +101,6 @@ claims(
             "rollouts": 3600,
         },
         sweep={"lr": (1.0, 3.0, 10.0)},
+        unequal="training ends with the step that passes 3,600 responses, and the measure is a mean over them",
     )
 )
