@@ -155,7 +155,7 @@ class SelfPlay(Proposing):
         wanted = self.derive(proposals, engine, rng)
         solving = [ask for ask in wanted if fits(ask, engine, self.further)]
         solved = self._judged(SingleTurn(self.further).collect(solving, engine, rng))
-        told = [v.parts["accuracy"] for g in proposals for v in g.verdicts if "accuracy" in v.parts]
+        told = [a for g in proposals for v in g.verdicts if (a := v.parts.get("accuracy")) is not None]
         self._metrics = {
             "propose/valid": sum(map(len, self._valid.values())) / max(len(asks), 1),
             "propose/learnable": float(np.mean([0 < a < 1 for a in told])) if told else 0.0,
