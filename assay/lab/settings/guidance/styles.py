@@ -73,8 +73,8 @@ class Setting:
         teachers = self.styles // 2
         right = int(rng.integers(self.answers))
         long = rng.integers(1, self.longest + 1, size=teachers).tolist()
-        ends = [np.log(p / (1 - p)) for p in (self.least, self.most)]
-        chances = 1 / (1 + np.exp(-rng.permutation(np.linspace(*ends, teachers))))
+        low, high = (float(np.log(p / (1 - p))) for p in (self.least, self.most))
+        chances = 1 / (1 + np.exp(-rng.permutation(np.linspace(low, high, teachers))))
         last = [float(k == right) for k in range(self.answers)]
 
         def style(steps: int) -> Any:

@@ -102,7 +102,9 @@ class Climbing(TabularPolicy):
         self.proposing = torch.nn.Parameter(proposing.clone())
         self.skill = torch.nn.Parameter(torch.zeros_like(levels))
         self.module = torch.nn.ParameterDict({"proposing": self.proposing, "skill": self.skill})
-        self.asked = self.tree.node((0,))
+        asked = self.tree.node((0,))
+        assert asked is not None, "the tree has what is asked"
+        self.asked = asked
         self.rungs = torch.tensor([self.tree.node((1, k)) for k in range(count)])
 
     @property
