@@ -56,7 +56,6 @@ LOSS = "loss"
         "how many steps a teacher stays frozen; for good by default",
         "phases are two runs, so that their prompts are disjoint by what each is given",
     ),
-    lacks="the share of faults that its tests notice, which has not been counted yet",
 )
 def sd_zero(
     phase: Literal["revision", "distillation"] = "distillation",

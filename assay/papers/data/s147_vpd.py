@@ -49,7 +49,7 @@ from assay.signals.reread.second_view import SecondView
         "the M-step is on the student's likeliest tokens and the rest",
         "what is shown: a sibling's solution, or else the verifier's words",
     ),
-    lacks="feedback by self-critique; the share of faults that its tests notice has not been counted yet",
+    lacks="feedback by self-critique",
 )
 def vpd(
     every: int = 5,

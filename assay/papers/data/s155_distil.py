@@ -45,7 +45,6 @@ ANSWERED = "{question}\n\nThe correct answer is {answer}.\n\n"
         "eta 1, no clip, no normalisation by length",
         "what the expert is shown",
     ),
-    lacks="the share of faults that its tests notice, which has not been counted yet",
 )
 def distil(
     eta: float = 1.0,

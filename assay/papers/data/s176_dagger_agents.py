@@ -49,7 +49,7 @@ LABEL = "label"
         "labels of earlier rounds are replayed, so many drawn at random per step",
         "the teacher is the environment's plan",
     ),
-    lacks="a teacher that is a language model, and soft labels; its tests' share of faults has not been counted yet",
+    lacks="a teacher that is a language model, and soft labels",
 )
 def dagger(
     environment: Any = None,

@@ -41,7 +41,7 @@ from assay.types import Ask, Group, Task
         "it answers in an evaluation and samples in a run": "test_it_evaluates_and_trains",
     },
     choices=("lambda 1", "models of one vocabulary are told by the numbers of their tokens"),
-    lacks="the analysis of how alike shifts are across sizes; the share of faults noticed has not been counted yet",
+    lacks="the analysis of how alike shifts are across sizes",
 )
 def rast(tuned: Any, base: Any, weight: float = 1.0) -> Method:
     """Responses are sampled from the large model's logits shifted as training shifted a small one's.
