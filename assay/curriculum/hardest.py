@@ -46,7 +46,7 @@ class Hardest:
 
     Raises:
         UsageError: a share outside (0, 1], no phase, or a number below 1.
-        RunError: the stream has not so many different tasks, or none of them was judged.
+        RunError: the stream has not so many different tasks, none of them was judged, or the rollout left some out.
     """
 
     stream: Stream
@@ -101,6 +101,11 @@ class Hardest:
                 raise RunError("curriculum 'hardest': no response to any of its problems could be judged")
             self._left = lowest(rates, self.keep[self._phase])
             self._narrowed, self._turn = True, 0
+        elif not self._narrowed and self._looked and not probes:
+            raise RunError(
+                f"curriculum 'hardest': of {len(self._left)} problems that were tried {self._looked} came back; take a "
+                "rollout that answers whatever is asked (not one such as 'dynamic', which leaves groups out)"
+            )
 
     def _labelled(self, task: str, **more: Any) -> Task:
         found = self._pool.tasks[task]

@@ -72,6 +72,18 @@ def test_phases_try_what_is_left_then_learn_from_the_hardest() -> None:
     assert {task.meta["phase"] for task in last} == {2}
 
 
+def test_a_rollout_that_leaves_out_what_is_tried_is_told() -> None:
+    world = World(6, RATES, pool=6)
+    for kept in (2, 0, 1, 0):
+        asks = world.curriculum.next(world.step)
+        groups = [Group(ask, (), (Verdict.wrong(),)) for ask in asks][:kept]
+        if not kept:
+            with pytest.raises(RunError, match="of 6 problems that were tried 2 came back; take a rollout"):
+                world.curriculum.observe(groups)
+            break
+        world.curriculum.observe(groups)
+
+
 def test_it_goes_on_where_it_was() -> None:
     for taken in range(9):
         world, again = (World(6, RATES, pool=6, steps=2, keep=(0.7, 0.5)) for _ in range(2))

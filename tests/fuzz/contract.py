@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from assay.types import Task, Verdict
+from assay.types import NOTE, Task, Verdict
 from assay.verify.base import Verifier
 from fuzz.responses import REGULAR
 
@@ -149,7 +149,8 @@ def faults(verdict: object, abstains: str | None) -> Iterator[Fault]:
         if not isinstance(name, str) or not name.isprintable() or len(name) > NAME:
             yield Fault("name of a part", place, repr(name)[:300])
             break
-        if value is not None and not (type(value) is float and math.isfinite(value) and 0 <= value <= 1):
+        measured = type(value) is float and math.isfinite(value)
+        if value is not None and not (measured and (NOTE in name or 0 <= value <= 1)):
             yield Fault("value of a part", f"{place} {_generic(name)}", f"{name}: {value!r}")
             break
     else:

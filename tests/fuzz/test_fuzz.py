@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from assay.registry import names
-from assay.types import Task, Verdict
+from assay.types import NOTE, Task, Verdict
 from fuzz.campaign import Campaign
 from fuzz.cases import ENTRIES
 from fuzz.contract import WATCH, Fault, call, faults
@@ -42,6 +44,7 @@ def test_verdicts_keep_their_contract(name: str) -> None:
         (Verdict.wrong("\ud800"), "feedback not printable"),
         (Verdict.wrong("x" * 1501), "feedback too long"),
         (Verdict(0.0, False, {"a": 2.0}), "value of a part"),
+        (Verdict(0.0, False, {f"a{NOTE}b": math.inf}), "value of a part"),
         (Verdict(0.0, False, {"\x00": 1.0}), "name of a part"),
         (Verdict(0.0, False, {str(i): 1.0 for i in range(1001)}), "too many parts"),
         ((0.0, False), "type"),
@@ -52,7 +55,7 @@ def test_a_verdict_that_breaks_the_contract_is_found(verdict: object, sort: str)
 
 
 def test_a_good_verdict_and_an_allowed_abstention_are_not() -> None:
-    assert not list(faults(Verdict(0.5, False, {"a": None, "b": 1.0}, "half of it"), None))
+    assert not list(faults(Verdict(0.5, False, {"a": None, "b": 1.0, f"b{NOTE}metres": 5.0}, "half of it"), None))
     assert not list(faults(Verdict.abstain("no verifier: x"), "no verifier"))
 
 

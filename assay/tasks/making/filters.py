@@ -121,8 +121,9 @@ class Agreement:
 class PassRate:
     """Keeps a task that a solver gets right often enough, and not too often: low <= right / judged <= high.
 
-    The rate is noted in ``meta["pass_rate"]``. Verdicts that abstain are left out; a task all of whose verdicts do is
-    dropped with that reason. With low above 0 and high below 1 no kept task gives a group without variance.
+    The rate is noted in ``meta["pass_rate"]``, another role's than the solver's in ``meta["ROLE_pass_rate"]``. Verdicts
+    that abstain are left out; a task all of whose verdicts do is dropped with that reason. With low above 0 and high
+    below 1 no kept task gives a group without variance.
 
     Args:
         n: replies.
@@ -152,4 +153,4 @@ class PassRate:
         rate = sum(passed) / len(passed)
         if not self.low <= rate <= self.high:
             return Dropped("solved too seldom" if rate < self.low else "solved too often")
-        return noted(task, pass_rate=rate)
+        return noted(task, **{"pass_rate" if self.by == "solver" else f"{self.by}_pass_rate": rate})

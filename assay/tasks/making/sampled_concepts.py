@@ -85,8 +85,9 @@ class SampledConcepts:
             if task.meta.get("concepts"):
                 of.setdefault(str(task.meta.get("category", "")), []).append(task)
         out: list[Task] = []
-        for category, members in of.items():
-            wanted = int(members[0].meta.get("budget", self.n // len(of)))
+        for i, (category, members) in enumerate(of.items()):
+            share = self.n // len(of) + (i < self.n % len(of))
+            wanted = int(members[0].meta.get("budget", share))
             out += self._sets(category, members, wanted, here.rng)
         return out, {"no concepts": len(tasks) - sum(map(len, of.values()))}
 

@@ -115,6 +115,9 @@ def test_a_verdict_that_abstains_is_no_wrong_answer() -> None:
 
     [task] = Maker(step, {"writer": Model("told", told)}, judge=judge).make([SUM]).tasks
     assert task.meta["pass_rate"] == 0.5
+    by_judge = Pipeline("two", [("step", PassRate(4, 0.5, 1.0)), ("sound", PassRate(2, 0.5, 1.0, "judge"))])
+    [task] = Maker(by_judge, {"writer": Model("told", told)}, judge=judge).make([SUM]).tasks
+    assert task.meta["pass_rate"] == 0.5 and task.meta["judge_pass_rate"] == 1.0, "each rate is kept"
     told.answer = lambda prompt, j: "?"
     found = Maker(step, {"writer": Model("told", told)}, judge=judge).make([SUM])
     assert reasons(found) == {"no reply can be judged": 1}
@@ -163,6 +166,8 @@ def test_concepts_that_go_together_are_drawn_together() -> None:
     many, _ = through(SampledConcepts(20, size=2), "", *tasks)
     assert 4 <= len(many.tasks) <= 6, "there are six pairs, and none is made twice"
     more = [named(f"g{i}", *"xyzuv", category="geometry") for i in range(3)]
+    shared, _ = through(SampledConcepts(3, size=2), "", *tasks, *more)
+    assert [t.meta["category"] for t in shared.tasks] == ["algebra", "algebra", "geometry"]
     budgets = {"algebra": 1, "geometry": 3}
     budgeted = [noted(task, budget=budgets[task.meta["category"]]) for task in [*tasks, *more]]
     found, _ = through(SampledConcepts(9, size=2), "", *budgeted)
