@@ -5,12 +5,22 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from collections.abc import Mapping
 from hashlib import blake2b
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from assay.errors import UsageError, nearest
+
+
+class AsWritten(SourceFileLoader):
+    """Compiles a file each time: the cache of compiled files takes one that was changed within a second, and is as long
+    as before, for the one it was."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(f"{path} is not to be read from the cache, nor kept there")
 
 
 def is_reference(spec: str) -> bool:
@@ -50,7 +60,7 @@ def module_of(path: str, where: str) -> ModuleType:
     file = Path(path).resolve()
     # Unique by the whole path, and found by its name again: dataclasses look there, and so does pickle.
     name = f"{file.stem}_{blake2b(str(file).encode(), digest_size=6).hexdigest()}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    spec = importlib.util.spec_from_file_location(name, file, loader=AsWritten(name, str(file)))
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     if str(file.parent) not in sys.path:

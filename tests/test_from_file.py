@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "halves_beside.py").write_text("HALF = 0.5\n")
     (tmp_path / "own.py").write_text(OWN)
     return tmp_path / "own.py"
+
+
+def test_a_file_is_read_as_it_is_written(file: Path) -> None:
+    """Changed within a second and as long as before, it would be found in Python's cache as it was."""
+    for value in ("0.25", "0.75", "0.50"):
+        file.write_text(OWN.replace("= HALF", f"= {value}"))
+        os.utime(file, (1e9, 1e9))
+        assert build("credit", f"{file}:Halved").share == float(value)
 
 
 @pytest.mark.parametrize("seam", ["credit", "select", "objective", "curriculum", "rollout", "environment", "tasks"])
