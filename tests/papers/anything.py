@@ -115,8 +115,8 @@ class Marks(Lengths):
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
-ELSEWHERE = {"S042", "S148"}
-"""Those that refuse any tasks but their own; their own tests have them."""
+ELSEWHERE = {"S039", "S042", "S148", "S168", "S177"}
+"""Those that refuse any tasks but their own, or make tasks and no method; their own tests have them."""
 METHODS = [
     row.id
     for row in catalogue.rows()
