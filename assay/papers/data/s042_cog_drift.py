@@ -131,7 +131,7 @@ def variants_of_hard(
     if tries:
         steps.append(("never solved", PassRate(tries, 0.0, 0.0, "solver", sampling)))
     if sound:
-        steps.append(("sound", PassRate(sound, 1 / sound, 1.0, "judge", sampling)))
+        steps.append(("sound", PassRate(sound, 1 / sound, 1.0, "judge", sampling, "judge_pass_rate")))
     return Pipeline("S042", [*steps, ("variants", MakeVariants(sizes, mask))])
 
 

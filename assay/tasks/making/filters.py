@@ -121,15 +121,15 @@ class Agreement:
 class PassRate:
     """Keeps a task that a solver gets right often enough, and not too often: low <= right / judged <= high.
 
-    The rate is noted in ``meta["pass_rate"]``, another role's than the solver's in ``meta["ROLE_pass_rate"]``. Verdicts
-    that abstain are left out; a task all of whose verdicts do is dropped with that reason. With low above 0 and high
-    below 1 no kept task gives a group without variance.
+    The rate is noted in ``meta[note]``. Verdicts that abstain are left out; a task all of whose verdicts do is
+    dropped with that reason. With low above 0 and high below 1 no kept task gives a group without variance.
 
     Args:
         n: replies.
         low, high: the window, both within it.
         by: role of the solver.
         sampling: of the replies.
+        note: the name of the rate, for a pipeline in which several roles are asked.
 
     Raises:
         UsageError: no window in [0, 1], or no reply.
@@ -140,6 +140,7 @@ class PassRate:
     high: float = 0.875
     by: str = "solver"
     sampling: Sampling = SOLVING
+    note: str = "pass_rate"
 
     def __post_init__(self) -> None:
         if self.n < 1 or not 0 <= self.low <= self.high <= 1:
@@ -153,4 +154,4 @@ class PassRate:
         rate = sum(passed) / len(passed)
         if not self.low <= rate <= self.high:
             return Dropped("solved too seldom" if rate < self.low else "solved too often")
-        return noted(task, **{"pass_rate" if self.by == "solver" else f"{self.by}_pass_rate": rate})
+        return noted(task, **{self.note: rate})

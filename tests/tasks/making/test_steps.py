@@ -115,7 +115,9 @@ def test_a_verdict_that_abstains_is_no_wrong_answer() -> None:
 
     [task] = Maker(step, {"writer": Model("told", told)}, judge=judge).make([SUM]).tasks
     assert task.meta["pass_rate"] == 0.5
-    by_judge = Pipeline("two", [("step", PassRate(4, 0.5, 1.0)), ("sound", PassRate(2, 0.5, 1.0, "judge"))])
+    by_judge = Pipeline(
+        "two", [("step", PassRate(4, 0.5, 1.0)), ("sound", PassRate(2, 0.5, 1.0, "judge", note="judge_pass_rate"))]
+    )
     [task] = Maker(by_judge, {"writer": Model("told", told)}, judge=judge).make([SUM]).tasks
     assert task.meta["pass_rate"] == 0.5 and task.meta["judge_pass_rate"] == 1.0, "each rate is kept"
     told.answer = lambda prompt, j: "?"
