@@ -87,6 +87,7 @@ claims(
         baseline="grpo",
         measure="solved",
         sweep={"lr": (25.0, 125.0, 625.0)},
+        unequal="training ends with the step that passes 800 responses, and a step with hints has more of them",
     ),
     Claim(
         paper="S027",
