@@ -39,6 +39,9 @@ CALLS = {"mean": "sum", "min": "max", "max": "min", "amin": "amax", "amax": "ami
 CALLS |= {"log": "exp", "exp": "log", "logical_and": "logical_or", "logical_or": "logical_and"}
 EXACT = frozenset({"strict", "slots", "frozen", "keepdim", "dim", "default_factory"})
 """Keyword arguments whose values are not tried: what they may be follows from shapes, or nothing follows from them."""
+ALONG = frozenset({"sum", "mean", "any", "all", "max", "min", "amax", "amin", "argmax", "argmin", "cumsum", "gather"})
+ALONG |= {"softmax", "log_softmax", "logsumexp", "flip", "size", "squeeze", "unsqueeze", "flatten", "cat", "stack"}
+"""Methods whose whole numbers among the arguments are dimensions, as ``EXACT`` as those called so."""
 SIZE = 1.5
 """A constant other than 0 that is no whole number becomes this many times itself."""
 
@@ -123,6 +126,8 @@ def spared(node: ast.AST, place: Place) -> bool:
             return True
         if isinstance(up, ast.Call) and called(up) in ("claims", "Claim", "isinstance"):
             return True
+        if isinstance(up, ast.Call) and field == "args" and along(up.func) and dimension(node):
+            return True
         if isinstance(up, ast.If) and isinstance(up.test, ast.Name) and up.test.id == "TYPE_CHECKING":
             return True
         node = up
@@ -131,6 +136,16 @@ def spared(node: ast.AST, place: Place) -> bool:
 
 def called(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def along(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and function.attr in ALONG
+
+
+def dimension(node: ast.AST) -> bool:
+    """Whether a node is a whole number, or one less than 0."""
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and type(inner.value) is int
 
 
 def changes(node: ast.AST) -> Iterator[Change]:

@@ -21,9 +21,11 @@ from mutants.ran import Chosen, Ran, Watch, file_of
 from mutants.scope import ROOT, source
 
 LOADED = ("scipy.stats", "sympy", "torch", "torch._dynamo", "hypothesis.strategies", "transformers", "conftest")
+LOADED += ("pandas", "pyarrow.parquet", "safetensors.torch", "transformers.models.llama.modeling_llama", "tokenizers")
 LOADED += ("assay.batch", "assay.config", "assay.ops", "assay.policies.tabular", "assay.tasks.configured")
 """What is imported before the first fork: libraries, and of assay what lies below the parts that papers bring."""
-OPTIONS = ("--assert=plain", "--exitfirst", "--override-ini=addopts=", "-m", "not slow", "-p", "no:cacheprovider")
+OPTIONS = ("--assert=plain", "--exitfirst", "--tb=native", "--override-ini=addopts=", "-m", "not slow")
+OPTIONS += ("-p", "no:cacheprovider", "-p", "no:unraisableexception")
 CLEAN = 0
 """The exit status of tests that all pass."""
 
@@ -32,7 +34,7 @@ def load() -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in LOADED:
         importlib.import_module(name)
-    # pytest collects garbage ten times as it ends: what is loaded here is none, and copying its pages took longest.
+    # What is loaded here is never garbage, and to look through it, which copies its pages, took longest.
     gc.freeze()
 
 
