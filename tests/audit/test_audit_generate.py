@@ -251,6 +251,7 @@ def test_the_same_in_another_process():
     assert len(runs) == 1
 
 
+@pytest.mark.slow
 def test_no_answer_is_both_right_and_wrong():
     labels = collections.defaultdict(set)
     for c in cases(21, 40 * len(ALL)):

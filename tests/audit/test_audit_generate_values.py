@@ -136,6 +136,7 @@ def test_words_of_other_languages_against_a_list_made_by_hand():
     ]
 
 
+@pytest.mark.slow
 def test_intervals_and_unions_against_sympy():
     def ray_or_interval(text: str) -> sympy.Set:
         left, low, high, right = re.fullmatch(r"([(\[])(.*?), ?(.*?)([)\]])", text).groups()

@@ -151,6 +151,7 @@ def test_error_rates_over_all_families(judged: list[tuple[str, bool, Status]]) -
     assert rates.false_negative_rate.value <= 0.06 and rates.false_positive_rate.value <= 0.005
 
 
+@pytest.mark.slow
 def test_no_structural_cheat_is_accepted(judged: list[tuple[str, bool, Status]]) -> None:
     fooled = [
         family for family, label, status in judged if not label and status == "accepted" and family in NONE_ACCEPTED

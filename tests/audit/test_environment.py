@@ -48,13 +48,13 @@ def test_a_sound_world_has_no_fault(world: str) -> None:
 @pytest.mark.parametrize(
     ("world", "fault"),
     [
-        ("Planless", "gold passes"),
+        pytest.param("Planless", "gold passes", marks=pytest.mark.slow),
         ("Credulous", "claims fail"),
         pytest.param("Outwitted", "attacks fail", marks=pytest.mark.slow),
         pytest.param("Generous", "idle fails", marks=pytest.mark.slow),
-        ("Whimsical", "replay equal"),
+        pytest.param("Whimsical", "replay equal", marks=pytest.mark.slow),
         pytest.param("Endless", "end is kept", marks=pytest.mark.slow),
-        ("Brittle", "nothing raises"),
+        pytest.param("Brittle", "nothing raises", marks=pytest.mark.slow),
     ],
 )
 def test_each_fault_is_found(world: str, fault: str) -> None:
@@ -64,6 +64,7 @@ def test_each_fault_is_found(world: str, fault: str) -> None:
         assert wrong == {fault}
 
 
+@pytest.mark.slow
 def test_what_is_shared_is_found_in_a_process_that_hosts_both() -> None:
     # One process, where all episodes live side by side.
     wrong, _ = failed(f"{FAULTY}:Shared", workers=1)

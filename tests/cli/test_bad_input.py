@@ -262,6 +262,7 @@ class Growing:
         return Task(str(index), f"{index}" + "a" * (30 if index > 60 else 5), reference="1")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_a_prompt_that_does_not_fit_while_running_is_no_usage_error() -> None:
     sections = recipe("run", warmup={"steps": 0}, train={"steps": 100}, evaluate={"every": 0})

@@ -63,6 +63,7 @@ def test_the_worked_example_end_to_end(rows: Path, tmp_path: Path, capfd: pytest
     assert record.data["hash"] == report["data"]["hash"] and record.options == {"numeric": False}
 
 
+@pytest.mark.slow
 def test_csv_parquet_and_mapped_fields_agree(rows: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -80,6 +81,7 @@ def test_csv_parquet_and_mapped_fields_agree(rows: Path, tmp_path: Path, capfd: 
         assert other["clean"] == first["clean"] and other["data"]["hash"] == first["data"]["hash"]
 
 
+@pytest.mark.slow
 def test_two_verifiers_a_function_and_a_program(rows: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("def all_right(response, reference): return True\n")
     (tmp_path / "program.py").write_text(
@@ -95,6 +97,7 @@ def test_two_verifiers_a_function_and_a_program(rows: Path, tmp_path: Path, capf
     assert (report["clean"]["tp"], report["clean"]["fn"]) == (4, 2) and report["against"]["agree"]["value"] == 1
 
 
+@pytest.mark.slow
 def test_attacks_on_a_verifier_that_takes_anything(
     rows: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +121,7 @@ def test_generated_cases(rows: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert other["data"]["hash"] != first["data"]["hash"]
 
 
+@pytest.mark.slow
 def test_rows_that_count_in_no_rate_are_reported_on_their_own(rows: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = audited(capfd, "exact", "--generate", "40", "--families", "integers,disowned")
     assert set(found["categories"]) == {"integers"} and found["clean"]["rows"] == found["data"]["rows"] == 20

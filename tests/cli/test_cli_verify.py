@@ -202,6 +202,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_verifier_of_ones_own(capfd: pytest.CaptureFixture[str], mine: Path) -> None:
     rows = [{"reference": "1", "response": r} for r in ("1", "spin", "2", "grow", "1", "die", "1")]
     file, out = write(mine / "rows.jsonl", rows), mine / "out.jsonl"
@@ -299,6 +300,7 @@ def test_verdicts_of_nobody_knows_whom_are_not_continued(capfd: pytest.CaptureFi
     assert "which says how" in said and len(said.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_resuming_what_does_not_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, out = many(tmp_path / "rows.jsonl", 4), tmp_path / "out.jsonl"
     called(capfd, "exact", str(file), "--out", str(out))

@@ -78,6 +78,7 @@ def test_degrees_of_freedom() -> None:
     assert Spread(1.0, 0.0, 1.0).freedom(10, 1, seeds=5) == pytest.approx(0.09 / (0.01 / 9 + 0.04 / 4))
 
 
+@pytest.mark.slow
 def test_so_many_tasks_find_the_difference_as_often_as_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From two evaluations to tasks; SciPy's paired t-test then finds it in 80 % of 500 comparisons, error 1.8 %."""
     rng = np.random.default_rng(0)

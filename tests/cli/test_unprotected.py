@@ -79,6 +79,7 @@ def test_without_bubblewrap_one_line_says_what_to_install(
     assert not (tmp_path / "judged.jsonl").exists() and "right" not in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_told_to_it_runs_unprotected_and_warns(number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -236,6 +236,7 @@ def test_tokens_are_counted_as_they_were_sampled(tmp_path: Path, one_thread: Non
     assert 150 - STEP * 4 < trainer.meter.count["tokens"] == sampled <= 150
 
 
+@pytest.mark.slow
 def test_rollouts_that_are_asked_for_and_dropped_are_paid_for(tmp_path: Path, one_thread: None) -> None:
     plain = budgeted(tmp_path / "a", Budget("rollouts", 6 * STEP), method=varied())
     # An untrained model is always wrong: dynamic sampling asks on in vain.
@@ -398,6 +399,7 @@ def test_the_page_is_whole_and_holds_no_foreign_markup(methods: int) -> None:
     assert ("The 6 best of 9 methods" in page) == (methods == 9)
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_as_png(tmp_path: Path) -> None:
     pytest.importorskip("resvg_py", reason="needs the extra png")
     Image = pytest.importorskip("PIL.Image", reason="reads the pictures")

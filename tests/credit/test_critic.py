@@ -86,6 +86,7 @@ def test_it_learns_the_values_of_a_fixed_policy(trunk: str) -> None:
     np.testing.assert_allclose(learned, [exact_values(policy)[n] for n in nodes[inside].tolist()], atol=0.06)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_critic_resumes_bit_for_bit(tmp_path: Path) -> None:
     method = {"credit": {"name": "gae", "critic": {"name": "critic", "trunk": "own", "lr": 1e-3}}}
     whole = run(tmp_path / "whole", method={**recipe("")["method"], **method})

@@ -133,6 +133,7 @@ def test_with_normalisation_it_is_what_numpy_enumerates(name, aggregation, ddof)
     np.testing.assert_allclose(expected_gradient(policy, method, 3), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_default_method_is_what_numpy_enumerates():
     policy = TabularPolicy.random(Tree.of(TREES["chain"]), seed=4)
     expected = numpy_grpo_gradient(TREES["chain"], policy.logits.detach().numpy(), 4, "token_mean", 1)
@@ -200,6 +201,7 @@ def least_p_value(drawn: np.ndarray, expected: np.ndarray) -> float:
     return float(stats.ttest_1samp(drawn, expected).pvalue.min() * drawn.shape[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [False, True])
 def test_the_sampled_gradient_agrees_with_the_exact_one(normalise):
     """100 batches of 25 groups of 4: a right implementation fails with probability 1e-3 for a fresh seed (it is fixed).

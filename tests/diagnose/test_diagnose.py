@@ -359,6 +359,7 @@ def taught(replies: dict[Any, list[str]], folder: Path) -> CausalLM:
     return CausalLM.load(config.model_copy(update={"source": str(folder)}), 0)
 
 
+@pytest.mark.slow
 def test_a_crossing_of_two_models_is_found(tmp_path: Path) -> None:
     """Before: a quarter right on every task. After: nearly always right on half of them, and never on the others.
 

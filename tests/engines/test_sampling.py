@@ -133,6 +133,7 @@ def test_uniforms_are_uniform() -> None:
 # Everything at once: token, log-probability, entropy
 
 
+@pytest.mark.slow
 @given(rows(), UNIFORMS, st.integers(1, 7))
 def test_looking_for_a_block_first_finds_the_same_support(probabilities: torch.Tensor, u: float, block: int) -> None:
     many = probabilities.repeat(8 * block // len(probabilities) + 1)

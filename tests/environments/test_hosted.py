@@ -76,7 +76,7 @@ def test_it_is_the_world_it_would_be_here(worlds: Worlds) -> None:
     [
         pytest.param("hang", "longer than", marks=pytest.mark.slow),
         ("freeze", "longer than"),
-        ("die", "ended"),
+        pytest.param("die", "ended", marks=pytest.mark.slow),
         ("kill", "ended"),
     ],
 )

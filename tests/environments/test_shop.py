@@ -244,6 +244,7 @@ def test_money_and_places_are_kept() -> None:
         assert all(a["balance"] >= 0 for a in world.state_json()[t.actor])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"themes": ("hotel", "school"), "rules": 6}, {"user": "scripted", "seed": 2}])
 def test_tasks_hold(options: dict[str, Any]) -> None:
     """Each replays to its goal, has a neighbour that a rule refuses, and tells nothing that only the goal knows."""

@@ -187,7 +187,11 @@ def test_gridworlds_by_hand() -> None:
         assert word in seen
 
 
-@pytest.mark.parametrize("source", [FERRY, BLOCKS, LOCKS], ids=["ferry", "blocks", "locks"])
+@pytest.mark.parametrize(
+    "source",
+    [FERRY, pytest.param(BLOCKS, marks=pytest.mark.slow), pytest.param(LOCKS, marks=pytest.mark.slow)],
+    ids=["ferry", "blocks", "locks"],
+)
 def test_each_fault_of_a_domain_is_reported(source: str) -> None:
     """A precondition is missing, an effect is negated, two arguments are swapped: testers say so of each kind."""
     worlds = (make_domain(np.random.default_rng(seed)) for seed in range(20))

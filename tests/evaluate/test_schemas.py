@@ -126,6 +126,7 @@ def test_what_the_commands_write_is_valid_and_every_other_field_is_not(
     assert tried > 20
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_is_valid_too(documents: dict[str, list[Any]]) -> None:
     record = copy.deepcopy(documents["compare"][0])
     run = record["runs"][0]

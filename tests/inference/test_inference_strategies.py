@@ -176,6 +176,7 @@ def best_of_steps(n: int) -> float:
     return total
 
 
+@pytest.mark.slow
 def test_beam_search_with_the_exact_value_is_what_enumeration_says() -> None:
     found = run("beam", 3, scorer=state_value, branch=3, stop=(), step=1)
     close(accuracy(found), best_of_steps(3))

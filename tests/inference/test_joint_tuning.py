@@ -65,6 +65,7 @@ def test_the_divergence_is_of_the_likeliest_tokens_among_themselves() -> None:
     assert Original(one, episodes, top=10_000).divergence(one) == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_tuned_model_predicts_what_its_frozen_states_do_not_and_stays_what_it_was() -> None:
     """Which token came first is no linear function of a random model's last states."""
     base = model()
@@ -115,6 +116,7 @@ def test_refusals() -> None:
         JointTuning().fit(model(), [], np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_model_that_strategies_run_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run, out = tmp_path / "run", tmp_path / "tuned"
     api.train(

@@ -196,6 +196,7 @@ def labelled(path: Path, rows: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_quick_mode_learns(tmp_path: Path, one_thread: None) -> None:
     """By the normal loop, from a warm-up on opinions of which half are wrong, to opinions that are right mostly."""
     path, rng = labelled(tmp_path / "steps.jsonl", 120), np.random.default_rng(1)

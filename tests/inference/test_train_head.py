@@ -89,6 +89,7 @@ def test_heads_from_the_command_serve_strategies(
     assert [len(p["outcomes"]) for p in json.loads(out)["points"]] == [8] * 4
 
 
+@pytest.mark.slow
 def test_a_joint_head_learns_when_responses_end_and_the_same_command_writes_the_same_head(trained: Path) -> None:
     made = [train_head(resolve(str(trained)), "joint", tasks=24, samples=4) for _ in range(2)]
     length = made[0].fit.length

@@ -168,6 +168,7 @@ def test_what_does_not_exist_is_refused() -> None:
     assert claim_of("verpo").better == "verpo"
 
 
+@pytest.mark.slow
 def test_a_small_claim_from_end_to_end(tmp_path: Path, one_thread: None) -> None:
     claim = claim_of("S001")
     record = run_claim(claim, tmp_path, [0, 1], TINY)

@@ -52,6 +52,7 @@ def test_a_run_by_the_trainers_steps() -> None:
     assert again == found
 
 
+@pytest.mark.slow
 def test_an_arm_may_ask_the_oracle() -> None:
     found = setting(steps=40, lr=4.0).run({"name": "grpo", "rollout": {"oracle": True}}, 0, Path())
     assert 1 / 3 < found["right_turns"] <= 1

@@ -39,6 +39,7 @@ def test_altered_claims_share_fewer_words(tmp_path: Path) -> None:
         Citations(documents=10).run({"score": "overlap"}, 1, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_encoder_scores_in_the_lab(tmp_path: Path) -> None:
     setting = Citations(documents=40, train=24, test=30, epochs=1, hidden=16)
     found = setting.run({"score": "encoder", "how": "first"}, 1, tmp_path)

@@ -62,6 +62,7 @@ def test_the_policy_knows_the_fields_it_read_right_answers_to() -> None:
     assert np.mean(gaps) > 0.03
 
 
+@pytest.mark.slow
 def test_arms_start_alike_and_learning_carries_over_to_unseen_questions() -> None:
     setting = Setting(questions=32, unseen=32, read=128, warmup=80, steps=15, lr=0.01)
     learned = setting.run({"name": "grpo"}, 0, Path())

@@ -38,6 +38,7 @@ def told(logger: Any, folder: Path) -> Any:
     return about
 
 
+@pytest.mark.slow
 def test_mlflow_in_a_database(tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: pip install 'assay[mlflow]'")
     about = told(build("logger", "mlflow"), tmp_path / "run")
@@ -74,6 +75,7 @@ def logged(data: bytes) -> Iterator[bytes]:
             parts = b""
 
 
+@pytest.mark.slow
 def test_wandb_offline(tmp_path: Path) -> None:
     wandb = pytest.importorskip("wandb", reason="W&B is not installed: pip install 'assay[wandb]'")
     told(build("logger", {"name": "wandb", "mode": "offline"}), tmp_path / "run")

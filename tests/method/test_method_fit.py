@@ -276,7 +276,7 @@ class Live:
         return getattr(self.part, name)
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("credit", CREDITS)
 def test_a_pair_is_refused_or_runs(
     credit: str, every: int, policy: CausalLM, read: dict[str, tuple[Any, Batch]]

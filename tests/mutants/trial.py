@@ -24,7 +24,7 @@ LOADED = ("scipy.stats", "sympy", "torch", "torch._dynamo", "hypothesis.strategi
 LOADED += ("pandas", "pyarrow.parquet", "safetensors.torch", "transformers.models.llama.modeling_llama", "tokenizers")
 LOADED += ("assay.batch", "assay.config", "assay.ops", "assay.policies.tabular", "assay.tasks.configured")
 """What is imported before the first fork: libraries, and of assay what lies below the parts that papers bring."""
-OPTIONS = ("--assert=plain", "--exitfirst", "--tb=native", "--override-ini=addopts=", "-m", "not slow")
+OPTIONS = ("--assert=plain", "--exitfirst", "--tb=native", "--override-ini=addopts=")
 OPTIONS += ("-p", "no:cacheprovider", "-p", "no:unraisableexception")
 CLEAN = 0
 """The exit status of tests that all pass."""

@@ -271,6 +271,7 @@ def test_a_batch_of_abstentions_moves_nothing(make_batch):
 # Micro-batches
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2), min_size=6, max_size=6))
 def test_losses_of_micro_batches_add_up(make_batch, parts):
     generator = torch.Generator().manual_seed(0)

@@ -76,6 +76,7 @@ def test_the_gradient_by_hand() -> None:
     assert torch.allclose(policy.logits.grad, expected)
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     """On-policy from nothing, through the real step: near the soft optimum of every leaf."""
     policy = TabularPolicy(TREE)

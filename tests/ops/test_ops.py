@@ -34,6 +34,7 @@ def test_masked_mean_of_nothing_is_zero():
 samples = st.lists(st.tuples(st.floats(-5, 5, width=32), st.integers(0, 3), st.booleans()), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(samples)
 def test_group_reductions_agree_with_numpy(rows):
     x, group, where = (np.array(c) for c in zip(*rows, strict=True))

@@ -74,6 +74,7 @@ def derivations(penalty: float, updates: int = 120, runs: int = 6) -> np.ndarray
     return np.array(seen)
 
 
+@pytest.mark.slow
 def test_flawed_derivations_rise_while_they_help_and_fall_after() -> None:
     """Flawed ones peak at 0.59 after 14 updates and are at 0.01 after 80; without the penalty they take all, 0.97."""
     sound, flawed, _ = derivations(1.0).T
@@ -151,6 +152,7 @@ def useless_steps(form: str, folder: Path) -> float:
     return Steps(longest=4, need=0, spread=0.0, steps=30, prompts=2, lr=1.5).run(arm, 0, folder)["useless"]
 
 
+@pytest.mark.slow
 def test_a_sum_of_step_scores_is_hacked_by_useless_steps_and_the_minimum_is_not(tmp_path: Path) -> None:
     """A finish scores 0.9 and every step put before it 0.5: 2.7 of them are put there for the sum, 0.14 for the min."""
     assert useless_steps("sum", tmp_path) > 2.1

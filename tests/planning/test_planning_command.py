@@ -191,6 +191,7 @@ def test_the_gpu_benchmark_as_a_command(tmp_path: Path) -> None:
         assert record["parts"]["generate, vLLM"] == {"left_out": "vllm is not installed"}
 
 
+@pytest.mark.slow
 def test_the_examples_in_the_documentation_are_what_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs" / "scaling.md").read_text()
     found = re.findall(r"```sh\n(assay plan model=.*?)```\n\n```\n(.*?)```", text, re.DOTALL)

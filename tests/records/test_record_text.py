@@ -18,6 +18,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON))
 def test_any_record_is_read_back_in_its_order(record: dict[str, object]) -> None:
     found = json.loads(record_text(record))

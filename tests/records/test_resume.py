@@ -295,6 +295,7 @@ def test_a_run_that_reached_its_target_is_finished(tmp_path: Path, capfd: pytest
     assert not (folder / "rollouts").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_right")
 def test_a_warm_up_ends_at_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sections = {"warmup": {"steps": 9, "target": 1.0, "every": 2}}

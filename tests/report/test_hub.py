@@ -136,6 +136,7 @@ def child(finished: Path, hub: str, home: Path) -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_model_goes_to_the_hub_and_comes_back(finished: Path, hub: str, tmp_path: Path) -> None:
     done = child(finished, hub, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -188,6 +188,7 @@ def test_asking_ahead_is_refused() -> None:
             rollout(**bad)
 
 
+@pytest.mark.slow
 def test_a_run_learns_from_both_its_curriculum_sees_the_asked_and_a_resumed_one_repeats_it(tmp_path: Path) -> None:
     method = recipe(tmp_path)["method"] | {
         "rollout": f"{__file__}:Again",

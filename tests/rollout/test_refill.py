@@ -141,6 +141,7 @@ def test_options() -> None:
             RewardSpread(**bad)
 
 
+@pytest.mark.slow
 def test_in_a_run_that_is_resumed(tmp_path: Path) -> None:
     method = {
         "reward": {"name": "function", "function": f"{running.__file__}:varied"},

@@ -17,6 +17,7 @@ from assay.sandbox.languages import LANGUAGES, Language, language
 from .support import needs_language, needs_sandbox
 
 NAMES = ["java", "go", "rust", "typescript"]
+SOME = [pytest.param(name, marks=pytest.mark.slow) if name in ("java", "rust") else name for name in NAMES]
 LIMITS = Limits(cpu_seconds=4, wall_seconds=6, memory=256 << 20, output=1 << 20, disk=16 << 20, processes=40)
 
 
@@ -67,7 +68,7 @@ HUNGRY = {
 
 
 @needs_sandbox
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_programs_end_truly(box: Sandbox, name: str) -> None:
     needs_language(name)
     short = Limits(cpu_seconds=1.5, wall_seconds=4, memory=256 << 20, processes=40)
@@ -104,7 +105,7 @@ GO_IMPORTS = {"file": 'import "os"', "network": 'import "net"', "bomb": 'import 
 
 
 @needs_sandbox
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("kind", ["file", "network", "bomb"])
 def test_hostile_programs_stay_confined(box: Sandbox, name: str, kind: str, tmp_path: Path) -> None:
     needs_language(name)

@@ -128,7 +128,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     return {staleness: root / f"run{staleness}" for staleness in (1, 2)}
 
 
-@pytest.mark.parametrize(("staleness", "parts"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize(("staleness", "parts"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_two_trainers_with_staleness_are_one(
     staleness: int, parts: int, alone: dict[int, Path], tmp_path: Path
 ) -> None:
@@ -142,7 +142,7 @@ def test_two_trainers_with_staleness_are_one(
     assert [sum(1 for s, *_ in consumed(folder) if s == step) for step in range(1, 7)] == [12] * 6
 
 
-@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_no_prompt_is_lost_or_doubled_across_a_checkpoint(size: int, alone: dict[int, Path], tmp_path: Path) -> None:
     """Two trainers stop in mid-flight; as many, or one, go on from what they stored."""
     import torch

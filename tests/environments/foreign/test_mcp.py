@@ -39,6 +39,7 @@ def made(tasks: Path, **options: Any) -> MCP:
     return world
 
 
+@pytest.mark.slow
 def test_the_state_decides(tasks: Path) -> None:
     world = made(tasks, setup="fill", state="count")
     source = world.tasks()
@@ -70,6 +71,7 @@ def test_the_state_decides(tasks: Path) -> None:
     world.close()
 
 
+@pytest.mark.slow
 def test_the_answer_decides_where_no_state_is_told(tasks: Path) -> None:
     world = made(tasks, only=["count"])
     task = Task("1", "How much?", "10", "exact")
@@ -80,6 +82,7 @@ def test_the_answer_decides_where_no_state_is_told(tasks: Path) -> None:
     world.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_abstains(tasks: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     episode = Played(lambda: made(tasks, log=str(tmp_path / "log")), Task("1", "Pay."), 0)
     episode.reset()

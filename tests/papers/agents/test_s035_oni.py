@@ -516,6 +516,7 @@ def test_it_trains(tmp_path: Path) -> None:
     assert kept and all(turn["reply"] for turn in kept)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_repeats(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", 3)
     short = trained(tmp_path / "short", 2)

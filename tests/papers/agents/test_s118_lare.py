@@ -260,6 +260,7 @@ def test_the_row_is_its_parts() -> None:
     assert (plain.layers, plain.width, plain.lr, plain.size, plain.every) == (3, 64, 3e-4, 64, 1)
 
 
+@pytest.mark.slow
 def test_it_learns_in_the_corridor(tmp_path: Path) -> None:
     setting = Setting(environment={"name": "corridor", "rooms": 3}, tasks=(1,), turns=3, steps=40, prompts=2, lr=3.0)
     options = {"path": str(WRITTEN), "updates": 10, "lr": 0.01}

@@ -168,6 +168,7 @@ def test_the_claims_corridor() -> None:
     assert claim.options["prompts"] == 1
 
 
+@pytest.mark.slow
 def test_it_learns_where_hardly_an_episode_succeeds() -> None:
     """Six actions in a row have to be right: one episode in 729 succeeds at first."""
     vpr, outcome = (learned("S154", arm, steps=40, lr=5.0) for arm in ("vpr", "outcome"))

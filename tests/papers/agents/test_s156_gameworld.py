@@ -31,6 +31,7 @@ def begun(index: int = 0, **options: Any) -> ArcadeGames:
     return world
 
 
+@pytest.mark.slow
 def test_games_of_five_genres_by_their_own_plans() -> None:
     tasks = ArcadeGames().tasks()
     assert [tasks[i].meta["genre"] for i in range(5)] == ["runner", "arcade", "platformer", "puzzle", "simulation"]
@@ -48,6 +49,7 @@ def test_games_of_five_genres_by_their_own_plans() -> None:
             world.step(say("wait"))
 
 
+@pytest.mark.slow
 def test_events_and_named_actions_come_to_the_same_state() -> None:
     for index in range(10):
         named, events = begun(index), begun(index, control="events")

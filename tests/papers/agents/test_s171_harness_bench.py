@@ -210,6 +210,7 @@ def under(name: str, **options: Any) -> Harness:
 NAMES = ("bare", "react", "planned")
 
 
+@pytest.mark.slow
 def test_three_harnesses_do_the_work() -> None:
     made = catalogue.make("S171")
     found = made(TASKS, {"careless": lambda: Talking(careless)}, {name: under(name) for name in NAMES}, chunk=3)
@@ -228,6 +229,7 @@ def test_three_harnesses_do_the_work() -> None:
     assert all(run.process == 1 and not run.judged and run.combined == run.outcome for run in found.runs)
 
 
+@pytest.mark.slow
 def test_saying_it_is_done_is_worth_nothing() -> None:
     found = compare_harnesses(
         TASKS, {"m": lambda: Talking(talkative)}, {"react": under("react"), "bare": under("bare")}
@@ -331,6 +333,7 @@ def command(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     opened: list[str] = []
     speakers = {"careless": careless, "talkative": talkative}

@@ -325,6 +325,7 @@ def success(retrieval, claims, k=1):
     return np.mean([c.source in names[-k:] for c, names in zip(claims, found, strict=True)])
 
 
+@pytest.mark.slow
 def test_a_retriever_learns_to_find_what_is_cited(tmp_path, capsys):
     from assay.cli.citations.search import citations_train_retriever
 
@@ -364,6 +365,7 @@ def test_other_documents_are_the_best_that_are_not_cited():
         sought([CitedClaim("1", "x", "gone")], Retrieval(corpus, 3))
 
 
+@pytest.mark.slow
 def test_a_model_learns_to_name_sources(tmp_path, capsys):
     from assay.cli.citations.check import _expansion
     from assay.cli.citations.search import citations_expansions

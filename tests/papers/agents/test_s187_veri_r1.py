@@ -300,6 +300,7 @@ def test_evidence_that_is_nowhere_is_told(tmp_path: Path) -> None:
     assert task.solution is None and task.meta["shown"] in (("a", "b"), ("b", "a"))
 
 
+@pytest.mark.slow
 def test_it_trains_by_searching(tmp_path: Path) -> None:
     """Of its turns some search and some answer; rewards come of both, and what was found is masked."""
     environment = {**world(tmp_path), "protocol": "tags", "searches": 2}
@@ -319,6 +320,7 @@ def test_it_trains_by_searching(tmp_path: Path) -> None:
     assert all(0 < m["reward/form"] < 1 and m["environment/lost"] == 0 for m in rows)
 
 
+@pytest.mark.slow
 def test_it_trains_with_documents_given(tmp_path: Path) -> None:
     environment = {**world(tmp_path), "protocol": "given"}
     folder = run(

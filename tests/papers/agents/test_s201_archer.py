@@ -181,6 +181,7 @@ def started(part: Any, engine: Any) -> Any:
 SMALL: dict[str, Any] = {"batch": 16, "width": 8, "lr": 0.02}
 
 
+@pytest.mark.slow
 def test_values_of_a_chain() -> None:
     """A policy that always says the same, in a chain of five states; 1 is paid at the end: V is gamma^steps to go."""
     critic = started(UtteranceCritic(discount=0.8, rate=0.3, batch=32, width=16, lr=0.01), Speaks(lambda s: tokens(7)))
@@ -325,6 +326,7 @@ def test_the_row_is_its_parts() -> None:
     )
 
 
+@pytest.mark.slow
 def test_it_learns_the_corridor(tmp_path: Path) -> None:
     setting = Setting(environment={"name": "corridor", "rooms": 3}, tasks=(1,), turns=3, steps=25, prompts=1, lr=10.0)
     options = {"warm_up": 1, "critic_updates": 10, "rows": 32, "batch": 32, "width": 16, "lr": 0.01}

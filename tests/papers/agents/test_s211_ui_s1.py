@@ -496,6 +496,7 @@ def test_it_trains_and_is_measured_by_sop(tmp_path: Path) -> None:
         assert all(s.passed is not None and 0 <= s.score <= 1 for s in found.samples)
 
 
+@pytest.mark.slow
 def test_a_tabular_policy_is_patched_with_the_words_of_its_expert() -> None:
     """In the lab's setting a patch is a path of the tree: the first thought, and the expert's action."""
     engine, tasks = Setting(words=TURNS, turns=4).player(0)

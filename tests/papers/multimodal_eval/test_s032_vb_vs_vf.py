@@ -158,6 +158,7 @@ def test_gaps_and_their_growth() -> None:
         gaps(vb, {8: problems})
 
 
+@pytest.mark.slow
 def test_cloning_reaches_the_maximum_likelihood_of_the_successes() -> None:
     """VF through the real step ends at the counts of right symbols in successful traces of the base policy."""
     from assay.lab.settings._tabular import Training, train
@@ -216,6 +217,7 @@ def test_the_returns_of_learning_from_rewards() -> None:
     assert small.run({"name": "S032"}, 0, Path())["return@24"] == pytest.approx(15.03, rel=0.05)
 
 
+@pytest.mark.slow
 def test_rewards_beat_cloning_from_as_many_samples() -> None:
     """Half the lab's samples at one of its budgets and a half: the return of VB above that of VF at both."""
     small = Setting(budgets=(12, 36), steps=20, lr=0.2)

@@ -283,6 +283,7 @@ def world() -> tuple[TabularPolicy, JointHead]:
     return policy, JointTraining(Bins(7, tuple(range(13))), epochs=60, lr=0.2).fit(policy, groups)
 
 
+@pytest.mark.slow
 def test_budgets_are_kept_and_the_answer_is_one_of_those_made(world: tuple[TabularPolicy, JointHead]) -> None:
     policy, head = world
     tasks = [Task(f"{i}/{k}", str(i)) for i in range(3) for k in range(4)]

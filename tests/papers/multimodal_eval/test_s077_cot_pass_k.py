@@ -251,6 +251,7 @@ def test_the_finite_group_is_the_mean_over_every_group(p: float, alpha: float, b
     assert (expected[0] > expected[1]) == (alpha > beta)
 
 
+@pytest.mark.slow
 def test_learning_follows_the_sign() -> None:
     """The lab's bandit, shortened: P(right chain) rises for alpha > beta and falls for alpha < beta."""
     from pathlib import Path

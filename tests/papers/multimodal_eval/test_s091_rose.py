@@ -143,6 +143,7 @@ def test_the_loss_is_dr_grpos() -> None:
             assert made.select(batch).tolist() == [1.0] * 4
 
 
+@pytest.mark.slow
 def test_a_step_reinforces_what_a_branch_added() -> None:
     policy = TabularPolicy.random(TREE, seed=0)
 

@@ -115,6 +115,7 @@ def test_the_method_is_grpo_with_these_parts() -> None:
     assert (plain["chunks"], plain["given"], plain["cut"]) == (4, [0, 1, 2, 3, 4], None), "all prefixes of four chunks"
 
 
+@pytest.mark.slow
 def test_beginnings_reach_what_is_never_sampled() -> None:
     setting = Setting(tasks=2, branching=2, depth=6, right=1, hard=3.0, shown=True, steps=40, prompts=4, lr=30.0)
     begun = {"name": "begun", "cut": "(?=/)", "template": "{question}/{begun}"}

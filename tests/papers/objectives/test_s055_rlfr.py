@@ -188,6 +188,7 @@ def known_noise(monkeypatch):
     monkeypatch.setattr(flow_score, "drawn", drawn)
 
 
+@pytest.mark.slow
 def test_it_learns_from_right_responses_alone_and_leaves_the_policy(nano):
     flow, models = started(nano, lr=6e-3, blocks=2)
     before = [p.clone() for p in nano.module.parameters()]

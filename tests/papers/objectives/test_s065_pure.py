@@ -99,6 +99,7 @@ def test_the_worked_example() -> None:
     assert returns([0.8, 0.7, 0.9]) == pytest.approx([0.742479, 0.546696, 0.081028], abs=1e-6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=6))
 def test_the_strict_form_is_the_minimum_up_to_the_worst_step_and_nothing_after_it(row) -> None:
     least = min(row)

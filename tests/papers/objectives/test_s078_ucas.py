@@ -96,6 +96,7 @@ def test_a_right_response_is_not_pushed_below_zero_and_a_wrong_one_is_pushed_fur
     assert advantages(batch, token=5.0)[1].tolist() == pytest.approx([-0.7562, -5.7562, -0.7562], abs=5e-5)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.floats(-5, 5), st.integers(0, 4)), min_size=2, max_size=6))
 def test_without_its_weights_it_is_grpo(samples: list[tuple[float, float, int]]) -> None:
     batch = batch_of([s[0] for s in samples], [s[1] for s in samples], [[s[1]] * s[2] for s in samples])
@@ -103,6 +104,7 @@ def test_without_its_weights_it_is_grpo(samples: list[tuple[float, float, int]])
     assert torch.allclose(found, Method(credit=GRPO()).value(batch).advantages, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 3), st.floats(-3, 3))
 def test_signs_of_the_first_stage_are_those_of_grpo(which: int, shift: float) -> None:
     confidence = list(C)

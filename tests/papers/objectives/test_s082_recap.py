@@ -355,6 +355,7 @@ def test_weights_sum_to_their_number(series, temperature):
     assert other.weights(names) == made.weights(names)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_same_weights(tmp_path: Path):
     general = {"name": "arithmetic", "operation": "multiplication", "digits": 1}
     method = {
@@ -374,6 +375,7 @@ def test_a_resumed_run_has_the_same_weights(tmp_path: Path):
     assert last["weight/arithmetic"] + last["weight/general"] == pytest.approx(2) and last["weight/general"] != 1
 
 
+@pytest.mark.slow
 def test_the_setting_forgets_without_replay(tmp_path: Path):
     setting = retention.Setting(steps=30, lr=3.0)
     alone, replayed = (

@@ -219,6 +219,7 @@ def test_hard_problems_are_learned_soonest_by_the_hardness_schedule() -> None:
     assert [cost[k] for k in ("uniform", "equal", "hardness")] == pytest.approx([17, 14.8, 16.5], abs=1)
 
 
+@pytest.mark.slow
 @given(st.integers(2, 64), st.data())
 def test_the_second_round_makes_up_for_the_missing_weight(n: int, data: st.DataObject) -> None:
     """With n + dn responses of the same accuracy the advantages weigh at least what they should, with one less not."""

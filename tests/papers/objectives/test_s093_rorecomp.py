@@ -289,12 +289,14 @@ def test_the_chance_of_compensation(chance, decay, taken):
     assert len(select.state_dict()["kept"]) == 0, "what is not replayed is lost"
 
 
+@pytest.mark.slow
 def test_in_training_priority_shortens_and_compensation_keeps_what_is_right():
     plain, alone, both = recomposed(1.0, 0.0), recomposed(0.5, 0.0), recomposed(0.5, 1.0)
     assert alone[0] + 0.3 < both[0] < plain[0] - 0.3
     assert alone[1] < both[1] - 0.02
 
 
+@pytest.mark.slow
 def test_a_resumed_run_replays_what_the_uninterrupted_one_replays(tmp_path: Path):
     method = {"name": "S093", "select": {"size": 4}}
     sections = {"method": method, "warmup": {"steps": 0}, "evaluate": {"every": 0}}

@@ -202,6 +202,7 @@ def test_equal_halves_mixed_evenly_are_dr_grpo(samples: list[tuple[float, float]
     assert found(batch, mu=0.5) == pytest.approx(plain, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.permutations(range(6)))
 def test_the_metric_counts_not_the_order(order: list[int]) -> None:
     rewards, metric = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0], [0.3, 0.1, 0.9, 0.5, 0.2, 0.7]

@@ -209,6 +209,7 @@ def test_inside_the_region_the_update_is_that_of_the_masked_gradient():
     assert not torch.equal(policies[0].logits, policies[1].logits)
 
 
+@pytest.mark.slow
 def test_gradients_are_whole_again_when_the_objective_is_gone():
     policy = TabularPolicy(Tree.bandit(6))
     objective = Masked(region="low")
@@ -316,6 +317,7 @@ def test_the_shift_is_that_at_the_temperature_of_sampling():
     assert policy_shift(after, before, batch) != pytest.approx(sum(want) / 2)
 
 
+@pytest.mark.slow
 def test_the_shift_between_two_policies_against_its_exact_value():
     tree = Tree.uniform(3, 2)
     before, after = TabularPolicy.random(tree, 0, 0.5), TabularPolicy.random(tree, 1, 0.5)

@@ -86,6 +86,7 @@ groups = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(groups)
 def test_without_a_share_it_is_grpo(prompts: list[list[Sample]]) -> None:
     ours, plain = make("S221", share=0.0).value(batch_of(*prompts)), Method().value(batch_of(*prompts))

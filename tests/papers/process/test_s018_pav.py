@@ -167,6 +167,7 @@ def test_the_expected_gradient_is_the_papers() -> None:
     np.testing.assert_allclose(found, -wanted, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_policy_itself_and_a_perfect_prover_add_nothing() -> None:
     policy = TabularPolicy.random(Tree.of(NESTED), seed=3)
     outcome = policy.exact_gradient().numpy()

@@ -162,6 +162,7 @@ def test_a_run_pays_for_flawed_steps(tmp_path: Path) -> None:
         assert 0 < row["reward/flawed"] <= 2 and row["grad_norm"] > 0
 
 
+@pytest.mark.slow
 def test_miracles_are_not_learned() -> None:
     """The outcome alone teaches the miracle; with the tokens of flawed steps paying for them it is given up."""
     capo_, outcome = (learned("S057", arm, steps=30, lr=6.0) for arm in ("capo", "outcome"))

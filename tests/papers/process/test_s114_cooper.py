@@ -230,6 +230,7 @@ def test_the_cold_start(policy: CausalLM, tmp_path: Path) -> None:
         agreed(file)
 
 
+@pytest.mark.slow
 def test_the_setting_runs(tmp_path: Path) -> None:
     """In 100 steps a fixed model is gamed, and one that learns ends by liking what is right."""
     setting = load("forged", {"steps": 100, "lr": 1.0})

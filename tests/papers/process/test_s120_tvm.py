@@ -264,6 +264,7 @@ def test_a_head_on_a_tree_learns_the_labels_and_outcome_labels_have_the_same_gra
     assert bce(first).detach().numpy() == pytest.approx(labels[0], abs=0.05)
 
 
+@pytest.mark.slow
 def test_value_and_language_are_learned_together() -> None:
     """Beside the values of 12 solutions a tree's policy learns how often each token was taken; without a weight, not.
 

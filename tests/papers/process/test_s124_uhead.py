@@ -165,6 +165,7 @@ class Planted:
         return PolicyOutput(torch.zeros(batch.tokens.shape), {"hidden": hidden})
 
 
+@pytest.mark.slow
 def test_a_planted_direction_is_found() -> None:
     """States point one way after right steps and the other way after wrong ones, in noise."""
     rng = np.random.default_rng(0)

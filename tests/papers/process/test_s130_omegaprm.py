@@ -196,6 +196,7 @@ def called(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
     return int(str(end.value.code)), out, err
 
 
+@pytest.mark.slow
 def test_made_and_used_from_the_command_line(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     prm, rows = tmp_path / "prm", tmp_path / "rows.jsonl"
     size = ("--tasks", "12", "--method", "S130(k=4,searches=4)", "--keep", str(rows))

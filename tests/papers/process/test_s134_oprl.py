@@ -218,6 +218,7 @@ def test_a_response_without_turns_is_one() -> None:
     assert TurnRatio()(logprobs, batch).value.item() == pytest.approx(-math.exp(-0.1))
 
 
+@pytest.mark.slow
 def test_the_door_earns_more_than_the_wall() -> None:
     """Beside a closed door, with three moves and the goal behind it: only the first turn that opens it helps."""
     claim, world = claim_of("S134"), {"name": "corridor", "rooms": 3, "doors": 1, "moves": 3}

@@ -208,6 +208,7 @@ def test_a_run_learns_from_labels_in_many_updates(tmp_path: Path) -> None:
     assert any(row["grad_norm"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_thoughts_do_not_grow_in_number() -> None:
     merged, split = (learned("S139", arm, steps=30, lr=8.0) for arm in ("thoughts", "steps"))
     assert merged["concise"] > split["concise"] + 0.5

@@ -104,6 +104,7 @@ class Planes:
         raise NotImplementedError
 
 
+@pytest.mark.slow
 def test_pairs_rank_better_than_noisy_labels() -> None:
     """Steps of known worth; one in five of the responses that are labelled right is not."""
     taus = []

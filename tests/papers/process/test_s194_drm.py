@@ -243,6 +243,7 @@ def test_a_run_learns_from_dimensions(tmp_path: Path, mode: str) -> None:
     assert row["grad_norm"] > 0 and row["reward/confidence"] < 0
 
 
+@pytest.mark.slow
 def test_sound_steps_are_learned() -> None:
     valued_, paid = (learned("S194", arm, steps=25, lr=6.0) for arm in ("added", "outcome"))
     assert valued_["verified"] > paid["verified"] + 0.2 and valued_["rollouts"] == paid["rollouts"]

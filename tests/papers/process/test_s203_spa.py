@@ -176,6 +176,7 @@ def test_who_is_left_out() -> None:
     assert made.learn(batch_of(*parts), models)["progress/loss"] == pytest.approx(0.16)
 
 
+@pytest.mark.slow
 def test_additive_contributions_are_recovered() -> None:
     """Five actions out of six kinds, worth 0, 0, .3, 0, .2 and -.1, with noise of .02 on the sum alone."""
     worth = np.array([0.0, 0.0, 0.3, 0.0, 0.2, -0.1])
@@ -226,6 +227,7 @@ def test_it_is_ppo_with_kl() -> None:
     assert plain.reward.progress.trunk == "own" and plain.reward.progress.lr == 3e-6
 
 
+@pytest.mark.slow
 def test_it_trains_in_a_corridor() -> None:
     """A door on the way: the estimator learns, with it the turns are paid, and the policy gets through more often."""
     found = learned("S203", "spa", steps=20, lr=10.0)

@@ -372,6 +372,7 @@ def by_search(task: Task, turns: Sequence[str]) -> list[float]:
     return [1.0 if turn.rstrip().endswith("</search>") else -1.0 for turn in turns]
 
 
+@pytest.mark.slow
 def test_it_trains_by_searching(tmp_path: Path) -> None:
     """Some turns search, some answer; each is judged, and none of what was found is learned."""
     rows = {

@@ -31,6 +31,7 @@ def test_the_worked_rewards(make_batch) -> None:
     assert got == pytest.approx([0.371008, -0.320478, 0.129765, -0.180294], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_gradient_is_that_of_the_probability_of_the_reference() -> None:
     """E over every group of two equals the gradient of sum_z pi(z) pi(y* | z), the tree's own expected reward."""
     policy = tree(3, thoughts=3, answers=4)
@@ -39,6 +40,7 @@ def test_the_gradient_is_that_of_the_probability_of_the_reference() -> None:
     torch.testing.assert_close(got, policy.exact_gradient(), atol=1e-10, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_it_varies_less_than_a_verifier_of_sampled_answers() -> None:
     """The same expectation, and a smaller total variance over groups."""
     policy = tree(3, thoughts=3, answers=4)
@@ -117,6 +119,7 @@ def test_samples_without_a_likelihood_add_no_second_term() -> None:
     assert method.objective(policy.forward(batch).logprobs, batch).value.item() == 0
 
 
+@pytest.mark.slow
 def test_a_run_makes_the_reference_likelier(tmp_path: Path) -> None:
     """From scratch hardly any response is right; the mean probability of the reference grows all the same."""
     folder = run(

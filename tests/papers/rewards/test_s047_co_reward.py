@@ -141,6 +141,7 @@ def test_options():
             Paraphrased(Sampling(4)).collect([Ask(task, n)], engine, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_a_policy_learns_from_the_other_wordings_labels():
     """Two wordings that mislead in different ways, 20 steps: right more often, and of one mind more often."""
     cross, own = (learned("S047", arm, steps=20) for arm in ("others", "own"))

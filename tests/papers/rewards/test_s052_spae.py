@@ -256,6 +256,7 @@ def test_the_credit_brings_its_rollout() -> None:
     assert made.rollout["inner"] == {"name": "dynamic", "rounds": 10}
 
 
+@pytest.mark.slow
 def test_a_policy_is_right_sooner_for_the_steps_credit() -> None:
     """20 steps at the same rate, with the steps' credit and without."""
     steps, plain = (learned("S052", arm, steps=20) for arm in ("spae", "outcome"))

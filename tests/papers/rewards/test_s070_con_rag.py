@@ -155,6 +155,7 @@ def test_draws_survive_a_checkpoint_and_options_are_checked():
     assert make_method("S070", rollout="single_turn").rollout == "single_turn"
 
 
+@pytest.mark.slow
 def test_a_policy_comes_to_agree_across_wordings() -> None:
     """Three wordings of each question, 40 steps: it agrees more than at the start, and than from verdicts alone."""
     similar, alone = (learned("S070", arm, steps=40) for arm in ("similarity", "verdict"))

@@ -234,6 +234,7 @@ def test_options() -> None:
     assert set(models.values()) == {"reference"}
 
 
+@pytest.mark.slow
 def test_a_policy_reasons_better_for_the_weights() -> None:
     """One of 60 tokens depends on the thought, 20 steps."""
     weighted, plain = (learned("S104", form, steps=20) for form in ("weights", "sum"))

@@ -141,6 +141,7 @@ def test_calibration_replaces_what_is_wrong_only(make_batch):
         assert part(graded).values.tolist() == pytest.approx([0.5, 0.1, 0.7])
 
 
+@pytest.mark.slow
 def test_a_policy_learns_in_spite_of_many_flips():
     """Of four answers one is right; after 60 steps."""
     assert learned("S111", "40%", steps=60)["right"] > 0.9

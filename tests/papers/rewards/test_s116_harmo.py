@@ -134,6 +134,7 @@ def test_what_cannot_be() -> None:
             make("S116", **options)
 
 
+@pytest.mark.slow
 def test_a_policy_stays_right_on_what_takes_longer() -> None:
     """Against a bonus for being short, after 20 steps."""
     usual, short = (learned("S116", arm, steps=20) for arm in ("usual", "short"))

@@ -158,6 +158,7 @@ def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
         make("S141").reward(broken)
 
 
+@pytest.mark.slow
 def test_it_learns_what_is_good_in_both_where_a_sum_learns_what_is_very_good_in_one(tmp_path: Path) -> None:
     """Raw sums are 4, 5 and 5; the log-sigmoids' sums -0.25, -2.13 and -2.13."""
     claim = claim_of("S141")

@@ -71,6 +71,7 @@ def test_the_worked_example() -> None:
     assert spread(SCORES) == pytest.approx([0, (0.91 - 0.9015) / 0.027, (0.92 - 0.9015) / 0.027, 1])
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-5, 5, width=16), min_size=1, max_size=12), st.integers(1, 4))
 def test_order_is_kept_and_the_range_is_the_unit_interval(values: list[float], rounds: int) -> None:
     part, batch = RunningRange(Given(values)), groups(len(values))
@@ -260,6 +261,7 @@ def test_discriminability_by_hand() -> None:
             discriminability([1.0, 0.0], bad)
 
 
+@pytest.mark.slow
 def test_a_spread_band_teaches_what_a_narrow_one_does_not(tmp_path: Path) -> None:
     """Right answers are .94 alike and share .3 of the words, wrong ones .89 and .6: the plain sum prefers these."""
     claim = claim_of("S218")
