@@ -311,12 +311,14 @@ class Episode:
 class Group:
     """A task and the episodes sampled for it: the natural unit of group-relative methods.
 
-    ``verdicts`` is empty before verification and as long as ``episodes`` after it.
+    ``verdicts`` is empty before verification and as long as ``episodes`` after it. ``before`` is the group as the
+    policy answered it by itself, where responses were changed or put in since (hints, retries, a teacher's).
     """
 
     ask: Ask
     episodes: tuple[Episode, ...]
     verdicts: tuple[Verdict, ...] = ()
+    before: Group | None = None
 
     @property
     def task(self) -> Task:

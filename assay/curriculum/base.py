@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from assay.types import Ask, Group, Task
@@ -29,9 +29,15 @@ class Curriculum(Protocol):
         ...
 
     def observe(self, groups: Sequence[Group]) -> None:
-        """Take note of the judged groups of a step, without those that a rollout derived from them."""
+        """Take note of the judged groups of a step, as :func:`unaided` has them."""
         ...
 
     def state_dict(self) -> dict[str, Any]: ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+def unaided(groups: Iterable[Group]) -> list[Group]:
+    """Return what the policy did by itself with what was asked: no group that a rollout derived, and of one whose
+    responses were changed since (hints, retries, a teacher's) the one before."""
+    return [group.before or group for group in groups if not group.derived]

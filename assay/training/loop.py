@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from assay.batch import Batch
+from assay.curriculum.base import unaided
 from assay.engines.base import Follower, Sampling
 from assay.errors import RunError, UsageError, nearest
 from assay.evaluate.asking import evaluate, player_of
@@ -218,7 +219,7 @@ class Trainer(State):
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
             metrics |= found | getattr(self.method.select, "metrics", dict)()
             self.noted(groups, metrics)
-            self.curriculum.observe([group for group in groups if not group.derived])
+            self.curriculum.observe(unaided(groups))
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
@@ -234,7 +235,7 @@ class Trainer(State):
     def noted(self, groups: list[Group], metrics: dict[str, float]) -> None:
         """Keep what later steps go by: how often tasks were solved, and the metric that may end the stage."""
         if self.history.read:
-            self.history.note(self.step, [group for group in groups if not group.derived])
+            self.history.note(self.step, unaided(groups))
         if len(self.stages) > 1:
             metrics["stage_number"] = self.place + 1
         until = self.stages[self.place].until if self.stages else None
@@ -262,7 +263,7 @@ class Trainer(State):
             finally:
                 hook.remove()
             metrics = {f"partner/{name}": value for name, value in found.items()}
-            self.curriculum.observe([group for group in groups if not group.derived])
+            self.curriculum.observe(unaided(groups))
         self.step += 1
         self.log(metrics, clock, tokens + sum(len(e.tokens) for group in groups for e in group.episodes))
         return metrics

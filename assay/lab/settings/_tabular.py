@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from assay.curriculum.base import unaided
 from assay.curriculum.pass_rates import PassRates
 from assay.engines.base import Engine, Sampling
 from assay.engines.tabular import TabularEngine
@@ -123,8 +124,8 @@ def train(
             rng = random("mini-batches")
             metrics = learn(batch, made, models, rng, apply, training.epochs, training.mini_batches)
         metrics = {**metrics, **getattr(rollout, "metrics", dict)()}
-        history.note(now, [group for group in groups if not group.derived])
-        curriculum.observe([group for group in groups if not group.derived])
+        history.note(now, unaided(groups))
+        curriculum.observe(unaided(groups))
         watch(now, batch, metrics)
 
 

@@ -31,7 +31,7 @@ class Surgeon(ABC):
     It is the verdict that counts, not a shaped reward. What is asked on is judged by the run's verifier, on the task as
     it was; it is asked in one turn, so what the rollout inside brings must be of one turn too. An episode that was
     sampled under another prompt than the plain one says so in ``prompt`` and ``sampled_prompt``. Advantages come
-    afterwards, over the groups as they then are.
+    afterwards, over the groups as they then are; curricula learn of the responses ``before`` (:class:`Group`).
 
     Args:
         sampling, judge, more, curriculum, answer, progress: supplied by the run.
@@ -79,15 +79,18 @@ class Surgeon(ABC):
                 f"rollout {type(self).__name__} changes responses of one turn, and those of "
                 f"{type(self._inner).__name__} inside it have several; take another rollout inside"
             )
-        before = right_share(groups)
+        plain = list(groups)
         cases = [i for i, group in enumerate(groups) if not group.derived and self.wants(group)]
         if self.progress()[0] < self.after:
             cases = []
         self._seen = Counter({f"surgery/{name}": 0 for name in ("sampled", "tokens", "mended")})
         if cases:
             self.operate(groups, cases, engine, rng)
+        for i in cases:
+            if groups[i] is not plain[i]:
+                groups[i] = replace(groups[i], before=plain[i])
         self._seen["surgery/cases"] = len(cases)
-        self._seen["surgery/pass_rate_before"] = before  # type: ignore[assignment]
+        self._seen["surgery/pass_rate_before"] = right_share(plain)  # type: ignore[assignment]
         return groups
 
     def metrics(self) -> dict[str, float]:
