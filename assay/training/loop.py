@@ -163,11 +163,11 @@ class Trainer(State):
     def next_stage(self, interrupt: Interrupt) -> None:
         """End a stage and begin the next one. The checkpoint is of its end, and all else follows from that."""
         self.save()
-        done, stream = self.stages[self.place], self.stream.state_dict()
-        self.measured(f"after-{done.name}", self.config.evaluate.samples, interrupt)
+        done = self.stages[: self.place + 1]
+        self.measured(f"after-{done[-1].name}", self.config.evaluate.samples, interrupt)
         self.enter(self.place + 1, self.step)
-        if self.config.tasks.source == done.config.tasks.source:
-            self.stream.load_state_dict(stream)
+        if same := [stage for stage in done if stage.config.tasks.source == self.config.tasks.source]:
+            self.stream.load_state_dict(same[-1].stream.state_dict())
         self.start_stage()
         self.watch.begin()
         self.reporter.line(f"stage {self.stages[self.place].name!r} from step {self.step + 1} on")

@@ -218,6 +218,7 @@ class State:
             "elapsed": self.elapsed,
             "random": self.random.state_dict(),
             "stream": self.stream.state_dict(),
+            "earlier_streams": [stage.stream.state_dict() for stage in self.stages[: self.place]],
             "curriculum": self.curriculum.state_dict(),
             "method": self.method.state_dict(),
             **({} if self.partner is None else {"partner_method": self.partner.method.state_dict()}),
@@ -230,6 +231,8 @@ class State:
         self.stage, self.step, self.elapsed = state["stage"], state["step"], state["elapsed"]
         self.random.load_state_dict(state["random"])
         self.stream.load_state_dict(state["stream"])
+        for stage, earlier in zip(self.stages, state.get("earlier_streams", ()), strict=False):
+            stage.stream.load_state_dict(earlier)
         self.curriculum.load_state_dict(state["curriculum"])
         self.method = self.keeper.correct(self.method, state["correction"])
         self.method.load_state_dict(state["method"])
