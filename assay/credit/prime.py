@@ -77,7 +77,7 @@ class ProcessOutcomeRLOO:
         siblings = group_count(batch.group, batch.active, batch.rewards.dtype) - 1
         mask = mask & (siblings > 0)[:, None]
         rewards = self._centred(self._rewards(batch, mask), mask, batch, siblings)
-        earned = torch.where(batch.active, outcome(batch), 0)
+        earned = outcome(batch)
         others = (group_sum(earned, batch.group, batch.active) - earned) / siblings.clamp(min=1)
         returns = self.process * returns_to_go(rewards, mask, self.discount) + self.outcome * (earned - others)[:, None]
         return whiten(returns, mask) if self.form == "code" else torch.where(mask, returns, 0)
@@ -85,19 +85,17 @@ class ProcessOutcomeRLOO:
     def _rewards(self, batch: Batch, mask: Tensor) -> Float[Tensor, "N T"]:
         """Process rewards by token."""
         q = torch.where(mask, batch.signals["implicit_reward"].to(batch.rewards.dtype), 0)
-        if self.level_of == "response" and q.shape[1]:
-            there = torch.arange(q.shape[1], device=q.device)
-            last = torch.where(mask, there, -1).amax(-1, keepdim=True)
-            q = torch.where(there == last, q.sum(-1, keepdim=True), 0)
+        if self.level_of == "response":
+            left = returns_to_go(mask.to(q.dtype), mask)
+            q = torch.where(left == 1, q.sum(-1, keepdim=True), 0)
         if self.form == "paper":
             return self._signal.beta * q
-        most = returns_to_go(q, mask).abs().max() if q.numel() else q.new_zeros(())
-        return q / torch.where(most > 0, most, 1)
+        return q / returns_to_go(q, mask).abs().max() if q.any() else q
 
     def _centred(self, r: Tensor, mask: Tensor, batch: Batch, siblings: Tensor) -> Float[Tensor, "N T"]:
-        """Rewards less the baseline, on ``mask``."""
+        """Rewards less the baseline, for tokens in ``mask``."""
         means = row_mean(r, mask)[:, 0]
         total, per = group_sum(means, batch.group, batch.active), siblings.clamp(min=1)
         if self.form == "paper":
-            return torch.where(mask, r - ((total - means) / per)[:, None], 0)
-        return torch.where(mask, r * ((per + 1) / per)[:, None] - (total / per)[:, None], 0)
+            return r - ((total - means) / per)[:, None]
+        return r * ((per + 1) / per)[:, None] - (total / per)[:, None]

@@ -174,7 +174,7 @@ class Revisions(Derived):
         tokens = np.asarray(engine.encode_response(text), dtype=np.int64)
         context = getattr(getattr(engine, "policy", None), "context", None)
         if context is not None:
-            tokens = tokens[: max(0, context - len(prompt))]
+            tokens = tokens[: context - len(prompt)]
         return Episode(prompt, tokens, np.ones(len(tokens), dtype=bool), None, text, "eos", meta={LOSS: "generation"})
 
 

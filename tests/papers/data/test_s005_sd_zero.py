@@ -119,8 +119,11 @@ def test_the_first_and_the_third_of_four_tuples_are_kept() -> None:
     assert rollout.metrics()["revisions/kept"] == 2 and rollout.metrics()["derived/asked"] == 4
     weights = OfTuples(0.0)(Batch.from_groups(groups))
     assert weights.tolist() == [0, 0, 0, 0, 1, 1], "attempts are not learned from"
-    lost = Scripted({"Q": ["?"]})
-    assert len(collected(lost, Ask(Task("t", "Q", reference="G"), 1))[1]) == 1 and lost.asked == ["Q"]
+    # What could not be judged is not revised; what comes after it is.
+    lost = Scripted({"Q": ["?", "a"], "Q|a|W": ["G"]})
+    _, groups = collected(lost, Ask(Task("t", "Q", reference="G"), 2), n=1)
+    assert [g.task.id for g in groups] == ["t", "t/revise-1"] and lost.asked == ["Q", "Q|a|W"]
+    assert OfTuples()(Batch.from_groups(groups)).tolist() == [0, 0, 1, 1], "losses of equal weight unless told"
 
 
 def test_both_losses_of_a_tuple() -> None:
@@ -224,6 +227,7 @@ def test_defaults() -> None:
         make_method("S005", options={"phase": "third"})
     with pytest.raises(UsageError, match="generation"):
         Revisions(Sampling(4), list, generation=-1.0)
+    assert Revisions(Sampling(4), list).generation == OfTuples().generation == 1.0
     assert TabularEngine(views()[0]).encode("0").tolist() == [0]
 
 

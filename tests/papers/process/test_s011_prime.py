@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,30 @@ def test_the_form_of_the_code() -> None:
     zero = given([[0.0] * 3, [0.0] * 2], [True, False], form="code")
     assert zero[0].tolist() == pytest.approx([math.sqrt(0.8 * 2 / 3)] * 3, abs=1e-6)
     assert not given([[0.0] * 3, [0.0] * 2], [True, True], form="code").any()
+
+
+def test_three_responses() -> None:
+    """Means of q are 1/6, -.1 and .3: the baselines are .005, .07/6 and .01/6; outcomes give 1, -.5 and -.5."""
+    q = [*Q, [0.5, 0.1]]
+    found = given(q, [True, False, False]).tolist()
+    assert found[0] == pytest.approx([1.01, 1.005, 1.015])
+    assert found[1] == pytest.approx([-0.5333333, -0.5066667, 0], abs=1e-7)
+    assert found[2] == pytest.approx([-0.4733333, -0.4966667, 0], abs=1e-7)
+    # The largest return is .6; r 3/2 less .5 (1/6 - .1 + .3) / .6, summed from a token on, beside 1 and -.5.
+    code = given(q, [True, False, False], form="code").tolist()
+    plain = [1.3333333, 1.1388889, 1.6944444, -1.6111111, -0.5555556, 0.3888889, -0.5555556]
+    white = [(x - statistics.mean(plain)) / statistics.stdev(plain) for x in plain]
+    assert [*code[0], *code[1][:2], *code[2][:2]] == pytest.approx(white, abs=1e-6)
+
+
+def test_either_part_can_be_left_out_and_the_future_too() -> None:
+    """Without a discounted future a token has its own r less the baseline alone."""
+    own = given(Q, [True, False], outcome=0.0, discount=0.0)
+    assert own[0].tolist() == pytest.approx([0.015, 0, 0.025], abs=1e-8)
+    outcomes = given(Q, [True, False], process=0.0)
+    assert outcomes[0].tolist() == [1, 1, 1] and outcomes[1, :2].tolist() == [-1, -1]
+    assert ProcessOutcomeRLOO() == ProcessOutcomeRLOO()
+    assert prime().group_relative, "its baseline is of siblings"
 
 
 def test_one_response_alone_has_no_advantage() -> None:
