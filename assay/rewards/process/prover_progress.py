@@ -9,7 +9,7 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.errors import UsageError
-from assay.ops import group_sum
+from assay.ops import group_count, group_sum
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.process.step_scores import StepScores
@@ -24,9 +24,9 @@ class ProverProgress:
         V_k = 1 - (1 - p_k)^best_of,   p_k = (1 + score) / 2 of the beginning that ends with step k
         V_0 = mean V_1 of the group's other responses
 
-    p is the chance that a policy mu completes the beginning rightly; with ``best_of`` above 1 the prover is the best of
-    that many of its completions. V_0 is the same for whatever the response does first, so that it changes no expected
-    gradient; alone in its group, a response's first step has none.
+    p, kept within 0 and 1, is the chance that a policy mu completes the beginning rightly; with ``best_of`` above 1 the
+    prover is the best of that many of its completions. V_0 is the same for whatever the response does first, so that it
+    changes no expected gradient; alone in its group, a response's first step has none.
 
     A is an advantage of each step and not for returns: summed from a step on it comes to V_K - V_(k-1), which no longer
     tells steps apart. The credit ``step_reward`` with ``kind = "none"`` puts it on the step's own tokens.
@@ -55,21 +55,16 @@ class ProverProgress:
 
     def __call__(self, batch: Batch) -> Reward:
         scores, steps = batch.signals["step_scores"], batch.signals["steps"]
-        scored = ~scores.isnan().any(-1)
-        ends = step_ends(steps, batch.mask)
-        by_step = sum_by_step(torch.where(scored[:, None], scores, 0), steps)
-        value = 1 - (1 - ((1 + by_step) / 2).clamp(0, 1)) ** self.best_of
-        valid = judged(batch)
-        told = scored & ends.any(-1) & valid
-        first = torch.where(told, value[:, 0], 0)
-        others = group_sum(told.to(value.dtype), batch.group, told) - 1
-        start = (group_sum(first, batch.group, told) - first) / others.clamp(min=1)
-        start = torch.where(others > 0, start, value[:, 0])
+        ends, valid = step_ends(steps, batch.mask), judged(batch)
+        told = ~scores.isnan().any(-1) & ends.any(-1) & valid
+        value = 1 - (1 - ((1 + sum_by_step(scores, steps)) / 2).clamp(0, 1)) ** self.best_of
+        first, others = value[:, 0], group_count(batch.group, told, value.dtype) - 1
+        start = torch.where(others > 0, (group_sum(first, batch.group, told) - first) / others, first)
         gains = torch.diff(value, dim=1, prepend=start[:, None])
         tokens = torch.where(ends & told[:, None], gains.gather(1, steps.clamp(min=0)), 0)
         terms = {"progress": tokens.sum(-1), "scored": told.to(value.dtype)}
         score = torch.tensor([v.score for v in batch.verdicts], dtype=batch.rewards.dtype)
-        return Reward(torch.where(valid, score, 0), tokens, valid, terms)
+        return Reward(score, tokens, valid, terms)
 
 
 def progress(values: Sequence[float], start: float) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from assay.errors import UsageError
 from assay.method import make_method
 from assay.papers.data.s027_scaf_grpo import scaf_grpo
 from assay.rollout.surgery.weakest_hint import WeakestHint
-from assay.types import Task
+from assay.types import Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TIERS = {name: [f"{name[0]}{k}" for k in range(1, 5)] for name in ("knowledge", "planning", "solution")}
@@ -51,6 +52,30 @@ def test_twelve_levels_in_three_tiers() -> None:
     assert LEVELS[6] == "planning hints:\np1\np2\np3" and LEVELS[11] == "solution hints:\ns1\ns2\ns3\ns4"
     assert WeakestHint(Sampling(4), judge, only=("solution",)).hints(TASK) == LEVELS[8:]
     assert WeakestHint(Sampling(4), judge, strongest=True).hints(TASK) == LEVELS[11:]
+
+
+def test_a_solution_is_shown_by_quarters() -> None:
+    task = Task("t", "Q", "1", solution="abcdefgh")
+    made = WeakestHint(Sampling(4), judge, source="solution")
+    assert made.hints(task) == ["ab", "abcd", "abcdef"] and not made.opens
+    engine = Told(lambda prompt, i: "0")
+    operated(scaf_grpo(after=0, source="solution", template="{question}|{hint}").rollout, engine, task)
+    assert engine.prompts == ["Q", "Q|ab", "Q|abcd", "Q|abcdef"]
+
+
+def test_a_hint_that_opens_the_response_is_judged_with_it() -> None:
+    def whole(groups: Sequence[Group]) -> list[Group]:
+        right, wrong = Verdict.right(), Verdict.wrong()
+        told = [[right if e.text == "121" else wrong for e in group.episodes] for group in groups]
+        return [g if g.verdicts else g.judged(v) for g, v in zip(groups, told, strict=True)]
+
+    task = Task("t", "Q", "1", hints=("9", "12"))
+    engine = Told(lambda prompt, i: "1")
+    group, _ = operated(scaf_grpo(after=0, opens=True).rollout, engine, task, 2, judge=whole)
+    assert engine.prompts == ["Q", "Q9", "Q12"]
+    assert [prompt(e) for e in group.episodes] == ["Q12", "Q"] and [v.passed for v in group.verdicts] == [True, False]
+    with pytest.raises(UsageError, match="not whole without what opens it"):
+        WeakestHint(Sampling(4), judge, opens=True, mode="two")
 
 
 def test_every_level_is_tried_once() -> None:
@@ -110,6 +135,7 @@ def test_who_is_left_alone() -> None:
     assert len(scaffolded((1,), task=Task("t", "Q", "1"))[1].asked) == 1, "a task without hints"
     with pytest.raises(UsageError, match="task t has none; give its tasks hints"):
         WeakestHint(Sampling(4), judge).check_tasks([Task("t", "Q")])
+    WeakestHint(Sampling(4), judge).check_tasks([Task("t", "Q"), TASK])
     with pytest.raises(UsageError, match="hint"):
         WeakestHint(Sampling(4), judge, template="{question}")
 

@@ -104,6 +104,29 @@ def test_what_is_not_scored_or_not_judged() -> None:
     assert alone.advantages[0].tolist() == pytest.approx([0, 0, 0.25, 0.25])
 
 
+def test_of_two_each_starts_where_the_other_does() -> None:
+    found = valued(batch_of([[0.5, 0.75], [0.25, 1.0]], [True, True]), [[0.5, 0.75], [0.25, 1.0]], alpha=1.0, best_of=1)
+    assert found.advantages[:, ::2].tolist() == [[pytest.approx(0.25), 0.25], [pytest.approx(-0.25), 0.75]]
+
+
+def test_a_score_beyond_what_is_certain_is_certain() -> None:
+    """Scores of 3 and -2, as a log-ratio may be, are chances of 1 and 0."""
+    chances = [[0.5, 2.0], [-0.5, 0.5]]
+    found = valued(batch_of(chances, [True, True]), [*chances], alpha=1.0).advantages
+    assert found[0].tolist() == pytest.approx([0.9375] * 2 + [0.0625] * 2)
+    assert found[1].tolist() == pytest.approx([-0.9375] * 2 + [0.9375] * 2)
+
+
+def test_the_reward_by_itself_is_of_the_scorers_own_policy() -> None:
+    batch = batch_of([[0.5, 0.75]], [True])
+    reward = ProverProgress(lambda task, steps: [0.0, 0.5], Steps("fixed", 2))
+    for signal in reward.needs:
+        batch.signals[signal.name] = signal(batch, Models(TabularPolicy(Tree.bandit(9))))
+    found = reward(batch)
+    assert found.tokens is not None and found.tokens.tolist() == [[0.0, 0.0, 0.0, 0.25]]
+    assert found.values.tolist() == [1.0] and found.terms["progress"].tolist() == [0.25]
+
+
 NESTED = [[0.0, [1.0, 0.0]], [[0.0, 1.0], 1.0, 0.0], 0.0]
 
 
