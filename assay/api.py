@@ -176,7 +176,8 @@ def evaluate(
         target: a run folder (its last checkpoint, its tasks), a recipe (its model, its tasks), a model's name,
             ``openai:MODEL@http://host/v1``; a file of samples (JSONL, JSON, CSV, Parquet); or the folder or Parquet
             file of an evaluation.
-        overrides: changes to the configuration, ``a.b.c=value`` each.
+        overrides: changes to the configuration, ``a.b.c=value`` each; and a benchmark, ``gsm8k`` or ``gsm8k=PATH``, in
+            place of the held-out tasks.
         samples: responses per task; ``evaluate.samples`` of the configuration unless given.
         quiet: show no progress.
         out: folder that keeps every sample as it comes; an evaluation that was stopped goes on where it was.
@@ -197,10 +198,11 @@ def evaluate(
     """
     from assay.evaluate.run import run
     from assay.evaluate.source import Options
+    from assay.tasks.files.benchmark import expanded
 
     options = Options(
         samples, scorer, chain, equal, verifier, dict(fields or {}), reference, threshold, tuple(by), workers,
         chain_votes, chain_rule, chain_every,
     )  # fmt: skip
-    found, about = run(str(target), overrides, options, None if out is None else Path(out), Reporter(quiet))
+    found, about = run(str(target), expanded(overrides), options, None if out is None else Path(out), Reporter(quiet))
     return Evaluation("evaluation", int(about["step"]), tuple(found))

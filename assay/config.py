@@ -51,8 +51,9 @@ class TasksConfig(_Section):
     """A task source and its options."""
     eval_size: Annotated[int, Field(ge=1, le=LARGEST)] | Auto = "auto"
     """Held-out tasks; ``auto`` takes what the share holds, at most 500."""
-    eval_share: float = Field(0.1, gt=0, lt=1)
-    """Share of all contents set aside for evaluation, by content hash; training never sees them."""
+    eval_share: float = Field(0.1, gt=0, le=1)
+    """Share of all contents set aside for evaluation, by content hash; training never sees them. 1 measures on every
+    task, and leaves none to train on."""
     verify: Spec | None = None
     """A verifier for every task, in place of the one its kind names."""
     verify_workers: int = Field(0, ge=0, le=MOST_PROCESSES)

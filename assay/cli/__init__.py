@@ -27,6 +27,7 @@ from assay.cli.prm import train_prm
 from assay.cli.recipes import init, recipes
 from assay.cli.serve import serve
 from assay.cli.serve_env import serve_env
+from assay.cli.tasks.benchmarks import benchmarks
 from assay.cli.tasks.browse import tasks_list, tasks_sample, tasks_show
 from assay.cli.tasks.make import tasks_make
 from assay.cli.train import quickstart, train
@@ -41,6 +42,7 @@ Commands = dict[str, Callable[..., int]]
 def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
     """Return every command, and those that have commands of their own, with what they are for."""
     first: Commands = {"init": init, "recipes": recipes, "config": config, "parts": parts, "new": new}
+    first["benchmarks"] = benchmarks
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
     shared: Commands = {"push": push, "card": card}

@@ -55,6 +55,8 @@ def evaluate(
 
     assay eval samples.jsonl --verifier math --reference answer
 
+    assay eval Qwen/Qwen2.5-0.5B-Instruct math-500 --samples 4
+
     Example: assay eval runs/gsm8k --samples 16 --out evals/gsm8k
 
     Args:
@@ -63,7 +65,9 @@ def evaluate(
             finished one is measured again, a stopped one goes on; scorer, chain and equal find something else out of a
             finished one, which out keeps. Or the folder of a comparison of strategies or
             harnesses.
-        overrides: changes to a model's configuration, e.g. tasks.source=countdown tasks.eval_size=200.
+        overrides: a benchmark to measure on in place of the held-out tasks (gsm8k, math-500, humaneval, ...; assay
+            benchmarks lists them), or gsm8k=PATH for one in a file or folder; changes to a model's configuration, e.g.
+            tasks.source=countdown tasks.eval_size=200.
         samples: responses per task; evaluate.samples of the configuration unless given.
         out: folder to keep the evaluation in: samples as they come, and results. A name that ends in .parquet gets the
             samples alone, at the end.
@@ -98,6 +102,9 @@ def evaluate(
     from assay.cli import harnesses
     from assay.cli.strategies import FOUND, again, command
     from assay.records.evaluation_folder import is_folder
+    from assay.tasks.files.benchmark import expanded
+
+    overrides = tuple(expanded(overrides))
 
     if workers is not None and workers < 0:
         raise UsageError(f"--workers {workers} is negative; 0 judges in this process")

@@ -34,7 +34,7 @@ def command(
     from assay.evaluate.harnesses import compare_harnesses
     from assay.evaluate.process_judge import ProcessJudge
     from assay.evaluate.strategy_folder import check
-    from assay.tasks.configured import task_split
+    from assay.tasks.configured import held_out
 
     if out is not None and out.suffix:
         raise UsageError(f"with --harness, --out is a folder for {FOUND}, not {out}")
@@ -42,7 +42,7 @@ def command(
     names = [name.strip() for name in harness.split(",") if name.strip()]
     if not models or not names:
         raise UsageError("--harness needs a model and a harness, such as --harness bare,react,planned")
-    splits = {name: task_split(found.config)[1] for name, found in models.items()}
+    splits = {name: held_out(found.config) for name, found in models.items()}
     marks = {name: tasks_mark(tasks) for name, tasks in splits.items()}
     first = next(iter(models))
     for name, mark in marks.items():

@@ -41,7 +41,7 @@ def run(
     from assay.evaluate.strategy_folder import StrategyFolder, check
     from assay.inference.base import Budget
     from assay.inference.named import make_strategies, read_spec
-    from assay.tasks.configured import task_split
+    from assay.tasks.configured import held_out
     from assay.verify.configured import make_verifier
     from assay.verify.isolate.pool import check_verifier
 
@@ -59,7 +59,7 @@ def run(
     spending = [Budget.of(b) for b in budgets.split(",") if b.strip()]
     if not spending:
         raise UsageError("--budgets names no budget; write e.g. 1,4,16,64 for responses or 512t,2048t for tokens")
-    _, tasks = task_split(config)
+    tasks = held_out(config)
     verifier = make_verifier(config)
     check_verifier(verifier, tasks)
     most = max((b.samples or 16) for b in spending)

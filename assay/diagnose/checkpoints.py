@@ -70,7 +70,7 @@ def _models(
     from assay.console import Reporter
     from assay.diagnose.readings import read_models, work
     from assay.engines.base import Sampling
-    from assay.tasks.configured import task_split
+    from assay.tasks.configured import held_out
     from assay.verify.configured import make_verifier
     from assay.verify.isolate.pool import check_verifier
 
@@ -83,7 +83,7 @@ def _models(
             raise UsageError(f"{name} is a recipe, which has no weights; name a run folder, a checkpoint or a model")
     first, second = resolve(before, overrides), resolve(after, overrides)
     config = _asking(first, second, tasks, overrides)
-    _stream, asked = task_split(config)
+    asked = held_out(config)
     verifier = make_verifier(config)
     check_verifier(verifier, asked)
     policies = first.load(), second.load()

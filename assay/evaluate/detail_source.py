@@ -242,7 +242,7 @@ def _origin(path: Path) -> tuple[dict[str, Any], str]:
 def _tasks(path: Path) -> dict[str, Task]:
     """Return the tasks that stored samples are of, by id."""
     from assay.evaluate.file_source import FileSource
-    from assay.tasks.configured import task_split
+    from assay.tasks.configured import held_out
 
     about, target = _origin(path)
     if Path(target).suffix in FILES:
@@ -250,7 +250,7 @@ def _tasks(path: Path) -> dict[str, Task]:
         file = FileSource(target, replace(options, chain=None, votes=3, rule="majority", every=False, scorer=None))
         found, same = [t.task for t in file.given], file.about["settings"]["file"] == about["settings"]["file"]
     else:
-        _, found = task_split(resolve(target, about["overrides"]).config)
+        found = held_out(resolve(target, about["overrides"]).config)
         same = tasks_mark(found) == about["settings"]["tasks"]["mark"]
     if not same:
         raise UsageError(f"the tasks of {target} are no longer those that the samples in {path} are of")

@@ -34,7 +34,7 @@ class ModelSource:
         from assay.engines.target import engine_setting, files_mark, resolve, tasks_mark
         from assay.inference.scoring.scorers import as_scorer
         from assay.randomness import Randomness
-        from assay.tasks.configured import task_split
+        from assay.tasks.configured import held_out
         from assay.verify.configured import make_verifier
         from assay.verify.isolate.pool import check_verifier
 
@@ -45,7 +45,7 @@ class ModelSource:
         self.target = resolve(target, [*overrides, *extra])
         config = self.target.config
         samples = config.evaluate.samples if options.samples is None else options.samples
-        _, self.asked = task_split(config)
+        self.asked = held_out(config)
         rollout = config.rollout
         sampling = Sampling(
             rollout.max_tokens, config.evaluate.temperature, config.evaluate.top_p, stop=tuple(rollout.stop)

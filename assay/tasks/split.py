@@ -97,6 +97,20 @@ def split(
     return TrainStream(source, held_out, seed, digest.hexdigest()), [found[key] for key in chosen]
 
 
+def every(source: TaskSource, size: int | None, seed: int = 0) -> list[Task]:
+    """Return all tasks of a sized source in their order, or the ``size`` ones of lowest hash (see :func:`split`).
+
+    Raises:
+        UsageError: the source is empty, endless, or has fewer.
+    """
+    if source.size is None:
+        raise UsageError("an endless source has no last task; give an eval_share below 1")
+    if source.size < (size or 1):
+        raise UsageError(f"eval_size {size or 1} of a source of {source.size} tasks is too large")
+    tasks = [source[index] for index in range(source.size)]
+    return tasks if size is None else sorted(tasks, key=HeldOut(1, seed).hash)[:size]
+
+
 def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
     """Return a stream, at its beginning, of the source of ``stream`` or of another without what its rule holds out.
 

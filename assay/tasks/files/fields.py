@@ -29,11 +29,12 @@ class Fields:
     """Maps rows to tasks.
 
     A mapping is the name of a field, with dots into nested ones (``reward_model.ground_truth``), or, if it has braces,
-    a template such as ``"{question}\\nAnswer:"`` (a literal brace is doubled). A prompt field may hold chat messages.
+    a template such as ``"{question}\\nAnswer:"`` (a literal brace is doubled; of a list of texts each is a line). A
+    prompt field may hold chat messages.
 
     Attributes:
-        prompt, reference, solution, id: mappings; ``reference`` keeps the field's own type unless it is a template;
-            ``None`` leaves the attribute out (``id`` then numbers the rows).
+        prompt, reference, solution, id: mappings; ``reference`` keeps the field's own type unless it is a template, and
+            of several fields it is the table of them; ``None`` leaves the attribute out (``id`` then numbers the rows).
         kind: the verifier.
         system: system message; makes the prompt a chat.
         chat: whether plain prompts become one user message.
@@ -44,7 +45,7 @@ class Fields:
     """
 
     prompt: str
-    reference: str | None
+    reference: str | tuple[str, ...] | None
     solution: str | None
     id: str | None
     kind: str
@@ -58,15 +59,17 @@ class Fields:
     def __post_init__(self) -> None:
         for role in ("prompt", "reference", "solution", "id"):
             mapping = getattr(self, role)
-            if mapping is not None:
+            if isinstance(mapping, str):
                 self._names(role, mapping)
-        if self.reference_after is not None and self.reference is None:
+        if self.reference_after is not None and not isinstance(self.reference, str):
             raise UsageError(f"{self.source}: reference_after needs a reference field")
 
     def columns(self) -> set[str]:
         """Return the top-level fields that the mappings read."""
         mappings = {r: getattr(self, r) for r in ("prompt", "reference", "solution", "id")}
-        names = [n for r, m in mappings.items() if m is not None for n in self._names(r, m)]
+        names = [
+            n for r, m in mappings.items() if m is not None for n in (m if isinstance(m, tuple) else self._names(r, m))
+        ]
         hints = [] if self.hints is None else [self.hints]
         return {n.partition(".")[0] for n in [*names, *self.meta, *hints]}
 
@@ -91,7 +94,7 @@ class Fields:
         return tasks
 
     def _task(self, row: Mapping[str, Any], where: str, index: int) -> Task:
-        reference = None if self.reference is None else self._read("reference", self.reference, row, where)
+        reference = self._reference(row, where)
         if self.reference_after is not None:
             _, found, rest = str(reference).rpartition(self.reference_after)
             if not found:
@@ -107,6 +110,11 @@ class Fields:
             hints=() if self.hints is None else self._texts(self.hints, row, where),
             meta={"source": self.source, **{name: self._value("meta", name, row, where) for name in self.meta}},
         )
+
+    def _reference(self, row: Mapping[str, Any], where: str) -> Any:
+        if isinstance(self.reference, tuple):  # some of them may well be empty
+            return {name: self._value("meta", name, row, where) for name in self.reference}
+        return None if self.reference is None else self._read("reference", self.reference, row, where)
 
     def _texts(self, name: str, row: Mapping[str, Any], where: str) -> tuple[str, ...]:
         value = self._value("meta", name, row, where)
@@ -137,7 +145,7 @@ class Fields:
         if not _is_template(mapping):
             return self._value(role, mapping, row, where)
         return "".join(
-            text + ("" if name is None else str(self._value(role, name, row, where)))
+            text + ("" if name is None else _text(self._value(role, name, row, where)))
             for text, name, _, _ in Formatter().parse(mapping)
         )
 
@@ -169,6 +177,11 @@ class Fields:
         if not names:
             raise UsageError(f"{self.source}: the {role} template {mapping!r} names no field")
         return names
+
+
+def _text(value: Any) -> str:
+    lines = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return "\n".join(value) if lines else str(value)
 
 
 def _is_template(mapping: str) -> bool:

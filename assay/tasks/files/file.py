@@ -37,7 +37,7 @@ class File:
         self,
         path: Path,
         prompt: str = "prompt",
-        reference: str | None = "answer",
+        reference: str | tuple[str, ...] | None = "answer",
         solution: str | None = None,
         id: str | None = None,
         kind: str = "exact",
@@ -51,12 +51,13 @@ class File:
         rows = list(read_rows(path))
         if rows and isinstance(row := rows[0][1], Mapping):
             prompt = prompt_of(prompt, row, str(path))
-            answer = chosen(reference, REFERENCES, row)
+            answer = chosen(reference, REFERENCES, row) if reference == "auto" else reference
             if reference == "auto" and answer is not None and reference_after is None:
                 marked = all(isinstance(r, Mapping) and MARK in str(r.get(answer, "")) for _, r in rows)
                 reference_after = MARK if marked else None
             reference = answer
-            solution = (chosen(solution, SOLUTIONS, row) or reference) if solution == "auto" else solution
+            shown = reference if isinstance(reference, str) else None
+            solution = (chosen(solution, SOLUTIONS, row) or shown) if solution == "auto" else solution
         fields = Fields(prompt, reference, solution, id, kind, system, chat, reference_after, meta, path.name, hints)
         self.tasks = fields.tasks(rows)
         if kind == "auto":

@@ -33,7 +33,7 @@ class HuggingFace:
         config: str | None = None,
         split: str = "train",
         prompt: str = "question",
-        reference: str | None = "answer",
+        reference: str | tuple[str, ...] | None = "answer",
         solution: str | None = None,
         id: str | None = None,
         kind: str = "exact",
