@@ -13,7 +13,7 @@ from assay.engines.base import Sampling
 from assay.engines.writing import WRITING
 from assay.errors import RunError, UsageError
 from assay.tasks.making.filters import PassRate
-from assay.tasks.making.work import Dropped, Here, Outcome, Pipeline, Want, Work, child, noted, whole_replies
+from assay.tasks.making.work import Dropped, Here, Outcome, Pipeline, Want, Work, child, noted
 from assay.types import Task
 from assay.verify.logic.json_query import executed, ready
 from assay.verify.programs.python import blocks
@@ -92,8 +92,8 @@ def protoreasoning(
     if rounds < 0:
         raise UsageError(f"S177: rounds {rounds} must be 0 or more")
     harder = [(f"harder {i + 1}", Harder(sampling)) for i in range(rounds)]
-    steps = [("prototype", Prototype(sampling)), *harder, ("pass rate", PassRate(votes, low, high))]
-    return Pipeline("S177", [*steps, ("solved", Solved(votes))])
+    solved = PassRate(votes, low, high, sampling=Sampling(4096, 1.0), keep=True)
+    return Pipeline("S177", [("prototype", Prototype(sampling)), *harder, ("pass rate", solved)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,24 +131,6 @@ class Harder:
             lambda f: filled(_EVOLVE, program=f"```prolog\n{program}\n```", faults=f), self.sampling, task
         )
         return noted(task, harder=found) if isinstance(found, str) else _asked(task, "harder", *found)
-
-
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """Gives a task the first solution of the solver's that the verifier passes; leaves it out without one.
-
-    Args:
-        votes: solutions asked for.
-        sampling: of the solver.
-    """
-
-    votes: int = 4
-    sampling: Sampling = Sampling(4096, 1.0)  # noqa: RUF009  # frozen
-
-    def __call__(self, task: Task, here: Here) -> Work:
-        [replies] = yield [Want(task.prompt, self.votes, self.sampling, "solver")]
-        right = [text for text in whole_replies(replies) if here.judge(task, text).passed]
-        return child(task, "solved", 0, solution=right[0]) if right else Dropped("no solution is right")
 
 
 def _written(prompt: Any, sampling: Sampling, like: Task | None) -> Any:

@@ -130,6 +130,7 @@ class PassRate:
         by: role of the solver.
         sampling: of the replies.
         note: the name of the rate, for a pipeline in which several roles are asked.
+        keep: whether the first reply that is right becomes the task's solution, in place of one it has.
 
     Raises:
         UsageError: no window in [0, 1], or no reply.
@@ -141,6 +142,7 @@ class PassRate:
     by: str = "solver"
     sampling: Sampling = SOLVING
     note: str = "pass_rate"
+    keep: bool = False
 
     def __post_init__(self) -> None:
         if self.n < 1 or not 0 <= self.low <= self.high <= 1:
@@ -148,10 +150,12 @@ class PassRate:
 
     def __call__(self, task: Task, here: Here) -> Work:
         [replies] = yield [Want(task.prompt, self.n, self.sampling, self.by)]
-        passed = [v.passed for r in replies if (v := here.judge(task, r.text)).passed is not None]
-        if not passed:
+        judged = [(r.text, v.passed) for r in replies if (v := here.judge(task, r.text)).passed is not None]
+        if not judged:
             return Dropped("no reply can be judged")
-        rate = sum(passed) / len(passed)
+        right = [text for text, passed in judged if passed]
+        rate = len(right) / len(judged)
         if not self.low <= rate <= self.high:
             return Dropped("solved too seldom" if rate < self.low else "solved too often")
-        return noted(task, **{self.note: rate})
+        kept = noted(task, **{self.note: rate})
+        return replace(kept, solution=right[0]) if self.keep and right else kept

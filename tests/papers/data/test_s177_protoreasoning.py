@@ -209,7 +209,6 @@ def test_it_is_a_recipe_of_the_command() -> None:
         "harder 1",
         "harder 2",
         "pass rate",
-        "solved",
     ]
     with pytest.raises(UsageError, match="rounds -1"):
         protoreasoning(rounds=-1)

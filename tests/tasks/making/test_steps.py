@@ -104,6 +104,14 @@ def test_the_window_of_the_pass_rate(right: int, kept: str | None) -> None:
         assert reasons(found) == {f"solved {kept}": 1}
 
 
+def test_the_first_right_reply_is_the_solution_where_it_is_kept() -> None:
+    for keep, solution in ((True, "so \\boxed{5}"), (False, SUM.solution)):
+        found, _ = through(PassRate(3, 0, 1, keep=keep), ["\\boxed{6}", "so \\boxed{5}", "\\boxed{5}"])
+        assert found.tasks[0].solution == solution
+    found, _ = through(PassRate(1, 0, 1, keep=True), "\\boxed{6}")
+    assert found.tasks[0].solution == SUM.solution and found.tasks[0].meta["pass_rate"] == 0
+
+
 def test_a_verdict_that_abstains_is_no_wrong_answer() -> None:
     step = Pipeline("one", [("step", PassRate(4, 0.5, 1.0))])
     told = Told(lambda prompt, j: ["5", "?", "?", "6"][j])
