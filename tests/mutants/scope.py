@@ -54,7 +54,7 @@ def scope(row: catalogue.PaperRow) -> Scope:
     """
     assert row.factory is not None
     own = row.factory.__module__
-    modules = (own, *(module for module, users in imported().items() if users == {own}))
+    modules = (own, *sorted(module for module, users in imported().items() if users == {own}))
     tests = [path for path, names in tested().items() if names & set(modules)]
     tests += [test.partition("::")[0] for _, test in row.essentials]
     file = f"tests/{'/'.join(own.split('.')[1:-1])}/test_{own.rpartition('.')[2]}.py"
