@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 
@@ -107,6 +108,29 @@ def test_what_no_answer_was_judged_for_is_left_out() -> None:
     assert batch.advantages[0, 0].item() == pytest.approx(0.2)
 
 
+def test_a_thought_without_siblings() -> None:
+    """Its own return is the group's: only the budgets passed are left to compare with."""
+    [row] = credited(thinking([0, 0.5, 1, 1], [1] * 4)).advantages
+    assert row.tolist() == pytest.approx([0, 0.2, 0.7 - (2 * 0.7 / 3 + 2 * 0.7) / 4, 0.4 - (3 * 2 / 7 + 0.4) / 4])
+
+
+def test_tokens_that_were_not_sampled_and_tokens_of_no_segment_learn_nothing() -> None:
+    episode, verdict = thinking([1, 1, 1, 1], [2, 2, 1, 1])
+    kept = np.array([True, False, True, True, True, True])
+    part = replace(episode, mask=kept, spans=episode.spans[:2])
+    found = credited((part, verdict), thinking([0, 0, 0, 0], [1] * 4)).advantages[0]
+    # Ret = 1, 0.9; V1 = 0, 0.9; V2 = 0.5, 0.45: A_1 = 0.9 - (0.9 + 3 * 0.45) / 4
+    assert found.tolist() == pytest.approx([0.5, 0, 0.3375, 0.3375, 0, 0])
+
+
+def test_an_answer_that_nobody_judged_is_not_compared_with() -> None:
+    tokens = np.zeros(1, dtype=np.int64)
+    answer = Episode(tokens[:0], tokens, tokens == 0, None, "", "eos", advantage_group="cut")
+    said = [Verdict.right(), Verdict.wrong(), Verdict.wrong(), Verdict.abstain("timed out")]
+    found = credited(*((answer, verdict) for verdict in said)).advantages[:, 0]
+    assert found.tolist() == pytest.approx([2 / 3, -1 / 3, -1 / 3, 0])
+
+
 # On a tree of thoughts, where every expectation is a sum
 
 TEXTS = {"end": "0", "forced": "0", "header": "", "stop": False, "judged": "response"}
@@ -160,6 +184,7 @@ def test_thoughts_are_cut_and_answered_at_every_budget() -> None:
         parts = [group.verdicts[g].parts[f"budget {j}"] for j in range(3)]
         assert trace.meta["prior"] == pytest.approx((1 / 6, 2 / 6, 3 / 6))
         assert group.verdicts[g].score == pytest.approx(np.dot(parts, trace.meta["prior"]))
+        assert all(span.start < span.end for span in trace.spans), "a thought has no segment where it has no token"
         covered = [t for span in trace.spans for t in range(span.start, span.end)]
         assert covered == list(range(len(thought)))
         assert [s.meta["index"] for s in trace.spans] == list(range(len(trace.spans)))
@@ -182,6 +207,11 @@ def test_answers_are_compared_with_those_from_the_same_cut() -> None:
     # With one answer per cut there is nothing to compare it with there: the other thoughts at that budget are.
     group, *_ = collected(n=4, summaries=1)
     batch = Batch.from_groups([group], torch.float64)
+    compared = [
+        [e.prompt.tobytes() for e, k in zip(batch.episodes, batch.group, strict=True) if k == key]
+        for key in batch.group[4:].unique()
+    ]
+    assert max(len({*prompts}) for prompts in compared) > 1
     for key in {int(x) for x in batch.group[4:]}:
         assert len({e.meta["budget"] for e, k in zip(batch.episodes, batch.group, strict=True) if k == key}) == 1
 
@@ -312,16 +342,16 @@ def test_thoughts_of_a_language_model_end_by_themselves_or_by_force() -> None:
 
 
 class Scripted:
-    """An engine that thinks and answers what it is told, one character a token."""
+    """An engine that says what it is told, one character a token, and keeps the seeds it was asked with."""
 
     def __init__(self, thoughts: list[tuple[str, str]], answer: str = "1"):
-        self.thoughts, self.answer = iter(thoughts), answer
+        self.thoughts, self.answer, self.seeds = iter(thoughts), answer, []
 
     def encode(self, prompt):
         return np.array([ord(c) for c in prompt], dtype=np.int64)
 
     def encode_response(self, text, end=True):
-        return self.encode(text)
+        return self.encode(text + "\x04" * end)
 
     def decode(self, tokens):
         return "".join(map(chr, tokens))
@@ -329,6 +359,7 @@ class Scripted:
     def generate(self, requests: list[Request]):
         out = []
         for request in requests:
+            self.seeds.append(request.seed)
             row = []
             for _ in range(request.n):
                 answering = request.prefix or request.sampling.max_tokens == 4
@@ -348,6 +379,7 @@ def test_what_a_thought_scores() -> None:
     parts = [[v.parts[f"budget {j}"] for j in range(4)] for v in group.verdicts[:4]]
     # Budgets 3, 6, 9, 12: a response that ends without ending the thought is right while it is cut, and 0 after that.
     assert parts == [[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 1, 1]]
+    assert [v.passed for v in group.verdicts[:4]] == [True, True, False, True]
     assert set(seen) == {">1"}
     prompts = {"".join(map(chr, e.prompt)) for e in group.episodes[4:]}
     assert prompts == {
@@ -363,7 +395,7 @@ def test_what_a_thought_scores() -> None:
         return [g.judged([Verdict.abstain("timed out")] * len(g.episodes)) for g in groups]
 
     [unknown], _, _ = answered(Scripted(thoughts[:1]), judge=silent, n=1, **marks)
-    assert all(v.passed is None for v in unknown.verdicts)
+    assert all(v.passed is None and v.score == 0 for v in unknown.verdicts)
 
 
 def test_without_marks_a_finished_response_is_its_own_answer() -> None:
@@ -392,6 +424,37 @@ def test_answering_under_a_budget() -> None:
     assert short.tokens <= 6
     with pytest.raises(UsageError, match="no room for a thought"):
         strategy(tasks, Scripted([]), Budget(tokens=4), np.random.default_rng(0))
+
+
+def test_what_is_drawn_is_drawn_apart() -> None:
+    """The seeds of a step's requests are all different, and so are the names of what is compared."""
+    engine = Scripted([("abcdefghijkl", "length")] * 60)
+    groups, _, _ = answered(engine, tasks=60, n=1, end="#")
+    assert len({*engine.seeds}) == len(engine.seeds) == 60 * 5
+    assert len({e.advantage_group for g in groups for e in g.episodes[1:]}) == 60 * 4
+    engine = Scripted([("abcdef", "length")] * 60)
+    AnytimeAnswer(Sampling(6), summary_tokens=4, end="#")(
+        [Task(str(i), "12+") for i in range(60)], engine, 1, np.random.default_rng(0)
+    )
+    assert len({*engine.seeds}) == len(engine.seeds) == 120
+
+
+def test_answers_are_given_to_the_thoughts_that_need_them() -> None:
+    """Though one before them needs none; and with a budget of one token for the thought."""
+    strategy = AnytimeAnswer(Sampling(12), summary_tokens=4, end="#", forced="..#", header=">")
+    thoughts = [("abc", "eos"), ("abcdef", "length"), ("ab", "context"), ("c", "length")]
+    tasks = [Task(str(i), "12+") for i in range(4)]
+    found = strategy(tasks, Scripted(thoughts), Budget(tokens=5), np.random.default_rng(0))
+    assert [a.text for a in found] == ["abc", "abcdef..#>1", "ab", "c..#>1"]
+
+
+def test_the_options_of_answering() -> None:
+    made = AnytimeAnswer(Sampling(9))
+    assert (made.thought_tokens, made.summary_tokens, made.stop) == (None, 128, True) and made.once
+    assert AnytimeAnswer(Sampling(9), 1, 1)
+    for bad in ({"thought_tokens": 0}, {"summary_tokens": 0}, {"thought_tokens": 0, "summary_tokens": 0}):
+        with pytest.raises(UsageError, match="at least 1"):
+            AnytimeAnswer(Sampling(9), **bad)
 
 
 def test_options() -> None:
