@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from assay.errors import UsageError
 from assay.registry import part
@@ -18,6 +18,7 @@ from assay.verify.number.quantity import Quantity, clean, convert, find_all, rea
 from assay.verify.number.units import ONE, Unit
 from assay.verify.text.exact import shorten
 
+Units = Literal["exact", "optional", "ignore"]
 SLACK = Fraction(1, 10**9)
 """Relative error of the unit factors, which are floating-point numbers; it does not apply where the units are equal."""
 
@@ -42,8 +43,8 @@ class Numeric(Marked):
     is the last digit kept: ``a`` and ``b`` agree when rounded to it.
 
     ``task.reference`` is a number; a text such as ``"9.81 m/s^2"``, ``"50 %"``, ``"2 c"``, ``"5.0 ± 0.1 kg"`` (the
-    uncertainty is then ``atol``); or a mapping ``{"value", "unit", "rtol", "atol", "digits"}``, all but ``value``
-    optional, that takes precedence over the options below. The last quantity of the answer counts; alternatives
+    uncertainty is then ``atol``); or a mapping ``{"value", "unit", "rtol", "atol", "digits", "units"}``, all but
+    ``value`` optional, that takes precedence over the options below. The last quantity counts; alternatives
     ("5 or 6") must all be right. ``parts`` are ``value`` and ``unit``. Abstains where the reference cannot be read.
 
     Args:
@@ -61,7 +62,7 @@ class Numeric(Marked):
     rtol: float = 1e-9
     atol: float | None = None
     digits: int | Literal["reference"] | None = None
-    units: Literal["exact", "optional", "ignore"] = "exact"
+    units: Units = "exact"
     rules: tuple[Rule, ...] = RULES
     fallback: Fallback = "line"
 
@@ -76,7 +77,10 @@ class Numeric(Marked):
             raise UsageError(f"verifier 'numeric': digits {self.digits} must be from 1 to 100")
 
     def __call__(self, task: Task, response: str) -> Verdict:
-        wanted = self._wanted(task.reference)
+        units = task.reference.get("units", self.units) if isinstance(task.reference, Mapping) else self.units
+        if units != self.units and units in get_args(Units):
+            return replace(self, units=units)(task, response)
+        wanted = self._wanted(task.reference) if units == self.units else None
         if wanted is None:
             return Verdict.abstain(f"task {task.id}: reference {shorten(str(task.reference))!r} is not a quantity")
         answer = extract(response, self.rules, self.fallback)
