@@ -18,7 +18,16 @@ from assay.lab.settings import load
 from assay.lab.settings.reasoning.miracle import Judge
 from assay.lab.settings.reasoning.verifications import Setting
 from assay.method import make_method
-from assay.papers.process.s046_spark_stepwise import Verdicts, by_token, keeps_form, lessons, reviewed, spark, written
+from assay.papers.process.s046_spark_stepwise import (
+    Verdicts,
+    Verified,
+    by_token,
+    keeps_form,
+    lessons,
+    reviewed,
+    spark,
+    written,
+)
 from assay.rewards.process.critiques import Critics, Critique, consensus, nearest
 from assay.types import Task
 
@@ -74,6 +83,7 @@ def test_selective_advantages() -> None:
     up, down = 0.5, -1.5
     want = [[up, 0, 0, up], [0, down, down, 0], [up] * 4, [up, 0, 0, up]]
     assert all(row == pytest.approx(w, abs=4e-6) for row, w in zip(rows_of(found, found.advantages), want, strict=True))
+    assert method.group_relative and len(critic.asked) == 4 and {r.n for r in critic.asked} == {1}
     sound = valued([[1, 1], [1]], mode="selective")
     assert torch.equal(sound.advantages, GRPO()(sound)), "all steps right: as GRPO has it where it is not below 0"
 
@@ -179,8 +189,9 @@ def test_what_a_judge_is_taught() -> None:
     assert steps.solution == "Step 0: correct\nStep 1: incorrect\nStep 2: correct\nVerdict: incorrect"
     [verdict] = lessons(solutions, critics, form="verdict")
     assert verdict.solution == "Verdict: incorrect"
-    [first] = lessons(solutions[:1], critics, by=None)
-    assert first.solution == replies[0]
+    critic = Critic(lambda prompt, k: replies[k])
+    [first] = lessons(solutions[:1], Critics(critic, 3), by=None)
+    assert first.solution == replies[0] and len(critic.asked) == 1, "no review unless told"
     [merged] = lessons(solutions[:1], Critics(Critic(lambda p, k: critique([True] * 3, True)), 2), review=True)
     assert merged.solution == critique([True] * 3, True)
     assert written(said(True, False), "rationale") == "Step 0: correct\nStep 1: incorrect\nVerdict: incorrect"
@@ -196,6 +207,10 @@ def test_who_has_no_reward() -> None:
     method = spark(critic, kl_weight=0.0)
     found = method.value(signalled(batch, method))
     assert found.valid.tolist() == [True, False, False, False] and found.rewards[0] == 1
+    assert found.reward_terms["judge"].tolist() == [1, 0, 0, 1], "what is not known adds nothing to what is reported"
+    stepwise = spark(critic, "global", kl_weight=0.0)
+    paid = stepwise.value(signalled(batch, stepwise))
+    assert paid.token_rewards is not None and paid.token_rewards.tolist() == [[1], [0], [0], [1]]
     empty = stepped([None], [False], [[]], texts=[GOOD])
     assert method.value(signalled(empty, method)).rewards.tolist() == [0] and bool(empty.valid.all())
 
@@ -232,7 +247,9 @@ def test_made_by_name() -> None:
         make_method("S046")
     made = make_method("S046", options={"critic": {"name": "keywords", "replies": []}})
     assert (made.objective.kl_weight, made.objective.kl_estimator) == (0.001, "k3")
-    assert made.reward.signal.scorer.temperature == 0 and made.credit == GRPO()
+    judge = made.reward.signal.scorer
+    assert (judge.n, judge.max_tokens, judge.temperature) == (1, 4096, 0) and made.credit == GRPO()
+    assert made.reward == Verified(made.reward.signal) == Verified(made.reward.signal, gated=True)
     everywhere = spark("verdict", "global").credit
     assert (everywhere.weight, everywhere.convex, everywhere.place) == (0.2, True, "broadcast")
 
