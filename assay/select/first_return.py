@@ -53,9 +53,7 @@ class FirstReturn:
         returns = turns.returns(turns.rewards, self.discount)
         prompt = batch.prompt_group[turns.sample]
         spread = group_std(returns, prompt, first & turns.active, ddof=0)
-        wide = torch.zeros(int(prompt.max()) + 1 if len(turns) else 0, dtype=torch.bool)
-        wide[prompt[first]] = spread[first] > self.least
-        return wide[batch.prompt_group]
+        return torch.isin(batch.prompt_group, prompt[spread > self.least])
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         keep = self.keep(batch)

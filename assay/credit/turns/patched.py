@@ -64,8 +64,8 @@ class Patched:
             whole = normalise(turns.rewards, turns.key("task"), turns.active, "center_std", self.ddof, self.epsilon)
         else:
             trajectory = torch.unique(turns.trajectory, return_inverse=True)[1]
-            total = torch.zeros(int(trajectory.max()) + 1 if len(turns) else 0, dtype=returns.dtype)
-            total = total.index_add_(0, trajectory, torch.where(turns.active, turns.rewards, 0))[trajectory]
+            rewards = torch.where(turns.active, turns.rewards, 0)
+            total = torch.zeros_like(rewards).index_add_(0, trajectory, rewards)[trajectory]
             # Once for each trajectory: at its last turn, then given to the others.
             once = turns.last & turns.active
             of_last = normalise(total, turns.key("task"), once, "center_std", self.ddof, self.epsilon)

@@ -97,6 +97,10 @@ def longest() -> int:
     return max(range(8), key=lambda i: len(plan(i)[1]))
 
 
+def shortest() -> int:
+    return min(range(8), key=lambda i: len(plan(i)[1]))
+
+
 def following(say: Callable[[str, int], str], task: Task, n: int = 1, **options: Any) -> tuple[Group, Chat, SemiOnline]:
     rollout, engine = SemiOnline(SCREENS, Sampling(8), **options), Chat(say)
     [group] = rollout.collect([Ask(task, n)], engine, np.random.default_rng(0))
@@ -125,7 +129,7 @@ def test_the_history_is_ones_own_but_for_patches() -> None:
             said = turn.partition("[user]")[0]
             assert said == (lines[1] if k == 1 else f"I see. \n{lines[k]}"), k
         assert episode.turns[0].index == t and episode.turns[0].reset is (t == 1)
-        assert episode.mask.all() and len(episode.tokens) == episode.turns[0].end
+        assert episode.mask.all() and (episode.turns[0].start, episode.turns[0].end) == (0, len(episode.tokens))
     assert len({e.trajectory for e in group.episodes}) == 1
     # What was sampled is what the next turn goes on from: its tokens, not its text.
     for a, b in pairwise(group.episodes):
@@ -150,6 +154,7 @@ def test_patches_are_counted() -> None:
         assert len(group.episodes) == 2 * turns, patches
         assert rollout.metrics()["semi_online/patches"] == (turns - 1)
         assert rollout.metrics()["sop"] == 0
+    assert len(following(knowing(lines, wrong=range(99)), task)[0].episodes) == 3, "two patches unless told"
     # Who makes no mistake needs none: as without any.
     for patches in (0, 2):
         group, _, rollout = following(knowing(lines), task, patches=patches)
@@ -176,9 +181,55 @@ def test_thoughts_of_patches() -> None:
     group, engine, _ = following(say, noted, patches=1, thought="annotated")
     assert f"[assistant]<think>first</think>\n{lines[0]}[user]" in engine.decode(group.episodes[1].prompt)
     asked = following(say, task, patches=1, thought="own")[1].asked[1]
+    assert asked.n == 1
     assert lines[0] in str(asked.prompt) and "<screen" in str(asked.prompt) and not asked.prefix
     with pytest.raises(RunError, match=r"meta\['thoughts'\] has none for step 2"):
         following(say, noted, patches=-1, thought="annotated")
+
+
+def test_lessons_of_unequal_length_are_played_side_by_side() -> None:
+    short, long = shortest(), longest()
+    known = {plan(i)[0].prompt: plan(i) for i in (short, long)}
+    assert len(plan(short)[1]) < len(plan(long)[1])
+
+    def say(before: str, k: int) -> str:
+        lines = next(lines for _, lines, seen in known.values() if before.startswith(f"[user]{seen[0]}"))
+        return lines[before.count("[assistant]") - 1]
+
+    engine = Chat(say)
+    asks = [Ask(plan(i)[0], 1) for i in (short, long)]
+    for group, i in zip(
+        SemiOnline(SCREENS, Sampling(8)).collect(asks, engine, np.random.default_rng(0)), (short, long), strict=True
+    ):
+        _, lines, seen = plan(i)
+        assert [e.text for e in group.episodes] == lines
+        assert all(engine.decode(e.prompt).endswith(f"{seen[t]}[assistant]") for t, e in enumerate(group.episodes))
+
+
+def test_a_turn_that_was_cut_is_closed_unless_the_experts_stands_there() -> None:
+    """Where a response ran into its limit the engine ends it; a patch is whole."""
+    task, lines, _ = plan(longest())
+
+    class Cut(Chat):
+        def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            return [[replace(e, tokens=e.tokens[:-1], stop="limit")] for [e] in super().generate(requests)]
+
+    rollout, engine = SemiOnline(SCREENS, Sampling(8)), Cut(knowing(lines, wrong=[1]))
+    [group] = rollout.collect([Ask(task, 1)], engine, np.random.default_rng(0))
+    cut, patched = (len(group.episodes[t + 1].prompt) - len(group.episodes[t].prompt) for t in (0, 1))
+    [group] = rollout.collect([Ask(task, 1)], Chat(engine.say), np.random.default_rng(0))
+    assert [len(b.prompt) - len(a.prompt) for a, b in pairwise(group.episodes)][:2] == [cut, patched]
+
+
+def test_who_has_no_room_left_takes_no_turn() -> None:
+    task, lines, _ = plan(longest())
+    group, _, _ = following(knowing(lines), task)
+    for before, episode in enumerate(group.episodes):
+        for more, turns in ((0, before), (1, before + 1)):
+            engine = Chat(knowing(lines))
+            engine.window = len(episode.prompt) + more
+            [played] = SemiOnline(SCREENS, Sampling(8)).play([Ask(task, 1)], [0], engine)
+            assert len(engine.asked) == len(played.episodes[0].turns) == turns
 
 
 def test_offline_the_history_is_the_experts() -> None:
@@ -318,10 +369,9 @@ def test_prompts_without_spread_are_left_out() -> None:
     assert method.select.metrics() == {"first_return/kept": 0.5}  # type: ignore[attr-defined]
     assert not batch.advantages[:6].any() and batch.advantages[6:].all()
     for least, kept in ((0.25, 0), (0.2499, 6)):
-        weights = FirstReturn(least)(
-            Method(reward=TurnRewards()).worth(Batch.from_groups([rows(*CARD)], dtype=torch.float64))
-        )
-        assert weights.sum() == kept
+        select = FirstReturn(least)
+        weights = select(Method(reward=TurnRewards()).worth(Batch.from_groups([rows(*CARD)], dtype=torch.float64)))
+        assert weights.sum() == kept and select.metrics() == {"first_return/kept": kept / 6}
     for options in ({"least": -1}, {"discount": 2}, {"rounds": 0}):
         with pytest.raises(UsageError, match="first_return"):
             FirstReturn(**options)  # type: ignore[arg-type]
@@ -420,21 +470,69 @@ def test_a_world_that_fails_and_a_turn_that_does_are_nobodys_mistake(monkeypatch
             made = super().generate(requests)
             return [[replace(e, stop="error", meta={"error": "away"})] if i == 1 else [e] for i, [e] in enumerate(made)]
 
-    rollout = SemiOnline(SCREENS, Sampling(8), patches=0)
-    [group] = rollout.collect([Ask(task, 2)], Failing(knowing(lines)), np.random.default_rng(0))
+    rollout, engine = SemiOnline(SCREENS, Sampling(8)), Failing(knowing(lines))
+    [group] = rollout.collect([Ask(task, 2)], engine, np.random.default_rng(0))
     assert [v.passed for v in group.verdicts] == [True] * len(lines) + [None]
+    assert len(engine.asked) == len(lines) + 1, "who was lost is not asked again"
     assert rollout.metrics()["semi_online/lost"] == 0.5 and rollout.metrics()["sop"] == 1
 
     def broken(self: Screens, action: Any) -> Any:
         raise OSError("no disk")
 
+    with monkeypatch.context() as patch:
+        patch.setattr(Screens, "compare", broken)
+        engine = Chat(knowing(lines))
+        [group] = rollout.collect([Ask(task, 2)], engine, np.random.default_rng(0))
+        assert [v.passed for v in group.verdicts] == [None] * 2 and len(engine.asked) == 2
+        assert [e.turns[0].reward for e in group.episodes] == [0, 0], "nothing is known of it"
     monkeypatch.setattr(Screens, "step", broken)
     [group] = rollout.collect([Ask(task, 2)], Chat(knowing(lines)), np.random.default_rng(0))
     assert all(v.passed is None and "no disk" in v.feedback for v in group.verdicts)
+    [group] = rollout.play([Ask(task, 1)], [0], Chat(knowing(lines)))
+    assert engine.decode(group.episodes[0].prompt).startswith("[user]"), "of one that began"
     monkeypatch.setattr(Screens, "beginning", broken)
     [group] = rollout.collect([Ask(task, 2)], Chat(knowing(lines)), np.random.default_rng(0))
     assert [e.stop for e in group.episodes] == ["error"] * 2 and group.verdicts[0].passed is None
+    assert engine.decode(group.episodes[0].prompt) == task.prompt
     assert issubclass(EnvironmentFailure, RunError)
+
+
+def test_where_one_world_fails_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    (task, lines, _), (other, itself, _) = plan(longest()), plan(shortest())
+    step = Screens.step
+
+    def broken(self: Screens, action: Any) -> Any:
+        if self.task.id == task.id:
+            raise OSError("no disk")
+        return step(self, action)
+
+    def say(before: str, k: int) -> str:
+        t = before.count("[assistant]") - 1
+        return (lines if t == k == 0 else itself)[t]
+
+    monkeypatch.setattr(Screens, "step", broken)
+    rollout = SemiOnline(SCREENS, Sampling(8))
+    lost, went_on = rollout.collect([Ask(task, 1), Ask(other, 1)], Chat(say), np.random.default_rng(0))
+    assert [v.passed for v in lost.verdicts] == [None] and [e.text for e in went_on.episodes] == itself
+    assert len(itself) > 1
+
+
+def test_an_environment_that_breaks_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two environments, unless told."""
+    task, lines, _ = plan(longest())
+    begin = Screens.beginning
+    for options, failing, lost in (({}, 1, 0), ({}, 2, 1), ({"attempts": 1}, 1, 1)):
+        left = [failing]
+
+        def beginning(self: Screens, *given: Any, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if left[0] >= 0:
+                raise OSError("no disk")
+            return begin(self, *given)
+
+        monkeypatch.setattr(Screens, "beginning", beginning)
+        _, _, rollout = following(knowing(lines), task, **options)
+        assert rollout.metrics()["semi_online/lost"] == lost
 
 
 def test_what_it_cannot_follow_is_refused() -> None:
