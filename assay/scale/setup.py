@@ -36,8 +36,6 @@ def check_sharding(config: RunConfig, method: Method, ranks: Ranks) -> None:
         raise UsageError(f'train.optimizer = "adamw8bit" keeps moments that cannot be sharded {with_one}')
     if config.overlap.staleness and config.engine.name == "hf" and not config.scale.engines:
         raise UsageError(f"overlap.staleness with engine hf needs a second copy of the whole model {with_one}")
-    if method.partner is not None:
-        raise UsageError(f"the method trains a second policy, which is not sharded, {with_one}")
     if any(getattr(need, "teacher", None) == "trust_region" for need in method.needs):
         raise UsageError(f"a teacher in a trust region adds the logits of two models, which are sharded, {with_one}")
     for learner in method.learners:

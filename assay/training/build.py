@@ -179,7 +179,7 @@ def _assemble(
     )
     trainer.enter(0, 0)
     if method.partner is not None:
-        trainer.partner = Second.load(method.partner, config, random)
+        trainer.partner = Second.load(method.partner, config, random, ranks)
     made.append(trainer)
     return trainer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,9 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.randomness import Randomness
 from assay.rollout.single_turn import SingleTurn, fits
+from assay.scale.checkpoint import SHARDS, load_shards, load_whole, save_shards
+from assay.scale.divided import AgreedMethod, DividedModels, divided_engine
+from assay.scale.ranks import Ranks
 from assay.signals.base import Models
 from assay.signals.steps import Decode
 from assay.training.clock import Clock
@@ -42,21 +45,32 @@ class Second:
         policy: a language model of its own.
         random: the run's generators.
         engine: samples from it; the transformers engine on its very weights if left out.
+        ranks: that train together; its policy is sharded over them if there are several.
+        twin: another policy as it begins, to be its reference; a copy of ``policy`` if left out.
     """
 
     def __init__(
-        self, spec: Partner, config: RunConfig, policy: Policy, random: Randomness, engine: Engine | None = None
+        self,
+        spec: Partner,
+        config: RunConfig,
+        policy: Policy,
+        random: Randomness,
+        engine: Engine | None = None,
+        ranks: Ranks | None = None,
+        twin: Callable[[], Policy] | None = None,
     ):
         self.spec, self.config, self.policy, self.random = spec, config, policy, random
-        self.engine: Any = HFEngine(policy, config.rollout.max_rows) if engine is None else engine  # type: ignore[arg-type]
-        self.method: Method = spec.method
+        self.ranks = ranks or Ranks()
+        own = HFEngine(policy, config.rollout.max_rows) if engine is None else engine  # type: ignore[arg-type]
+        self.engine: Any = divided_engine(own, policy, self.ranks)
+        self.method: Method = AgreedMethod.of(spec.method, self.ranks)
         check_signals(self.method.needs, self.method.live, policy)
         if self.method.learners:
             raise UsageError("the method of a partner has learners of its own, which are not kept; leave them out")
         if self.method.group_relative and spec.group < 2:
             raise UsageError("the partner's responses are compared with each other; give it a group of 2 or more")
         # Its model is loaded anew in every process, so that what it began as is there without a file of its own.
-        self.reference = policy.twin() if wants_reference(self.method.needs) else None
+        self.reference = (twin or policy.twin)() if wants_reference(self.method.needs) else None
         if self.reference is not None:
             self.reference.module.requires_grad_(False).eval()
         for part in self.method.parts.values():
@@ -64,10 +78,15 @@ class Second:
         self.optimizer = self.new_optimizer()
 
     @classmethod
-    def load(cls, spec: Partner, config: RunConfig, random: Randomness) -> Second:
+    def load(cls, spec: Partner, config: RunConfig, random: Randomness, ranks: Ranks) -> Second:
         """Return the one that a configuration describes."""
         model = ModelConfig.model_validate({**config.model.model_dump(), **(spec.model or {})})
-        return cls(spec, config, CausalLM.load(model, config.seed + 1), random)
+        if ranks.size == 1:
+            return cls(spec, config, CausalLM.load(model, config.seed + 1), random)
+        from assay.scale.sharding import ShardedLM
+
+        make = partial(ShardedLM.load_sharded, model, config.seed + 1, ranks, config.scale.offload)
+        return cls(spec, config, make(), random, ranks=ranks, twin=make)
 
     def new_optimizer(self) -> torch.optim.Optimizer:
         train = self.config.train
@@ -84,7 +103,7 @@ class Second:
     def models(self) -> Models:
         """What its method's signals may run."""
         rollout, train = self.config.rollout, self.config.train
-        return Models(
+        return DividedModels(
             self.policy,
             self.reference,
             rollout.temperature,
@@ -93,7 +112,8 @@ class Second:
             self.engine.encode,
             partial(answer_place, self.spec.verifier),
             self.engine,
-            self.peak,
+            lr=self.peak,
+            ranks=self.ranks,
         )
 
     def asks(self, asks: Sequence[Ask]) -> list[Ask]:
@@ -142,6 +162,7 @@ class Second:
                 token_budget=train.token_budget,
                 max_grad_norm=train.max_grad_norm,
                 skip_idle=getattr(objective, "zero_advantage_is_idle", False),
+                ranks=self.ranks,
             )
             return {**found, "lr": lr}
 
@@ -153,15 +174,22 @@ class Second:
     # What a checkpoint holds
 
     def save(self, folder: Path) -> None:
-        """Write its weights."""
+        """Write its weights; several ranks write their parts of them and of the optimiser's state, too."""
         self.policy.save(folder)
+        if self.ranks.size > 1:
+            save_shards(folder / SHARDS, self.policy, self.optimizer)
 
     def state_dict(self) -> dict[str, Any]:
-        """Its optimiser; weights are in a folder, what its parts remember among the run's cheap state."""
-        return {"optimizer": self.optimizer.state_dict()}
+        """Its optimiser, without what is in shards; weights are in a folder, what its parts remember among the run's
+        cheap state."""
+        state = self.optimizer.state_dict()
+        return {"optimizer": {**state, "state": {}} if self.ranks.size > 1 else state}
 
     def restore(self, folder: Path, state: dict[str, Any]) -> None:
-        """Take the weights that :meth:`save` wrote, and what :meth:`state_dict` gave."""
-        self.policy.load_weights(folder)
+        """Take the weights that :meth:`save` wrote, and what :meth:`state_dict` gave, of however many ranks."""
         self.optimizer = self.new_optimizer()
-        self.optimizer.load_state_dict(state["optimizer"])
+        if (folder / SHARDS).is_dir():
+            load_shards(folder / SHARDS, self.policy, self.optimizer, state["optimizer"]["param_groups"])
+        else:
+            self.policy.load_weights(folder)
+            load_whole(state["optimizer"], self.policy, self.optimizer)

@@ -36,11 +36,11 @@ SMALL = {
 
 
 def written(folder: Path, **sections: Any) -> str:
-    """Write a recipe for a run in ``folder``; return the file."""
+    """Write a recipe for a run in ``folder``, without keys that are ``None``; return the file."""
     file = folder.with_suffix(".toml")
     data = recipe(folder, **SMALL)
     for name, section in sections.items():
-        data[name] = {**data.get(name, {}), **section}
+        data[name] = {k: v for k, v in {**data.get(name, {}), **section}.items() if v is not None}
     file.write_text(tomli_w.dumps(data))
     return str(file)
 
