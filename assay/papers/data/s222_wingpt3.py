@@ -133,7 +133,7 @@ claims(
         better="evidence",
         baseline="diagnosis",
         measure="area",
-        options={"environment": LAB, "words": [LINES], "tasks": [0, 1, 2, 3], "turns": 2, "steps": 60, "prompts": 4},
-        sweep={"lr": (1.0, 3.0, 10.0, 30.0)},
+        options={"environment": LAB, "words": [LINES], "tasks": [0, 1, 2, 3], "turns": 2, "steps": 30, "prompts": 4},
+        sweep={"lr": (10.0, 30.0, 100.0, 300.0)},
     ),
 )
