@@ -41,6 +41,10 @@ FIRST = (
         ),
         "the sampler finds the better instruction, and another when that turns": "test_it_follows_what_works",
         "at test time the best instruction is used": "test_the_best_instruction_is_used_at_test_time",
+        "a search engine is asked over several turns, what it finds is not learned from, and reflections see it": (
+            "test_instructions_are_credited_for_searches"
+        ),
+        "it trains a language model that searches": "test_it_trains_by_searching",
     },
     choices=(
         "temperature 0.1, rate 0.1, worth 0.5 at the start, reflection every 25 steps, half stays, 4 proposals, 32 "
@@ -48,7 +52,7 @@ FIRST = (
         "a candidate's worth is its mean score over one response to each of these questions",
         "the instructions to begin with, and the words of the reflection; the author is any engine",
     ),
-    lacks="no run with a search engine over several turns is among its tests; multi_turn shows instructions too",
+    lacks="the share of faults that its tests notice has not been counted",
 )
 def inspo(
     first: tuple[str, ...] = FIRST,
@@ -67,7 +71,8 @@ def inspo(
     Every ``period`` steps the ceil(keep N) of greatest w stay, ``author`` writes ``proposals`` new ones after failed
     attempts, and those that do best on ``questions`` tasks join. A group never mixes instructions: its baseline would
     credit tokens for them. Tokens that tools wrote are not learned from, as in any multi-turn rollout. At test time
-    inference ``instructed`` asks under the best one.
+    inference ``instructed`` asks under the best one; around ``multi_turn`` over several turns, as
+    ``instructed(run=DIR, inner.name=multi_turn, inner.environment=search)``.
 
     Args:
         first: instructions to begin with.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import running
 from running import assert_same, tables
+from scripted import Talking
 
 import assay
 from assay.curriculum.instructions import Instructions, chances
@@ -17,6 +20,8 @@ from assay.engines.base import Request, Sampling
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.inference.instructed import Instructed, best_instruction
+from assay.registry import build
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tasks.listed import Listed
 from assay.tasks.split import TrainStream
 from assay.types import Ask, Episode, Group, Task, Verdict
@@ -204,3 +209,109 @@ def test_the_best_instruction_is_used_at_test_time(whole: Path) -> None:
     for wrong in wrongs:
         with pytest.raises(UsageError, match="needs the folder of a run, or an instruction"):
             Instructed(**wrong)
+
+
+# Over several turns, with a search engine
+
+DOCUMENTS = [{"id": "a", "title": "A", "text": "x is 17"}, {"id": "b", "title": "B", "text": "y is 25"}]
+QUESTIONS = [{"question": "What is x?", "answer": "17"}, {"question": "What is y?", "answer": "25"}]
+WORLD = '''
+from dataclasses import replace
+
+from assay.environments.search.environment import Search
+from assay.tasks.listed import Listed
+
+TURNS = ("<search>x</search>", "<answer>17</answer>")
+
+
+class Short(Search):
+    """Tasks in few words, shown to end a turn in one way or the other."""
+
+    def tasks(self):
+        found = super().tasks()
+        return Listed([replace(found[i % 2], id=str(i), prompt=f"x{i}?", solution=TURNS[i % 2]) for i in range(12)])
+'''
+
+
+def searched(folder: Path) -> dict[str, Any]:
+    """An environment over two documents, searched by tags."""
+    for name, rows in (("corpus", DOCUMENTS), ("questions", QUESTIONS)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    files = {name: str(folder / f"{name}.jsonl") for name in ("corpus", "questions")}
+    return {"name": "search", "protocol": "tags", "shown": 1, "searches": 3, **files}
+
+
+def obedient(messages: list[dict[str, Any]], tools: list[str]) -> str:
+    """Looks twice and answers with what was found, or guesses, as it is instructed."""
+    instruction, _, question = messages[0]["content"].partition("\n")
+    found = [m["content"] for m in messages if "<information>" in m["content"]]
+    if instruction == "Guess.":
+        return "<answer>3</answer>"
+    if len(found) < 2:
+        return f"<search>{'x' if 'x?' in question else 'y'}</search>"
+    return f"<answer>{'17' if 'is 17' in found[-1] else '25'}</answer>"
+
+
+def test_instructions_are_credited_for_searches(tmp_path: Path) -> None:
+    """Worth 0.5 moves by a tenth to 1 where the policy searches, to 0 where it guesses: 0.55 and 0.45."""
+    world, author = searched(tmp_path), Noting("<instruction>Look, twice.</instruction>")
+    rollout = MultiTurn(world, Sampling(200), turns=4)
+    stream = TrainStream(build("environment", world).tasks())
+    options: dict[str, Any] = {"period": 2, "proposals": 1, "questions": 2, "seed": 3}
+    curriculum = Instructions(stream, 1, 2, ("Search first.", "Guess."), author=author, **options)
+    engine, worth = Talking(obedient), dict[str, float]()
+    for step, member in enumerate(curriculum.members):
+        [ask] = curriculum.next(step)
+        instruction = {"instruction": member.number, "instruction_text": member.text}
+        ask = replace(ask, instruction=member.text, task=replace(ask.task, meta={**ask.task.meta, **instruction}))
+        [group] = rollout.collect([ask], engine, np.random.default_rng(0))
+        for episode in group.episodes:
+            text = engine.decode(episode.prompt)
+            assert f"user:{member.text}\n" in text and "What is" in text
+            said, own = (engine.decode(episode.tokens[episode.mask == mine]) for mine in (False, True))
+            assert ("<information>" in said) is (member.text == "Search first.") and "<information>" not in own
+        assert [len(e.turns) for e in group.episodes] == [3 if member.text == "Search first." else 1] * 2
+        curriculum.observe([group])
+        worth |= {m.text: m.worth for m in curriculum.members}
+    assert worth["Search first."] == pytest.approx(0.55)
+    assert [m.text for m in curriculum.members] == ["Search first."], "the one to guess under has gone"
+    assert "<answer>3</answer>" in author.prompts[0]
+    asks = curriculum.next(2)
+    assert [a.instruction for a in asks] == ["Look, twice."] * 2
+    curriculum.observe(rollout.collect(asks, engine, np.random.default_rng(1)))
+    assert [(m.text, m.worth) for m in curriculum.members] == [("Search first.", 0.55), ("Look, twice.", 1.0)]
+    inner = {"name": "multi_turn", "environment": world, "turns": 4}
+    tasks = [stream.source[i] for i in range(2)]
+    for instruction, said, size in (("Look, twice.", ["17", "25"], 3), ("Guess.", ["3", "3"], 1)):
+        strategy = Instructed(instruction=instruction, inner=inner, sampling=Sampling(200))
+        answers = strategy(tasks, engine, 1, np.random.default_rng(0))
+        assert [a.text for a in answers] == [f"<answer>{one}</answer>" for one in said]
+        assert {len(a.episodes[0].turns) for a in answers} == {size}
+        assert all(a.tokens == len(a.episodes[0].tokens) for a in answers)
+
+
+def test_it_trains_by_searching(tmp_path: Path) -> None:
+    """Some of its turns search and some answer; a group is asked under one instruction, and shown what was found."""
+    (tmp_path / "world.py").write_text(WORLD)
+    environment = {**searched(tmp_path), "name": f"{tmp_path / 'world.py'}:Short"}
+    folder = running.run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 32, "layers": 1, "heads": 2, "context": 260}},
+        tasks={"source": {"name": "environment", "environment": environment}, "eval_share": 0.2, "eval_size": 1},
+        warmup={"steps": 30, "lr": 2e-2, "batch": 6},
+        method={
+            "name": "S080",
+            "options": {"first": ["1", "2"]},
+            "rollout": {"name": "multi_turn", "environment": environment, "turns": 3},
+        },
+        rollout={"prompts": 3, "group": 4, "max_tokens": 24},
+        train={"steps": 2, "lr": 1e-3, "epochs": 1, "mini_batches": 1},
+        evaluate={"every": 0, "samples": 1},
+    )
+    rows = [row for row in running.metrics(folder) if row["stage"] == "rl"]
+    assert all(row["environment/turns"] > 1 and row["environment/invalid"] < 1 for row in rows)
+    steps = list(tables(folder, "rollouts").values())
+    for step in steps:
+        assert all(len({row["instruction"] for row in step if row["group"] == g}) == 1 for g in range(3))
+        assert all(row["instruction"] in {"1", "2"} for row in step)
+    assert any("<information>" in row["response"] for step in steps for row in step)
