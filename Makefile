@@ -83,14 +83,14 @@ $(VLLM)/done: pyproject.toml constraints.txt
 	$(VLLM)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
-# The 8-bit optimiser and Liger's kernel, on a CPU too. Beside the environment, not in it: where torchao is installed,
-# transformers imports it in every run, and where Triton is, torch compiles with it.
+# The 8-bit optimiser, weights in four bits and Liger's kernel, on a CPU too. Beside the environment, not in it: where torchao
+# is installed, transformers imports it in every run, as PEFT does bitsandbytes, and where Triton is, torch compiles with it.
 KERNELS := .venv-kernels
 kernels: $(KERNELS)/done
-	OMP_NUM_THREADS=1 PYTHONPATH=$(KERNELS) $(BIN)/python -m pytest tests/learning/test_optimizer.py tests/policies/test_liger.py -rs
+	OMP_NUM_THREADS=1 PYTHONPATH=$(KERNELS) $(BIN)/python -m pytest tests/learning/test_optimizer.py tests/policies/test_liger.py tests/policies/test_quantised.py -rs
 
 $(KERNELS)/done: constraints.txt | $(VENV)/test
-	$(BIN)/pip install --quiet --upgrade --no-deps --target $(KERNELS) torchao==0.18.0 liger-kernel==0.8.5 triton==3.9.0
+	$(BIN)/pip install --quiet --upgrade --no-deps --target $(KERNELS) torchao==0.18.0 bitsandbytes==0.50.2 liger-kernel==0.8.5 triton==3.9.0
 	touch $@
 
 # The Trackio logger, whose library wants an older Pillow than the rest, likewise beside the environment.

@@ -106,6 +106,11 @@ def answer(config: RunConfig, ask: Ask) -> Answer:
         candidates = [Layout(trainers, engines or trainers, size, not engines, per_node, staleness)]
     else:
         candidates = list(layouts(gpus, work, shapes, per_node, staleness, parallel))
+    if work.quantised:
+        candidates = [layout for layout in candidates if layout.trainers == 1]
+        if not candidates:
+            raise UsageError("weights in four bits are not sharded: say one trainer, or leave out model.quantise")
+        notes.append("taking weights back from four bits costs time that is not counted")
     found = search(shapes, work, device, efficiency, candidates)
     best = found[0]
     if best.layout.tensor_parallel > 1:
@@ -169,6 +174,7 @@ def _workload(config: RunConfig, ask: Ask, shapes: Shapes, device: Device) -> tu
         size=size,
         optimizer=train.optimizer,
         lora=model.lora,
+        quantised=model.quantise is not None,
         checkpointing=model.gradient_checkpointing,
         readers=readers,
         engine=engine,

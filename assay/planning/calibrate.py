@@ -175,6 +175,7 @@ def workload(config: RunConfig, prompt: float, lengths: Float[np.ndarray, "N"]) 
         size=size,
         optimizer=config.train.optimizer,
         lora=config.model.lora,
+        quantised=config.model.quantise is not None,
         checkpointing=config.model.gradient_checkpointing,
         engine="hf",
         max_rows=config.rollout.max_rows,

@@ -7,6 +7,7 @@ from assay.planning.layout import Layout
 from assay.planning.quantity import Quantity, quantity
 from assay.planning.shapes import Shapes
 from assay.planning.workload import Workload, adapter_parameters
+from assay.policies.quantised import WEIGHT_BYTES
 from assay.scale.ray.gpus import RESERVE
 
 CHUNK_BYTES = 256 * 2**20
@@ -62,7 +63,9 @@ def trainer_memory(shapes: Shapes, work: Workload, layout: Layout, device: Devic
     kept, in_rows = kept_numbers(shapes, b)
     _, padding = row_padding(work)
     out = [
-        quantity(
+        _four_bits(shapes, weight)
+        if work.quantised
+        else quantity(
             "weights", "B", "parameters * bytes / trainers", parameters=shapes.parameters, bytes=weight, trainers=f
         ),
         quantity("gradients", "B", "trained * bytes / trainers", trained=learnt, bytes=gradient, trainers=f),
@@ -118,6 +121,20 @@ def trainer_memory(shapes: Shapes, work: Workload, layout: Layout, device: Devic
         )
     )
     return [*out, reserve(device)]
+
+
+def _four_bits(shapes: Shapes, weight: int) -> Quantity:
+    """Bytes of weights of which linear layers are in four bits, and of one matrix that is taken back from them."""
+    return quantity(
+        "weights",
+        "B",
+        "(parameters - linear) * bytes + linear * four_bits + largest * bytes",
+        parameters=shapes.parameters,
+        linear=shapes.always,
+        bytes=weight,
+        four_bits=WEIGHT_BYTES,
+        largest=shapes.hidden * max(shapes.intermediate, shapes.heads * shapes.head_dim),
+    )
 
 
 def engine_memory(shapes: Shapes, work: Workload, layout: Layout, device: Device) -> list[Quantity]:

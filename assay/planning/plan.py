@@ -210,12 +210,15 @@ def advice(plan: Plan, candidates: Sequence[Layout]) -> list[str]:
         changes["rollout.max_rows=32"] = replace(work, max_rows=32)
     if work.lora is None:
         changes["model.lora.rank=16"] = replace(work, lora=LoraConfig(rank=16))
+    elif not work.quantised:
+        changes["model.quantise=nf4"] = replace(work, quantised=True)
     if work.optimizer == "adamw":
         changes["train.optimizer=adamw8bit"] = replace(work, optimizer="adamw8bit")
 
     def fits(changed: Workload) -> bool:
         given = (plan.shapes, changed)
-        return any(max(peak(*given, layout, plan.device)) <= plan.device.memory for layout in candidates)
+        able = [c for c in candidates if c.trainers == 1] if changed.quantised else candidates
+        return any(max(peak(*given, layout, plan.device)) <= plan.device.memory for layout in able)
 
     single = [words for words, changed in changes.items() if fits(changed)]
     if single:
@@ -229,5 +232,5 @@ def advice(plan: Plan, candidates: Sequence[Layout]) -> list[str]:
 
 
 def _merged(together: Workload, change: Workload, origin: Workload) -> Workload:
-    names = ("checkpointing", "size", "optimizer", "token_budget", "max_rows", "lora")
+    names = ("checkpointing", "size", "optimizer", "token_budget", "max_rows", "lora", "quantised")
     return replace(together, **{n: getattr(change, n) for n in names if getattr(change, n) != getattr(origin, n)})

@@ -31,6 +31,7 @@ class Workload:
         size: bytes of a weight, and of a number that is kept for the backward pass.
         optimizer: ``adamw`` or ``adamw8bit``.
         lora: adapters that alone are trained.
+        quantised: the weights of linear layers are kept in four bits.
         checkpointing: a layer's inner values are computed again in the backward pass.
         readers: models that read the step's tokens once more, before the update; ``reference`` has weights of its own
             unless there are adapters, which it is without.
@@ -51,6 +52,7 @@ class Workload:
     size: int = 2
     optimizer: str = "adamw"
     lora: LoraConfig | None = None
+    quantised: bool = False
     checkpointing: bool = False
     readers: tuple[str, ...] = ()
     engine: EngineKind = "vllm"

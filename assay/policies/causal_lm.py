@@ -319,6 +319,20 @@ class CausalLM:
         """Yield what an inference engine loads: see :func:`assay.policies.merge.merged_state`."""
         return merged_state(self.model)
 
+    def save_merged(self, folder: Path) -> None:
+        """Write a folder as :meth:`save` does of a model without adapters: theirs are in its weights."""
+        from safetensors.torch import save_file
+
+        config = deepcopy(self.model.config)
+        config.architectures = [type(self.model).__name__]
+        with no_progress_bar():
+            config.save_pretrained(folder)
+            if self.model.can_generate() and self.model.generation_config is not None:
+                self.model.generation_config.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        state = {name: weight.contiguous() for name, weight in self.merged_state()}
+        save_file(state, folder / "model.safetensors", {"format": "pt"})
+
     def load_weights(self, folder: Path) -> None:
         """Take the weights that :meth:`save` wrote.
 

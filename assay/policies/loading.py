@@ -47,6 +47,9 @@ class ModelConfig(BaseModel):
     """Shape of the nano model; used when ``source`` is ``nano``."""
     lora: LoraConfig | None = None
     """Low-rank adapters; the whole model learns when left out."""
+    quantise: Literal["nf4", "fp4"] | None = None
+    """Keep the weights of linear layers in four bits, beside which only adapters can learn (QLoRA; extra ``qlora``):
+    normal-float or floating-point values, scales quantised too."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Precision of the weights."""
     device: str = "auto"
@@ -82,7 +85,14 @@ def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrai
             f"model {config.source!r}: its tokenizer has no end-of-sequence token, so a response could never end; "
             "set eos_token in the tokenizer's files"
         )
-    return model.to(device, dtype), tokenizer
+    if config.quantise is None:
+        return model.to(device, dtype), tokenizer
+    if config.compile or (config.lora is not None and config.lora.start == "pissa"):
+        what = "compile" if config.compile else 'lora.start = "pissa"'
+        raise UsageError(f"model.quantise and model.{what} do not go together; leave one out")
+    from assay.policies.quantised import quantise
+
+    return quantise(model, config.quantise, dtype, device), tokenizer
 
 
 def device_of(config: ModelConfig) -> torch.device:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from assay.errors import UsageError
+from assay.policies.quantised import whole
 
 BASE = ".base_layer"
 """What PEFT inserts into the name of a layer that it wraps."""
@@ -18,7 +19,8 @@ BASE = ".base_layer"
 def merged_state(model: Any) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights of a transformers model under the names its files on the hub have, W + s B A where adapted.
 
-    The sum is taken in float32 or better and rounded once, to the precision of W. Names and shapes are those that
+    The sum is taken in float32 or better and rounded once, to the precision of W; of a W in four bits, that which it is
+    computed in. Names and shapes are those that
     ``save_pretrained`` writes and ``from_pretrained`` reads, so experts that the model holds in one tensor come one by
     one; tied weights come once, under the name of the first. A weight that is not adapted may be the very tensor that
     trains, an adapted one is new: whoever keeps a tensor longer than until the next step copies it. Weights that are
@@ -52,18 +54,18 @@ def _weights(model: Any) -> Iterable[tuple[str, Tensor]]:
         plain = name.replace(BASE, "")
         layer = layers.get(plain)
         if layer is None:
-            yield plain, _whole(weight.detach())
+            yield plain, _whole(whole(weight).detach())
             continue
         if id(weight) in shared:
             raise UsageError(
                 "model.lora.targets adapts the input embedding, which this model shares with its output layer: no "
                 "model of its kind has the merged weights; leave the embedding out"
             )
-        merged = weight.detach()
+        merged = dense = whole(weight).detach()
         for adapter in layer.active_adapters:
             delta = layer.get_delta_weight(adapter)
             merged = merged.to(torch.promote_types(merged.dtype, torch.float32)) + delta.to(merged.device)
-        yield plain, _whole(merged.to(weight.dtype))
+        yield plain, _whole(merged.to(dense.dtype))
 
 
 def _lora_layers(model: torch.nn.Module) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from assay.config import load_config
+from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
 from assay.records.checkpoints import checkpoints, last_checkpoint
 from assay.records.files import damage
@@ -17,8 +17,9 @@ from assay.report.card import model_card
 def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | None = None, message: str = "") -> str:
     """Put the model of a run on the hub, where ``model.source = "owner/name"`` finds it again; return its address.
 
-    What goes there: weights and tokenizer in transformers' layout, the card (README.md) and recipe.toml; no rollouts
-    and no tasks. The hub is that of ``HF_ENDPOINT``, the token that of ``HF_TOKEN`` or of ``hf auth login``.
+    What goes there: weights (with what adapters add to them) and tokenizer in transformers' layout, the card
+    (README.md) and recipe.toml; no rollouts and no tasks. The hub is that of ``HF_ENDPOINT``, the token that of
+    ``HF_TOKEN`` or of ``hf auth login``.
 
     Args:
         run: its folder.
@@ -38,7 +39,10 @@ def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | Non
     weights = _weights(folder, checkpoint)
     card = model_card(folder, repo)
     with tempfile.TemporaryDirectory() as place:
-        shutil.copytree(weights, place, dirs_exist_ok=True)
+        if (weights / "adapter_config.json").is_file():
+            resolve(str(weights.parent)).load().save_merged(Path(place))
+        else:
+            shutil.copytree(weights, place, dirs_exist_ok=True)
         Path(place, "README.md").write_text(card, encoding="utf-8")
         shutil.copyfile(folder / "config.toml", Path(place, "recipe.toml"))
         api: Any = HfApi()
@@ -58,8 +62,6 @@ def _weights(folder: Path, checkpoint: str | None) -> Path:
     """Return the folder of the policy's weights in a checkpoint that is as it was written."""
     if not (folder / "config.toml").is_file():
         raise UsageError(f"{folder} is no run folder: it holds no config.toml")
-    if load_config(folder / "config.toml").model.lora is not None:
-        raise UsageError(f"{folder} trained an adapter beside its model; merge it first, with assay.policies.merge")
     if checkpoint is None:
         return last_checkpoint(folder)[2] / "policy"
     known = {path.name: path for path in checkpoints(folder)}

@@ -91,6 +91,14 @@ def build_trainer(
         raise
 
 
+def check_quantised(config: RunConfig) -> None:
+    """Raise UsageError if the weights are to be in four bits, and there would be nothing to learn, or to shard."""
+    if config.model.quantise is not None and config.model.lora is None:
+        raise UsageError("model.quantise: weights in four bits do not learn; add adapters, model.lora.rank=16")
+    if config.model.quantise is not None and config.scale.trainers > 1:
+        raise UsageError("model.quantise: weights in four bits are not sharded; set scale.trainers=1")
+
+
 def _assemble(
     config: RunConfig,
     reporter: Reporter,
@@ -101,6 +109,7 @@ def _assemble(
     ranks: Ranks,
 ) -> Trainer:
     check_given(config, given)
+    check_quantised(config)
     events = make_events(config, say=reporter.line, **told)
     if not ranks.first:
         events = Events()

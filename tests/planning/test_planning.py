@@ -136,6 +136,19 @@ def test_adapters_and_a_reference_in_memory() -> None:
     assert by_name(trainer_memory(LLAMA, replace(lora, lora=None), Layout(2, 1), H100))["reference"] == 2 * N
 
 
+def test_weights_in_four_bits_in_memory() -> None:
+    work = replace(WORK, lora=LoraConfig(rank=16), quantised=True, engine="hf")
+    linear = 32 * (4096 * 128 * (2 * 32 + 2 * 8) + 3 * 4096 * 14_336)
+    found = by_name(trainer_memory(LLAMA, work, Layout(1, 1, colocated=True), H100))
+    # 4.127 bits each; embedding, output and norms stay, and one matrix at a time is whole.
+    assert found["weights"] == pytest.approx((N - linear) * 2 + linear * 0.5158691 + 2 * 4096 * 14_336)
+    assert found["weights"] < 6e9 < 16e9 < by_name(trainer_memory(LLAMA, WORK, Layout(1, 1), H100))["weights"]
+    larger = from_config(KNOWN["Qwen/Qwen2.5-32B"])
+    small = replace(work, quantised=False, checkpointing=True, max_rows=16, token_budget=4096)
+    alone = make_plan(larger, small, Layout(1, 1, colocated=True), H100, FULL)
+    assert not alone.fits and "model.quantise=nf4" in advice(alone, [Layout(1, 1, colocated=True)])
+
+
 def test_memory_of_an_engine_by_hand() -> None:
     hf = replace(WORK, engine="hf", max_rows=32)
     found = by_name(engine_memory(LLAMA, hf, Layout(1, 2), H100))

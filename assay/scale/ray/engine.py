@@ -298,7 +298,7 @@ class EngineActor:
 
 def plain(model: ModelConfig) -> dict[str, Any]:
     """The model an actor loads: without adapters, whose part in the weights is sent with them, on its own device."""
-    changes: dict[str, Any] = {"lora": None, "gradient_checkpointing": False}
+    changes: dict[str, Any] = {"lora": None, "quantise": None, "gradient_checkpointing": False}
     if model.device != "cpu":
         changes["device"] = "auto"
     return model.model_copy(update=changes).model_dump(mode="json")
