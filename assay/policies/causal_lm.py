@@ -20,12 +20,12 @@ from assay.policies import attention
 from assay.policies.base import QUANTITIES, Policy, PolicyOutput
 from assay.policies.compiling import compile_layers
 from assay.policies.flex import Attention, layout_for
+from assay.policies.fused.norm import fuse_norms
+from assay.policies.fused.rotary import fuse_rotary
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
 from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs, token_ranks
 from assay.policies.merge import merged_state
-from assay.policies.norm import fuse_norms
 from assay.policies.probes import Probes, asked, padded
-from assay.policies.rotary import fuse_rotary
 from assay.policies.statistics import STATISTICS, statistics
 from assay.types import Prompt
 

@@ -6,7 +6,7 @@ from transformers import AutoModelForCausalLM
 from transformers.models.llama.configuration_llama import LlamaConfig
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from assay.policies.rotary import Rotate, fuse_rotary, rotate_both
+from assay.policies.fused.rotary import Rotate, fuse_rotary, rotate_both
 
 
 def inputs(dtype=torch.float32):

@@ -10,7 +10,7 @@ from torch.nn.functional import rms_norm
 from transformers.models.gemma2.modeling_gemma2 import Gemma2RMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from assay.policies.norm import RMSNorm, fuse_norms
+from assay.policies.fused.norm import RMSNorm, fuse_norms
 
 
 @pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 7), (0, 7)])

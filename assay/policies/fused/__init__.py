@@ -1,0 +1,1 @@
+"""Parts of models computed in one pass each way."""
