@@ -2,8 +2,9 @@
 
 Prints each fault that no test noticed and a line for each row, and records the counts in
 ``assay/catalogue/mutants.json``. ``--workers`` is the number of processes, one for each core unless given; ``--again``
-tries only what was not noticed last time, of rows whose code is as it was then (``build/mutants`` keeps it); ``--list``
-prints the modules and tests of each row and runs nothing.
+tries only what was not noticed last time, of rows whose code is as it was then (``build/mutants`` keeps it);
+``--stale`` tries rows whose code is not the code that was counted, and those never counted; ``--list`` prints the
+modules and tests of each row and runs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from assay.catalogue.mutants import Score, fingerprint, record
+from assay.catalogue.mutants import Score, fingerprint, record, scores
 from mutants.faults import faults
 from mutants.scope import Scope, scopes, source
 from mutants.trial import CLEAN, faulty, load, watched
@@ -67,6 +68,12 @@ def trial(key: str, of: Scope, workers: int, again: bool) -> Score | None:
     return score
 
 
+def counted(key: str, of: Scope) -> bool:
+    """Whether the recorded score is of the code that is there."""
+    score = scores().get(key)
+    return score is not None and score.text == fingerprint(map(source, of.modules))
+
+
 def unnoticed(key: str, text: str) -> list[str] | None:
     """Return what the tests of a row did not notice last time; ``None`` if its code has changed since."""
     file = FOLDER / f"{key}.json"
@@ -84,6 +91,7 @@ def main() -> int:
     parser.add_argument("ids", nargs="*", metavar="ID")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--stale", action="store_true")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
     # Asked in a process of its own: it imports every paper, which the tests are to do with the fault in it.
@@ -93,6 +101,8 @@ def main() -> int:
         parser.error(f"no paper's file is of {', '.join(sorted(unknown))}")
     load()
     for key in given.ids or found:
+        if given.stale and counted(key, found[key]):
+            continue
         if given.list:
             print(key, *found[key].modules, *found[key].tests, sep="\n  ")
         elif score := trial(key, found[key], given.workers, given.again):
