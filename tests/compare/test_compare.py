@@ -127,6 +127,7 @@ def test_the_command_prints_the_verdict_and_writes_the_page(
 
 
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
+@pytest.mark.slow
 def test_a_comparison_that_was_ended_goes_on(finished: tuple[Path, dict[str, Any]], tmp_path: Path, how: int) -> None:
     folder, record = finished
     out = tmp_path / "out"

@@ -249,6 +249,7 @@ def rank_with_an_engine_that_is_off(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="ranks are started by forking")
+@pytest.mark.slow
 def test_ranks_compare_together(tmp_path: Path) -> None:
     """Every rank has an engine, which answers its share; all are compared with the policy that is put together, and all
     ranks correct for it in the same step."""

@@ -75,7 +75,7 @@ def test_it_is_the_world_it_would_be_here(worlds: Worlds) -> None:
     ("word", "reason"),
     [
         pytest.param("hang", "longer than", marks=pytest.mark.slow),
-        ("freeze", "longer than"),
+        pytest.param("freeze", "longer than", marks=pytest.mark.slow),
         pytest.param("die", "ended", marks=pytest.mark.slow),
         ("kill", "ended"),
     ],

@@ -88,7 +88,8 @@ def pid_of(member: Any) -> int:
     return int(ray.get(member.handle.__ray_call__.remote(lambda _: os.getpid())))
 
 
-@pytest.mark.parametrize("weights", ["store", pytest.param("broadcast", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("weights", ["store", "broadcast"])
+@pytest.mark.slow
 def test_same_losses_as_one_process(weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten steps on a nano model in float32, two engines and two verifiers: losses equal to 1e-4, the same responses.
 

@@ -73,6 +73,7 @@ def test_trainers_on_other_gpus_than_the_first(joined: Join) -> None:
     assert set().union(*seen) == set(names(0, 1, 3, 4, 6, 7)) and all(len(each) == 1 for each in seen)
 
 
+@pytest.mark.slow
 def test_an_engine_spans_several(joined: Join) -> None:
     """Two engines of three GPUs beside two trainers: all eight are used, and none twice."""
     seen = joined(2, GPUs(own=names(0, 1), engine=3))

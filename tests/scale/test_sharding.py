@@ -401,6 +401,7 @@ def children(pid: int) -> dict[int, int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the ranks in /proc")
+@pytest.mark.slow
 def test_a_killed_rank_takes_the_run_down_with_one_line_and_it_goes_on(ten: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     file = written(folder, train={"steps": 10}, run={"checkpoint_every": 1})

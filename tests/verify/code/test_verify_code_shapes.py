@@ -126,6 +126,7 @@ def test_a_method_of_solution_is_called_unless_the_program_has_the_function() ->
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_time_is_limited_for_each_test_that_compares_by_itself() -> None:
     slow = (
         "import time\ndef f(x):\n    end = time.process_time() + (3 if x == {} else 0.25)\n"
