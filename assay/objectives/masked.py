@@ -87,6 +87,7 @@ class Masked:
                 "model.lora out, or another objective"
             )
 
+    @torch.no_grad()
     def start(self, models: Models) -> None:
         """Find the region of every matrix, and watch over the gradients for as long as this objective lives."""
         self.check(models.policy)
@@ -96,13 +97,13 @@ class Masked:
             generator.manual_seed(int(models.rng.integers(2**62)))
         for name, parameter in module.named_parameters():
             if name in inside and parameter.requires_grad:
-                mask = region(parameter.detach(), self.region, self.share, self.rank, generator)
+                mask = region(parameter, self.region, self.share, self.rank, generator)
             elif parameter.requires_grad and self.others == "frozen":
                 mask = torch.zeros((), dtype=torch.bool, device=parameter.device)
             else:
                 continue
             self._masks[name], self._parameters[name] = mask, parameter
-            self._frozen[name] = parameter.detach().clone()
+            self._frozen[name] = parameter.clone()
             _watch(self, name, parameter)
 
     def masked(self, name: str, gradient: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.gae import GAE
 from assay.engines.base import Engine
 from assay.method import Method
-from assay.rewards.judged import judged
 from assay.rewards.judges.principles import PrincipleJudge, Unread
 from assay.rewards.process.step_scores import StepScores
 from assay.rewards.process.summed import step_ends, sum_by_step
@@ -165,7 +164,7 @@ class ReNorm:
         mean = torch.where(paid, process, 0).sum(-1) / paid.sum(-1).clamp(min=1)
         values = torch.zeros_like(outcome) if self.renorm and self.judge_last else outcome
         terms = {"outcome": outcome, "process": mean, "count": ends.sum(-1).to(dtype)}
-        return Reward(values, tokens, judged(batch) & passed & scored, terms)
+        return Reward(values, tokens, passed & scored, terms)
 
 
 class Undecided:

@@ -88,6 +88,7 @@ def test_what_is_not_labelled_pays_nothing() -> None:
     captions = started(batch=1)
     batch = met(["You open it", "nothing"], ["You open it", ""])
     table = captions(batch, models())
+    assert captions(Batch.from_groups([], torch.float64), models()).shape == (0, 0)
     assert table[:, 0].tolist() == [0, 0] and math.isnan(table[1, 1]) and not table[0].isnan().any()
     assert paid(captions, batch) == [[0, 0], [0, 0]]
     captions.learn(batch, models())
@@ -231,6 +232,10 @@ def test_an_annotator_that_fails_is_asked_again() -> None:
     found = captions.learn(met(["a", "b"]), models())
     assert captions.model.labels == {"You open it": 1} and found["captions/failed"] == 1  # type: ignore[attr-defined]
     assert captions.asked == [("a",), ("b",)] and list(captions.queue.waiting) == [("wall",)]
+    full = started(Away(**SURE), batch=1, capacity=1)  # type: ignore[arg-type]
+    full.learn(met(["wall"]), models())
+    found = full.learn(met(["a"]), models())
+    assert full.asked == [("a",)] and found["captions/dropped"] == 1, "there was no place for it"
 
     def broken() -> int:
         raise RuntimeError("no server")
@@ -255,6 +260,7 @@ def test_networks_read_characters() -> None:
 
 def test_a_classifier_labels_what_it_has_not_seen() -> None:
     torch.manual_seed(0)
+    assert Classification(0.0, SMALL).worth(["You take the lamp."]).tolist() == [0]
     model, table = Classification(0.5, SMALL), Retrieval()
     things = ("red key", "blue key", "long rope", "old map", "lamp")
     labels = {(f"You take the {x}.",): 1.0 for x in things} | {(f"You bump into the {x}.",): 0.0 for x in things}
@@ -274,8 +280,11 @@ def test_a_classifier_labels_what_it_has_not_seen() -> None:
     ]
     assert model.worth(unseen).tolist() == [1, 1, 0, 0] and table.worth(unseen).tolist() == [0] * 4
     assert model.worth([]).tolist() == [] and model.helpful == 0.5 and len(model) == 10
-    model.eta = 1.0
-    assert not model.worth(unseen).any(), "P > 1 is never"
+    for eta in (0.5, 1.0):
+        model.eta = eta
+        for parameter in model.network.parameters():
+            parameter.data.zero_()
+        assert not model.worth(unseen).any(), "P is not above a half, nor above 1"
     assert model.meet(["You take the lamp.", "new"], 0, RNG) == [("new",)]
 
 
@@ -325,6 +334,11 @@ def test_the_worked_ranking() -> None:
     assert found.variance == pytest.approx(float(numbers.var()), rel=0.06)
     assert Moments().joined(torch.tensor([2.0, 4.0])).mean == pytest.approx(3, abs=1e-3)
     assert Moments(5.0, 1.0, 0.0).normalised(torch.tensor([1.0])).tolist() == [0]
+    # Before any: a standard normal, with the weight of a ten-thousandth of a number.
+    one = Moments().joined(torch.tensor([2.0]))
+    assert (one.count, one.mean) == pytest.approx((1.0001, 2 / 1.0001))
+    assert one.variance == pytest.approx((1e-4 + 4e-4 / 1.0001) / 1.0001)
+    assert thresholded(torch.tensor([0.5, 0.75]), 0.5).tolist() == [0, 0.75]
     exact = Moments(2.0, 0.0, 1.0).joined(torch.tensor([3.0, 5.0]))
     assert (exact.count, exact.mean, exact.variance) == (4, 2, (2 + 4 + 16) / 4)
 
@@ -351,6 +365,10 @@ def test_a_ranker_finds_the_order() -> None:
     before = model.moments
     model.meet(captions, 9, RNG)
     assert before == Moments() and model.moments == Moments().joined(scores)
+    # At a rate that leaves it as it is every step has the same loss, of which several have the mean.
+    still = Ranking(-0.5, Fit(lr=0.0, length=123, width=2), pairs=6, most=4, capacity=50)
+    still.add({(captions[0], captions[1]): 0.5})
+    assert still.fit(3, RNG) == pytest.approx(still.fit(1, RNG), rel=1e-5)
     model.add({(captions[0], captions[1]): 0.5})
     assert len(model) == 7 and model.helpful == pytest.approx(6 / 7)
     for _ in range(20):

@@ -271,6 +271,28 @@ def test_what_is_not_trained_at_all_is_left_alone():
     assert objective.state_dict() == {} and objective.learn(Batch.from_groups([]), on(module)) == {"masked/free": 0}
 
 
+def test_what_is_not_trained_does_not_keep_what_is_from_being_confined():
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4, bias=False))
+    module[0].requires_grad_(False)
+    objective = Masked(region="high")
+    objective.start(on(module))
+    module(torch.ones(1, 4)).sum().backward()
+    assert int((module[1].weight.grad != 0).sum()) == 8
+
+
+def test_of_a_single_weight_all_may_change():
+    module, objective = torch.nn.Linear(1, 1, bias=False), Masked(region="off_principal", share=0.1)
+    objective.start(on(module))
+    assert objective.learn(Batch.from_groups([]), on(module)) == {"masked/free": 1}
+
+
+@pytest.mark.parametrize("name", ["_masks", "_parameters", "_frozen"])
+def test_what_it_keeps_of_the_weights_is_neither_given_nor_shown(name: str):
+    assert name not in repr(Masked())
+    with pytest.raises(TypeError):
+        Masked(**{name: {}})
+
+
 def test_a_region_goes_with_the_checkpoint():
     """A random region of 3 x 5 entries, which do not fill their bytes, taken over by an objective of another run."""
     made, gradients = [], []
@@ -283,9 +305,7 @@ def test_a_region_goes_with_the_checkpoint():
     assert not torch.equal(*gradients)
     made[1].load_state_dict(made[0].state_dict())
     assert torch.equal(made[1].masked("weight", torch.ones(3, 5)), gradients[0])
-    assert made[0].state_dict()["weight"].numel() == 2 and "_masks" not in repr(made[0])
-    with pytest.raises(TypeError):
-        Masked(_masks={})
+    assert made[0].state_dict()["weight"].numel() == 2
 
 
 def test_defaults():

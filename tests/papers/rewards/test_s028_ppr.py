@@ -112,6 +112,8 @@ def test_what_is_told_of_turns() -> None:
     assert last.reward_terms["process"].tolist() == pytest.approx([2 / 3]) and last.rewards.tolist() == [0]
     added = rewarded(batch_of([[0.2, 0.8]], [True]), renorm=False, judge_last=True)
     assert added.rewards.tolist() == [1] and by_turn(added) == pytest.approx([0.2, 1.8])
+    two = rewarded(batch_of([[0.3, 0.8]], [False]))
+    assert two.reward_terms["process"].tolist() == pytest.approx([0.3])
     one = rewarded(batch_of([[0.2]], [True]))
     assert one.reward_terms["process"].tolist() == [0] and one.reward_terms["count"].tolist() == [1]
 
@@ -210,6 +212,14 @@ def test_a_tools_words_belong_to_the_turn_that_reads_them_and_are_not_learned() 
     assert not bool(placed_rewards(rewarded(Batch.from_groups([group], torch.float64))).any())
 
 
+def test_a_turn_without_a_token_is_none() -> None:
+    """What a tool said before the policy's next token belongs to the turn that has it."""
+    tokens = np.array([ord(c) for c in "abTTcd"])
+    turns = (Turn(0, 0, 2), Turn(1, 4, 4), Turn(2, 4, 6))
+    episode = Episode(tokens[:0], tokens, tokens != ord("T"), None, "", "eos", turns=turns)
+    assert [(s.start, s.end) for s in Turns().of(episode, decode)] == [(0, 2), (2, 6)]
+
+
 def test_without_spans_a_turn_ends_with_its_search() -> None:
     text = "<think>a</think><search>b</search><information>c</information><think>d</think><answer>e</answer>"
     tokens = np.array([ord(c) for c in text])
@@ -268,6 +278,7 @@ def test_the_judge_reads_question_past_and_turn_but_not_the_answer() -> None:
         (score("4,6"), 4 / 6),
         (score(" 2.5 , 5 "), 0.5),
         (score("0,3"), 0.0),
+        (score("1,1"), 1.0),
         (score("7,6"), None),
         (score("0,0"), None),
         (score("-1,6"), None),
