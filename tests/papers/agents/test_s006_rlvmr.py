@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from assay.papers.agents.s006_rlvmr import rlvmr
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
 from assay.rewards.process.meta_reasoning import MetaReasoning, earned, repeated
+from assay.rollout.turns.multi_turn import MultiTurn
 from assay.rollout.turns.tagged_turns import META, TaggedTurns, tag_of
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
@@ -130,6 +132,24 @@ def test_what_cannot_be_done_is_penalised() -> None:
     assert valued(batch, MetaReasoning(), Tagged(0.0, penalty=0.0, singleton="zero"))[0] == pytest.approx([0, 0])
 
 
+def test_epsilon_keeps_what_hardly_differs_from_being_blown_up() -> None:
+    """Rewards that differ by 2e-6 have a deviation of sqrt(2) 1e-6, to which another 1e-6 is added."""
+    batch = batch_of([[("explore", "a")], [("explore", "a")]], [True, False])
+    batch.rewards = torch.tensor([2e-6, 0.0], dtype=torch.float64)
+    assert Tagged(1.0)(batch)[:, 0].tolist() == pytest.approx([0.414214, -0.414214], abs=1e-6)
+    batch.token_rewards = torch.zeros(batch.mask.shape, dtype=torch.float64)
+    batch.token_rewards[0, 0] = 2e-6
+    assert Tagged(0.0)(batch)[:, 0].tolist() == pytest.approx([0.414214, -0.414214], abs=1e-6)
+
+
+def test_what_stands_on_tokens_that_are_not_learned_is_no_turns_reward() -> None:
+    batch = batch_of([[("explore", "a")], [("explore", "b")]], [True, False])
+    batch.rewards = torch.zeros(2, dtype=torch.float64)
+    batch.token_rewards = torch.tensor([[0.5, 9.0, 0.0], [0.25, 0.0, 0.0]], dtype=torch.float64)
+    batch.mask[0, 1] = False
+    assert Tagged(0.0, scaled=False)(batch)[:, 0].tolist() == pytest.approx([0.125, -0.125])
+
+
 def test_abstentions_are_left_out() -> None:
     batch = batch_of([[("explore", "a")], [("explore", "b")], [("explore", "c")]], [True, None, False])
     found = valued(batch, MetaReasoning(), Tagged())
@@ -185,6 +205,14 @@ def test_rewards_stand_on_the_turns_last_own_token() -> None:
         "reflection": [0, 0],
         "repeated": [0.25, 0],
     }
+    lost = MetaReasoning()(batch_of([[("planning", "a"), ("explore", "b")]], [False]))
+    assert lost.tokens.tolist() == [[0, 0, 0, 0, 1, 0]]  # type: ignore[union-attr]
+    text = "<planning>so</planning><action>a</action>"
+    long = Episode(*(np.zeros(n, dtype=np.int64) for n in (0, 4)), np.ones(4, bool), None, "", "eos")
+    long = replace(long, turns=(Turn(0, 0, 4, tag="planning", text=text),))
+    one = Batch.from_groups([Group(Ask(Task("t", ""), 1), (long,), (Verdict.right(),))])
+    assert MetaReasoning()(one).tokens.tolist() == [[0, 0, 0, 1]]  # type: ignore[union-attr]
+    assert repeated([turn("monitor", "a"), turn("monitor", "a", False)]) == 0
     assert repeated([]) == 0 == repeated([Turn(0, 0, 1)]) and repeated([turn("monitor", "a")] * 4) == 0.75
 
 
@@ -262,12 +290,19 @@ def test_options() -> None:
     assert method.rollout == {"name": "tagged_turns", "environment": "household", "tags": META, "turns": 7}
     assert method.credit == Tagged(0.5, "mix", "trajectory", 0.1, True, "keep_raw")
     assert method.reward.worth == {"planning": 1, "explore": 1, "reflection": 1} and method.objective.kl_weight == 0.5
-    plain = rlvmr(alpha=1.0, form="sum", planning=2.0, explore=3.0, reflection=4.0, statistics="turn", scaled=False)
-    assert plain.rollout == "single_turn" and plain.credit.statistics == "turn" and not plain.credit.scaled
-    assert plain.reward.worth == {"planning": 2, "explore": 3, "reflection": 4} and rlvmr().objective.kl_weight == 0.01
+    summed = rlvmr(alpha=1.0, form="sum", planning=2.0, explore=3.0, reflection=4.0, statistics="turn", scaled=False)
+    assert summed.rollout == "single_turn" and summed.credit.statistics == "turn" and not summed.credit.scaled
+    assert summed.reward.worth == {"planning": 2, "explore": 3, "reflection": 4} and rlvmr().objective.kl_weight == 0.01
     assert make_method("S006", options={"alpha": 0.25}).credit.alpha == 0.25
     assert rlvmr(environment="x").rollout["turns"] == 30 and rlvmr(penalty=0.3, singleton="zero").credit.penalty == 0.3
-    assert Tagged(2.0, "sum").alpha == 2
+    assert Tagged(2.0, "sum").alpha == 2 and Tagged().group_relative
+    assert Tagged() == Tagged(0.5, "mix", "trajectory", 0.1, True, "keep_raw", ddof=1, epsilon=1e-6)
+    assert MetaReasoning().worth == {"planning": 1, "explore": 1, "reflection": 1}
+    assert MetaReasoning(planning=0.0, explore=0.5).worth == {"planning": 0, "explore": 0.5, "reflection": 1}
+    made, plain = TaggedTurns("corridor", Sampling(5)), MultiTurn("corridor", Sampling(5))
+    assert (made.turns, made.tokens, made.attempts) == (plain.turns, plain.tokens, plain.attempts) == (8, None, 2)
+    assert (made.worlds.workers, made.worlds.seconds) == (plain.worlds.workers, plain.worlds.seconds) == (0, 60.0)
+    assert made.slips == 0 and made.explores == {"go", "open", "look", "search"}
     for bad in ({"alpha": 1.5}, {"alpha": -0.1}, {"penalty": -1.0}):
         with pytest.raises(UsageError, match="credit 'tagged'"):
             Tagged(**bad)  # type: ignore[arg-type]
