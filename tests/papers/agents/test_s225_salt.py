@@ -23,7 +23,7 @@ from assay.environments.corridor import ACTIONS
 from assay.errors import UsageError
 from assay.lab.settings.environment import Setting
 from assay.method import make_method
-from assay.types import ToolCall
+from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
 
 TOLD = [
     ["go kitchen", "take mug", "wash mug", "put mug"],
@@ -73,7 +73,7 @@ def test_an_actions_name_alone_is_refused() -> None:
     """It would give "put mug" of an unwashed mug the half of the praise for a washed one."""
     with pytest.raises(UsageError, match="without states"):
         Salt(states=False, window=0)
-    for wrong in ({"window": -1}, {"similar": 2.0}, {"base": "reinforce"}, {"base": "gae"}):
+    for wrong in ({"window": -1}, {"similar": 1.5}, {"similar": -1.5}, {"base": "reinforce"}, {"base": "gae"}):
         with pytest.raises(UsageError, match="credit 'salt'"):
             Salt(**wrong)
 
@@ -103,6 +103,7 @@ def test_trajectories_come_together_again() -> None:
     ]
     one = of(Salt(window=1), batch)
     assert one[0] == pytest.approx([0.7071, 0.7071, 0], abs=1e-4)
+    assert of(Salt(), batch) == of(make_method("S225").credit, batch) == one and Salt().group_relative
     assert of(Salt(window=None), batch)[0] == pytest.approx([0.7071] * 3, abs=1e-4)
     assert of(Salt(window=2), batch)[0] == pytest.approx([0.7071] * 3, abs=1e-4)
 
@@ -141,6 +142,47 @@ def test_without_states_what_the_world_said_tells() -> None:
     assert of(Salt("rloo", states=False), batch) == [pytest.approx([0, 0])] * 3
 
 
+SPOKEN = [(0, 1), (2, 4), (4, 5), (6, 7)]
+"""Of four turns, the third begins where the second ends; the world speaks after the others."""
+
+
+@pytest.mark.parametrize(
+    ("place", "apart"),
+    [
+        (1, [1, 1, 0, 0]),  # after the first turn, before the second
+        (5, [0, 0, 1, 1]),  # between the third and the fourth
+        (7, [0, 0, 0, 1]),  # after the last
+        (2, [0, 0, 0, 0]),  # the second turn's own: its wording, not a state
+        (4, [0, 0, 0, 0]),
+    ],
+)
+def test_a_state_is_what_was_said_between_two_turns(place: int, apart: list[int]) -> None:
+    """Two trajectories differ in one token: only the steps that it stands beside are told apart."""
+    batch = spoken(SPOKEN, place)
+    assert of(Salt("rloo", window=0), batch) == [apart, [-x for x in apart]]
+
+
+def test_what_the_world_says_before_the_first_turn_is_a_state() -> None:
+    batch = spoken([(1, 2), (3, 4)], 0)
+    assert of(Salt("rloo", window=0), batch) == [[1, 0], [-1, 0]]
+
+
+def spoken(turns: Sequence[tuple[int, int]], place: int) -> Batch:
+    """Two trajectories of the same actions and tokens but one at ``place``; the first alone succeeds."""
+    groups = []
+    for i, outcome in enumerate((1.0, 0.0)):
+        tokens, mask = np.zeros(turns[-1][1] + 1, dtype=np.int64), np.zeros(turns[-1][1] + 1, dtype=bool)
+        tokens[place] = i
+        for start, end in turns:
+            mask[start:end] = True
+        made = tuple(Turn(t, start, end, text=f"go {t}") for t, (start, end) in enumerate(turns))
+        episode = Episode(tokens[:0], tokens, mask, None, "", "eos", turns=made, trajectory=str(i), advantage_group="g")
+        groups.append(Group(Ask(Task(str(i), ""), 1), (episode,), (Verdict(outcome, outcome > 0),)))
+    batch = Batch.from_groups(groups, torch.float64)
+    batch.rewards = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    return batch
+
+
 def test_what_an_action_is() -> None:
     same = walked([["I think.\nGo  north"], ["Well.\n<action>go north</action>"], ["go south"]], [["s", "t"]] * 3)
     assert of(Salt("rloo"), same) == [pytest.approx([0.25]), pytest.approx([0.25]), pytest.approx([-0.5])]
@@ -168,6 +210,10 @@ def test_actions_of_like_meaning() -> None:
     # "hold" is like "grab" but not like "take", which was there before.
     assert of(credit, batch) == [pytest.approx([1 / 3]), pytest.approx([1 / 3]), *[pytest.approx([-1 / 3])] * 2]
     assert of(Salt("rloo", similar=1.0, embed=embed), batch)[0] == [1]
+    # The cosine itself suffices: of 1 between two of one direction, of -1 between any two.
+    assert of(Salt("rloo", similar=-1.0, embed=embed), batch) == [[pytest.approx(0)]] * 4
+    vectors["grab"] = [2, 0]
+    assert of(Salt("rloo", similar=1.0, embed=embed), batch)[1] == [pytest.approx(1 / 3)]
 
 
 shapes = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4), min_size=2, max_size=5)

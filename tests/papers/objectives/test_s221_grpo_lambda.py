@@ -165,6 +165,9 @@ def test_right_responses_of_one_length_all_pay_half() -> None:
     # Two lengths that are close together are told apart all the same: z = -1 and 1.
     close = rewards(batch_of([(True, 1000), (True, 1001)]), share=1.0, alpha=1.0)
     assert close == pytest.approx([1 - 0.268941, 1 - 0.731059], abs=1e-5)
+    # 1e-7 is added to their deviation of 1/2: z = 1 / 1.0000002, and not 1, whose sigmoid is 0.7310585786.
+    close = rewards(batch_of([(True, 1), (True, 2)]), share=1.0, alpha=1.0)
+    assert close == pytest.approx([0.7310585393, 0.2689414607], abs=2e-10)
 
 
 @pytest.mark.parametrize(
