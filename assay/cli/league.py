@@ -37,11 +37,12 @@ def league(
         out: where records and pages go; in a checkout of assay league/ and docs/, otherwise the folder of the runs.
         unsafe_no_sandbox: run programs from responses without protection.
     """
+    from assay.compare.standing import BASELINE
     from assay.errors import UsageError
     from assay.league import enter, load
     from assay.league.page import write
     from assay.league.places import places
-    from assay.league.settings import BASELINE, entrant
+    from assay.league.settings import entrant
 
     if jobs < 0:
         raise UsageError("--jobs is a number of processes, or 0 for one per core")

@@ -78,7 +78,15 @@ def begun(setting: Setting, label: str, method: Mapping[str, Any], path: Path) -
     """Return the record of a method in a setting as far as there is one, an empty one otherwise."""
     empty = {"setting": setting.name, "label": label, "method": dict(method), "fingerprint": setting.fingerprint}
     if not path.is_file():
-        return {**empty, "tried": [], "chosen": {}, "unsettled": [], "environments": [], "runs": []}
+        return {
+            **empty,
+            "measure": setting.measure,
+            "tried": [],
+            "chosen": {},
+            "unsettled": [],
+            "environments": [],
+            "runs": [],
+        }
     record: Record = json.loads(path.read_text(encoding="utf-8"))
     for key, value in empty.items():
         if record[key] != value:

@@ -8,8 +8,9 @@ from typing import Any
 
 from assay.compare.page import render
 from assay.compare.record import SCHEMA, judged
-from assay.league.settings import BASELINE, SETTINGS, Setting, load
-from assay.league.standing import LEAST, WIDE, Stand, counted, records, standing
+from assay.compare.standing import BASELINE, LEAST, WIDE, Stand, counted
+from assay.league.settings import SETTINGS, Setting, load
+from assay.league.standing import records, standing
 from assay.records.files import write_text
 
 HEAD = (
@@ -53,7 +54,7 @@ def page(store: Path) -> str:
             setting = load(name)
             text = setting.recipe.read_text(encoding="utf-8")
             about = " ".join(line[1:].strip() for line in text.partition("\n[")[0].splitlines() if line.startswith("#"))
-            measure = WORDS[setting.plan(BASELINE, {"name": BASELINE}).measure]
+            measure = WORDS[setting.measure]
             found = standing(setting, records(setting, store / name))
             parts += [f"## {name}", f"{about} The measure is {measure}. Curves: `league/{name}.html`.", table(found)]
     return "\n\n".join(parts) + "\n"

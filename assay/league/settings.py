@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.compare.plan import Plan, read_plan
+from assay.compare.standing import BASELINE
 from assay.errors import UsageError, nearest
 from assay.method.standard import standard
 
 SETTINGS = ("L1",)
-BASELINE = "grpo"
-"""The method that all others are compared with: assay's GRPO as it is without options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,11 @@ class Setting:
             sweep: in place of the setting's own.
         """
         return read_plan(self.recipe, methods={label: method}, sweep=sweep)
+
+    @property
+    def measure(self) -> str:
+        """What methods are compared by."""
+        return self.plan(BASELINE, {"name": BASELINE}).measure
 
     @property
     def fingerprint(self) -> str:

@@ -18,6 +18,7 @@ DEPTH = 6
 """Folders below a named one that are looked into."""
 RECORDS = {"assay.audit/1": "audit record", "assay.audit.report/1": "audit", "assay.compare/1": "comparison"}
 """What a JSON file's ``schema`` makes it."""
+LEAGUE = "league"
 LARGEST = 64 << 20
 """Bytes of a JSON file that is still read."""
 
@@ -32,7 +33,8 @@ class Place:
 
     Attributes:
         id: in links: its path as it is named from the folders given.
-        kind: ``run``, ``evaluation`` (a folder or file of samples), ``comparison``, or another ``record`` in JSON.
+        kind: ``run``, ``evaluation`` (a folder or file of samples), ``comparison``, or another ``record`` in JSON; the
+            records of a setting of the league, a folder, are one.
         path: of the folder or file.
         what: of a record, which kind.
         parts: of a run, ids of its evaluations.
@@ -111,8 +113,10 @@ def _under(path: Path, name: str, depth: int) -> Iterator[Place]:
         yield Place(name, "run", path, parts=tuple(p.id for p in inner))
         yield from inner
         return
+    if any(is_league(path / name) for name in names):
+        yield Place(name, "record", path, LEAGUE)
     for entry in inside:
-        if entry.name.startswith("."):
+        if entry.name.startswith(".") or is_league(path / entry.name):
             continue
         if entry.is_dir(follow_symlinks=False):
             if depth:
@@ -131,6 +135,8 @@ def _file(path: Path, name: str) -> Place | None:
     what = _what(path)
     if not what:
         return None
+    if what == LEAGUE:
+        return Place(name.removesuffix(".json"), "record", path.parent, what)
     return Place(name.removesuffix(".json"), "comparison" if what == "comparison" else "record", path, what)
 
 
@@ -144,7 +150,14 @@ def _what(path: Path) -> str:
     for schema, what in RECORDS.items():
         if f'"{schema}"' in head:
             return what
-    return "lab" if '"paper"' in head and '"claim"' in head else ""
+    if '"paper"' in head and '"claim"' in head:
+        return "lab"
+    return LEAGUE if all(f'"{key}"' in head for key in ("setting", "label", "method")) else ""
+
+
+def is_league(path: Path) -> bool:
+    """Whether a file is a method's record in the league."""
+    return path.suffix == ".json" and path.is_file() and _what(path) == LEAGUE
 
 
 def read_json(path: Path) -> Any:

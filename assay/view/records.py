@@ -12,7 +12,8 @@ from assay.records.evaluation_folder import EvaluationFolder, is_folder
 from assay.records.sample import Sample, read_samples
 from assay.statistics.calibration import bin_of, expected_calibration_error
 from assay.statistics.intervals import mean_interval, paired_interval
-from assay.view.places import Missing, Place, read_json
+from assay.view.league import league
+from assay.view.places import LEAGUE, Missing, Place, read_json
 from assay.view.query import excerpt
 
 BINS = 10
@@ -136,7 +137,8 @@ def _rates(found: Evaluation) -> dict[str, tuple[float, str]]:
 
 
 def record(place: Place) -> dict[str, Any]:
-    """Return a record as it stands in its file: a comparison, an audit, a claim of the lab."""
+    """Return a record as it stands in its file: a comparison, an audit, a claim of the lab; or a setting's standing."""
     if place.kind not in ("comparison", "record"):
         raise Missing(f"{place.id} is no record")
-    return {"id": place.id, "what": place.what, "content": read_json(place.path)}
+    content = league(place.path) if place.what == LEAGUE else read_json(place.path)
+    return {"id": place.id, "what": place.what, "content": content}

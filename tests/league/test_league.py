@@ -12,12 +12,13 @@ import tomli_w
 from running import recipe
 
 from assay.cli.league import league
+from assay.compare.standing import counted
 from assay.errors import UsageError
 from assay.league import Setting, enter, load
 from assay.league.entry import _wider
 from assay.league.page import curves, table
 from assay.league.settings import entrant, known
-from assay.league.standing import counted, records, standing
+from assay.league.standing import records, standing
 
 SEEDS, RATES = 5, [1e-3, 1e-2]
 

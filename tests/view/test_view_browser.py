@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from viewed import HOSTILE, viewing, write_run
+from viewed import HOSTILE, viewing, write_league, write_run
 
 from assay.environments.screens.devtools import DevTools, program
 from assay.view.server import ViewServer
@@ -24,6 +24,7 @@ VIEWS = (
     "view=sample&source=runs/grpo&file=step-000006.parquet&row=15",
     "view=task&source=runs/grpo&source=runs/dapo&task=task-0",
     "view=evaluation&id=runs/grpo/after",
+    "view=record&id=runs/league/L1",
     "view=between&a=runs/grpo/before&b=runs/grpo/after",
 )
 READY = """new Promise((done) => { const look = () => { const main = document.getElementById("main");
@@ -70,6 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ViewServer]:
     folder = tmp_path_factory.mktemp("view")
     write_run(folder / "runs" / "grpo")
     write_run(folder / "runs" / "dapo", steps=4, method="dapo")
+    write_league(folder / "runs" / "league" / "L1")
     with viewing(folder / "runs") as server:
         for id in ("runs/grpo", "runs/dapo"):
             server.app.tables.of(server.app.places.get(id)).wait()
@@ -134,3 +136,12 @@ def test_gained_and_lost(page: Page) -> None:
     page.open(VIEWS[-1])
     said = page.text()
     assert "Gained: 3 tasks" in said and "Lost: 1 task\n" in said and "25.0 %" in said and "50.0 %" in said
+
+
+def test_the_league_has_its_table_and_curves(page: Page) -> None:
+    page.open("view=record&id=runs/league/L1")
+    said = page.text()
+    assert "Setting L1: methods against grpo" in said and "+20.0 [+11.2, +28.8]" in said and "few (1)" in said
+    assert page.see("document.querySelectorAll('svg.chart path').length") == 2
+    page.open("")
+    assert "runs/league/L1\tleague" in page.text()

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from assay.records.record_text import record_text
 from assay.records.sample import Sample, write_samples
 from assay.view.places import Places
 from assay.view.server import ViewServer
@@ -105,6 +106,29 @@ def write_evaluation(path: Path, label: str, step: int, right: int, tasks: int =
             )
     write_samples(path, samples, label, step)
     return path
+
+
+def write_league(folder: Path) -> Path:
+    """Store records of a setting: the baseline, one ahead of it by .1, .3, .2, .2, .2, one with a single seed."""
+
+    def result(area: float) -> dict[str, Any]:
+        spent = {"step": 10.0, "generate": 6.0, "update": 3.0}
+        curve = [{"step": s, "rollouts": 10.0 * s, "tokens": 0.0, "pass@1": area * s / 4} for s in (0, 2, 4)]
+        found = {"area": area, "final": area, "pass_at": {"1": area, "16": 0.9}, "tokens": 200, "rollouts": 20}
+        return {"status": "finished", **found, "curve": curve, "steps": 5, "time": spent, "judged": 1000}
+
+    base = (0.40, 0.50, 0.60, 0.40, 0.50)
+    ahead = [b + d for b, d in zip(base, (0.1, 0.3, 0.2, 0.2, 0.2), strict=True)]
+    folder.mkdir(parents=True)
+    for label, scores in {"grpo": base, "ahead": ahead, "few": base[:1]}.items():
+        told = {"setting": "L1", "label": label, "method": {"name": label}, "fingerprint": "f", "measure": "area"}
+        told |= {"tried": [], "chosen": {"train.lr": 1e-3}, "unsettled": []}
+        told["environments"] = [{"commit": "abc", "processors": 2}]
+        told["runs"] = [
+            {"name": f"t/seed-{s}/{label}", "environment": 0, "result": result(x)} for s, x in enumerate(scores)
+        ]
+        (folder / f"{label}.json").write_text(record_text(told))
+    return folder
 
 
 @contextmanager

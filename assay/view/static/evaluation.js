@@ -17,8 +17,10 @@ export async function evaluation(parameters) {
   ];
 }
 
+const points = (x) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(1)}`;
+
 export async function between(parameters) {
-  const found = await ask("between", parameters), d = found.difference, points = (x) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(1)}`;
+  const found = await ask("between", parameters), d = found.difference;
   const list = (title, rows, kind, count) => [h("h2", {}, `${title}: ${number(count)} ${count === 1 ? "task" : "tasks"}`), rows.length ? h("div", { class: "card" }, table(["task", "before", "after", "responses"], rows.map((r) => [[h("div", { class: "one wide" }, r.prompt), h("span", { class: "soft" }, r.task)], percent(r.before), h("span", { class: kind }, percent(r.after)), [link({ view: "group", source: found.a, step: found.steps[0], task: r.task }, "before"), " ", link({ view: "group", source: found.b, step: found.steps[1], task: r.task }, "after")]]), { "aria-label": title, class: "left" })) : h("p", { class: "soft" }, "None.")];
   return [
     h("h1", {}, "Gained and lost"), h("p", {}, link({ view: "evaluation", id: found.a }, found.a), " → ", link({ view: "evaluation", id: found.b }, found.b)),
@@ -29,7 +31,7 @@ export async function between(parameters) {
 
 export async function record(parameters) {
   const found = await ask("record", parameters), content = found.content ?? {};
-  const body = { comparison, lab, "audit record": audit, audit }[found.what]?.(content) ?? null;
+  const body = { comparison, lab, league, "audit record": audit, audit }[found.what]?.(content) ?? null;
   return [h("h1", {}, found.id), h("p", { class: "soft" }, found.what), body, h("details", {}, h("summary", {}, "The whole record"), tree(content))];
 }
 
@@ -42,6 +44,16 @@ function comparison(c) {
 
 function lab(c) {
   return [h("p", { class: "card state" }, c.claim), h("p", {}, `${c.better} against ${c.baseline}, by ${c.measure}`), Array.isArray(c.runs) && h("div", { class: "card" }, rows(c.runs))];
+}
+
+function league(c) {
+  const effect = (e) => (e === null ? "baseline" : `${points(e.value)} [${points(e.low)}, ${points(e.high)}]`), p = (v) => (v < 0.001 ? "< 0.001" : v.toFixed(3));
+  const head = ["method", `effect on ${c.measure === "area" ? "the area under pass@1" : "pass@1 at the end"}, points`, "p, Holm", "p, signs", "seeds", "measure", "pass@1", "pass@16", "tokens", "step", "beside", "tuned", "ran at"];
+  const line = (r) => [r.label, effect(r.effect), ...(r.effect === null ? ["", ""] : [p(r.p), p(r.flip)]), `${r.seeds}${r.fell ? `; ${r.fell} fell` : ""}`, percent(r.measure), percent(r.final), percent(r.wide), number(r.tokens), `${r.cost.toFixed(2)} ×`, percent(r.beside), [r.tuned, ...r.unsettled].join("; "), r.where.join("; ")];
+  return [h("h2", {}, `Setting ${c.setting}: methods against ${c.baseline}, on the same seeds`),
+    c.methods.length ? h("div", { class: "card" }, table(head, c.methods.map(line), { "aria-label": `Methods in ${c.setting}` })) : h("p", { class: "card state" }, `${c.baseline} has not run ${c.least} seeds yet, so nothing can be compared.`),
+    c.waiting.length > 0 && h("p", { class: "soft" }, `With fewer than ${c.least} seeds beside ${c.baseline}'s, or of another version of the setting: `, c.waiting.map((w) => `${w.label} (${w.seeds}${w.other ? ", another version" : ""})`).join(", ")),
+    h("div", { class: "charts" }, chart("held-out pass@1 over responses sampled, mean over seeds, 95 % interval", c.curves))];
 }
 
 function audit(c) {
