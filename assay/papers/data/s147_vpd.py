@@ -41,15 +41,17 @@ from assay.signals.reread.second_view import SecondView
         "without E-steps nothing is learned from feedback that is not heeded": (
             "test_in_the_lab_the_teacher_learns_to_heed_feedback"
         ),
+        "feedback by self-critique, where nothing else is said": "test_the_policy_says_what_is_wrong",
         "it trains a language model, and goes on from a checkpoint": "test_it_trains_a_language_model",
     },
     choices=(
         "log-ratios are sums over tokens, not means",
         "the E-step has an optimiser and a learning rate of its own, the policy's where it is not given",
         "the M-step is on the student's likeliest tokens and the rest",
-        "what is shown: a sibling's solution, or else the verifier's words",
+        "what is shown: a sibling's solution, or else the verifier's words, or the policy's own on its attempt",
+        "the critic's words; it is told that the attempt failed, and no more",
     ),
-    lacks="feedback by self-critique",
+    lacks="the share of faults that its tests notice has not been counted",
 )
 def vpd(
     every: int = 5,
@@ -62,6 +64,7 @@ def vpd(
     feedback: str = FEEDBACK,
     when: Literal["alone", "also"] = "alone",
     threshold: float = 0.5,
+    critique: bool = False,
 ) -> Method:
     """Expectation-maximisation of the policy pi(y | x) and of q(y | x, C), the same weights told of feedback C.
 
@@ -77,12 +80,15 @@ def vpd(
         k: tokens of the M-step's divergence.
         weight_cap: see :class:`assay.objectives.second_view.Distilled`.
         template, solution, feedback, when, threshold: what C is, see :class:`assay.rollout.reread.prompts.Hindsight`.
+        critique: what is said of a response that the verifier says nothing of is the policy's own critique, see
+            :class:`assay.rollout.surgery.self_critiqued.SelfCritiqued`, the method's rollout then.
 
     Source: Variational Policy Distillation (arXiv 2605.15113).
     """
     words = Hindsight(template, solution, feedback, when, threshold)
     view = TaughtView(words, k=k, every=every, beta=beta, lr=lr) if every else SecondView(words, k=k)
-    return Method(select=Shown(view), objective=Distilled(view, 1.0, weight_cap=weight_cap))
+    rollout = "self_critiqued" if critique else "single_turn"
+    return Method(select=Shown(view), objective=Distilled(view, 1.0, weight_cap=weight_cap), rollout=rollout)
 
 
 def unpaired_loss(rewards: Float[Tensor, "N"], right: Bool[Tensor, "N"]) -> Float[Tensor, ""]:

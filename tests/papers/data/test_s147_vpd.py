@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 from claimed import learned
 from running import metrics, run, weights
+from scripted import Told, operated
 
 import assay
 from assay.batch import Batch
@@ -20,6 +22,7 @@ from assay.method import Method, make_method
 from assay.objectives.second_view import Distilled
 from assay.papers.data.s147_vpd import TaughtView, unpaired_loss
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rollout.reread.prompts import Hindsight
 from assay.signals.base import Models
 from assay.signals.reread.second_view import SecondView
 from assay.types import Ask, Group, Task, Verdict
@@ -184,6 +187,36 @@ def test_in_the_lab_the_teacher_learns_to_heed_feedback() -> None:
     assert taught > 0.1 and untaught == 0.0
 
 
+def test_the_policy_says_what_is_wrong() -> None:
+    """Of five responses the critic is asked about the wrong ones that nothing was said of; what it says is shown."""
+    texts = ["5", "6", "7", "8", "4"]
+    known = [Verdict.wrong(), Verdict.right(), Verdict.wrong("too much"), Verdict.abstain("away"), Verdict.wrong()]
+
+    def judge(groups: Any) -> list[Group]:
+        return [replace(g, verdicts=tuple(known)) for g in groups]
+
+    def says(prompt: str, n: int) -> str:
+        return texts[n] if "failed" not in prompt else " Count again. " if "\n5\n" in prompt else "  "
+
+    for over, asked in ((False, "54"), (True, "574")):
+        engine = Told(says)
+        rollout = {"name": "self_critiqued", "max_tokens": 30, "over": over}
+        group, made = operated(rollout, engine, Task("t", "2+1="), n=5, judge=judge)
+        critic = engine.asked[1:]
+        assert [r.prompt.split("failed:\n")[1][0] for r in critic] == list(asked) and len({r.seed for r in critic}) > 1
+        assert all("2+1=" in r.prompt and r.sampling.max_tokens == 30 for r in critic)
+        assert [v.feedback for v in group.verdicts] == ["Count again.", "", "too much", "away", ""]
+        assert [v.passed for v in group.verdicts] == [False, True, False, None, False]
+        assert [e.text for e in group.episodes] == texts and group.before is not None
+        assert made.metrics()["surgery/sampled"] == len(asked) and made.metrics()["surgery/mended"] == 1
+    prompts = Hindsight("{shown}", "", "said: {feedback}").prompts(Batch.from_groups([group]))
+    assert prompts == ["said: Count again.", None, "said: too much", None, None]
+    assert make_method("S147", options={"critique": True}).rollout == "self_critiqued"
+    for bad in ({"max_tokens": 0}, {"when": "always"}, {"share": 0.1}, {"template": "{question}"}):
+        with pytest.raises(UsageError, match="self_critiqued"):
+            operated({"name": "self_critiqued", **bad}, Told(says), Task("t", "q"))
+
+
 def test_it_trains_a_language_model(tmp_path: Path) -> None:
     sections: dict[str, dict[str, Any]] = {
         "model": {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 160}},
@@ -193,8 +226,10 @@ def test_it_trains_a_language_model(tmp_path: Path) -> None:
         "tasks": {"eval_size": 2},
         "run": {"checkpoint_every": 1},
     }
+    sections["method"]["rollout"] = {"name": "self_critiqued", "over": True, "max_tokens": 4}
     folder = run(tmp_path / "whole", **sections)
     rows = [row for row in metrics(folder) if "vpd/loss" in row]
+    assert all(row["surgery/sampled"] > 0 and row["surgery/mended"] > 0 for row in rows), "it reads its own words"
     assert len(rows) == 2 and all(row["vpd/grad_norm"] > 0 and row["reread/divergence"] > 0 for row in rows)
     again = run(tmp_path / "parts", **{**sections, "train": {**sections["train"], "steps": 1}})
     assay.train(resume=again, overrides=["train.steps=2"], quiet=True)
