@@ -152,8 +152,8 @@ class Adaptation:
                     trajectories.append(self._adapt(meter, i, episodes, policy, held, seeds[i].tolist()))
                 finally:
                     held.restore()
-                    _tell(engine, policy)
-        _tell(engine, policy)
+                    tell(engine, policy)
+        tell(engine, policy)
         return [self._answer(meter, i, trajectory, rng) for i, trajectory in enumerate(trajectories)]
 
     def _checkpoints(self, meter: Meter) -> int:
@@ -195,7 +195,7 @@ class Adaptation:
                     temperature=self.sampling.temperature or 1.0,
                     token_budget=self.token_budget,
                 )
-                _tell(meter.engine, policy)
+                tell(meter.engine, policy)
                 learned = True
                 past.update(batch.tokens.numpy().tobytes() + batch.advantages.numpy().tobytes())
             out[-1] = Checkpoint(out[-1].episodes, out[-1].verdicts, cost)
@@ -245,7 +245,7 @@ class Adaptation:
 _GRPO = Method()
 
 
-def _tell(engine: Engine, policy: Policy) -> None:
+def tell(engine: Engine, policy: Policy) -> None:
     """Have an engine with a copy of the weights take over those there are now."""
     if isinstance(engine, Follower):
         engine.follow(policy)

@@ -18,7 +18,7 @@ from assay.signals.reread.second_view import Teacher, Tokens, second_view
     "S031",
     "SDPO",
     arxiv="2601.20802",
-    seams=["select", "objective"],
+    seams=["select", "objective", "inference"],
     essentials={
         "a sibling's solution is shown, the first of the group and never the response itself": (
             "test_whose_solution_is_shown"
@@ -33,6 +33,9 @@ from assay.signals.reread.second_view import Teacher, Tokens, second_view
             "test_the_trust_region_is_between_two_policies_logits"
         ),
         "responses with nothing to show do not count": "test_responses_with_nothing_to_show_do_not_count",
+        "at test time a single hard task until the first success, a step on what was said of each batch of attempts": (
+            "test_a_hard_task_until_the_first_success"
+        ),
         "it trains a language model, and goes on from a checkpoint": "test_it_trains_a_language_model",
     },
     choices=(
@@ -40,7 +43,7 @@ from assay.signals.reread.second_view import Teacher, Tokens, second_view
         "the student's likeliest tokens are those before the step's first update",
         "feedback on a response that is a solution is not shown",
     ),
-    lacks="its test-time mode: a single hard task until the first success",
+    lacks="the share of faults that its tests notice has not been counted",
 )
 def sdpo(
     k: int = 100,
@@ -64,7 +67,8 @@ def sdpo(
 
     M are the tokens of responses that there is something to show of. The teacher q is a running average of the policy.
     D_alpha is on the student's ``k`` likeliest tokens and the rest as one more. Rewards say only which responses are
-    solutions; there is no baseline, no clip and no divergence from a reference.
+    solutions; there is no baseline, no clip and no divergence from a reference. At test time strategy ``until_solved``
+    takes such steps on one task until an attempt is right.
 
     Args:
         k: tokens.

@@ -13,13 +13,17 @@ from claimed import learned
 from running import metrics, run, weights
 
 import assay
+from assay import catalogue
 from assay.batch import Batch
+from assay.engines.base import Sampling
+from assay.engines.keywords import Keywords
 from assay.errors import RunError, UsageError
-from assay.lab.settings.hindsight.feedback import Heeding, remark_on
+from assay.inference.until_solved import UntilSolved
+from assay.lab.settings.hindsight.feedback import Heeding, Remarking, remark_on
 from assay.method import make_method
 from assay.objectives.second_view import Distilled
 from assay.ops.divergence import bucketed, cross_entropy, divergence
-from assay.policies.tabular import TabularPolicy, Tree
+from assay.policies.tabular import TabularPolicy, Tree, path_of
 from assay.rollout.reread.prompts import Hindsight, Revision
 from assay.select.shown import Shown
 from assay.signals.base import Models
@@ -362,3 +366,65 @@ def test_it_trains_a_language_model(tmp_path: Path) -> None:
     again = run(tmp_path / "parts", **{**sections, "train": {**sections["train"], "steps": 1}})
     assay.train(resume=again, overrides=["train.steps=2"], quiet=True)
     assert all(torch.equal(v, weights(again)[k]) for k, v in weights(folder).items())
+
+
+# At test time
+
+REMARKS: dict[str, Any] = {"template": "{question} {shown}", "feedback": "{feedback}", "solution": "right {solution}"}
+RIGHT = [(1, 2)]
+
+
+def hard(seed: int) -> tuple[Heeding, Remarking]:
+    """A question whose answer the policy gives in about one of five hundred attempts, and a policy that heeds."""
+    rng = np.random.default_rng([seed, 31])
+    policy = Heeding(RIGHT, 4, lambda shape: 0.3 * rng.standard_normal(shape), 2.0, 3.0)
+    return policy, Remarking(policy)
+
+
+def said_of(task: Task, response: str) -> Verdict:
+    path = path_of(response) or ()
+    return Verdict.right() if path == RIGHT[0] else Verdict.wrong(remark_on(path, RIGHT[0]))
+
+
+def test_a_hard_task_until_the_first_success() -> None:
+    """It is solved in a fraction of the attempts that sampling takes, counted to the first right one."""
+    numbers, task = [], Task("0", "0", kind="tabular")
+    for seed in range(5):
+        policy, engine = hard(seed)
+        before = {name: value.clone() for name, value in policy.module.state_dict().items()}
+        method = {"name": "S031", "options": {**REMARKS, "alpha": 1.0, "k": 20}}
+        strategy = UntilSolved(Sampling(2), method, said_of, group=4, lr=0.5, rank=0)
+        [answer] = strategy([task], engine, 200, np.random.default_rng(seed))
+        assert answer.text == "1/2" and said_of(task, answer.text).passed
+        attempts = answer.meta["attempts"]
+        texts = [episode.text for episode in answer.episodes]
+        assert texts.index("1/2") == attempts - 1 and len(texts) == 4 * (answer.meta["steps"] + 1)
+        assert 4 * answer.meta["steps"] < attempts <= len(texts) and answer.tokens == 2 * len(texts)
+        assert all(torch.equal(value, before[name]) for name, value in policy.module.state_dict().items())
+        numbers.append((attempts, policy.chance()))
+    assert np.mean([attempts for attempts, _ in numbers]) < 0.2 / np.mean([chance for _, chance in numbers])
+
+
+def test_what_is_not_solved_has_no_answer_and_leaves_nothing() -> None:
+    policy, engine = hard(0)
+    before = policy.base.detach().clone()
+    seen: list[torch.Tensor] = []
+
+    def never(task: Task, response: str) -> Verdict:
+        seen.append(policy.base.detach().clone())
+        return Verdict.wrong("wrong 0")
+
+    strategy: Any = UntilSolved(Sampling(2), catalogue.make("S031", **REMARKS, k=20), never, group=4, lr=0.5, rank=0)
+    answers = strategy([Task(str(i), "0") for i in range(2)], engine, 10, np.random.default_rng(0))
+    assert [(a.text, a.meta) for a in answers] == [(None, {"attempts": None, "steps": 2})] * 2
+    assert len(seen) == 20 and all(len(a.episodes) == 10 for a in answers)
+    for first in (0, 10):
+        assert all(torch.equal(b, before) for b in seen[first : first + 4])
+        moved = [not torch.equal(b, before) for b in seen[first + 4 : first + 10]]
+        assert all(moved), "each batch is of the policy that has learned from the one before"
+    assert torch.equal(policy.base, before)
+    for bad in ({"group": 0}, {"lr": 0.0}, {"rank": -1}, {"token_budget": 0}):
+        with pytest.raises(UsageError, match="until_solved"):
+            UntilSolved(**bad)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no weights here"):
+        strategy([Task("0", "0")], Keywords([]), 1, np.random.default_rng(0))
