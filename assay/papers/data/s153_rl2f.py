@@ -25,7 +25,7 @@ from assay.types import Episode, Origin, Verdict
     "S153",
     "RL2F",
     arxiv="2602.16066",
-    seams=["reward", "objective", "envs"],
+    seams=["reward", "objective", "envs", "inference"],
     essentials={
         "feedback comes after a wrong turn and not after a right one": "test_feedback_comes_after_a_wrong_turn_alone",
         "the teacher sees the answer, which the student does not": "test_the_teacher_alone_sees_the_answer",
@@ -34,6 +34,9 @@ from assay.types import Episode, Origin, Verdict
         "only the student's tokens carry the policy gradient": "test_each_token_carries_its_own_loss",
         "the student predicts the feedback from what is public": "test_each_token_carries_its_own_loss",
         "accuracy by turn, and how often an answer changes after feedback": "test_accuracy_by_turn",
+        "without a teacher the model takes both parts: attempts, says what is wrong, attempts again": (
+            "test_the_model_says_itself_what_is_wrong"
+        ),
         "it trains a language model in dialogues": "test_it_trains_in_dialogues",
     },
     choices=(
@@ -42,7 +45,7 @@ from assay.types import Episode, Origin, Verdict
         "lambda 0.1 where feedback is predicted",
         "the prediction loss is a mean over the tokens that were said to the student",
     ),
-    lacks="a role of its own for the model's critique of itself when there is no teacher (strategy refine is near)",
+    lacks="the share of faults that its tests notice has not been counted",
 )
 def rl2f(gamma: float = 1.0, prediction: float = 0.0, most: int = 8) -> Method:
     """RL over whole dialogues in the environment ``attempts`` with a ``teacher``, by rollout ``multi_turn``.
@@ -51,7 +54,8 @@ def rl2f(gamma: float = 1.0, prediction: float = 0.0, most: int = 8) -> Method:
         L = L_GRPO(tokens of the student) + prediction * mean_{tokens said to the student} -log pi(f_t | public history)
 
     There is no gradient within a dialogue: what is learned is to adapt in context. With ``prediction`` above 0 the
-    student learns to say what the teacher would, without seeing the answer.
+    student learns to say what the teacher would, without seeing the answer: strategy ``self_critique`` is the dialogue
+    in which it takes both parts.
 
     Args:
         gamma: in (0, 1]; 1 as in the paper.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,18 @@ import pytest
 import torch
 from claimed import learned
 from running import metrics, run
+from scripted import CLOSE, OPEN, Talking
 
 from assay.batch import Batch
+from assay.engines.base import Request, Sampling
+from assay.engines.keywords import Keywords
+from assay.engines.tokens import Tokens
 from assay.environments.attempts import Attempts
 from assay.environments.teacher import Teacher, leaks
 from assay.environments.tools import say
 from assay.errors import UsageError
+from assay.inference.base import Budget
+from assay.inference.sampling.self_critique import SelfCritique
 from assay.lab.settings import load
 from assay.lab.settings.hindsight.dialogues import Setting
 from assay.method import make_method
@@ -30,7 +37,7 @@ from assay.papers.data.s153_rl2f import (
 )
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.training.preflight import at_first
-from assay.types import Ask, Episode, Group, Origin, Task, Turn, Verdict
+from assay.types import Ask, Episode, Group, Message, Origin, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 NOBODY = np.zeros(0, dtype=np.int64)
@@ -289,3 +296,65 @@ def test_a_run_without_dialogues_is_told_of() -> None:
         method.value(batch)
         found = at_first(method, batch)
         assert len([line for line in found if "is of turns, and no response has any" in line]) == lines
+
+
+class Both(Talking):
+    """Takes both parts of a dialogue: says an attempt, or begins as a user and says what is wrong, and more."""
+
+    def __init__(self, attempts: Sequence[str], critiques: Sequence[str]):
+        super().__init__(lambda messages, tools: self.attempts[len(messages) // 2])
+        self.attempts, self.critiques, self.heard = attempts, critiques, list[str]()
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = []
+        for asked in requests:
+            begun = Tokens(self.opening((Message(role="user", content=asked.prompt),), ()))
+            request = replace(asked, prompt=begun) if not hasattr(asked.prompt, "ids") else asked
+            said = self.decode(np.concatenate([self.encode(request.prompt), np.array(request.prefix, dtype=np.int64)]))
+            if not said.endswith(f"{OPEN}user:"):
+                out += super().generate([request])
+                continue
+            self.heard.append(said)
+            self.reply = lambda messages, tools: self.critiques[len(messages) // 2 - 1]
+            out += super().generate([request])
+            self.reply = lambda messages, tools: self.attempts[len(messages) // 2]
+        return out
+
+
+def test_the_model_says_itself_what_is_wrong() -> None:
+    """Two wrong attempts, each criticised by who made it; the third finds no fault. Nobody sees the answer."""
+    ended = f"{CLOSE}{OPEN}assistant:"
+    engine = Both(["13", "35", "42"], [f"not right: more{ended}99", "not right: more still", f"Right.{ended}"])
+    [answer] = SelfCritique(Sampling(60))([TASK], engine, 5, np.random.default_rng(0))
+    assert answer.text == "42" and [e.text for e in answer.episodes] == ["13", "35", "42"]
+    assert answer.meta["critiques"] == ["not right: more", "not right: more still", "Right."]
+    public = f"[]{OPEN}user:6*7={CLOSE}{OPEN}assistant:"
+    assert engine.heard[0] == f"{public}13{CLOSE}{OPEN}user:"
+    replied = f"13{CLOSE}{OPEN}user:not right: more{ended}"
+    assert engine.heard[1] == f"{public}{replied}35{CLOSE}{OPEN}user:", "as environment attempts would have it"
+    world = Attempts(most=3, teacher={"speaker": lambda task, before, attempt, verdict: "more"})
+    world.reset(TASK, 0)
+    assert said(world.step(say("13"))) == "not right: more"
+    lengths = [len(text) for text in ("13", "35", "42", *engine.critiques)]
+    assert answer.tokens == sum(lengths), "the task's prompt is not counted"
+    assert len({r.seed for r in engine.asked}) == 6
+
+
+def test_a_dialogue_with_oneself_ends_with_its_budget() -> None:
+    def talk(budget: Any, window: int = 10_000, **options: Any) -> Any:
+        engine = Both(["1", "2", "3", "4"], ["no", "no", options.pop("last", "no"), "no"])
+        engine.window = window
+        [answer] = SelfCritique(Sampling(10), **options)([TASK], engine, budget, np.random.default_rng(0))
+        return answer.text, answer.meta["critiques"]
+
+    assert talk(1) == ("1", []) and talk(3) == ("3", ["no", "no"])
+    assert talk(4, last="") == ("3", ["no", "no", ""]), "who says nothing has nothing to say"
+    assert talk(4, last="fine", accepts="Fine") == ("3", ["no", "no", "fine"])
+    # A critique of ten tokens and an attempt of ten more have to fit.
+    assert talk(Budget(tokens=20), words=10) == ("1", []) and talk(Budget(tokens=22), words=10) == ("2", ["no"])
+    # The dialogue begins with 24 tokens, is 25 long after an attempt, and after the second 25 + 21 + 1.
+    assert talk(4, window=45, words=10) == ("1", []) and talk(4, window=46, words=10) == ("2", ["no"])
+    with pytest.raises(UsageError, match="words 0"):
+        SelfCritique(words=0)
+    with pytest.raises(UsageError, match="takes both parts"):
+        SelfCritique()([TASK], Keywords([]), 1, np.random.default_rng(0))
