@@ -38,10 +38,11 @@ from assay.types import Ask, Group, Task
         "episodes carry the log-probability that they were sampled with": (
             "test_decoding_is_that_of_the_sum_of_the_models_own_logits"
         ),
+        "how alike shifts are across sizes, along the large model's responses": "test_how_alike_shifts_are",
         "it answers in an evaluation and samples in a run": "test_it_evaluates_and_trains",
     },
     choices=("lambda 1", "models of one vocabulary are told by the numbers of their tokens"),
-    lacks="the analysis of how alike shifts are across sizes",
+    lacks="the share of faults that its tests notice has not been counted",
 )
 def rast(tuned: Any, base: Any, weight: float = 1.0) -> Method:
     """Responses are sampled from the large model's logits shifted as training shifted a small one's.
@@ -49,7 +50,8 @@ def rast(tuned: Any, base: Any, weight: float = 1.0) -> Method:
         p(. | y_<t) = softmax([z(y_<t) + lambda (z_tuned(y_<t) - z_base(y_<t))] / temperature)
 
     In an evaluation that is strategy ``rast``. In a run it is how responses are made: they carry log p, so that a ratio
-    of policies, or truncated importance weights, correct for it.
+    of policies, or truncated importance weights, correct for it. Whether training changes models of both sizes alike is
+    what :func:`assay.diagnose.shift_alignment.shift_alignment` measures.
 
     Args:
         tuned, base: the small model after and before reinforcement learning: a hub id, a folder, a ``[model]`` table or

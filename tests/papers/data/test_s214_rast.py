@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tiny import TOKENIZER, VOCABULARY, batch_of, episode, ids, plain_logits, ti
 
 from assay.batch import Batch
 from assay.cli import main
+from assay.diagnose.shift_alignment import shift_alignment
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.shifted import ShiftedEngine, check_tokens, shifted_engine
@@ -27,6 +29,7 @@ from assay.policies.causal_lm import CausalLM, WithoutAdapter
 from assay.policies.combined.logit_sum import LogitSum, fitted, logit_sum
 from assay.policies.loading import LoraConfig
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rollout.single_turn import SingleTurn
 from assay.signals.base import Models
 from assay.types import Ask, Group, Task
 
@@ -225,3 +228,67 @@ def test_a_model_without_its_adapters_is_a_term_of_its_own() -> None:
     found = logit_sum([(bare, 0.5), (policy, 0.5)]).forward(batch, ["candidate_logprobs"]).live["candidate_logprobs"]
     torch.testing.assert_close(found, (0.5 * of[0] + 0.5 * of[1]).log_softmax(-1), atol=1e-4, rtol=1e-4)
     assert (of[0] - of[1]).abs().max() > 0.1
+
+
+def answered(engine: Any, prompts: Sequence[str], n: int = 8) -> list[Group]:
+    asks = [Ask(Task(str(i), prompt), n) for i, prompt in enumerate(prompts)]
+    return list(SingleTurn(Sampling(6)).collect(asks, engine, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("small_base", "small_trained", "cosine", "left"),
+    [
+        # The same change (-1, 1, 0) on another footing; one of (0, 1, 1); its contrary; half of it; another constant.
+        ((1, 1, 0), (0, 2, 0), 1.0, 0.0),
+        ((0, 0, 0), (0, 1, 1), 0.866025, None),
+        ((0, 2, 0), (1, 1, 0), -1.0, None),
+        ((1, 1, 0), (0.5, 1.5, 0), 1.0, None),
+        ((1, 1, 0), (5, 7, 5), 1.0, 0.0),
+    ],
+)
+def test_how_alike_shifts_are(
+    small_base: tuple[float, ...], small_trained: tuple[float, ...], cosine: float, left: float | None
+) -> None:
+    """The large model goes from (2, 1, 0) to (1, 2, 0): KL .665241 - .244728 = .420513."""
+    large, trained = bandit(2, 1, 0), bandit(1, 2, 0)
+    groups = answered(TabularEngine(trained), ("", ""))
+    found = shift_alignment(groups, trained, large, bandit(*small_trained), bandit(*small_base))
+    assert found.cosine == pytest.approx(cosine, abs=1e-6) and found.positions == 16
+    assert found.divergence == pytest.approx(0.420513, abs=1e-6)
+    if left is not None:
+        assert found.left == pytest.approx(left, abs=1e-9)
+    still = shift_alignment(groups, trained, large, bandit(1, 1, 0), bandit(1, 1, 0))
+    assert np.isnan(still.cosine) and still.left == pytest.approx(still.divergence)
+    twice = shift_alignment(groups, trained, large, bandit(*small_trained), bandit(*small_base), weight=2.0)
+    assert twice.cosine == pytest.approx(cosine, abs=1e-6) and twice.left != pytest.approx(found.left, abs=1e-3)
+    with pytest.raises(UsageError, match="must be above 0"):
+        shift_alignment(groups, trained, large, large, large, weight=0.0)
+
+
+def test_shifts_of_language_models(three: tuple[Any, Any, Any]) -> None:
+    """By the models' own logits, token by token, where k is the whole vocabulary, in passes of any size."""
+    large, tuned, base = three
+    moved = tiny("llama", hidden_size=64, num_hidden_layers=3, num_key_value_heads=2)
+    with torch.no_grad():
+        for parameter in moved.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2)), alpha=0.05)
+    four = [CausalLM(deepcopy(model), TOKENIZER) for model in (moved, large, tuned, base)]
+    groups = answered(HFEngine(four[0]), ("1+2=", "(12-3)+45="), 3)
+    found = shift_alignment(groups, *four, k=10**4)
+    cosines, gone, left = [], [], []
+    for e in (e for g in groups for e in g.episodes):
+        z = [plain_logits(model, e.prompt, e.tokens).double() for model in (moved, large, tuned, base)]
+        p, q, r = (x.log_softmax(-1) for x in (z[0], z[1], z[1] + z[2] - z[3]))
+        first, second = ((a - a.mean(-1, keepdim=True)) for a in (z[0] - z[1], z[2] - z[3]))
+        cosines += torch.cosine_similarity(first, second, dim=-1).tolist()
+        gone += (p.exp() * (p - q)).sum(-1).tolist()
+        left += (p.exp() * (p - r)).sum(-1).tolist()
+    assert found.positions == len(cosines)
+    assert (found.cosine, found.divergence, found.left) == pytest.approx(
+        (np.mean(cosines), np.mean(gone), np.mean(left)), abs=2e-4
+    )
+    few = shift_alignment(groups, *four, k=8)
+    assert few == shift_alignment(groups, *four, k=8, token_budget=24) or few.cosine == pytest.approx(
+        shift_alignment(groups, *four, k=8, token_budget=24).cosine, abs=1e-5
+    )
+    assert few.divergence <= found.divergence + 1e-6, "tokens lumped together are told apart no better"
