@@ -128,8 +128,6 @@ class Diagnosis:
         one, two = self._read(action.text), self._read(expert.text)
         read = not one[2]
         same = (one[0], {*one[1]}) == (two[0], {*two[1]})
-        read = not one[2]
-        same = (one[0], {*one[1]}) == (two[0], {*two[1]})
         return Agreement(read, read and one[0][:1] == two[0][:1], read and same)
 
     def gold(self) -> Sequence[Action]:
