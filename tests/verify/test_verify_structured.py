@@ -21,6 +21,12 @@ pytest.importorskip("jsonschema", reason="needs assay[structured]")
 pytest.importorskip("defusedxml", reason="needs assay[structured]")
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes too long is stopped by its processor time, however long a crowded machine takes to give it that."""
+    monkeypatch.setattr("assay.verify.isolate.workers.WALL", 1000.0)
+
+
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:
     return build("verify", {"name": kind, **options})(Task("t", "?", reference, kind), response)
 
