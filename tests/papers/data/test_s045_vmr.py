@@ -93,6 +93,35 @@ def test_one_of_several() -> None:
     assert len(made(preference("snow", 1.0, 1.0, 0.0))) == 1
 
 
+def test_choices_of_three_share_no_response() -> None:
+    """Each of the best with two worse ones of its own; where none are left it makes no choice."""
+    two = made(preference("snow", 1.0, 0.5, 0.25, 1.0, 0.0, 0.75), n=3, shuffled=False)
+    shown = [[k for k in range(6) if f"answer {k} to snow" in task.question] for task in two]
+    assert shown == [[0, 1, 2], [3, 4, 5]] and [task.reference["answer"] for task in two] == ["A", "A"]
+    assert len(made(preference("snow", 1.0, 0.5, 0.25, 1.0, 0.0), n=3)) == 1
+    assert made(preference("snow", 1.0, 0.5), n=3) == []
+
+
+def test_responses_that_nobody_judged_are_left_out() -> None:
+    task = preference("rain", 0.0, -1.0)
+    task.meta["responses"].insert(0, {"text": "unjudged", "reward": None})
+    [kept] = made(task, shuffled=False)
+    assert "unjudged" not in kept.question and kept.question.index("answer 0") < kept.question.index("answer 1")
+    found = Maker(vmr(), {}).make([Task("a", "?"), task])
+    assert found.counts["choice"].dropped == {"no response that is better than enough others": 1}
+
+
+def test_the_options_and_their_limits() -> None:
+    assert vmr().steps == [("choice", AsChoice())] == [("choice", AsChoice(2, True, AsChoice().template))]
+    assert AsChoice(26).n == 26 and len(made(preference("rain", *range(26)), n=26)) == 1
+    with pytest.raises(UsageError, match="not 27"):
+        AsChoice(27)
+    vmr().check([Task("a", "?"), preference("rain", 1.0, 0.0)])  # one that has some is enough
+    [task] = Maker(vmr(template="{question} / {responses}", shuffled=False), {}).make([preference("b", 1, 0)]).tasks
+    assert task.question == "Say something of b. / Response A:\nanswer 0 to b\n\nResponse B:\nanswer 1 to b"
+    assert task.meta["order"] == [0, 1]
+
+
 def test_choices_are_made_and_trained_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"prompt": f"{i}+1=", "chosen": str(i + 1), "rejected": str(i)} for i in range(9)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
