@@ -131,11 +131,15 @@ def test_each_question_climbs_its_own_ladder() -> None:
 def test_what_the_ladder_cannot_do_is_said() -> None:
     with pytest.raises(UsageError, match="none of the first tasks has variants"):
         Variants(Tasks(TASK), 1, 8).next(0)
-    for options in ({"threshold": 1.0}, {"window": 0}):
+    for options in ({"threshold": 1.0}, {"threshold": -0.1}, {"window": 0}):
         with pytest.raises(UsageError, match="must be in"):
             Variants(Tasks(TASK), 1, 8, **options)
-    with pytest.raises(UsageError, match="ascending"):
-        MakeVariants((10, 4))
+    assert Variants(Tasks(TASK), 1, 8, threshold=0.0, window=1)
+    for sizes in ((10, 4), (4, 4), (1, 4), (4, 27)):
+        with pytest.raises(UsageError, match="ascending"):
+            MakeVariants(sizes)
+    assert MakeVariants((2, 26)).sizes == (2, 26)
+    MakeVariants().check([Task("a", "?", None), TASK])
     with pytest.raises(UsageError, match="no task has a reference"):
         read_pipeline("S042", {"tries": 0, "sound": 0}).check([Task("a", "?", None)])
 
@@ -162,6 +166,34 @@ def test_only_what_is_never_solved_and_sound_is_rewritten() -> None:
     assert found.counts["variants"].dropped == {"no variant of it is sound": 1}
 
 
+def test_one_right_reply_of_eight_makes_a_task_sound() -> None:
+    strong = Told(lambda prompt, j: replies("42" if j == 5 else "7")(prompt, j))
+    models = {"writer": Model("s", strong), "judge": Model("s", strong), "solver": Model("w", Told(replies("7")))}
+    made = Maker(variants_of_hard(), models).make([TASK])
+    assert [t.meta["judge_pass_rate"] for t in made.tasks] == [0.125]
+    assert [r.n for r in strong.asked] == [8, 1, 1], "replies of the judge, distractors, and a mask"
+    assert "Write 9 wrong answers" in strong.asked[1].prompt, "for ten options"
+    assert [(r.sampling.max_tokens, r.sampling.temperature) for r in strong.asked] == [
+        (1024, 1),
+        (512, 0.7),
+        (512, 0.7),
+    ]
+
+
+def test_what_is_asked_for_and_of_which_tasks() -> None:
+    """As many wrong answers as the most options need; nothing is asked of answers that are no text."""
+    assert (MakeVariants().sizes, MakeVariants().mask) == (MakeVariants((4, 10), True).sizes, True)
+    [named, _] = next(MakeVariants((2, 5))(TASK, HERE))  # type: ignore[arg-type]
+    assert "Write 4 wrong answers" in named.prompt
+    by = Told(replies("42"))
+    tasks = [Task("yes", "Is it?", True, "math"), Task("all", "Which?", ["a"], "math")]
+    made = Maker(variants_of_hard(0, 0), {"writer": Model("s", by)}).make([*tasks, TASK])
+    assert made.counts["variants"].dropped == {"its reference is no text": 2} and len(by.asked) == 2
+    assert [v["variant"] for v in made.tasks[0].meta["variants"]] == ["four_choice", "fill_in"]
+    of = choice(TASK, ["1", "2", "3", "4", "5"], 3, HERE)
+    assert of is not None and of["variant"] == "3_choice" and {*of["options"].values()} == {"1", "2", "42"}
+
+
 def test_a_run_asks_variants(tmp_path: Path) -> None:
     """Every response of the untrained model scores above 0.5 on this reward's verdict: all climb after a step."""
     variants = [{"variant": "four_choice", "prompt": "1+1=", "kind": "none"}, {"variant": "fill_in", "prompt": "2+2="}]
@@ -185,7 +217,9 @@ def test_a_run_asks_variants(tmp_path: Path) -> None:
 
 def test_the_ladder_solves_what_is_never_solved() -> None:
     """400 answers, one of them right: without the ladder no reward is ever seen, with it, it is soon learned."""
-    assert make("S042").curriculum == {"name": "variants", "threshold": 0.5, "window": 1}
+    made = make("S042")
+    assert made.curriculum == {"name": "variants", "threshold": 0.5, "window": 1}
+    assert (made.objective.clip_high, made.objective.kl_weight) == (0.28, 0.01)  # type: ignore[attr-defined]
     ladder, direct = learned("S042", "ladder", steps=50), learned("S042", "direct", steps=50)
     assert ladder["start"] == direct["start"] < 0.006
     assert ladder["solved"] > 0.9 and direct["solved"] < 0.02 and ladder["rollouts"] == direct["rollouts"] == 400
