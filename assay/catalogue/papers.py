@@ -172,14 +172,20 @@ def listed() -> list[PaperRow]:
     """Return every paper as :func:`rows` does, but for its factory: read from the sources, as importing them all takes
     seconds; only a file whose ``@paper(...)`` is not written out is imported."""
     modules = _modules()
-    return [_written(row, modules[row.id]) if row.id in modules else row for row in _index().values()]
+    return [written(row, modules[row.id]) if row.id in modules else row for row in _index().values()]
 
 
-def _written(row: PaperRow, module: str) -> PaperRow:
+def body_of(module: str) -> list[ast.stmt]:
+    """Return what a module's source says, which is not imported."""
     spec = importlib.util.find_spec(module)
     assert spec is not None and spec.origin is not None
-    body = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
-    texts = _Texts(body)
+    return ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
+
+
+def written(row: PaperRow, module: str) -> PaperRow:
+    """Return a row of the index with what its module says of itself in ``@paper(...)``, without the factory."""
+    body = body_of(module)
+    texts = Texts(body)
     for decorator in (d for node in body for d in getattr(node, "decorator_list", ())):
         if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "paper":
             try:
@@ -191,7 +197,7 @@ def _written(row: PaperRow, module: str) -> PaperRow:
     return replace(_load(row, {row.id: module}), factory=None)
 
 
-class _Texts(ast.NodeTransformer):
+class Texts(ast.NodeTransformer):
     """Writes out texts that name constants of the module: the file that several tests are in."""
 
     def __init__(self, body: Sequence[ast.stmt]):
@@ -214,13 +220,22 @@ def short_names() -> list[str]:
 
 def find(key: str) -> PaperRow:
     """Return the paper of an id (``S014``) or short name (``dispo``), in any case, or raise UsageError."""
+    return _load(*entry(key))
+
+
+def entry(key: str) -> tuple[PaperRow, dict[str, str]]:
+    """Return the index's row of an id or short name, and the implementing modules by id; nothing is imported.
+
+    Raises:
+        UsageError: there is none.
+    """
     index = _index()
     row = index.get(key.upper()) or next((r for r in index.values() if r.name == key.lower()), None)
     if row is None:
         if re.fullmatch(r"[sS]?\d+", key):
             raise UsageError(f"no paper has the id {key!r}; ids run from {min(index)} to {max(index)}")
         raise UsageError(f"no paper is called {key!r}{_suggest(key, short_names())}")
-    return _load(row, _modules())
+    return row, _modules()
 
 
 def make(key: str, **options: Any) -> Any:

@@ -15,7 +15,6 @@ from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Unprotected, protect
 from assay.errors import RunError, UsageError
-from assay.verify.isolate.workers import MOST
 
 if TYPE_CHECKING:
     from assay.audit.labelled import Row
@@ -79,6 +78,7 @@ def audit(
         as_json: print the report as JSON.
     """
     from assay.audit.run import Audit
+    from assay.verify.isolate.workers import MOST
 
     if (
         not 0 <= tau < 1

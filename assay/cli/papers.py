@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from assay.cli.parts import show_part
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from assay.catalogue import PaperRow
+    from assay.catalogue.shown import Shown
 
 
 def papers_list(as_json: AsJson = False) -> int:
@@ -57,16 +56,17 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
         key: its id or name, e.g. S014, dapo, gspo.
         as_json: print JSON.
     """
-    from assay.catalogue import find
     from assay.catalogue.mutants import scores
+    from assay.catalogue.shown import shown
 
     try:
-        found = find(key)
+        said = shown(key)
     except UsageError:
         if not _standard(key.lower(), as_json):
             raise
         return 0
-    row = plain(found) | about(found)
+    found = said.row
+    row = plain(found) | about(said)
     if as_json:
         print(json.dumps(row))
         return 0
@@ -113,22 +113,19 @@ def _standard(key: str, as_json: bool) -> bool:
     return True
 
 
-def about(row: PaperRow) -> dict[str, Any]:
+def about(paper: Shown) -> dict[str, Any]:
     """What an implementation says of itself: its options and docstring, and its claim with the lab's finding."""
-    from assay.catalogue.claim import claims_made
     from assay.lab.results import results
 
-    out: dict[str, Any] = {"options": "", "claim": "", "lab": "", "text": ""}
-    if row.factory is not None:
-        parameters = inspect.signature(row.factory).parameters.values()
-        out["options"] = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
-        out["text"] = inspect.getdoc(row.factory) or ""
-    made, found = claims_made().get(row.id, ()), results().get(row.id, [])
-    out["claim"] = made[0].text if made else ""
-    said = {r["name"]: f"{r['verdict']} ({r['name']}): {r['measure']} {_effect(r)}" for r in found}
-    todo = {c.label: f"not run ({c.label}): `assay lab {row.id} --claim {c.label}`" for c in made}
-    out["lab"] = "; ".join((todo | said)[c.label] for c in made)
-    return out
+    id, labels = paper.row.id, [label for _, label in paper.claims]
+    said = {r["name"]: f"{r['verdict']} ({r['name']}): {r['measure']} {_effect(r)}" for r in results().get(id, [])}
+    todo = {label: f"not run ({label}): `assay lab {id} --claim {label}`" for label in labels}
+    return {
+        "options": paper.options,
+        "claim": paper.claims[0][0] if paper.claims else "",
+        "lab": "; ".join((todo | said)[label] for label in labels),
+        "text": paper.text,
+    }
 
 
 def _effect(r: Mapping[str, Any]) -> str:

@@ -67,6 +67,7 @@ class Table:
         self.read: dict[str, tuple[int, int]] = {}
         self.waiting = 0
         self._lock = threading.Lock()
+        self._some = threading.Event()
         self._worker: threading.Thread | None = None
         fields = ", ".join(f"{quoted(column)} {kind}" for column, kind in COLUMNS.items())
         connection.cursor().execute(f"CREATE TABLE {self.name} ({fields})")
@@ -88,6 +89,7 @@ class Table:
                 self._forget(gone)
             self.waiting = len(new)
             if new:
+                self._some.clear()
                 self._worker = threading.Thread(target=self._load, args=(new, there), daemon=True)
                 self._worker.start()
 
@@ -96,6 +98,11 @@ class Table:
         worker = self._worker
         if worker is not None:
             worker.join(seconds)
+
+    def wait_some(self, seconds: float) -> None:
+        """Wait until something is read that can be shown, no longer than ``seconds``."""
+        if self._worker is not None:
+            self._some.wait(seconds)
 
     def _files(self) -> dict[str, tuple[int, int]]:
         if self.path.is_file():
@@ -129,6 +136,7 @@ class Table:
             for name in part:
                 self.read[name] = marks[name]
             self.waiting -= len(part)
+            self._some.set()
         self.waiting = 0
 
     def _insert(self, cursor: DuckDBPyConnection, names: list[str]) -> bool:

@@ -51,7 +51,7 @@ class Tables:
                 table = self._tables[path] = Table(self._database, f"samples {len(self._tables)}", path)
         table.refresh()
         if not table.read:
-            table.wait(2.0)
+            table.wait_some(2.0)
         return table
 
     def close(self) -> None:

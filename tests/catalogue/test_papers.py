@@ -84,12 +84,23 @@ def test_listing_the_index_loads_no_tensor_library(tmp_path: Path) -> None:
 
 def test_listing_reads_what_the_files_register() -> None:
     program = (
-        "import sys\n"
+        "import ast, sys\n"
         "from dataclasses import replace\n"
         "from assay import catalogue\n"
+        "compared = set()\n"
+        "from assay.catalogue.shown import imported, shown\n"
         "listed = catalogue.listed()\n"
+        "told = [shown(row.id) for row in listed]\n"
         "assert not {'torch', 'transformers', 'pydantic'} & set(sys.modules)\n"
-        "assert listed == [replace(row, factory=None) for row in catalogue.rows()]\n"
+        "assert listed == [replace(row, factory=None) for row in catalogue.rows()] == [one.row for one in told]\n"
+        "for one in told:\n"
+        "    whole = imported(one.row.id)\n"
+        "    assert (one.text, one.claims) == (whole.text, whole.claims), one.row.id\n"
+        "    values = [k.value for k in ast.parse(f'f({one.options})', mode='eval').body.keywords]\n"
+        "    if all(not isinstance(inner, ast.Name | ast.Call) for v in values for inner in ast.walk(v)):\n"
+        "        assert one.options == whole.options, one.row.id\n"
+        "        compared.add(one.row.id)\n"
+        "assert len(compared) > 120\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from viewed import HOSTILE, SAMPLES, STEPS, TASKS, found, get, verdict, viewing, write_evaluation, write_run, write_step
@@ -11,6 +13,7 @@ from viewed import HOSTILE, SAMPLES, STEPS, TASKS, found, get, verdict, viewing,
 from assay.errors import UsageError
 from assay.view.places import Places
 from assay.view.server import ViewServer
+from assay.view.table import Table
 
 pytest.importorskip("duckdb", reason="needs assay[view]")
 
@@ -141,6 +144,25 @@ def test_a_run_is_looked_at_while_it_goes_on(tmp_path: Path) -> None:
         table.wait()
         assert found(server, "samples", source="run")["total"] == 16
         assert found(server, "columns", source="run")["notes"] == []
+
+
+def test_the_first_page_does_not_wait_for_the_last_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four files are shown while the others are still to be read, here until the page is there."""
+    run, shown = write_run(tmp_path / "run", steps=7), threading.Event()
+    insert = Table._insert
+
+    def slowly(table: Table, cursor: Any, names: list[str]) -> bool:
+        if "step-000003.parquet" in names:
+            assert shown.wait(60)
+        return insert(table, cursor, names)
+
+    monkeypatch.setattr(Table, "_insert", slowly)
+    with viewing(run) as server:
+        first = found(server, "samples", source="run")
+        shown.set()
+        assert (first["total"], first["loading"]) == (64, 3) and first["rows"][0]["step"] == 7
+        server.app.tables.of(server.app.places.get("run")).wait()
+        assert found(server, "samples", source="run")["total"] == 112
 
 
 def test_what_is_there_is_found(tmp_path: Path) -> None:

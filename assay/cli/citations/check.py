@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import tyro
 from tyro.conf import Positional
 
@@ -56,6 +55,8 @@ def citations_train(
         seed: of weights and order.
         as_json: print the loss of each epoch as JSON.
     """
+    import numpy as np
+
     from assay.environments.search.corpus import read_corpus
     from assay.evaluate.citations import Retrieval, examples, read_claims
     from assay.verify.support.cross_encoder import CrossEncoder
