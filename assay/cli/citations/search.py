@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import tyro
 
 from assay.cli.citations.check import ASKED, Claims, Corpus
@@ -42,6 +41,8 @@ def citations_train_retriever(
         seed: of weights and order.
         as_json: print the loss of each epoch as JSON.
     """
+    import numpy as np
+
     from assay.environments.search.corpus import read_corpus
     from assay.evaluate.citations import Retrieval, read_claims, sought
     from assay.verify.support.bi_encoder import BiEncoder
