@@ -16,6 +16,7 @@ import assay
 from assay import catalogue
 from assay.batch import Batch
 from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
 from assay.engines.keywords import Keywords
 from assay.errors import RunError, UsageError
 from assay.inference.until_solved import UntilSolved
@@ -23,6 +24,8 @@ from assay.lab.settings.hindsight.feedback import Heeding, Remarking, remark_on
 from assay.method import make_method
 from assay.objectives.second_view import Distilled
 from assay.ops.divergence import bucketed, cross_entropy, divergence
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree, path_of
 from assay.rollout.reread.prompts import Hindsight, Revision
 from assay.select.shown import Shown
@@ -370,6 +373,7 @@ def test_it_trains_a_language_model(tmp_path: Path) -> None:
 
 # At test time
 
+WORDS: dict[str, Any] = {"template": "{question} {shown}", "feedback": "{feedback}", "solution": "{solution}", "k": 4}
 REMARKS: dict[str, Any] = {"template": "{question} {shown}", "feedback": "{feedback}", "solution": "right {solution}"}
 RIGHT = [(1, 2)]
 
@@ -428,3 +432,22 @@ def test_what_is_not_solved_has_no_answer_and_leaves_nothing() -> None:
             UntilSolved(**bad)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no weights here"):
         strategy([Task("0", "0")], Keywords([]), 1, np.random.default_rng(0))
+
+
+def test_a_language_model_at_test_time() -> None:
+    """Adapters are put on, learn from what was said of each batch, and are gone afterwards."""
+    pytest.importorskip("peft")
+    nano = {"hidden": 16, "layers": 1, "heads": 2, "context": 96, "alphabet": "0123456789+= "}
+    policy = CausalLM.load(ModelConfig(source="nano", nano=nano), 0)
+    before = {name: value.clone() for name, value in policy.module.state_dict().items()}
+    heard: list[str] = []
+
+    def judge(task: Task, response: str) -> Verdict:
+        heard.append(response)
+        return Verdict.wrong("9") if len(heard) < 7 else Verdict.right()
+
+    strategy = UntilSolved(Sampling(4), {"name": "S031", "options": WORDS}, judge, group=3, lr=0.05, rank=2)
+    [answer] = strategy([Task("t", "1+2=")], HFEngine(policy), 12, np.random.default_rng(0))
+    assert answer.meta == {"attempts": 7, "steps": 2} and answer.text == heard[6] and len(answer.episodes) == 9
+    after = policy.module.state_dict()
+    assert after.keys() == before.keys() and all(torch.equal(value, before[name]) for name, value in after.items())

@@ -16,6 +16,7 @@ from scripted import CLOSE, OPEN, Talking
 
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
+from assay.engines.hf import HFEngine
 from assay.engines.keywords import Keywords
 from assay.engines.tokens import Tokens
 from assay.environments.attempts import Attempts
@@ -35,6 +36,8 @@ from assay.papers.data.s153_rl2f import (
     plasticity,
     solved_at,
 )
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.training.preflight import at_first
 from assay.types import Ask, Episode, Group, Message, Origin, Task, Turn, Verdict
@@ -358,3 +361,19 @@ def test_a_dialogue_with_oneself_ends_with_its_budget() -> None:
         SelfCritique(words=0)
     with pytest.raises(UsageError, match="takes both parts"):
         SelfCritique()([TASK], Keywords([]), 1, np.random.default_rng(0))
+
+
+def test_a_language_model_talks_to_itself() -> None:
+    """What it says goes on from the very tokens before, as environment attempts would have put them."""
+    nano = {"hidden": 16, "layers": 1, "heads": 2, "context": 96, "alphabet": "0123456789+=\n "}
+    engine = HFEngine(CausalLM.load(ModelConfig(source="nano", nano=nano), 0))
+    strategy = SelfCritique(Sampling(4), words=6, accepts="never")
+    for seed in range(20):
+        [answer] = strategy([Task("t", "1+2=")], engine, 2, np.random.default_rng(seed))
+        if len(answer.episodes) == 2:
+            break
+    first, second = answer.episodes
+    text = engine.decode(np.concatenate([first.prompt, first.tokens]))
+    assert text.startswith("1+2=") and engine.decode(second.prompt) == f"{text}\n{answer.meta['critiques'][0]}\n"
+    assert "\n" not in answer.meta["critiques"][0]
+    assert answer.tokens >= len(first.tokens) + len(second.tokens) + len(answer.meta["critiques"][0])
