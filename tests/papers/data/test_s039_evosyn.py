@@ -13,7 +13,7 @@ from suite_programs import CRASHES, LARGEST, LAST, PROBLEM, Scripted
 from tasks.making.told import Told
 
 from assay.errors import UsageError
-from assay.papers.data.s039_evosyn import SeedProblem, Trials, evolve, fitness, holds, unsettled
+from assay.papers.data.s039_evosyn import Evolved, SeedProblem, Strategy, Trials, evolve, fitness, holds, unsettled
 from assay.tasks.making.maker import Made, Maker, Model
 from assay.tasks.making.rankings import COUNTED, DISCRIMINATING, Ranking, ranked
 from assay.tasks.making.recipe import read_pipeline
@@ -45,7 +45,10 @@ def test_what_makes_a_strategy_good() -> None:
     assert not holds(Ranking(programs, np.array([1.0, 0.0, 0.0])), problem), "its test accepts the wrong last program"
     assert holds(Ranking(programs, np.array([0.0, 0.0, 1.0])), problem, 1), "one at each end is judged rightly"
     assert not holds(Ranking(programs, np.array([0.0, 0.0, 1.0])), problem, 2), "the second fails it"
+    assert holds(Ranking(programs, np.array([0.0, 0.0, 1.0])), problem), "one at each end unless told"
     assert not holds(Ranking(-programs, np.array([0.0, 1.0, 0.0])), problem), "its first program is wrong"
+    lone = SeedProblem(M, np.array([True, False, False, False]))
+    assert holds(Ranking(programs, np.array([0.0, 0.0, 1.0])), lone, 2), "the second may be wrong, and is judged so"
 
 
 @needs_sandbox
@@ -65,6 +68,11 @@ def test_strategies_that_cannot_be_used() -> None:
         evolve([SeedProblem(M, M[:, 1])], Scripted(), first="x = 1")
     with pytest.raises(UsageError, match="each 1 or more"):
         evolve([], Scripted())
+    for name in ("iterations", "population", "archive", "islands"):
+        with pytest.raises(UsageError, match="each 1 or more"):
+            evolve([SeedProblem(M, M[:, 1])], Scripted(), **{name: 0})
+    least = evolve([SeedProblem(M, M[:, 1])], Scripted("no"), 1, 1, 1, 1)
+    assert len(least.history) == 1
 
 
 def patch(old: str, new: str) -> str:
@@ -90,6 +98,84 @@ def test_evolution_finds_a_better_one() -> None:
     assert len(found.faults) == 3 and found.faults[0] == "there is no patch"
     assert "occurs 0 times" in found.faults[1] and "does not score every" in found.faults[2]
     assert "a share of 0.000" in engine.asked[0] and COUNTED in engine.asked[0] and len(set(engine.seeds)) == 5
+
+
+@needs_sandbox
+def test_eight_programs_at_each_end_are_looked_at() -> None:
+    """Of 18 programs the test is wrong of the ninth or tenth, which is nobody's business, or of the eighth."""
+    source = "def rank(passed):\n    return [-i for i in range(len(passed))], [0] * len(passed[0])\n"
+    right = np.arange(18) < 9
+    for wrong, good in ((8, 1.0), (9, 1.0), (7, 0.0), (10, 0.0)):
+        problems = [SeedProblem((right ^ (np.arange(18) == wrong))[:, None], right)]
+        assert fitness(source, problems) == good
+        assert evolve(problems, Scripted("no"), iterations=1, first=source).history == (good,)
+
+
+def test_cells_of_the_archive() -> None:
+    """By eight lines, and by two branches; the last of each are for all that is longer, or has more."""
+    for lines, branches, cell in ((7, 1, (0, 0)), (8, 2, (1, 1)), (16, 5, (2, 2)), (31, 6, (3, 3)), (99, 99, (4, 3))):
+        source = "\n".join(["x"] * (lines - 1) + ["if " * branches])
+        assert Strategy(source, 0.0).cell == cell
+
+
+RANK = """def rank(passed):
+    good = 0
+    n = len(passed[0]) - 2
+    return [1, 0], [int(n < good), int(n >= good)] + [0] * n
+"""
+"""Puts the right test first on so many of the problems below."""
+FOUR = [SeedProblem(np.pad(np.eye(2, dtype=bool), ((0, 0), (0, n))), np.array([True, False])) for n in range(4)]
+
+
+def child(good: int, more: str = "") -> str:
+    """A reply that makes any parent good on so many of the four; with ``more`` it has a cell of its own."""
+    line = "    n = len(passed[0]) - 2"
+    return patch(line, f"    good = {good}\n{more}{line}")
+
+
+OTHER = "    # if if \n"
+"""Two branches more."""
+NOTHING = "I do not know."
+
+
+def bred(replies: list[str], more: int, **options: Any) -> tuple[Evolved, list[str]]:
+    """What is evolved from some replies, and after them ``more`` of no use; and the fitness of each one's parent."""
+    engine = Scripted(*replies, *[NOTHING] * more)
+    found = evolve(FOUR, engine, len(replies) + more, first=RANK, **options)
+    return found, [p.partition("a share of ")[2][:5] for p in engine.asked]
+
+
+@needs_sandbox
+def test_parents_are_of_the_elite() -> None:
+    replies = [child(1, OTHER), child(2, OTHER), child(3, OTHER), child(4, 8 * "\n")]
+    engine = Scripted(*replies, *[NOTHING] * 8)
+    found = evolve(FOUR, engine, 12, first=RANK, exploit=1.0)
+    assert found.history == (0.25, 0.5, 0.75, *[1.0] * 9)
+    parents = [p.partition("a share of ")[2][:5] for p in engine.asked]
+    assert parents == ["0.000", "0.250", "0.500", "0.750", *["1.000"] * 8], "a fifth of five"
+    others = [p.partition("did well")[2].partition("## Reply")[0] for p in engine.asked]
+    assert others[0].split() == ["(none)"] and others[1].split() == RANK.split()
+    assert "good = 3" in others[-1] and "good = 4" not in others[-1] and others[-1].count("def rank") == 2
+    assert set(bred([child(4, OTHER)], 20, exploit=1.0, elites=1.0)[1][1:]) == {"0.000", "1.000"}
+    # Three in ten are of the island, not of the archive: of the second and third, where it all began.
+    assert "0.000" in bred([child(4)], 20)[1][1:]
+
+
+@needs_sandbox
+def test_the_least_fit_of_an_island_make_room() -> None:
+    """Islands take turns, and parents are of theirs alone; two live on each of two, or one on a single one."""
+    _, parents = bred([child(1), NOTHING, child(3), NOTHING, child(2)], 21, exploit=0.0, islands=2, population=4)
+    assert set(parents[6::2]) == {"0.750", "0.500"} and set(parents[1::2]) == {"0.000"}
+    _, parents = bred([child(2), child(1)], 8, exploit=0.0, islands=1, population=1, archive=1)
+    assert parents == ["0.000", *["0.500"] * 9]
+
+
+@needs_sandbox
+def test_the_archive_holds_the_fittest() -> None:
+    """With room for one a less fit one of another cell goes at once, and one as fit does not take its place."""
+    found, parents = bred([child(2, OTHER), child(1, OTHER), child(2)], 1, exploit=1.0, archive=1)
+    assert found.history == (0.5,) * 4 and parents == ["0.000", "0.500", "0.500", "0.500"]
+    assert found.best.source.count("good = ") == 2
 
 
 def test_zero_variance_is_pruned() -> None:
@@ -133,6 +219,8 @@ def test_it_is_a_recipe(tmp_path: Path) -> None:
     made = read_pipeline("S039", {"strategy": str(tmp_path / "own.py"), "programs": 4, "tests": 5})
     [(_, step)] = made.steps
     assert (step.strategy, step.programs, step.tests) == (COUNTED, 4, 5)
+    assert read_pipeline("S039", {}).steps == [("trials", Trials())]
+    assert (Trials().programs, Trials().tests, Trials().keep) == (16, 16, 4)
     with pytest.raises(UsageError, match="cannot be read"):
         read_pipeline("S039", {"strategy": str(tmp_path / "none.py")})
     with pytest.raises(UsageError, match="are the fewest"):
