@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,12 @@ def test_parents_are_of_the_elite() -> None:
 
 
 @needs_sandbox
+def test_twenty_iterations_unless_told() -> None:
+    engine = Scripted(*[NOTHING] * 20)
+    assert evolve(FOUR, engine, first=RANK).history == (0.0,) * 20 and engine.seeds == list(range(20))
+
+
+@needs_sandbox
 def test_the_least_fit_of_an_island_make_room() -> None:
     """Islands take turns, and parents are of theirs alone; two live on each of two, or one on a single one."""
     _, parents = bred([child(1), NOTHING, child(3), NOTHING, child(2)], 21, exploit=0.0, islands=2, population=4)
@@ -184,11 +191,12 @@ def test_zero_variance_is_pruned() -> None:
     assert unsettled(Ranking(steps, ones)) == "all tests score equal" and unsettled(Ranking(steps, steps)) == ""
 
 
-def trials(programs: list[str], tests: list[tuple[str, str]], **options: Any) -> Made:
+def trials(programs: list[str], tests: Sequence[tuple[str, str | None]], **options: Any) -> Made:
     def answer(prompt: str, j: int) -> str:
         if "<program>" in prompt:
             return f"<program>\n{programs[j]}\n</program>"
-        return f"<input>{tests[j][0]}</input><output>{tests[j][1]}</output>"
+        there, out = tests[j]
+        return f"<input>{there}</input>" + ("" if out is None else f"<output>{out}</output>")
 
     step = Trials(programs=len(programs), tests=len(tests), **options)
     models = {"writer": Model("m", Told(answer))}
@@ -210,8 +218,8 @@ def test_problems_are_made_with_their_tests() -> None:
     assert loose.tasks[0].reference["inputs"] == ["1\n3\n"], "the quirk: what all pass comes first"
     alike = trials([LAST, LARGEST], tests[:1] + tests[-1:])
     assert alike.counts["trials"].dropped == {"all programs score equal": 1}
-    few = trials([LAST, LAST], tests[:2])
-    assert few.counts["trials"].dropped == {"fewer than two programs or tests are written": 1}
+    for few in (trials([LAST, LAST], tests[:2]), trials([LAST, LARGEST], [*tests[:1], ("2\n2 1", None)])):
+        assert few.counts["trials"].dropped == {"fewer than two programs or tests are written": 1}
 
 
 def test_it_is_a_recipe(tmp_path: Path) -> None:
