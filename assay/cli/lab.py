@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from assay.cli.common import Overrides, Unprotected, protect
 
 LEAST = 5
 """Seeds of a record that is published."""
+FEW = 6
+"""Pairs from which on the exact sign-flip test, whose smallest p is 2 / 2^n, can fall below 0.05."""
 
 
 def lab(
@@ -77,6 +80,9 @@ def lab(
             knobs[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             raise UsageError(f"option {option!r} is not of the form name=number") from None
+    if 2 <= seeds < FEW:
+        told = f"with {seeds} seeds the sign-flip test cannot fall below p {2 / 2**seeds:.2g}, whatever is found"
+        print(f"assay: {told}; --seeds {FEW} can", file=sys.stderr)
     folder = dir or Path("runs") / "lab" / (f"{chosen.paper}.{label}" if label else chosen.paper)
     record = run_claim(
         chosen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -77,12 +78,20 @@ def run_claim(
     folder.mkdir(parents=True, exist_ok=True)
     _settle(folder / "settings.json", plan)
 
+    # A sweep that goes on beyond an end makes more of them.
+    tuning = math.prod(map(len, plan["sweep"].values())) * len(claim.tuning) if plan["sweep"] else 0
+    total, spent = len(claim.arms) * (tuning + len(plan["seeds"])), list[float]()
+
     def run(arm: str, seed: int, choice: Mapping[str, Any]) -> dict[str, float]:
         setting = load(claim.setting, {**base, **choice})
         name = "@".join([arm, *(f"{k}={v}" for k, v in choice.items())])
         path = folder / f"seed-{seed}" / name / "result.json"
         found = _once(path, functools.partial(setting.run, claim.arms[arm], seed))
-        say(f"{claim.paper} seed {seed} {name}: {claim.measure} {found[claim.measure]:.4f}")
+        spent.append(found.get("seconds", 0.0))
+        left = max(0, total - len(spent)) * sum(spent) / len(spent)
+        until = f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left" if left >= 1 else ""
+        done = f"[{len(spent)}/{max(total, len(spent))}]"
+        say(f"{done} {claim.paper} seed {seed} {name}: {claim.measure} {found[claim.measure]:.4f}{until}")
         return found
 
     def mean(arm: str, choice: Mapping[str, Any]) -> float:

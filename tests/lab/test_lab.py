@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.catalogue.claim import Claim, claim_of
+from assay.cli.lab import lab
 from assay.errors import UsageError
 from assay.lab.paired import run_claim
 from assay.lab.settings import load
@@ -100,6 +101,30 @@ def test_arms_run_on_the_same_seeds_and_finished_runs_are_kept(fake: Fake, tmp_p
     again = run_claim(CLAIM, tmp_path, [3, 5])
     assert len(fake.ran) == 4 and again == record
     json.dumps(record)
+
+
+def test_each_run_is_told_of_with_how_many_are_left(fake: Fake, tmp_path: Path) -> None:
+    run_claim(CLAIM, tmp_path, [3, 5])
+    for path in tmp_path.glob("seed-*/*/result.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": 60.0}))
+    said: list[str] = []
+    run_claim(CLAIM, tmp_path, [3, 5], say=said.append)
+    assert said == [
+        "[1/4] S001 seed 3 a: after 0.3000, about 3 min left",
+        "[2/4] S001 seed 3 b: after 1.3000, about 2 min left",
+        "[3/4] S001 seed 5 a: after 0.5000, about 60 s left",
+        "[4/4] S001 seed 5 b: after 1.5000",
+    ]
+
+
+def test_few_seeds_are_warned_of(fake: Fake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab("S001", seeds=5, dir=tmp_path / "few") == 0
+    assert (
+        "with 5 seeds the sign-flip test cannot fall below p 0.062, whatever is found; --seeds 6"
+        in capsys.readouterr().err
+    )
+    assert lab("S001", seeds=6, dir=tmp_path / "more") == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_folder_of_other_settings_is_refused(fake: Fake, tmp_path: Path) -> None:
