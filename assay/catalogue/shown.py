@@ -121,7 +121,7 @@ def _claim(node: ast.expr, named: dict[str, dict[str, ast.expr]]) -> dict[str, a
     said = {str(k.arg): k.value for k in node.keywords}
     if node.func.id == "Claim" and len(node.args) <= len(CLAIM):
         return {**dict(zip(CLAIM, node.args, strict=False)), **said}
-    [first] = node.args or [None]
+    first = node.args[0] if len(node.args) == 1 else None
     if node.func.id == "replace" and isinstance(first, ast.Name) and first.id in named:
         return {**named[first.id], **said}
     raise ValueError("a claim is made in another way")
