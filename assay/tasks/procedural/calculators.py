@@ -30,7 +30,9 @@ class Equation:
 
     def patient(self, rng: np.random.Generator) -> dict[str, float]:
         return {
-            name: round(float(rng.uniform(low, high)), decimals) if decimals else int(rng.integers(low, high + 1))
+            name: round(float(rng.uniform(low, high)), decimals)
+            if decimals
+            else int(rng.integers(int(low), int(high) + 1))
             for name, (_, low, high, decimals) in self.inputs.items()
         }
 
