@@ -68,7 +68,7 @@ def shift_alignment(
         token_budget: tokens of a pass.
 
     Raises:
-        UsageError: policies that do not share their tokens, or tree; ``weight`` not above 0.
+        UsageError: policies that do not share their tokens, or tree; ``weight`` not above 0; no responses.
 
     Source: RAST (arXiv 2506.15710), the analysis behind its hypothesis, in these terms.
     """
@@ -84,6 +84,8 @@ def shift_alignment(
         if candidates is None:
             candidates = torch.zeros(*batch.tokens.shape, likeliest.shape[-1], dtype=torch.int64)
         candidates[rows, : likeliest.shape[1]] = likeliest
+    if candidates is None:
+        raise UsageError("shifts are compared on responses, and there are none")
     batch.signals["candidates"] = candidates
 
     def of(policy: Policy) -> torch.Tensor:

@@ -7,7 +7,7 @@ import functools
 from pathlib import Path
 
 import pytest
-from essentials_ran import unrun
+from essentials_ran import is_slow, unrun
 
 from assay import catalogue
 
@@ -48,3 +48,8 @@ def test_an_essential_whose_test_did_not_run_is_noticed() -> None:
     outcomes = {"tests/x.py::test_a[0]": "passed", "tests/x.py::test_b[1]": "skipped"}
     assert unrun(rows, outcomes) == ["S001: the test of an essential did not run: c: tests/x.py::test_c"]
     assert unrun(rows, outcomes | {"tests/x.py::test_c": "failed"}) == []
+
+
+def test_a_slow_one_is_asked_for_where_slow_tests_run() -> None:
+    assert is_slow("tests/papers/process/test_s018_pav.py::test_the_policy_itself_and_a_perfect_prover_add_nothing")
+    assert not is_slow("tests/catalogue/test_essentials.py::test_a_slow_one_is_asked_for_where_slow_tests_run")

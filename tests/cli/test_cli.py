@@ -172,6 +172,7 @@ def test_a_reader_that_goes_away_makes_no_trace(line: str, unbuffered: str) -> N
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_real_process(tmp_path: Path) -> None:
     file, folder = tmp_path / "recipe.toml", tmp_path / "run"
     file.write_text(tomli_w.dumps(recipe(folder, warmup={"steps": 1}, train={"steps": 1})))

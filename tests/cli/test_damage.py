@@ -343,7 +343,8 @@ def limited(log: Path, recipe_file: Path, size: int) -> None:
     running.command(log, "train", str(recipe_file))
 
 
-@pytest.mark.parametrize("size", [2000, pytest.param(40_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [2000, 40_000])
+@pytest.mark.slow
 def test_a_limit_on_file_sizes_is_one_line(tmp_path: Path, size: int) -> None:
     import tomli_w
 

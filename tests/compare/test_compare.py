@@ -159,6 +159,7 @@ def test_a_comparison_that_was_ended_goes_on(finished: tuple[Path, dict[str, Any
     assert {path: path.stat().st_mtime_ns for path in done} == done
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_reported_and_a_setting_that_fails_is_not_taken(tmp_path: Path) -> None:
     never = {"name": "paired", "candidates": 1, "pools": ["none", "none"]}
     methods = {"grpo": varied(), "rloo": varied(credit="rloo"), "lost": varied(curriculum=never)}

@@ -20,7 +20,7 @@ assert os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] == "1"
 """
 
 
-@pytest.mark.parametrize("visible", [None, "0,3"])
+@pytest.mark.parametrize("visible", [pytest.param(None, marks=pytest.mark.slow), "0,3"])
 def test_no_import_sees_a_gpu(visible: str | None) -> None:
     given = {k: v for k, v in os.environ.items() if k not in ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK")}
     given |= {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}

@@ -32,6 +32,7 @@ def begun(index: int = 0, **options: Any) -> Diagnosed:
     return world
 
 
+@pytest.mark.slow
 def test_the_plan_passes_and_repeats() -> None:
     tasks = make().tasks()
     assert tasks[0].id.startswith("diagnosed/0/") and "misspelt" in tasks[0].question

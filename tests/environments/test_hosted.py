@@ -91,7 +91,9 @@ def test_what_takes_its_process_with_it_costs_one_episode(
     assert [v for i, v in enumerate(got) if i != 5] == [Verdict(12 / 20, False)] * 11
 
 
-@pytest.mark.parametrize("word", ["hang", "die", "kill", "raise", "exit"])
+@pytest.mark.parametrize(
+    "word", [*(pytest.param(word, marks=pytest.mark.slow) for word in ("hang", "die", "exit")), "kill", "raise"]
+)
 def test_what_goes_wrong_once_is_played_again(worlds: Worlds, word: str) -> None:
     plays = [FINE] * 6
     plays[2] = ["four", f"{word} {word}", "four"]

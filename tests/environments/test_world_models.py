@@ -189,9 +189,10 @@ def test_gridworlds_by_hand() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [FERRY, pytest.param(BLOCKS, marks=pytest.mark.slow), pytest.param(LOCKS, marks=pytest.mark.slow)],
+    [FERRY, BLOCKS, LOCKS],
     ids=["ferry", "blocks", "locks"],
 )
+@pytest.mark.slow
 def test_each_fault_of_a_domain_is_reported(source: str) -> None:
     """A precondition is missing, an effect is negated, two arguments are swapped: testers say so of each kind."""
     worlds = (make_domain(np.random.default_rng(seed)) for seed in range(20))
@@ -254,6 +255,7 @@ def test_mutants_of_a_domain() -> None:
 
 
 @pytest.mark.parametrize("kind", ["grid", "home"])
+@pytest.mark.slow
 def test_special_cases_gain_nothing_hidden(kind: Any) -> None:
     """Who knows every visible step by heart passes all that testers tell, and of the hidden ones what anybody would."""
     world = make(kinds=(kind,), seed=1)
@@ -272,6 +274,7 @@ def test_special_cases_gain_nothing_hidden(kind: Any) -> None:
     assert judged_model(truth, table).parts["static"] == 1
 
 
+@pytest.mark.slow
 def test_cheats_do_not_pay() -> None:
     world = make(kinds=("grid", "domain"), seed=4)
     for index in range(2):

@@ -27,11 +27,17 @@ BODY = "if x < 0 { y := -x; } else { y := x; }"
     "response",
     [
         BODY,
-        f"{{ {BODY} }}",
-        f"```dafny\n{SOURCE}\n{{ {BODY} }}\n```",
-        f"{HEAD} {{ {BODY} }} // assume nothing\n{PREDICATE}",
-        f"function method neg(x: int): int {{ -x }}\n{SOURCE} {{ if x < 0 {{ y := neg(x); }} else {{ y := x; }} }}",
-        f"lemma Helper(n: int) ensures n * n >= 0 {{ }}\n{SOURCE} {{ Helper(x); {BODY} }}",
+        *(
+            pytest.param(text, marks=pytest.mark.slow)
+            for text in (
+                f"{{ {BODY} }}",
+                f"```dafny\n{SOURCE}\n{{ {BODY} }}\n```",
+                f"{HEAD} {{ {BODY} }} // assume nothing\n{PREDICATE}",
+                f"function method neg(x: int): int {{ -x }}\n{SOURCE} "
+                "{ if x < 0 { y := neg(x); } else { y := x; } }",
+                f"lemma Helper(n: int) ensures n * n >= 0 {{ }}\n{SOURCE} {{ Helper(x); {BODY} }}",
+            )
+        ),
     ],
 )
 def test_a_program_is_right(response: str) -> None:
@@ -72,13 +78,20 @@ CHEATS = {
 }
 
 
-@pytest.mark.parametrize("response", CHEATS.values(), ids=CHEATS.keys())
+QUICK = ("wrong", "assume", "axiom", "weaker ensures", "in a comment", "garbage", "empty")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [pytest.param(text, id=name, marks=() if name in QUICK else pytest.mark.slow) for name, text in CHEATS.items()],
+)
 def test_anything_else_is_wrong(response: str) -> None:
     verdict = build("verify", "dafny")(TASK, response)
     assert verdict.passed is False, verdict
     assert verdict.feedback
 
 
+@pytest.mark.slow
 def test_an_added_name_cannot_capture_one_of_the_specification() -> None:
     source = "class C { var ok: bool predicate Fine() reads this { ok }\n  method Set() modifies this ensures Fine() }"
     task = Task("t", "?", {"source": source})
@@ -87,6 +100,7 @@ def test_an_added_name_cannot_capture_one_of_the_specification() -> None:
     assert verifier(task, f"predicate Fine() {{ true }}\n{source[:-1]} {{ }} }}").passed is False
 
 
+@pytest.mark.slow
 def test_free_bodies_by_name_and_bad_tasks() -> None:
     verifier = build("verify", "dafny")
     source = f"{SOURCE} {{ y := 0; }}"

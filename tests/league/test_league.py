@@ -58,6 +58,7 @@ def test_every_method_of_the_league_fits_every_setting() -> None:
     assert entrant("s017") == ("S017", {"name": "S017"})
 
 
+@pytest.mark.slow
 def test_a_record_has_every_run_once(setting: Setting, played: Path) -> None:
     for label in ("grpo", "rloo"):
         record = json.loads((played / "records" / f"{label}.json").read_text())
@@ -71,6 +72,7 @@ def test_a_record_has_every_run_once(setting: Setting, played: Path) -> None:
         assert here["processors"] and "commit" in here and "command" not in here
 
 
+@pytest.mark.slow
 def test_runs_that_a_record_has_are_not_repeated(setting: Setting, played: Path, tmp_path: Path) -> None:
     """On another machine, where nothing but the record is: only what the record lacks is run."""
     shutil.copytree(played / "records", tmp_path / "records")
@@ -157,6 +159,7 @@ def test_effects_by_hand(setting: Setting) -> None:
     assert "| grpo | baseline |" in lines[3] and "5; 1 fell" in lines[4] and lines[4].endswith("| abc, 2 cores |")
 
 
+@pytest.mark.slow
 def test_the_page_of_curves_has_both_methods(setting: Setting, played: Path) -> None:
     found = records(setting, played / "records")
     assert list(found) == ["grpo", "rloo"]

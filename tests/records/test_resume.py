@@ -68,10 +68,10 @@ def signalled(log: Path, recipe_file: Path, number: int, moment: tuple[str, Any]
 @pytest.mark.parametrize(
     ("number", "moment", "reached"),
     [
-        (signal.SIGINT, ("step", ("warmup", 1)), "warmup-000001"),
+        pytest.param(signal.SIGINT, ("step", ("warmup", 1)), "warmup-000001", marks=pytest.mark.slow),
         (signal.SIGTERM, ("step", ("rl", 1)), "rl-000001"),
-        (signal.SIGINT, ("evaluation", "before"), "rl-000000"),
-        (signal.SIGINT, ("evaluation", "step-000002"), "rl-000002"),
+        pytest.param(signal.SIGINT, ("evaluation", "before"), "rl-000000", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, ("evaluation", "step-000002"), "rl-000002", marks=pytest.mark.slow),
         (signal.SIGTERM, ("evaluation", "after"), "rl-000004"),
     ],
     ids=lambda v: "-".join(map(str, v)) if isinstance(v, tuple) else None,

@@ -61,6 +61,7 @@ def names(*numbers: int) -> tuple[str, ...]:
     return tuple(map(str, numbers))
 
 
+@pytest.mark.slow
 def test_engines_never_get_the_trainers_gpus(joined: Join) -> None:
     """Four trainers of this machine on GPUs 0 to 3, four engines: each engine has one of the others to itself."""
     assert sorted(map(sorted, joined(4, GPUs(own=names(0, 1, 2, 3))))) == [["4"], ["5"], ["6"], ["7"]]
@@ -81,6 +82,7 @@ def test_an_engine_spans_several(joined: Join) -> None:
     assert set().union(*seen) == set(names(2, 3, 4, 5, 6, 7))
 
 
+@pytest.mark.slow
 def test_engines_that_share(joined: Join) -> None:
     """Seven engines beside two trainers on eight GPUs: none is used by two engines, as trainers' are used too."""
     seen = joined(7, GPUs(own=names(0, 1)))

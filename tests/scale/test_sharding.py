@@ -141,9 +141,14 @@ def test_a_bit_flipped_in_what_ranks_wrote_is_told_and_the_one_before_goes_on(
     "sections",
     [
         {"method": {"objective": {"name": "clip", "kl_weight": 0.1, "entropy_weight": 0.01}}},
-        {"model": {"lora": {"rank": 2}}, "method": {"objective": {"name": "clip", "kl_weight": 0.1}}},
+        pytest.param(
+            {"model": {"lora": {"rank": 2}}, "method": {"objective": {"name": "clip", "kl_weight": 0.1}}},
+            marks=pytest.mark.slow,
+        ),
         {"rollout": {"prompts": 1, "group": 3}, "train": {"mini_batches": 1}, "warmup": {"batch": 1}},
-        {"rollout": {"prompts": 2, "group": 2}, "method": {"reward": {"name": "verdict"}}},
+        pytest.param(
+            {"rollout": {"prompts": 2, "group": 2}, "method": {"reward": {"name": "verdict"}}}, marks=pytest.mark.slow
+        ),
         {"model": {"gradient_checkpointing": True}, "method": {"credit": "gae"}, "overlap": {"verify_chunks": 2}},
     ],
     ids=[
@@ -322,6 +327,7 @@ def test_engines_are_sent_what_they_compute_with(tmp_path: Path) -> None:
 # Resumed on another number of ranks
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_on_another_number_of_ranks(ten: Path, tmp_path: Path) -> None:
     shrunk = together(tmp_path / "shrunk", train={"steps": 5})
     assay.train(resume=shrunk, overrides=["scale.trainers=1", "train.steps=10"], quiet=True)
@@ -335,6 +341,7 @@ def test_a_run_goes_on_on_another_number_of_ranks(ten: Path, tmp_path: Path) -> 
     assert (last_checkpoint(grown)[2] / "shards").is_dir()
 
 
+@pytest.mark.slow
 def test_weights_of_low_precision_go_on_from_their_float32_copies(tmp_path: Path) -> None:
     import torch
 
@@ -376,6 +383,7 @@ def struck(log: Path, file: str) -> None:
     train(log, file, "scale.trainers=2")
 
 
+@pytest.mark.slow
 def test_all_ranks_stop_at_the_same_step(tmp_path: Path) -> None:
     folder, log = tmp_path / "run", tmp_path / "log"
     assert ranked(2, struck, log, written(folder)) == [130, 130]

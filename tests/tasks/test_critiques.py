@@ -174,6 +174,7 @@ def test_labels_are_balanced_by_lot() -> None:
     assert len({frozenset(t.id for t in some) for some in chosen}) > 1
 
 
+@pytest.mark.slow
 def test_a_recipe_trains_the_verifier(tmp_path: Path, one_thread: None) -> None:
     """From critiques of which two in five come to the wrong verdict, to verdicts that are right nearly always."""
     samples, keep, short = (

@@ -154,6 +154,7 @@ def test_arithmetic_scratchpads_by_hand():
     assert work("multiplication", [2, 3, 4]) == ["2*3=6", "6", "6*4=24"]
 
 
+@pytest.mark.slow
 def test_arithmetic_lengths_are_uniform():
     lengths = Counter(len(make("arithmetic", digits=3)[i].prompt.split("+")[0]) for i in range(6000))
     assert set(lengths) == {1, 2, 3}
@@ -333,6 +334,7 @@ def test_the_same_gym_question_is_the_same_content_wherever_it_turns_up():
     assert len({t.prompt for t in tasks}) == len({content(t) for t in tasks}) < 200
 
 
+@pytest.mark.slow
 def test_gym_items_do_not_depend_on_hash_seeds():
     # Drawn from a set of words, hence in another order in every process, were it not for a fixed hash seed.
     code = "from assay.tasks.gym import Gym; print([Gym('ransom_note')[i].prompt for i in (5, 2)])"

@@ -168,7 +168,7 @@ def killed(log: Path, recipe_file: Path, name: str, die_at: int) -> None:
     command(log, "train", str(recipe_file))
 
 
-@pytest.mark.parametrize(("name", "die_at"), [("generate", 8), ("update", 14)])
+@pytest.mark.parametrize(("name", "die_at"), [("generate", 8), pytest.param("update", 14, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on(name: str, die_at: int, whole: dict[int, Path], tmp_path: Path) -> None:
     folder, file = tmp_path / "run", tmp_path / "recipe.toml"
     file.write_text(tomli_w.dumps(recipe(folder, overlap={"staleness": 2}, run=EVERY_STEP)))
@@ -215,6 +215,7 @@ def test_a_second_ctrl_c_ends_a_generation_under_way(whole: dict[int, Path], tmp
 
 
 @pytest.mark.parametrize("where", ["engine", "verifier", "value"])
+@pytest.mark.slow
 def test_a_failure_in_a_thread_is_that_error_and_leaves_a_checkpoint(
     where: str, whole: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ def test_a_failure_in_a_thread_is_that_error_and_leaves_a_checkpoint(
         assert [r["staleness"] for r in running.metrics(folder) if r["stage"] == "rl"] == [0, 1, 0, 1]
 
 
+@pytest.mark.slow
 def test_a_run_is_extended(whole: dict[int, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(whole[2], tmp_path / "run"))
     assay.train(resume=folder, overrides=["train.steps=7"], quiet=True)
@@ -272,6 +274,7 @@ def test_a_run_is_extended(whole: dict[int, Path], tmp_path: Path) -> None:
     ],
     ids=["adapters", "pool", "reference policy"],
 )
+@pytest.mark.slow
 def test_other_runs_resume_too(sections: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = {"overlap": {"staleness": 1}, "run": EVERY_STEP, **sections}
     base["method"] = {**recipe("unused")["method"], **sections.get("method", {})}

@@ -247,6 +247,7 @@ LONG = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LONG)
+@pytest.mark.slow
 def test_a_megabyte_is_read_in_seconds(kind, name):
     started = time.process_time()
     judge(kind, KINDS[kind], LONG[name])

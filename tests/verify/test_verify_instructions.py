@@ -167,6 +167,7 @@ def test_no_text_raises(text):
 
 
 @pytest.mark.parametrize("piece", ["[<<*", ". ", "A b, c. "])
+@pytest.mark.slow
 def test_a_megabyte_is_judged_in_bounded_time(piece):
     text = piece * (1_000_000 // len(piece))
     start = time.process_time()

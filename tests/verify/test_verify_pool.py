@@ -222,6 +222,7 @@ def test_a_verifier_of_the_main_script(tmp_path: Path) -> None:
     assert done.stdout == "right: by hand\nright\nright\n", done.stderr
 
 
+@pytest.mark.slow
 def test_killing_processes_at_random_loses_nothing_and_makes_nothing_wrong(checks: Path) -> None:
     chance, killed, verdicts = random.Random(0), 0, []
     responses = [f"nap {i}" if i % 3 else "5" for i in range(2000)]
@@ -282,6 +283,7 @@ def test_closing_ends_what_is_under_way_as_abstentions(checks: Path) -> None:
     pool.close()
 
 
+@pytest.mark.slow
 def test_memory_of_the_host_does_not_grow() -> None:
     def rows(n: int) -> Iterator[tuple[Task, str]]:
         return ((task(i), "x" * 2000) for i in range(n))

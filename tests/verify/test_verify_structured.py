@@ -355,6 +355,7 @@ def test_never_raises_and_never_abstains_on_garbage(kind, text):
     ["[" * 10**6, '["\\"' * 250_000, '"\\"' * 300_000, "[1," * 300_000, "```\n" * 250_000, '{"\\"[ ' * 160_000],
     ids=["brackets", "escaped", "quotes", "open", "fences", "mixed"],
 )
+@pytest.mark.slow
 def test_a_megabyte_is_read_in_seconds(text):
     started = time.process_time()
     assert judge("json", {"a": 1}, text).passed is False

@@ -137,6 +137,7 @@ def test_no_text_raises_and_scores_are_in_the_unit_interval(kind, reference, res
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_megabyte_is_judged_in_bounded_time(kind):
     words = " ".join(map(str, range(150_000)))
     start = time.process_time()

@@ -181,6 +181,7 @@ def test_the_method() -> None:
 
 
 @pytest.mark.parametrize("level", ["trajectory", "turn"])
+@pytest.mark.slow
 def test_it_trains(tmp_path: Path, level: str) -> None:
     """Warmed up on plans that replay, with tools that the model is not told of: it learns what plans are like."""
     world = {"name": "shop", "wishes": 2, "turn_rewards": level == "turn"}

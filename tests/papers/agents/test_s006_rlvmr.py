@@ -313,6 +313,7 @@ def test_options() -> None:
             TaggedTurns("corridor", Sampling(5), **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_it_trains(tmp_path: Path) -> None:
     """After a cold start on tagged plans, turns of one's own have tags, and rewards and gradients come of them."""
     environment = {"name": "corridor", "rooms": 3, "moves": 4}

@@ -227,6 +227,7 @@ def test_options() -> None:
 
 
 @pytest.mark.parametrize("stage", ["dpo", "sft"])
+@pytest.mark.slow
 def test_both_stages_train(stage: str, tmp_path: Path) -> None:
     environment = {"name": "guess", "most": 3, "asks": 1}
     folder = run(

@@ -132,6 +132,7 @@ class Short(Diagnosed):
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_it_acts_in_training(tmp_path: Path) -> None:
     (tmp_path / "world.py").write_text(WORLD)
     environment = f"{tmp_path / 'world.py'}:Short"

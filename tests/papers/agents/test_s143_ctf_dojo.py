@@ -174,6 +174,7 @@ class Short(Shell):
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_it_acts_in_training(tmp_path: Path) -> None:
     (tmp_path / "world.py").write_text(WORLD)
     environment = f"{tmp_path / 'world.py'}:Short"

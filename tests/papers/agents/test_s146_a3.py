@@ -341,6 +341,7 @@ def test_the_beginning_shows_it() -> None:
     assert " more)" in opened and opened.count("\n") < 20
 
 
+@pytest.mark.slow
 def test_it_acts_in_training(tmp_path: Path) -> None:
     environment: Any = {"name": "corridor", "rooms": 4, "moves": 3, "paid": 0.1}
     folder = run(

@@ -130,6 +130,7 @@ class Short(WorldModels):
 
 @needs_sandbox
 @pytest.mark.parametrize("stage", ["sft", "rl"])
+@pytest.mark.slow
 def test_it_acts_in_training(stage: str, tmp_path: Path) -> None:
     (tmp_path / "world.py").write_text(WORLD)
     environment = f"{tmp_path / 'world.py'}:Short"

@@ -136,6 +136,7 @@ class Two(ToolEnvironment):
 """
 
 
+@pytest.mark.slow
 def test_it_acts_in_training(tmp_path: Path) -> None:
     (tmp_path / "world.py").write_text(WORLD)
     environment = f"{tmp_path / 'world.py'}:Two"

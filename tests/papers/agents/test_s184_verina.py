@@ -158,6 +158,7 @@ def test_the_formal_route() -> None:
     assert entails(truth, (("x", "int"),), [], []) == "pass"
 
 
+@pytest.mark.slow
 def test_unknown_never_pays() -> None:
     untold = judged(UNTOLD)
     assert untold.passed is False and untold.score == 0 and untold.feedback == "post complete: unknown"

@@ -142,6 +142,7 @@ def test_choices_are_made_and_trained_on(tmp_path: Path, capsys: pytest.CaptureF
     assert len(asked) == 8 and all("Response A:" in prompt and "Response B:" in prompt for prompt in asked)
 
 
+@pytest.mark.slow
 def test_open_answers_get_better_by_a_fair_order() -> None:
     coin, first = learned("S045", "coin"), learned("S045", "first")
     assert coin["start"] == first["start"] and abs(coin["start"]) < 0.3

@@ -118,6 +118,7 @@ def test_a_run_asks_anew(tmp_path: Path) -> None:
     assert len(prompts) >= 4
 
 
+@pytest.mark.slow
 def test_solved_without_hints() -> None:
     """Success of one in a million becomes likely; what GRPO does, at as many responses, stays what it was."""
     ours, theirs = (learned("S083", arm, rollouts=800, lr=25.0) for arm in ("ghpo", "grpo"))

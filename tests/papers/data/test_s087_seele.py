@@ -60,6 +60,7 @@ def test_the_curve() -> None:
     assert low.b > 0.5 > high.b and low.share_for(0.5) > 0.5 > high.share_for(0.5)
 
 
+@pytest.mark.slow
 def test_nearer_one_half() -> None:
     """60 problems, b in (0.1, 0.9), a in (6, 14), 8 tries a round: the fourth round is less than half as far away as a
     fixed half, and the chances of rounds 2 to 4 come nearer and nearer."""

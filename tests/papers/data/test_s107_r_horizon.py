@@ -166,6 +166,7 @@ def test_a_run_learns_from_chains(tmp_path: Path) -> None:
     assert len(rows) == 8 and all("[variable2] = [answer1] + 0. [variable2]+1" in row["prompt"] for row in rows)
 
 
+@pytest.mark.slow
 def test_a_policy_that_never_carries_on_learns_it_from_chains_alone() -> None:
     """sigmoid(-1) = 0.269 is what carrying begins with, up to the jitter; single problems leave it there."""
     knobs = {"spread": 0.0, "steps": 40, "prompts": 4}

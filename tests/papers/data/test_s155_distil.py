@@ -230,6 +230,7 @@ def test_options() -> None:
         make_method("S155", options={"shown": "answer", "template": "{question}"})
 
 
+@pytest.mark.slow
 def test_in_the_lab_it_takes_the_side_that_the_expert_knows() -> None:
     far, near = (learned("S155", arm, steps=25, lr=3.0)["known"] for arm in ("distil", "local"))
     assert far > near + 0.1

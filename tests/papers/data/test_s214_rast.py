@@ -180,6 +180,7 @@ def test_a_scale_on_logits_is_part_of_the_sum() -> None:
     torch.testing.assert_close(found.detach(), want.detach(), atol=1e-4, rtol=0)
 
 
+@pytest.mark.slow
 def test_in_the_lab_the_shift_is_what_helps() -> None:
     shifted, large = (learned("S214", arm, steps=30, samples=40) for arm in ("shifted", "large"))
     assert shifted["right"] > large["right"] + 0.1 and large["right"] == pytest.approx(large["large"], abs=0.1)
@@ -263,6 +264,8 @@ def test_how_alike_shifts_are(
     assert twice.cosine == pytest.approx(cosine, abs=1e-6) and twice.left != pytest.approx(found.left, abs=1e-3)
     with pytest.raises(UsageError, match="must be above 0"):
         shift_alignment(groups, trained, large, large, large, weight=0.0)
+    with pytest.raises(UsageError, match="there are none"):
+        shift_alignment([], trained, large, large, large)
 
 
 def test_shifts_of_language_models(three: tuple[Any, Any, Any]) -> None:

@@ -230,6 +230,7 @@ def test_a_run_is_commented(tmp_path: Path) -> None:
     assert len(rows) == 2 and any(row.get("surgery/mended", 0) > 0 and row["others/tokens"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_the_teachers_habit_is_taken_on() -> None:
     """After 60 steps, of which 9 have the teacher, checks are made nearly always; GRPO hardly ever makes one."""
     ours, theirs = (learned("S223", arm, steps=60, lr=10.0) for arm in ("thinktuning", "grpo"))

@@ -315,6 +315,7 @@ def second(run: Path) -> dict[str, torch.Tensor]:
     return found | load_file(folder / "partner" / "model.safetensors") | {"counts": torch.tensor(counts)}
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_cycle(whole: Path, tmp_path: Path) -> None:
     """Killed after the first of three generator steps and resumed: both models, optimisers and counts, bit for bit."""
     folder = tmp_path / "run"
@@ -355,38 +356,33 @@ def test_the_verifier_begins_as_the_base_model(tmp_path: Path) -> None:
 
     config = load_config(sections(tmp_path))
     partner: Any = tango(**{**OPTIONS, "steps": Steps("newline")}).partner  # type: ignore[arg-type]
-    made = Second.load(partner, config, Randomness(0))
+    made = Second.load(partner, config, Randomness(0), Ranks())
     base, other = (CausalLM.load(config.model, seed).module.state_dict() for seed in (1, 0))
     own: Any = made.policy.module.state_dict()
     assert all(torch.equal(base[k], own[k]) for k in base) and any(not torch.equal(other[k], own[k]) for k in own)
     CausalLM.load(config.model, 5).save(tmp_path / "saved")
     from dataclasses import replace
 
-    named = Second.load(replace(partner, model={"source": str(tmp_path / "saved")}), config, Randomness(0))
+    named = Second.load(replace(partner, model={"source": str(tmp_path / "saved")}), config, Randomness(0), Ranks())
     five, found = CausalLM.load(config.model, 5).module.state_dict(), named.policy.module.state_dict()
     assert all(torch.equal(five[k], found[k]) for k in five)
     assert made.reference is not None and made.reference.module is not made.policy.module
     assert made.asks([Ask(Task("t", "q"), 7)]) == [Ask(Task("t", "q"), 1)]
     alone = replace(partner, group=1)
     with pytest.raises(UsageError, match="group of 2 or more"):
-        Second.load(alone, config, Randomness(0))
+        Second.load(alone, config, Randomness(0), Ranks())
     learning = replace(partner, method=make_method("grpo", credit="gae"))
     with pytest.raises(UsageError, match="learners of its own"):
-        Second.load(learning, config, Randomness(0))
+        Second.load(learning, config, Randomness(0), Ranks())
 
 
-def test_it_is_neither_sharded_nor_asked_ahead() -> None:
+def test_it_is_not_asked_ahead() -> None:
     from assay.config import load_config
-    from assay.scale.setup import check_sharding
     from assay.training.off_policy import check_overlap
 
     config = load_config({"overlap": {"staleness": 1}})
     with pytest.raises(UsageError, match="whose turn"):
         check_overlap(config.overlap, tango(), None)
-    ranks = Ranks.__new__(Ranks)
-    object.__setattr__(ranks, "size", 2)
-    with pytest.raises(UsageError, match="second policy"):
-        check_sharding(load_config({}), tango(), ranks)
 
 
 def test_the_setting_runs(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def in_parallel(function: Any, *items: Any) -> list[Any]:
         return list(threads.map(function, *items))
 
 
+@pytest.mark.slow
 def test_every_canonical_solution_passes() -> None:
     problems = list(PROBLEMS.values())
     assert len(problems) == 164
