@@ -43,7 +43,6 @@ from assay.signals.reread.second_view import Teacher, Tokens, second_view
         "the student's likeliest tokens are those before the step's first update",
         "feedback on a response that is a solution is not shown",
     ),
-    lacks="the share of faults that its tests notice has not been counted",
 )
 def sdpo(
     k: int = 100,

@@ -52,7 +52,6 @@ FIRST = (
         "a candidate's worth is its mean score over one response to each of these questions",
         "the instructions to begin with, and the words of the reflection; the author is any engine",
     ),
-    lacks="the share of faults that its tests notice has not been counted",
 )
 def inspo(
     first: tuple[str, ...] = FIRST,

@@ -51,7 +51,6 @@ from assay.signals.reread.second_view import SecondView
         "what is shown: a sibling's solution, or else the verifier's words, or the policy's own on its attempt",
         "the critic's words; it is told that the attempt failed, and no more",
     ),
-    lacks="the share of faults that its tests notice has not been counted",
 )
 def vpd(
     every: int = 5,

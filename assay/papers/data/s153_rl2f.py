@@ -45,7 +45,6 @@ from assay.types import Episode, Origin, Verdict
         "lambda 0.1 where feedback is predicted",
         "the prediction loss is a mean over the tokens that were said to the student",
     ),
-    lacks="the share of faults that its tests notice has not been counted",
 )
 def rl2f(gamma: float = 1.0, prediction: float = 0.0, most: int = 8) -> Method:
     """RL over whole dialogues in the environment ``attempts`` with a ``teacher``, by rollout ``multi_turn``.

@@ -42,7 +42,6 @@ from assay.types import Ask, Group, Task
         "it answers in an evaluation and samples in a run": "test_it_evaluates_and_trains",
     },
     choices=("lambda 1", "models of one vocabulary are told by the numbers of their tokens"),
-    lacks="the share of faults that its tests notice has not been counted",
 )
 def rast(tuned: Any, base: Any, weight: float = 1.0) -> Method:
     """Responses are sampled from the large model's logits shifted as training shifted a small one's.
