@@ -71,7 +71,22 @@ def test_a_chat_is_begun_in_its_last_question() -> None:
     assert ask.task.prompt == (chat[0], Message(role="user", content="Q\n\na. "))
 
 
-@pytest.mark.parametrize("options", [{"given": ()}, {"given": (5,)}, {"chunks": 0, "given": (0,)}, {"template": "{x}"}])
+def test_one_chunk_is_the_solution_or_nothing() -> None:
+    asks = Begun(Tasks(Task("t", "Q", "7", solution="a. b.")), 40, 2, chunks=1, given=(0, 1)).next(0)
+    assert {ask.task.prompt for ask in asks} == {"Q", "Q\n\na. b."}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"given": ()},
+        {"given": (5,)},
+        {"given": (1, 5)},
+        {"given": (-1,)},
+        {"chunks": 0, "given": (0,)},
+        {"template": "{x}"},
+    ],
+)
 def test_options_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="curriculum 'begun'"):
         Begun(Tasks(), 1, 1, **options)
