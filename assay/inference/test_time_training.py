@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,8 +11,9 @@ import numpy as np
 import torch
 
 from assay.batch import Batch
-from assay.engines.base import Engine, Follower, Request, Sampling
+from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
+from assay.inference.adapted import Adapted, adapted, trainable
 from assay.inference.base import Answer, Budget
 from assay.inference.meter import Meter
 from assay.inference.sampling.surprisal import Rule, select
@@ -22,8 +22,6 @@ from assay.learning.optimizer import make_optimizer
 from assay.learning.step import value
 from assay.learning.update import update
 from assay.method import Method
-from assay.policies.base import Policy
-from assay.policies.borrowed import Borrowed, borrowed
 from assay.registry import part
 from assay.signals.base import Models
 from assay.statistics.sharpening import Step
@@ -136,24 +134,15 @@ class Adaptation:
         Raises:
             UsageError: the engine has no weights here that could be trained.
         """
-        policy = getattr(engine, "policy", None)
-        if not isinstance(policy, Policy):
-            raise UsageError(
-                "strategy 'test_time_training' trains the model on each task, and this engine has no weights here; "
-                "name a run, a checkpoint or a model in place of an endpoint"
-            )
+        policy = trainable("test_time_training", engine)
         meter = Meter(tasks, engine, budget, rng, self.sampling)
         first = meter.sample([self._share(meter, i, self._checkpoints(meter)) for i in range(len(tasks))])
         seeds = rng.integers(2**63, size=(len(tasks), self.steps + 1))
         trajectories: list[list[Checkpoint]] = []
-        with borrowed(policy, self.rank, int(rng.integers(2**63))) as held:
+        with adapted(engine, policy, self.rank, rng, (self.lr, self.rank, self.token_budget)) as lent:
             for i, episodes in enumerate(first):
-                try:
-                    trajectories.append(self._adapt(meter, i, episodes, policy, held, seeds[i].tolist()))
-                finally:
-                    held.restore()
-                    tell(engine, policy)
-        tell(engine, policy)
+                with lent.to_a_task():
+                    trajectories.append(self._adapt(meter, i, episodes, lent, seeds[i].tolist()))
         return [self._answer(meter, i, trajectory, rng) for i, trajectory in enumerate(trajectories)]
 
     def _checkpoints(self, meter: Meter) -> int:
@@ -173,21 +162,20 @@ class Adaptation:
         return meter.may(i, max(1, min(limits)))
 
     def _adapt(
-        self, meter: Meter, i: int, episodes: Sequence[Episode], policy: Policy, held: Borrowed, seeds: Sequence[int]
+        self, meter: Meter, i: int, episodes: Sequence[Episode], lent: Adapted, seeds: Sequence[int]
     ) -> list[Checkpoint]:
-        """Take the steps on one task; ``held`` is changed and not put back."""
+        """Take the steps on one task; the weights are changed and not put back."""
         out = [self._judged(meter.tasks[i], episodes)]
-        optimizer = make_optimizer(held.parameters, self.lr, (0.9, 0.999), 0.0)
-        past = hashlib.blake2b(repr((self.lr, self.rank, self.token_budget)).encode(), digest_size=7)
-        learned, worse = False, 0
+        optimizer = make_optimizer(lent.held.parameters, self.lr, (0.9, 0.999), 0.0)
+        worse = 0
         for ahead in range(self._checkpoints(meter) - 1, 0, -1):
-            batch, cost = self._valued(meter.tasks[i], out[-1], policy, held)
+            batch, cost = self._valued(meter.tasks[i], out[-1], lent)
             left, fee = meter.left(i), math.ceil(cost * self.price)
             if left is not None and left < fee + self.sampling.max_tokens:
                 break
             if cost:
                 update(
-                    policy,
+                    lent.policy,
                     _GRPO.objective,
                     batch,
                     optimizer,
@@ -195,16 +183,12 @@ class Adaptation:
                     temperature=self.sampling.temperature or 1.0,
                     token_budget=self.token_budget,
                 )
-                tell(meter.engine, policy)
-                learned = True
-                past.update(batch.tokens.numpy().tobytes() + batch.advantages.numpy().tobytes())
+                lent.learned(batch)
             out[-1] = Checkpoint(out[-1].episodes, out[-1].verdicts, cost)
             meter.spent[i] += fee
             n = self._share(meter, i, ahead)
-            # An engine may remember what it was asked with this seed when its weights were others.
-            seed = seeds[ahead] ^ int.from_bytes(past.digest()) if learned else seeds[ahead]
             meter.begun[i] += n
-            [found] = meter.generate([i], [Request(meter.tasks[i].prompt, n, self.sampling, seed)])
+            [found] = meter.generate([i], [Request(meter.tasks[i].prompt, n, self.sampling, lent.seed(seeds[ahead]))])
             out.append(self._judged(meter.tasks[i], found))
             worse = worse + 1 if out[-1].worth[0] < out[-2].worth[0] else 0
             if worse == self.patience:
@@ -214,11 +198,11 @@ class Adaptation:
     def _judged(self, task: Task, episodes: Sequence[Episode]) -> Checkpoint:
         return Checkpoint(tuple(episodes), tuple(judge_episodes(self.verifier, [(task, e) for e in episodes])))
 
-    def _valued(self, task: Task, here: Checkpoint, policy: Policy, held: Borrowed) -> tuple[Batch, int]:
+    def _valued(self, task: Task, here: Checkpoint, lent: Adapted) -> tuple[Batch, int]:
         """Return a checkpoint's samples with advantages, and how many tokens there are to learn from; 0 if nothing."""
-        exact = all(p.dtype == torch.float64 for p in held.parameters)
+        exact = all(p.dtype == torch.float64 for p in lent.held.parameters)
         group = Group(Ask(task, len(here.episodes)), here.episodes, here.verdicts)
-        batch = value([group], _GRPO, Models(policy), dtype=torch.float64 if exact else torch.float32)
+        batch = value([group], _GRPO, Models(lent.policy), dtype=torch.float64 if exact else torch.float32)
         moves = bool((batch.advantages != 0).any())
         return batch, int(batch.mask[batch.active].sum()) if moves else 0
 
@@ -243,9 +227,3 @@ class Adaptation:
 
 
 _GRPO = Method()
-
-
-def tell(engine: Engine, policy: Policy) -> None:
-    """Have an engine with a copy of the weights take over those there are now."""
-    if isinstance(engine, Follower):
-        engine.follow(policy)

@@ -12,16 +12,14 @@ import torch
 
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
+from assay.inference.adapted import Adapted, adapted, trainable
 from assay.inference.base import Answer, Budget
 from assay.inference.meter import Meter
-from assay.inference.test_time_training import tell
 from assay.learning.optimizer import make_optimizer
 from assay.learning.signals import wants_reference
 from assay.learning.step import learn, value
 from assay.learning.update import update
-from assay.method import make_method
-from assay.policies.base import Policy
-from assay.policies.borrowed import Borrowed, borrowed
+from assay.method import Method, make_method
 from assay.registry import part
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Task
@@ -68,6 +66,8 @@ class UntilSolved:
     lr: float = 1e-5
     rank: int = 16
     token_budget: int = 8192
+    _said: str = field(default="", init=False, repr=False, compare=False)
+    """The method as it was given, which tells the steps of two methods apart."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "verifier", make_verifier(self.verifier))
@@ -77,6 +77,8 @@ class UntilSolved:
                 f"1, rank {self.rank} at least 0 and lr {self.lr:g} above 0"
             )
         method = make_method(**self.method) if isinstance(self.method, Mapping) else make_method(self.method)
+        parts = {name: type(part).__name__ for name, part in method.parts.items()}
+        object.__setattr__(self, "_said", repr(parts if isinstance(self.method, Method) else self.method))
         object.__setattr__(self, "method", method)
 
     def __call__(
@@ -87,31 +89,24 @@ class UntilSolved:
         Raises:
             UsageError: the engine has no weights here that could be trained.
         """
-        policy = getattr(engine, "policy", None)
-        if not isinstance(policy, Policy):
-            raise UsageError(
-                "strategy 'until_solved' trains the model on each task, and this engine has no weights here; name a "
-                "run, a checkpoint or a model in place of an endpoint"
-            )
+        policy = trainable("until_solved", engine)
         meter = Meter(tasks, engine, budget, rng, self.sampling)
         answers = []
-        with borrowed(policy, self.rank, int(rng.integers(2**63))) as held:
+        how = (self._said, self.lr, self.rank, self.token_budget)
+        with adapted(engine, policy, self.rank, rng, how) as lent:
             for i in range(len(tasks)):
-                try:
-                    answers.append(self._solve(meter, i, policy, held, rng))
-                finally:
-                    held.restore()
-                    tell(engine, policy)
-        tell(engine, policy)
+                with lent.to_a_task():
+                    answers.append(self._solve(meter, i, lent, rng))
         return answers
 
-    def _solve(self, meter: Meter, i: int, policy: Policy, held: Borrowed, rng: np.random.Generator) -> Answer:
-        """Try a task to the end; ``held`` is changed and not put back."""
+    def _solve(self, meter: Meter, i: int, lent: Adapted, rng: np.random.Generator) -> Answer:
+        """Try a task to the end; the weights are changed and not put back."""
         task, made, steps = meter.tasks[i], list[Episode](), 0
         learning = None
         while n := meter.may(i, self.group):
             meter.begun[i] += n
-            [found] = meter.generate([i], [Request(task.prompt, n, self.sampling, int(rng.integers(2**63)))])
+            seed = lent.seed(int(rng.integers(2**63)))
+            [found] = meter.generate([i], [Request(task.prompt, n, self.sampling, seed)])
             verdicts = judge_episodes(self.verifier, [(task, episode) for episode in found])
             made += found
             right = next((k for k, verdict in enumerate(verdicts) if verdict.passed), None)
@@ -119,7 +114,7 @@ class UntilSolved:
                 number = len(made) - len(found) + right + 1
                 return meter.answer(i, found[right].text, made, attempts=number, steps=steps)
             if meter.may(i, 1):
-                learning = learning or _Learning(self, policy, held, meter.engine)
+                learning = learning or _Learning(self, lent)
                 learning.step(Group(Ask(task, n), tuple(found), tuple(verdicts)))
                 steps += 1
         return meter.answer(i, None, made, attempts=None, steps=steps)
@@ -128,8 +123,9 @@ class UntilSolved:
 class _Learning:
     """A method with its learners and an optimiser, for one task."""
 
-    def __init__(self, strategy: UntilSolved, policy: Policy, held: Borrowed, engine: Any):
-        self.method = strategy.method
+    def __init__(self, strategy: UntilSolved, lent: Adapted):
+        self.method, self.lent = strategy.method, lent
+        policy, engine = lent.policy, lent.engine
         reference = policy.twin() if wants_reference(self.method.needs) else None
         self.models = Models(
             policy,
@@ -142,9 +138,9 @@ class _Learning:
         )
         for learner in self.method.learners:
             learner.start(self.models)
-        optimizer = make_optimizer(held.parameters, strategy.lr, (0.9, 0.999), 0.0)
-        self.apply = partial(self._apply, policy, optimizer)
-        exact = all(p.dtype == torch.float64 for p in held.parameters)
+        optimizer = make_optimizer(lent.held.parameters, strategy.lr, (0.9, 0.999), 0.0)
+        self.apply = partial(self._apply, optimizer)
+        exact = all(p.dtype == torch.float64 for p in lent.held.parameters)
         self.dtype = torch.float64 if exact else torch.float32
 
     def step(self, group: Group) -> None:
@@ -152,12 +148,12 @@ class _Learning:
         batch = value([group], self.method, self.models, dtype=self.dtype)
         if len(batch):
             learn(batch, self.method, self.models, self.models.rng, self.apply)
-            tell(self.models.engine, self.models.policy)
+            self.lent.learned(batch)
 
-    def _apply(self, policy: Policy, optimizer: Any, objective: Any, batch: Any) -> dict[str, float]:
+    def _apply(self, optimizer: Any, objective: Any, batch: Any) -> dict[str, float]:
         models = self.models
         return update(
-            policy,
+            self.lent.policy,
             objective,
             batch,
             optimizer,

@@ -18,6 +18,7 @@ from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.keywords import Keywords
+from assay.engines.remembering import Remembering
 from assay.errors import RunError, UsageError
 from assay.inference.until_solved import UntilSolved
 from assay.lab.settings.hindsight.feedback import Heeding, Remarking, remark_on
@@ -407,6 +408,21 @@ def test_a_hard_task_until_the_first_success() -> None:
         assert all(torch.equal(value, before[name]) for name, value in policy.module.state_dict().items())
         numbers.append((attempts, policy.chance()))
     assert np.mean([attempts for attempts, _ in numbers]) < 0.2 / np.mean([chance for _, chance in numbers])
+
+
+def test_what_an_engine_remembers_is_not_taken_for_attempts_of_other_weights() -> None:
+    method = {"name": "S031", "options": {**REMARKS, "alpha": 1.0, "k": 20}}
+    others = {"name": "S031", "options": {**REMARKS, "alpha": 0.0, "k": 20}}
+    made = [UntilSolved(Sampling(2), m, said_of, group=4, lr=r, rank=0) for m, r in ((method, 0.5), (method, 0.1))]
+    made += [UntilSolved(Sampling(2), others, said_of, group=4, lr=0.5, rank=0)]
+
+    def texts(engine: Any, strategy: UntilSolved) -> list[str]:
+        [answer] = strategy([Task("0", "0", kind="tabular")], engine, 40, np.random.default_rng(0))
+        return [episode.text for episode in answer.episodes]
+
+    shared = Remembering(hard(0)[1])
+    for strategy in made:
+        assert texts(shared, strategy) == texts(hard(0)[1], strategy)
 
 
 def test_what_is_not_solved_has_no_answer_and_leaves_nothing() -> None:
