@@ -112,7 +112,6 @@ class Second:
             self.engine.encode,
             partial(answer_place, self.spec.verifier),
             self.engine,
-            lr=self.peak,
             ranks=self.ranks,
         )
 

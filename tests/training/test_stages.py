@@ -132,21 +132,20 @@ def test_a_run_killed_in_any_stage_goes_on_bit_for_bit(whole: Path, tmp_path: Pa
 
 
 def test_a_stage_goes_on_where_one_before_the_last_left_its_tasks(tmp_path: Path) -> None:
-    """Subtraction, addition, subtraction: the third asks what the first did not, after a kill in the second too."""
+    """Subtraction, addition, subtraction: the third asks what the first did not, after a kill within the second too."""
     made = running.recipe(tmp_path / "whole", warmup={"steps": 0}, train={"mini_batches": 1, "epochs": 1})
     made |= {"evaluate": {"samples": 1}, "tasks": {**made["tasks"], "eval_size": 2}}
     del made["train"]["steps"]
-    made["stages"] = [{"name": name, "steps": 1} for name in "aba"]
-    made["stages"][0] |= {"name": "first", "tasks": SOURCE}
-    made["stages"][2] |= {"name": "third", "tasks": SOURCE}
+    made["stages"] = [{"name": "first", "steps": 1, "tasks": SOURCE}, {"name": "second", "steps": 2}]
+    made["stages"] += [{"name": "third", "steps": 1, "tasks": SOURCE}]
     assay.train(made, quiet=True)
-    first, _, third = [{row["task_id"] for row in step} for step in tables(tmp_path / "whole", "rollouts").values()]
+    first, _, _, third = [{row["task_id"] for row in step} for step in tables(tmp_path / "whole", "rollouts").values()]
     assert len(first) == len(third) == 4 and not first & third
     file = tmp_path / "recipe.toml"
     file.write_text(
         tomli_w.dumps({**made, "run": {**made["run"], "dir": str(tmp_path / "run"), "checkpoint_every": 1}})
     )
-    assert child(killed, tmp_path / "log", file, 2) == -signal.SIGKILL
+    assert child(killed, tmp_path / "log", file, 3) == -signal.SIGKILL
     assay.train(resume=tmp_path / "run", quiet=True)
     assert_same(tmp_path / "run", tmp_path / "whole")
 
