@@ -115,7 +115,7 @@ def fit_prm(method: PRMMethod, model: Any, rows: Sequence[Row], seed: int = 0) -
     if len(ids) < 4:
         raise RunError(
             f"there is something to learn in the solutions of {len(ids)} tasks, and a scorer of steps needs 4: take "
-            "more tasks, or tasks that the model solves now and then"
+            "more tasks, tasks that the model solves now and then, or a judge whose replies can be read"
         )
     kept = set(ids[::4])
     learnt = [row for row in rows if task_of(row).id not in kept]

@@ -6,6 +6,7 @@ from typing import Any
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.engines.base import Sampling
 from assay.inference.supervision.marking import Marks, Sampled
 from assay.inference.supervision.train import PRMMethod
 from assay.rewards.step_models.saved import PRMSettings
@@ -44,6 +45,7 @@ def uhead(
     heads: int = 8,
     dropout: float = 0.1,
     mask_future: bool = True,
+    max_tokens: int = 4096,
     training: dict[str, Any] | None = None,
 ) -> PRMMethod:
     """A probe that says of each step whether it is wrong: ``assay train-prm MODEL --method S124``.
@@ -56,6 +58,7 @@ def uhead(
         responses: sampled for each task.
         layers: whose states are read, beside each other.
         width, depth, heads, dropout, mask_future: see :class:`~assay.rewards.step_models.probe.StepProbe`.
+        max_tokens: of a judgement of a response.
         training: options of :class:`~assay.rewards.step_models.training.StepTraining`, whose defaults here are the
             paper's: 10 epochs of batches of 32, rate 1e-4 after a warm-up of a twentieth, decay .1, wrong steps three
             times.
@@ -67,7 +70,10 @@ def uhead(
     paper = {"epochs": 10, "batch": 32, "lr": 1e-4, "weight_decay": 0.1, "warmup": 0.05, "wrong_weight": 3.0}
     how: dict[str, Any] = {"loss": "hard", **paper, **(training or {})}
     return PRMMethod(
-        Sampled(responses), PRMSettings("probe", layers=layers, probe=probe), StepTraining(**how), Marks(judge)
+        Sampled(responses),
+        PRMSettings("probe", layers=layers, probe=probe),
+        StepTraining(**how),
+        Marks(judge, Sampling(max_tokens, temperature=0.0)),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.engines.base import Sampling
 from assay.inference.supervision.grounded import Grounded, consistent
 from assay.inference.supervision.step_tools import Equations, Reads
 from assay.inference.supervision.train import PRMMethod
@@ -44,6 +45,7 @@ def grounded_prm(
     decay: float = 0.9,
     wanted: int = 3,
     tool: Any = None,
+    max_tokens: int = 512,
     training: dict[str, Any] | None = None,
 ) -> PRMMethod:
     """A scorer of steps from checked steps: ``assay train-prm MODEL --method S132``.
@@ -57,12 +59,13 @@ def grounded_prm(
             decides without one.
         branch, depth, rounds, decay, wanted: see :class:`~assay.inference.supervision.grounded.Grounded`.
         tool: see :class:`~assay.inference.supervision.step_tools.StepTool`; equations are checked unless given.
+        max_tokens: of a reply of the judge.
         training: options of :class:`~assay.rewards.step_models.training.StepTraining`.
 
     Source: GroundedPRM (arXiv 2510.14942).
     """
     checks = tool if tool is not None else Equations()
-    checks = checks if judge is None else Reads(judge, checks)
+    checks = checks if judge is None else Reads(judge, checks, sampling=Sampling(max_tokens, 1.0))
     search = Grounded(checks, branch, depth, rounds, decay=decay, wanted=wanted)
     return PRMMethod(search, training=StepTraining(**{"loss": "hard", **(training or {})}), examples=consistent)
 
