@@ -75,7 +75,7 @@ def evaluate(
         by: fields of the tasks' meta to split the accuracy by, with commas between them; those called category,
             difficulty and the like unless given.
         scorer: gives each response a confidence, for best-of-n and calibration: confidence (the model's own), judge,
-            none, path/to/file.py:function.
+            none, path/to/file.py:function, or one with options, "steps(scorer=prm,reduce=last)".
         chain: who judges the reasoning, for CoT-pass@k: judge (the model itself), openai:MODEL@http://host/v1, or a
             scorer as above, which calls it right with more than one half.
         chain_votes: opinions of the judge about each chain of a right answer.

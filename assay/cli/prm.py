@@ -50,6 +50,12 @@ def train_prm(
 
     assay eval prm --steps labelled.jsonl
 
+    A run's folder as data makes a reward model of whole episodes, which picks among n in an evaluation (best_of@n):
+
+    assay train-prm runs/agent --data runs/guided --out rm
+
+    assay eval runs/agent --samples 8 --scorer "steps(scorer=rm,by.by=whole)"
+
     Beginnings of responses to training tasks are completed by the model and judged by the tasks' verifier; the share of
     right completions is a beginning's value. A quarter of the tasks is kept back to say what the scorer is worth; the
     tasks held out for evaluation are not used.
@@ -62,7 +68,7 @@ def train_prm(
         method: a paper that makes such scorers (S130, S185, S132, S124, S191), perhaps with options, "S130(k=4)"; or
             how beginnings are chosen: first_errors, best_first, along.
         data: labelled solutions to learn from instead: prompt, completions and labels; problem, steps and label; or
-            prompt, chosen, rejected and fork.
+            prompt, chosen, rejected and fork. Or a run's folder: the judged episodes that it sampled.
         keep: file that what is learned from is added to as it comes; one that is there is gone on with.
         prover: another model that completes the beginnings, for method along: what makes progress for it. It has to
             have the model's tokenizer.
@@ -125,6 +131,9 @@ def train_prm(
     if trained.quality is not None:
         print_quality(trained.quality, "kept back")
     same, scorer = shlex.join([target, *overrides]), f"scorer.name=steps,scorer.scorer={out},scorer.reduce=last"
+    if data is not None and data.is_dir():
+        say(f'{out}\nassay eval {same} --samples 8 --scorer "steps(scorer={out},by.by=whole)"')
+        return 0
     say(f'{out}\nassay eval {same} --strategy "sample,majority,best_of_n({scorer})"')
     return 0
 

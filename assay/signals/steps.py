@@ -20,7 +20,7 @@ from assay.policies.tabular import text_of
 from assay.signals.base import Models
 from assay.types import Episode, Span
 
-By = Literal["blank_line", "newline", "sentence", "step", "tag", "fixed"]
+By = Literal["blank_line", "newline", "sentence", "step", "tag", "fixed", "whole"]
 Decode = Callable[[Sequence[int]], str]
 
 BLANK = re.compile(r"\n[^\S\n]*\n\s*")
@@ -41,7 +41,8 @@ class Steps:
     Args:
         by: ``blank_line``; ``newline``; ``sentence`` (ends with . ! or ? before white space, known abbreviations and
             numbers of lists aside, or with a full stop of Chinese or Japanese); ``step`` (begins with a line "Step 3",
-            which may be a heading or bold); ``tag`` (ends with ``</tag>``); ``fixed`` (every ``size`` tokens).
+            which may be a heading or bold); ``tag`` (ends with ``</tag>``); ``fixed`` (every ``size`` tokens);
+            ``whole`` (the response is one step).
         size: tokens of a ``fixed`` step.
         tag: name of the tag.
 
@@ -98,6 +99,8 @@ class Steps:
             found = [m.end() for m, line in lines if not ABBREVIATION.search(line)]
         elif self.by == "step":
             found = [m.start() for m in HEADING.finditer(text)]
+        elif self.by == "whole":
+            return []
         else:
             found = [m.end() for m in re.finditer(rf"</{re.escape(self.tag)}\s*>\s*", text)]
         kept, start = [], 0

@@ -13,6 +13,7 @@ import numpy as np
 from assay.engines.base import Engine
 from assay.errors import RunError, UsageError, nearest
 from assay.from_file import is_reference
+from assay.inference.named import read_spec
 from assay.inference.scoring.base import Score, Scorer, mean_logprob
 from assay.registry import build, names, part
 from assay.rewards.function import load_function
@@ -181,7 +182,8 @@ def as_scorer(spec: Any) -> Scorer:
     """Return the scorer that something stands for.
 
     - ``verifier`` (the tasks' own), ``confidence``, ``judge`` (the model judges itself), or a table with ``name`` and
-      options, e.g. ``{"name": "steps", "scorer": "path/to/prm", "reduce": "last"}``;
+      options, e.g. ``{"name": "steps", "scorer": "path/to/prm", "reduce": "last"}``, or that as a person writes it,
+      ``steps(scorer=path/to/prm,reduce=last)``;
     - ``path/to/file.py:name``, a class of scorers or a function; a function of task and response text: a number, a
       verdict or ``None``;
     - an engine, which judges; a step scorer, such as :class:`assay.rewards.step_models.classifier.ClassifierPRM`;
@@ -199,7 +201,7 @@ def as_scorer(spec: Any) -> Scorer:
     if isinstance(spec, str) and is_reference(spec) and not inspect.isclass(load_function(spec)):
         return ByFunction(load_function(spec))
     if isinstance(spec, str):
-        spec = {"name": spec}
+        spec = read_spec(spec) if "(" in spec else {"name": spec}
     if isinstance(spec, Mapping):
         name, known = str(spec.get("name", "")), names("scorer")
         if not is_reference(name) and name not in known:

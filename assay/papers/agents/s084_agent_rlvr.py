@@ -36,13 +36,16 @@ from assay.select.verdicts import OfVerdict
         "per token, as sums grow with the number of turns": "test_the_worked_losses",
         "fine-tuning on what passed": "test_both_stages_train",
         "tasks that are all right or all wrong after guidance give no pair": "test_tasks_without_a_pair",
+        "a reward model learns from all attempts, guided ones too, under the task alone": (
+            "test_a_reward_model_reads_guided_attempts"
+        ),
+        "it picks among n at test time": "test_a_reward_model_picks_among_n",
     },
     choices=(
         "beta 0.1, one guided attempt for each failed one; the paper leaves them open",
         "guidance is written by rule from facts of the failure and of the fault; in the paper a model writes it",
         "fine-tuning and preference learning are two runs, the second (stage = dpo) from the first's weights",
     ),
-    lacks="the reward model trained on guided trajectories, which picks among n at test time",
 )
 def agent_rlvr(stage: Literal["dpo", "sft"] = "dpo", beta: float = 0.1, per_token: bool = False) -> Method:
     """DPO on pairs of a passing trajectory, guided or not, and a failing one of the same task; or fine-tuning.
@@ -55,6 +58,11 @@ def agent_rlvr(stage: Literal["dpo", "sft"] = "dpo", beta: float = 0.1, per_toke
         [method]
         name = "S084"
         rollout = {name = "guided_attempt", environment = "repository", options = {turns = 12}}
+
+    The reward model is made of what such a run sampled, and picks among n in an evaluation, whose best_of@n it is::
+
+        assay train-prm runs/agent --data runs/agent --kind whole --out rm
+        assay eval runs/agent --samples 8 --scorer "steps(scorer=rm,by.by=whole)"
 
     Args:
         stage: see above.

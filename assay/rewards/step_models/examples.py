@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,15 @@ def read_examples(path: Path) -> list[Row]:
     - ``prompt``, ``chosen`` and ``rejected``, or ``prompt``, ``completion`` and ``label``, as texts: preferences and
       judged responses, each a solution of one step.
 
-    An ``id`` says which rows are of one task; the prompt does where there is none.
+    An ``id`` says which rows are of one task; the prompt does where there is none. A run's folder is read as what was
+    sampled in it, guided episodes among the others: each judged response a solution of one step, in the words of the
+    prompt that is trained.
 
     Raises:
         UsageError: no rows, or one of no such form, with its place.
     """
     found: list[Row] = []
-    for where, row in read_rows(path):
+    for where, row in sampled(path) if path.is_dir() else read_rows(path):
         if not isinstance(row, Mapping):
             raise UsageError(f"{where} is no record")
         try:
@@ -101,6 +103,18 @@ def read_examples(path: Path) -> list[Row]:
     if not found:
         raise UsageError(f"{path} has no rows")
     return found
+
+
+def sampled(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the judged responses that a run keeps, with their places."""
+    for path in sorted((folder / "rollouts").glob("step-*.parquet")):
+        for where, row in read_rows(path):
+            if row["passed"] is not None and row["response"]:
+                label = float(row["passed"])
+                yield (
+                    where,
+                    {"id": row["task_id"], "prompt": row["prompt"], "completion": row["response"], "label": label},
+                )
 
 
 def write_examples(path: Path, rows: Iterable[Row]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import string
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from running import metrics, run, tables
 from tiny import tiny
 
+from assay import cli
 from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
@@ -23,12 +25,14 @@ from assay.objectives.sft import SFT
 from assay.papers.agents.s084_agent_rlvr import agent_rlvr
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_tokenizer
+from assay.rewards.step_models.examples import StepExample, read_examples
 from assay.rollout.turns.guidance import Facts, facts, guidance, leaks, longest_run, refers
 from assay.rollout.turns.guided_attempt import GuidedAttempt, own_words
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.select.dynamic import DynamicSampling
 from assay.select.verdicts import OfVerdict
-from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
+from assay.signals.steps import Steps
+from assay.types import Ask, Episode, Group, Span, Task, ToolCall, Turn, Verdict
 
 TOKENIZER = nano_tokenizer(NanoConfig(alphabet=string.printable))
 
@@ -249,3 +253,61 @@ def test_both_stages_train(stage: str, tmp_path: Path) -> None:
     assert any(m["grad_norm"] > 0 for m in rows) and all(m["guidance/attempts"] > 0 for m in rows)
     kept = [row for step in tables(folder, "rollouts").values() for row in step]
     assert len(kept) > 48 and all("failed" not in row["prompt"] for row in kept)
+
+
+ENVIRONMENT = {"name": "guess", "most": 3, "asks": 2}
+
+
+@pytest.fixture(scope="module")
+def guided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two steps whose episodes of two guesses were guided where they had failed."""
+    return run(
+        tmp_path_factory.mktemp("guided") / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 200, "alphabet": string.printable}},
+        tasks={"source": {"name": "environment", "environment": ENVIRONMENT}, "eval_share": 0.2, "eval_size": 8},
+        warmup={"steps": 40, "lr": 1e-2, "batch": 4},
+        method={
+            "name": "S084",
+            "reward": "verdict",
+            "options": {"stage": "sft"},
+            "rollout": {"name": "guided_attempt", "environment": ENVIRONMENT, "options": {"turns": 2}},
+        },
+        rollout={"prompts": 6, "group": 8, "max_tokens": 2},
+        train={"steps": 2, "epochs": 1, "mini_batches": 1},
+        evaluate={"every": 0, "samples": 1},
+    )
+
+
+def test_a_reward_model_reads_guided_attempts(guided: Path) -> None:
+    rows = [row for row in read_examples(guided) if isinstance(row, StepExample)]
+    kept = [row for step in tables(guided, "rollouts").values() for row in step if row["response"]]
+    told = [m for m in metrics(guided) if m["stage"] == "rl"]
+    # 96 were played without guidance; each that failed is followed by one more.
+    assert len(rows) == len(kept) >= 96 + 0.9 * sum(m["guidance/attempts"] * (1 - m["guidance/dropped"]) for m in told)
+    assert [row.labels for row in rows] == [(float(row["passed"]),) for row in kept]
+    assert [row.steps for row in rows] == [(row["response"],) for row in kept]
+    assert Steps("whole").cuts("1\n\n2. Step 3\n") == [] and Steps("whole").spans([4, 5, 4], str) == (
+        Span("step", 0, 3),
+    )
+    assert {str(row.task.prompt) for row in rows} == {"1-3?"} and len({row.task.id for row in rows}) == 12
+    assert 0.2 < sum(row.labels[0] or 0 for row in rows) / len(rows) < 0.95
+
+
+@pytest.mark.slow
+def test_a_reward_model_picks_among_n(guided: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "rm"
+    training = ("--kind", "whole", "--epochs", "30", "--lr", "0.01", "--trunk-lr", "0.01")
+    with pytest.raises(SystemExit) as end:
+        cli.main(["train-prm", str(guided), "--data", str(guided), "--out", str(model), *training])
+    said = capfd.readouterr()
+    assert str(end.value.code) == "0", said.err
+    assert f'--samples 8 --scorer "steps(scorer={model},by.by=whole)"' in said.out
+    asked = ["eval", str(guided), "--samples", "8", "--scorer", f"steps(scorer={model},by.by=whole)", "--json"]
+    with pytest.raises(SystemExit) as end:
+        cli.main([*asked, "--metrics", "all"])
+    out, err = capfd.readouterr()
+    assert str(end.value.code) == "0", err
+    found = {name: metric["value"] for name, metric in json.loads(out)["metrics"].items()}
+    assert found["best_of@1"] == pytest.approx(found["pass@1"]) and 0.3 < found["pass@1"] < 0.95
+    # A scorer that tells nothing would pick as one sample does.
+    assert found["best_of@8"] > found["pass@1"] + 0.1 and found["auroc"] > 0.9
