@@ -24,13 +24,14 @@ from assay.evaluate.games import GameScores
         "progress by the best score, kept when a game begins anew": "test_the_worked_progress",
         "success and progress over games, invalid actions over all of them": "test_the_worked_rates",
         "repeated runs: mean and deviation": "test_repeated_runs",
+        "a memory of the task and the last rounds only": "test_a_memory_of_the_last_rounds",
         "a model is evaluated by playing": "test_it_is_played_in_an_evaluation",
     },
     choices=(
         "five games of ours, in text; the paper's 34 run in a browser and are seen",
         "an event wait takes three ticks, all others none; in real time ten ticks pass in a second",
     ),
-    lacks="pictures of the games for a policy that sees, and a memory of the last rounds only: all turns stay in sight",
+    lacks="pictures of the games for a policy that sees: here none does",
 )
 def gameworld() -> GameScores:
     """Scores of runs of environment ``arcade``, of ``assay eval`` or in Python.
@@ -47,6 +48,8 @@ def gameworld() -> GameScores:
         name = "multi_turn"
         environment = {name = "arcade", control = "events"}
         turns = 100
+        context = "rounds"
+        keep = 2
 
     ``assay eval`` reports PG as the mean score and SR as pass@1 of such a recipe. See
     :class:`~assay.environments.arcade.environment.ArcadeGames` and :class:`~assay.evaluate.games.GameScores`.

@@ -1,4 +1,4 @@
-"""What of an episode its next turn is sampled after: all of it, its last turns, or a summary.
+"""What of an episode its next turn is sampled after: all of it, its last turns or rounds, or a summary.
 
 Where that is not all that stands before, the episode forks (:class:`assay.types.Fork`). Nothing is sampled twice: what
 a later row repeats of earlier turns is a prompt there, and no part of the loss.
@@ -16,7 +16,7 @@ from assay.errors import UsageError
 from assay.rollout.turns.under_way import Live
 from assay.types import Message
 
-Kind = Literal["whole", "window", "summary"]
+Kind = Literal["whole", "window", "rounds", "summary"]
 Layout = Literal["row", "turns"]
 
 SUMMARISE = Message(
@@ -35,14 +35,15 @@ class Context:
     A chat template that leaves out what earlier turns thought is followed in any case.
 
     Args:
-        kind: ``whole``, all of it; ``window``, its beginning and the last ``keep`` turns; ``summary``, as long as it
-            has at most ``room`` tokens all of it, then its beginning and what the policy, asked for it in a turn of
-            tag ``summary``, says has happened.
+        kind: ``whole``, all of it; ``window``, its beginning and the last ``keep`` turns; ``rounds``, the task, the
+            last ``keep`` rounds of what was seen and done then, and what is seen now; ``summary``, as long as it has at
+            most ``room`` tokens all of it, then its beginning and what the policy, asked for it in a turn of tag
+            ``summary``, says has happened.
         layout: ``turns`` makes every turn a row of its own, after the very same tokens.
         keep, room: see ``kind``.
 
     Raises:
-        UsageError: of another kind or layout, or ``keep`` or ``room`` below 1.
+        UsageError: of another kind or layout, or ``keep`` or ``room`` below 1; ``keep`` of ``rounds`` may be 0.
     """
 
     kind: Kind = "whole"
@@ -56,7 +57,7 @@ class Context:
                 f"rollout 'multi_turn': context {self.kind!r} is none of {', '.join(get_args(Kind))}, or layout "
                 f"{self.layout!r} none of {', '.join(get_args(Layout))}"
             )
-        if min(self.keep, self.room) < 1:
+        if min(self.keep + (self.kind == "rounds"), self.room) < 1:
             raise UsageError(f"rollout 'multi_turn': keep {self.keep} and room {self.room} must be >= 1")
 
     def go_on(
@@ -72,10 +73,18 @@ class Context:
         live.said += [Message(role="assistant", content=text), *messages]
         bridge = engine.bridge(messages, ended)
         live.recent.append(np.concatenate([live.tokens[-1], bridge]))
+        drops = getattr(engine, "drops_thinking", lambda _: False)
         if self.kind == "summary" and live.reach + len(bridge) > self.room:
             live.summing_up = True
             bridge = engine.bridge([*messages, SUMMARISE], ended)
-        elif THOUGHT in text and getattr(engine, "drops_thinking", lambda _: False)(messages):
+        elif self.kind == "rounds" and len(live.recent) > self.keep:
+            shown = self.shown(live)
+            live.recent = live.recent[len(live.recent) - self.keep :]
+            if any(THOUGHT in m["content"] for m in shown) and drops(messages):
+                return bridge, engine.opening(shown, live.tools)
+            first = engine.opening(shown[: len(live.opened)], live.tools)
+            return bridge, np.concatenate([first, *live.recent])
+        elif THOUGHT in text and drops(messages):
             live.recent = []  # the turns before are other tokens now
             return bridge, engine.opening(live.said, live.tools)
         elif self.kind == "window" and len(live.recent) > self.keep:
@@ -84,6 +93,24 @@ class Context:
         if self.layout == "turns":
             return bridge, np.concatenate([live.context, bridge])
         return bridge, None
+
+    def shown(self, live: Live) -> Sequence[Message]:
+        """Return the messages that the next turn is sampled after."""
+        after = range(len(live.opened), len(live.said))
+        turns = [i for i in after if live.said[i]["role"] == "assistant"]
+        gone = len(turns) - self.keep
+        if self.kind not in ("window", "rounds") or gone < 1:
+            return live.said
+        rest = live.said[turns[gone] :] if self.keep else []
+        if self.kind == "window":
+            return [*live.opened, *rest]
+        seen = live.said[turns[gone - 1] + 1 : turns[gone] if self.keep else None]
+        *before, last = live.opened
+        told, question = last["content"], live.played.task.question
+        # What was seen at first stands after the question, or in a message of its own.
+        kept = question if told.startswith(question) else "" if before else told
+        text = "\n\n".join(filter(None, [kept, *(m["content"] for m in seen)]))
+        return [*before, {**last, "content": text}, *rest]
 
     def summed_up(self, live: Live, text: str, engine: Any) -> np.ndarray:
         """Return the prompt to go on from after a summary."""

@@ -139,10 +139,11 @@ class MultiTurn:
             raise UsageError(
                 f"rollout 'multi_turn': {type(engine).__name__} cannot go on from its own tokens; take hf or vllm"
             )
-        if getattr(engine, "by_messages", False) and self.context != Context(keep=self.context.keep):
+        forks = self.context.kind == "summary" or self.context.layout == "turns"
+        if forks and getattr(engine, "by_messages", False):
             raise UsageError(
-                "rollout 'multi_turn': an engine that is asked by messages has the whole context; with engine openai "
-                "set api = 'completions' and a tokenizer"
+                "rollout 'multi_turn': an engine that is asked by messages has no summaries and no layout turns; with "
+                "engine openai set api = 'completions' and a tokenizer"
             )
         divided = getattr(engine, "divided", None)
         asked = [(ask, seed, f"{seed}/{k}") for k, (ask, seed) in enumerate(zip(asks, seeds, strict=True))]
@@ -255,7 +256,7 @@ class MultiTurn:
             sampling = replace(sampling, max_tokens=self.tokens - live.spent)
         session, seed = live.trajectory if self._keeps else None, int(live.rng.integers(2**63))
         if self._by_messages:
-            return Request(as_messages(live.said, live.tools), 1, sampling, seed)
+            return Request(as_messages(self.context.shown(live), live.tools), 1, sampling, seed)
         return Request(Tokens(live.rooted), 1, sampling, seed, tuple(live.added.tolist()), session=session)
 
     def _summary(self, live: Live, made: Episode, engine: Any) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from running import run
+from scripted import Talking
 
 from assay import catalogue
 from assay.audit.environment import audit_environment
+from assay.engines.base import Sampling
 from assay.environments.arcade.environment import BEST, CLOCK, GAME, GAMES, HELD, NAMES, ArcadeGames, progress
 from assay.environments.arcade.game import KEYS, WAIT, Event, read_event
 from assay.environments.arcade.games import ARCADE, Catcher, Cavern, Merge, Runner, Stall, fallen
@@ -21,6 +23,8 @@ from assay.errors import UsageError
 from assay.evaluate.games import GameScores, invalid_rate
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
+from assay.rollout.turns.multi_turn import MultiTurn
+from assay.types import Ask
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -269,6 +273,28 @@ def test_its_audit_passes(control: str, actions: int) -> None:
     finally:
         worlds.close()
     assert [(f.name, f.first) for f in findings if not f.passed] == []
+
+
+def test_a_memory_of_the_last_rounds() -> None:
+    seen: list[list[str]] = []
+
+    def reply(messages: list[dict[str, Any]], tools: list[str]) -> str:
+        seen.append([m["content"] for m in messages])
+        return "wait" if len(seen) < 4 else "right"
+
+    world = ArcadeGames(["catcher"])
+    task = world.tasks()[0]
+    frames = [world.reset(task, 0).messages[-1]["content"].removeprefix(f"{task.prompt}\n\n")]
+    frames += [world.step(say(move)).observation.messages[-1]["content"] for move in ("wait", "wait", "wait", "right")]
+    assert len(set(frames)) == 5 and all("tick" in frame for frame in frames)
+    options: dict[str, Any] = {"turns": 5, "context": "rounds", "keep": 1}
+    rollout = MultiTurn({"name": "arcade", "names": ["catcher"]}, Sampling(20), **options)
+    [group] = rollout.collect([Ask(task, 1)], Talking(reply), np.random.default_rng(0))
+    assert [turn.valid for turn in group.episodes[0].turns] == [True] * 5
+    assert seen[0] == [f"{task.prompt}\n\n{frames[0]}"]
+    moves = ("wait", "wait", "wait", "right")
+    for turn, move in enumerate(moves):
+        assert seen[turn + 1] == [f"{task.prompt}\n\n{frames[turn]}", move, frames[turn + 1]]
 
 
 def test_it_is_played_in_an_evaluation(tmp_path: Path) -> None:

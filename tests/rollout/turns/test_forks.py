@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,11 @@ from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.policies.causal_lm import CausalLM
 from assay.policies.conversation import drops_thinking
-from assay.rollout.turns.contexts import SUMMARY
+from assay.rollout.turns.contexts import SUMMARY, Context
 from assay.rollout.turns.multi_turn import MultiTurn
+from assay.rollout.turns.under_way import Live
 from assay.training.in_flight import pack, unpack
-from assay.types import Ask, Episode, Group, Message
+from assay.types import Ask, Episode, Group, Message, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -124,6 +127,47 @@ def test_a_window_has_the_beginning_and_the_last_turns() -> None:
         upto = e.forks[0].start if e.forks else len(e.tokens)
         assert np.array_equal(e.tokens[:upto], whole[str(e.trajectory)].tokens[:upto])
     assert forks > 12
+
+
+@pytest.mark.parametrize("keep", [0, 2])
+def test_a_memory_of_rounds_has_the_task_and_what_was_seen_then(keep: int) -> None:
+    by = engine()
+    replies = [Message(role="user", content=r) for r in ("a number from 1 to 16", "higher", "lower")]
+    first = [by.opening([Message(role="user", content=f"1-16?\n\n{r['content']}")], ()) for r in replies]
+    later = [by.bridge([r], ended) for r in replies for ended in (True, False)]
+    forks = 0
+    for e in agrees(by, played(by, turns=6, context="rounds", keep=keep)).episodes:
+        assert [f.start for f in e.forks] == [t.start for t in e.turns[keep + 1 :]]
+        for fork, turn in zip(e.forks, e.turns[keep + 1 :], strict=True):
+            forks += 1
+            own = [e.tokens[t.start : t.end] for t in e.turns[turn.index - keep : turn.index]]
+            rounds = [[np.concatenate([said, answer]) for answer in later] for said in own]
+            assert any(np.array_equal(fork.prompt, np.concatenate(parts)) for parts in product(first, *rounds))
+    assert forks > 12
+
+
+def test_engines_that_are_asked_by_messages_see_as_much() -> None:
+    task = Task("t", "Play.")
+    opened = (Message(role="user", content="Play.\n\no0"),)
+    later = [Message(role=r, content=c) for k in (1, 2, 3) for r, c in (("assistant", f"a{k}"), ("user", f"o{k}"))]
+    live = Live("t", SimpleNamespace(task=task), np.random.default_rng(0), opened=opened, said=[*opened, *later])  # type: ignore[arg-type]
+
+    def seen(**options: Any) -> list[str]:
+        return [m["content"] for m in Context(**options).shown(live)]
+
+    every = ["Play.\n\no0", "a1", "o1", "a2", "o2", "a3", "o3"]
+    assert seen() == seen(kind="window", keep=3) == seen(kind="rounds", keep=3) == every
+    assert seen(kind="window", keep=1) == ["Play.\n\no0", "a3", "o3"]
+    assert seen(kind="rounds", keep=1) == ["Play.\n\no2", "a3", "o3"] and seen(kind="rounds", keep=0) == ["Play.\n\no3"]
+    apart = (Message(role="system", content="Play."), Message(role="user", content="o0"))
+    live.opened, live.said = apart, [*apart, *later]
+    assert seen(kind="rounds", keep=0) == ["Play.", "o3"]
+    live.opened, live.said = apart[1:], [apart[1], *later]
+    assert seen(kind="rounds", keep=2) == ["o0\n\no1", "a2", "o2", "a3", "o3"]
+    with pytest.raises(UsageError, match="keep -1"):
+        Context("rounds", keep=-1)
+    with pytest.raises(UsageError, match="keep 0"):
+        Context("window", keep=0)
 
 
 def test_a_summary_takes_the_place_of_turns() -> None:

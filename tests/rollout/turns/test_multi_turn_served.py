@@ -66,7 +66,8 @@ def test_a_server_of_messages_can_be_judged(url: str, options: dict[str, Any]) -
     assert all(1 <= len(e.turns) <= 4 and e.stop != "error" for g in groups for e in g.episodes)
     assert {len(e.turns) for g in groups for e in g.episodes} != {1}
     with pytest.raises(UsageError, match="asked by messages"):
-        played(by, context="window")
+        played(by, context="summary")
+    assert all(e.stop != "error" for g in played(by, context="rounds", keep=0) for e in g.episodes)
 
 
 class Telephone(ToolEnvironment):
