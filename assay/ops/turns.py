@@ -73,24 +73,35 @@ class Turns:
         states = [(turn.state, -1 if turn.state is not None else m) for m, turn in enumerate(self.records)]
         return numbered(list(zip(groups, states, strict=True)))
 
+    @property
+    def agent(self) -> list[int]:
+        """Who took each turn, as its environment has noted (``info["agent"]``); 0 where there is one agent."""
+        return [int(turn.info.get("agent", 0)) for turn in self.records]
+
     def returns(
-        self, rewards: Float[Tensor, "M"], discount: float = 1.0, reset: Bool[Tensor, "M"] | None = None
+        self,
+        rewards: Float[Tensor, "M"],
+        discount: float = 1.0,
+        reset: Bool[Tensor, "M"] | None = None,
+        apart: bool = False,
     ) -> Float[Tensor, "M"]:
         """G_t = r_t + discount G_{t+1} along each trajectory; at a ``reset`` G_t = r_t, and none of it flows back.
 
-        ``reset`` is that of the turns themselves if left out.
+        ``reset`` is that of the turns themselves if left out. Of several agents each has, where they are ``apart``, the
+        returns of its own turns alone.
         """
         if reset is None:
             reset = torch.tensor([turn.reset for turn in self.records], dtype=torch.bool)
         kept, cut, trajectory = rewards.tolist(), reset.tolist(), self.trajectory.tolist()
-        flow = 0.0
+        agent = self.agent if apart else [0] * len(kept)
+        flow: dict[int, float] = {}
         for m in reversed(range(len(kept))):
             if m + 1 < len(kept) and trajectory[m] != trajectory[m + 1]:
-                flow = 0.0
+                flow = {}
             if cut[m]:
-                flow = 0.0
+                flow = {}
                 continue
-            flow = kept[m] = kept[m] + discount * flow
+            flow[agent[m]] = kept[m] = kept[m] + discount * flow.get(agent[m], 0.0)
         return torch.tensor(kept, dtype=rewards.dtype)
 
     def totals(self, x: Float[Tensor, "M"]) -> Float[Tensor, "M"]:

@@ -42,6 +42,7 @@ class TurnGroup:
         kind, ddof, epsilon, singleton: of the comparison.
         of: ``all``, or ``turns`` and outcome apart.
         weight, episode: of U and of E, >= 0.
+        apart: of several agents (``Turn.info["agent"]``) each has the returns of its own turns alone.
         padded: by ``turn``, trajectories that have ended count as 0. What is compared before it is summed has to be,
             see :func:`assay.ops.turns.turns_of`.
 
@@ -60,6 +61,7 @@ class TurnGroup:
     weight: float = 1.0
     episode: float = 0.0
     padded: bool = True
+    apart: bool = False
 
     group_relative = True
     level = "token"
@@ -83,11 +85,11 @@ class TurnGroup:
         earned = turns.rewards
         if self.of == "turns":
             earned = earned - torch.where(turns.last, batch.rewards[turns.sample], 0)
-        values = turns.returns(earned, self.discount) if self.sums == "before" else earned
+        values = turns.returns(earned, self.discount, apart=self.apart) if self.sums == "before" else earned
         where = turns.active & turns.told if self.of == "turns" else turns.active
         values = normalise(values, turns.key(self.by), where, self.kind, self.ddof, self.epsilon, self.singleton)
         if self.sums == "after":
-            values = turns.returns(values, self.discount)
+            values = turns.returns(values, self.discount, apart=self.apart)
         if self.episode:
             own = batch.rewards[turns.sample] if self.of == "turns" else turns.totals(turns.rewards)
             values = self.weight * values + self.episode * self.trajectories(turns, own)

@@ -31,13 +31,16 @@ from assay.rewards.process.latent_reward import LatentReward
             "test_decoded_rewards_stand_on_turns"
         ),
         "the decoder goes on being fitted to trajectories of all policies": "test_the_decoder_recovers_step_rewards",
+        "of several agents rewards add up over agents and steps to what all were paid, and each has its own": (
+            "test_rewards_of_agents_add_up"
+        ),
         "it trains": "test_it_learns_in_the_corridor",
+        "and so do several agents, each of whom sees its own surroundings": "test_several_agents_train",
     },
     choices=(
         "observations are what is known of a turn: its record as numbers; words of the prompt",
         "until the first fit an episode is paid its verdict; credit: returns over turns compared in the group",
     ),
-    lacks="several agents whose rewards add up; it is for the turns of one",
 )
 def lare(
     engine: Any = None,
@@ -51,12 +54,18 @@ def lare(
 ) -> Method:
     """Rewards r_hat = f(phi(turn)) in place of a reward at the end, phi written by a model and f fitted to returns.
 
+    Several agents, each with what it sees and its own rewards, play environment ``spread``::
+
+        [method]
+        name = "S118"
+        rollout = {name = "multi_turn", environment = "spread", turns = 24, context = "rounds", keep = 0}
+
     Args:
         engine, path, task, n, loss, k, updates, lr: see :class:`~assay.rewards.process.latent_reward.LatentReward`.
 
     Source: LaRe (arXiv 2412.11120) and its authors' code.
     """
-    return Method(LatentReward(engine, path, task, n, loss=loss, k=k, updates=updates, lr=lr), TurnGroup())
+    return Method(LatentReward(engine, path, task, n, loss=loss, k=k, updates=updates, lr=lr), TurnGroup(apart=True))
 
 
 claims(

@@ -3,7 +3,8 @@ it."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from torch import Tensor
 from assay.batch import Batch, Reward
 from assay.engines.asking import judge_of
 from assay.errors import UsageError
-from assay.ops.turns import turns_of
+from assay.ops.turns import Turns, turns_of
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.process.factors import Layout, evaluate, write
@@ -54,15 +55,37 @@ def randomised(
     return loss - (1 - k / length) * spread / k
 
 
+def by_step(factors: Float[Tensor, "M d"], agents: Sequence[int]) -> Float[Tensor, "T A d"]:
+    """Return the factors of a trajectory's turns by step and agent; NaN where an agent had no such turn."""
+    who = {agent: i for i, agent in enumerate(sorted(set(agents)))}
+    step = [agents[:m].count(agent) for m, agent in enumerate(agents)]
+    out = torch.full((max(step) + 1, len(who), factors.shape[1]), torch.nan)
+    out[step, [who[agent] for agent in agents]] = factors
+    return out
+
+
+def shares(table: Turns, paid: Float[Tensor, "N"]) -> Float[Tensor, "M"]:
+    """Return what an episode was paid in equal parts on the last turns of its agents."""
+    out, whole = torch.zeros(len(table), dtype=paid.dtype), table.trajectory.tolist()
+    last = {(one, agent): m for m, (one, agent) in enumerate(zip(whole, table.agent, strict=True))}
+    final, many = dict(zip(whole, table.sample.tolist(), strict=True)), Counter(one for one, _ in last)
+    for (one, _), m in last.items():
+        out[m] = paid[final[one]] / many[one]
+    return out
+
+
 @part("reward", "latent_reward")
 class LatentReward:
     """r_hat_t = f(phi(turn t)) on each turn's last own token, where sum_t r_hat_t fits what episodes were paid.
+
+    Where several agents act (``Turn.info["agent"]``) step t is the t-th turn of each, and what the episode was paid is
+    fitted by the sum over agents and steps, sum_t sum_i f(phi(turn t of agent i)).
 
     phi is a function from what is known of a turn (:class:`~assay.rewards.process.factors.Layout`) to factors. It is
     written by a model at the first batch, checked on that batch's turns and fixed
     (:func:`~assay.rewards.process.factors. write`), or read from a file. f is a small network, fitted to the
     trajectories of all policies so far by :func:`decomposition` or :func:`randomised`. Until it has been fitted once,
-    an episode is paid what it was paid.
+    an episode is paid what it was paid, of several agents each as much of it.
 
     Args:
         engine: who writes phi; with ``path`` nobody.
@@ -133,11 +156,15 @@ class LatentReward:
     def __call__(self, batch: Batch) -> Reward:
         paid, told = torch.tensor([v.score for v in batch.verdicts], dtype=batch.rewards.dtype), judged(batch)
         if not self.fitted:
-            return Reward(torch.where(told, paid, 0), valid=told, terms={"paid": paid})
-        assert self.decoder is not None
-        table, factors = self.factors(batch)
-        with torch.no_grad():
-            worth = self.decoder(factors)[:, 0].to(batch.rewards)
+            table = turns_of(batch)
+            if not any(table.agent):
+                return Reward(torch.where(told, paid, 0), valid=told, terms={"paid": paid})
+            worth = shares(table, torch.where(told, paid, 0))
+        else:
+            assert self.decoder is not None
+            table, factors = self.factors(batch)
+            with torch.no_grad():
+                worth = self.decoder(factors)[:, 0].to(batch.rewards)
         tokens, sums = torch.zeros(batch.mask.shape, dtype=batch.rewards.dtype), torch.zeros_like(batch.rewards)
         for m, turn in enumerate(table.records):
             row = int(table.sample[m])
@@ -155,7 +182,8 @@ class LatentReward:
             mine = table.trajectory == one
             last = int(table.sample[mine][-1])
             if bool(batch.valid[table.sample[mine]].all()) and batch.verdicts[last].passed is not None:
-                self.kept.append((factors[mine], float(batch.verdicts[last].score)))
+                steps = by_step(factors[mine], [agent for agent, own in zip(table.agent, mine, strict=True) if own])
+                self.kept.append((steps, float(batch.verdicts[last].score)))
         self.seen += 1
         if not self.kept or self.seen % self.every:
             return {}
@@ -178,10 +206,13 @@ class LatentReward:
         """Take a step on trajectories drawn from those that are kept; return the loss."""
         assert self.decoder is not None
         drawn = [self.kept[i] for i in rng.integers(len(self.kept), size=self.size)]
-        padded = torch.nn.utils.rnn.pad_sequence([x for x, _ in drawn], batch_first=True)
-        lengths, returns = torch.tensor([len(x) for x, _ in drawn]), torch.tensor([r for _, r in drawn])
-        mask = torch.arange(padded.shape[1]) < lengths[:, None]
-        r = self.decoder(padded)[..., 0]
+        steps, returns = [x if x.dim() == 3 else x[:, None] for x, _ in drawn], torch.tensor([r for _, r in drawn])
+        padded = torch.full((len(steps), *map(max, zip(*(x.shape for x in steps), strict=True))), torch.nan)
+        for row, x in zip(padded, steps, strict=True):
+            row[: x.shape[0], : x.shape[1]] = x
+        acts = ~padded.isnan().any(-1)
+        mask = acts.any(-1)
+        r = torch.where(acts, self.decoder(padded.nan_to_num())[..., 0], 0).sum(-1)
         if self.kind == "sum":
             loss = decomposition(r, mask, returns).mean()
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
+import string
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from running import metrics, run
+from running import metrics, run, tables
 from sandbox.support import why_not
-from turned import turned
+from turned import by_turn, turned
 
 from assay.catalogue import make
+from assay.credit.turns.turn_group import TurnGroup
 from assay.engines.base import Request
 from assay.errors import RunError, UsageError
 from assay.lab.settings.environment import Setting
@@ -25,7 +27,7 @@ from assay.lab.settings.latent_returns import Setting as Returns
 from assay.ops.turns import turns_of
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.process.factors import FIXED, MOST, BadFunction, Layout, evaluate, read, write
-from assay.rewards.process.latent_reward import LatentReward, decomposition, randomised
+from assay.rewards.process.latent_reward import LatentReward, by_step, decomposition, randomised
 from assay.signals.base import Models
 from assay.types import Episode, Verdict
 
@@ -258,6 +260,75 @@ def test_the_row_is_its_parts() -> None:
     plain = make("S118", path=str(WRITTEN)).reward
     assert (plain.n, plain.tries, plain.kind, plain.k, plain.unbiased) == (5, 5, "random", 10, True)
     assert (plain.layers, plain.width, plain.lr, plain.size, plain.every) == (3, 64, 3e-4, 64, 1)
+
+
+TOGETHER = [[{"agent": 0}, {"agent": 1}, {"agent": 0}, {"agent": 1}, {"agent": 0}], [{"agent": 2}, {}, {"agent": 2}]]
+
+
+def test_rewards_of_agents_add_up() -> None:
+    phi = torch.arange(10.0).reshape(5, 2)
+    steps = by_step(phi, [4, 7, 4, 7, 4])
+    assert steps.shape == (3, 2, 2) and steps[:, 0].tolist() == phi[0::2].tolist()
+    assert steps[:2, 1].tolist() == phi[1::2].tolist() and bool(steps[2, 1].isnan().all())
+    # By hand: of three steps the sums over two agents are .5 - .2, .3 + .1 and .2; all were paid 0.9.
+    r = torch.tensor([[[0.5, -0.2], [0.3, 0.1], [0.2, 0.0]]]).sum(-1)
+    assert float(decomposition(r, ALL, PAID)) == pytest.approx(0.0)
+    two = torch.tensor([[True, True, False]])
+    assert float(randomised(r, two, ALL, PAID)) == pytest.approx((0.35 - 0.3) ** 2 - 0.005 / 3 / 2, abs=1e-7)
+
+    batch = turned([[0.0] * 5, [0.0] * 3], [1.0, 0.6], info=TOGETHER)
+    part = started(updates=1, lr=0.1)
+    paid = part(batch)
+    # Before anything is fitted each agent has as much of what all were paid, on its own last turn.
+    assert paid.tokens is not None and not paid.values.any()
+    ends = [[turn.end - 1 for turn in e.turns] for e in batch.episodes]
+    assert paid.tokens[0][ends[0]].tolist() == [0, 0, 0, 0.5, 0.5] and paid.tokens[1][ends[1]].tolist() == [0, 0.3, 0.3]
+    part.learn(batch, part.models)
+    assert [tuple(x.shape[:2]) for x, _ in part.kept] == [(3, 2), (2, 2)]
+    # Of what a policy earned together it finds what each turn of each agent was worth.
+    rng, w = np.random.default_rng(0), torch.tensor([0.5, -0.2])
+    part = started(loss="random", k=2, updates=1, width=16)
+    for _ in range(200):
+        many, turns = int(rng.integers(1, 4)), int(rng.integers(3, 9))
+        phi = torch.from_numpy(rng.standard_normal((turns, 2))).float()
+        part.kept.append((by_step(phi, [m % many for m in range(turns)]), float((phi @ w).sum())))
+    part.make(2)
+    for _ in range(700):
+        part.fit(part.models.rng)
+    phi = torch.from_numpy(rng.standard_normal((200, 2))).float()
+    assert part.decoder is not None
+    assert float((part.decoder(phi)[:, 0] - phi @ w).pow(2).mean().sqrt()) < 0.1
+
+
+def test_an_agent_has_the_returns_of_its_own_turns() -> None:
+    batch = turned([[1.0, 2.0, 4.0, 8.0, 16.0], [1.0, 1.0, 1.0]], info=TOGETHER)
+    table = turns_of(batch)
+    assert table.returns(table.rewards, 0.5, apart=True).tolist() == [7, 6, 12, 8, 16, 1.5, 1, 1]
+    assert table.returns(table.rewards, 0.5).tolist()[:5] == [5, 8, 12, 16, 16]
+    credit = make("S118", path=str(WRITTEN)).credit
+    assert credit == TurnGroup(apart=True)
+    same = turned([[0.0, 4.0], [0.0, 0.0]], info=[[{"agent": 0}, {"agent": 1}]] * 2)
+    assert by_turn(credit(same), same)[0][0] == 0 and by_turn(TurnGroup()(same), same)[0][0] > 0
+
+
+def test_several_agents_train(tmp_path: Path) -> None:
+    world = {"name": "spread", "agents": 2, "side": 2}
+    played = {"name": "multi_turn", "environment": world, "turns": 4, "context": "rounds", "keep": 0}
+    method = {"name": "S118", "options": {"path": str(WRITTEN), "updates": 2}, "reward": None, "rollout": played}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 400, "alphabet": string.printable}},
+        tasks={"source": {"name": "environment", "environment": world}, "eval_share": 0.2, "eval_size": 2},
+        warmup={"steps": 0},
+        method=method,
+        rollout={"prompts": 2, "group": 2, "max_tokens": 3},
+        train={"steps": 2, "epochs": 1, "mini_batches": 1},
+        evaluate={"every": 0, "samples": 1},
+    )
+    rows = [r for r in metrics(folder) if r["stage"] == "rl"]
+    assert len(rows) == 2 and all(r["latent/factors"] >= 7 for r in rows)
+    turns = [json.loads(row["turns"]) for step in tables(folder, "rollouts").values() for row in step]
+    assert {tuple(turn["info"]["agent"] for turn in one) for one in turns} <= {(0, 1, 0, 1), (0, 1, 0), (0, 1), (0,)}
 
 
 @pytest.mark.slow
