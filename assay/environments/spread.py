@@ -93,8 +93,8 @@ class Spread(Stated):
             seed,
             agents,
             side,
-            f"{agents} agents have to stand on {agents} landmarks, one on each, in a grid of {side} by {side}. Each moves "
-            f"a cell when it is its turn, by {how(interface)}: {', '.join(MOVES)}.",
+            f"{agents} agents have to stand on {agents} landmarks, one on each, in a grid of {side} by {side}. Each "
+            f"moves a cell when it is its turn, by {how(interface)}: {', '.join(MOVES)}.",
         )
 
     def tasks(self) -> SpreadTasks:
