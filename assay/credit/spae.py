@@ -115,9 +115,8 @@ class SPAE:
         rewards = outcome(batch)
         centred = broadcast(rewards - group_mean(rewards, batch.group, batch.active), batch)
         phi, at = potentials(batch)
-        known = (at >= 0) & batch.active[:, None]
         fade = faded(phi, self.alpha, self.saturation)
-        gain = shaped(phi, known)
+        gain = shaped(phi, batch.active[:, None])
         place = torch.arange(batch.mask.shape[1])
         factor, bonus = torch.ones_like(centred), torch.zeros_like(centred)
         begin = torch.zeros_like(at[:, :1])
@@ -130,12 +129,12 @@ class SPAE:
 
 
 def potentials(batch: Batch) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Return Phi at each place, NaN where not known, and after how many tokens that is, -1 where there is none."""
+    """Return Phi at each place, NaN where not known, and after how many tokens that is, 0 where there is none."""
     acc = batch.signals["probe_correctness"].to(batch.rewards.dtype)
     found = [probes_of(episode) for episode in batch.episodes]
     width = max(map(len, found), default=0)
     conf = torch.full((len(batch), width), torch.nan, dtype=acc.dtype)
-    at = torch.full((len(batch), width), -1, dtype=torch.int64)
+    at = torch.zeros((len(batch), width), dtype=torch.int64)
     for i, probes in enumerate(found):
         for k, probe in enumerate(probes):
             at[i, k] = probe.at
@@ -155,13 +154,13 @@ def faded(phi: Float[Tensor, "N K"], alpha: float, saturation: float) -> Float[T
     return 1 - alpha * (1 - torch.exp(-before))
 
 
-def shaped(phi: Float[Tensor, "N K"], known: Bool[Tensor, "N K"]) -> Float[Tensor, "N K"]:
-    """Return g, see :class:`SPAE`; 0 outside ``known``."""
+def shaped(phi: Float[Tensor, "N K"], known: Bool[Tensor, "N #K"]) -> Float[Tensor, "N K"]:
+    """Return g, see :class:`SPAE`; 0 outside ``known`` and where Phi is not."""
     change = torch.diff(phi, dim=1, prepend=phi[:, :1])
     told = known & ~change.isnan()
     values = change[told]
     if not values.numel():
         return torch.zeros_like(phi)
     least, most = values.min(), values.max()
-    scaled = torch.where(told & (most > least), (change - least) / (most - least).clamp(min=1e-12), 0).exp()
+    scaled = ((change - least) / (most - least).clamp(min=1e-12)).exp()
     return torch.where(told, scaled - scaled[told].mean(), 0)

@@ -109,6 +109,22 @@ def test_bounds_and_mean_are_of_the_batch(make_batch) -> None:
     assert faded(told, 0.5, 0.85)[0].tolist() == pytest.approx([1, 1, 1, 1 - 0.5 * (1 - np.exp(-1))])
 
 
+def test_a_sample_that_abstained_sets_no_bound(make_batch) -> None:
+    """Its potentials change by more than any other's, and its tokens have no credit; a place at the threshold of
+    saturation leaves what follows as it was."""
+    phi, at = [[0.0, 0.75, 0.5], [0.5, 0.5, 0.5]], [[1, 2, 3], [1, 2, 3]]
+    two = credited(make_batch([4, 4], [1.0, 0.0]), phi, at, saturation=0.75)
+    three = make_batch([4, 4, 4], [1.0, 0.0, 0.0], valid=[True, True, False])
+    got = credited(three, [*phi, [-1.0, 1.0, -1.0]], [*at, [1, 2, 3]], saturation=0.75)
+    torch.testing.assert_close(got[:2], two)
+    assert not got[2].any()
+    # D = 0, 0.75, -0.25, 0, 0, 0 is brought to [0, 1]; each f is 1, for 0.75 is not above 0.75.
+    gain = np.exp(np.array([0.25, 1, 0, 0.25, 0.25, 0.25]))
+    raw = np.array([*(0.5 + 0.5 * (gain - gain.mean())[:3]), 0.5, *(-0.5 + 0.5 * (gain - gain.mean())[3:]), -0.5])
+    expected = (raw - raw.mean()) / raw.std(ddof=1)
+    assert two.flatten().tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+
+
 def test_saturation_also_softens_punishment(make_batch) -> None:
     """As the paper has it: f multiplies a negative advantage too."""
     batch = make_batch([3, 3], [0.0, 1.0])
@@ -249,7 +265,7 @@ def test_the_credit_brings_its_rollout() -> None:
     method = make_method("grpo", credit="S052")
     assert isinstance(method.credit, SPAE) and method.rollout["name"] == "probed" and not method.rollout["score"]
     made = catalogue.make("S052")
-    assert made.objective.clip_high == 0.28 and made.credit == SPAE()
+    assert made.objective.clip_high == 0.28 and made.credit == SPAE() and made.group_relative
     # Five answers of ten tokens at 0.6 after each step, whichever way it is asked for; ten rounds at most.
     for rollout in (method.rollout, made.rollout):
         assert [rollout[k] for k in ("probes", "probe_tokens", "temperature")] == [5, 10, 0.6]
