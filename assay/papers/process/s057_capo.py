@@ -127,7 +127,7 @@ class FlawedSteps:
         scored = ~scores.isnan().any(-1)
         outcome = torch.tensor([v.score for v in batch.verdicts], dtype=batch.rewards.dtype)
         # By step, since a step may end on a token that is not learned from, where its score then is.
-        flaws = ((1 - sum_by_step(torch.where(scored[:, None], scores, 0), steps)) / 2).to(outcome.dtype)
+        flaws = ((1 - sum_by_step(scores, steps)) / 2).to(outcome.dtype)
         ends = step_ends(steps, batch.mask) & scored[:, None]
         found = torch.where(ends, flaws.gather(1, steps.clamp(min=0)), 0)
         terms = {"outcome": outcome, "flawed": found.sum(-1)}
@@ -135,7 +135,6 @@ class FlawedSteps:
 
 
 ONE = {"by": "fixed", "size": 1}
-CREDIT = {"name": "step_reward", "steps": ONE, "unit": "token", "merged": True}
 
 
 def _arm(process: float, **options: Any) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def test_the_outcome_stays_dominant() -> None:
     assert capo("verdict", process=2.0, dominant=False).reward.process == 2
     reward = capo("verdict").reward
     assert (reward.whole, reward.process) == (2, 1) and reward.whole - reward.process > 0
+    assert FlawedSteps("verdict") == reward, "taken by itself the reward is the paper's"
 
 
 CALLS = [[True, False, True], [True, False, True], [True, True, True], [True, True, True]]
@@ -120,6 +121,12 @@ def test_who_has_no_reward() -> None:
     method = capo(critic)
     found = method.value(signalled(batch, method))
     assert found.valid.tolist() == [True, False, False, False] and not bool(found.advantages.any())
+    # A response is scored as a whole or not at all.
+    some = signalled(stepped([[1, 0], [1, 0]], [True, True]), capo("verdict"))
+    some.signals["step_scores"][1, 0] = torch.nan
+    reward = FlawedSteps("verdict")(some)
+    assert reward.valid is not None and reward.valid.tolist() == [True, False]
+    assert reward.tokens is not None and reward.tokens.tolist() == [[0, -1], [0, 0]]
 
 
 def test_a_step_that_ends_on_a_token_of_others_pays_on_its_own() -> None:
