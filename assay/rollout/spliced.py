@@ -186,7 +186,7 @@ class Spliced:
         who = engine if self.teacher is None else self.teacher
         requests = []
         for ask, start, seed in zip(asks, starts, seeds, strict=True):
-            left = max(self.sampling.max_tokens - len(start.tokens), 1)
+            left = self.sampling.max_tokens - len(start.tokens)
             sampling, prompt = replace(self.sampling, max_tokens=left), full_prompt(ask)
             text = engine.decode(start.tokens)
             if self.teacher is not None and self.template is not None:

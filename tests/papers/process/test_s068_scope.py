@@ -25,7 +25,7 @@ from assay.types import Ask, Group, Origin, Task, Verdict
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 LINES = Steps("newline")
-SCORES = {"good": 0.9, "fair": 0.85, "bad": 0.3, "late": 0.7}
+SCORES = {"even": 0.5, "good": 0.9, "fair": 0.85, "bad": 0.3, "late": 0.7}
 
 
 class ByWord:
@@ -48,9 +48,19 @@ def judge(groups):
     ]
 
 
-def collected(responses, go_on="good\n4", n=None, solution=None, teacher=None, **options):
+class Ending(Scripted):
+    """An engine with a token that ends a response, which its text does not show."""
+
+    def encode_response(self, text, end=True):
+        return self.encode(text + "$" * end)
+
+    def decode(self, tokens):
+        return super().decode(tokens).removesuffix("$")
+
+
+def collected(responses, go_on="good\n4", n=None, solution=None, teacher=None, kind=Scripted, **options):
     """One group of these responses, and who was asked."""
-    engine = Scripted([(r, "eos") for r in responses], lambda prefix: go_on)
+    engine = kind([(r, "eos") for r in responses], lambda prefix: go_on)
     made = Spliced(Sampling(40), judge, **{"prm": ByWord(), "steps": LINES, "teacher": teacher, **options})
     asked = Ask(Task("t", "Q:", "4", solution=solution), n or len(responses))
     [group] = made.collect([asked], engine, np.random.default_rng(0))
@@ -79,7 +89,23 @@ def test_where_it_is_cut() -> None:
     assert cuts("good\ngood", "good\nbad\n4", "good\n?") == [], "no error, a right answer, no scores"
     longer = "good\n" * 3 + "bad"
     assert cuts(WRONG, longer) == [(1, 3, 15)] and cuts(WRONG, longer, most=2) == [(1, 3, 15), (0, 2, 10)]
+    # The part that would stay counts, not its length: 2 of 3 steps before 3 of 5. At the threshold a step is sound.
+    assert cuts("good\ngood\nbad", "good\ngood\ngood\nbad\nlate") == [(0, 2, 10)]
+    assert cuts("good\neven\nbad") == [(0, 2, 10)] and cuts(WRONG, WRONG) == [(0, 2, 10)]
     assert made.collect([], engine, np.random.default_rng(0)) == []
+    assert made.metrics() == {"splice/cut": 0, "splice/repaired": 0, "splice/diversity": 0}
+
+
+def test_scores_of_the_verdict() -> None:
+    """Each step's part of it; a response without all of them, one not judged and one that failed stay as they are."""
+    engine = Scripted([("a\nb\nc", "eos")] * 3 + [("a\nb\nc", "error"), ("", "eos")])
+    parts = {"step 0": 0.9, "step 1": 0.0, "step 2": 0.9}
+    wrong = Verdict(0.0, False, parts)
+    verdicts = [wrong, Verdict(0.0, False, {"step 1": 0.0, "step 2": 0.9}), Verdict(0.0, None, parts), wrong, wrong]
+    episodes = tuple(e for [e] in engine.generate([request() for _ in verdicts]))
+    group = Group(Ask(Task("t", "Q:", "4"), 5), episodes).judged(verdicts)
+    made = Spliced(Sampling(40), judge, steps=LINES, share=0.25, most=5)
+    assert [(c.index, c.steps, c.tokens) for c in made.cuts([group], engine)] == [(0, 1, 2)]
 
 
 def request():
@@ -125,8 +151,24 @@ def test_only_right_repairs_enter() -> None:
         assert group.episodes[0].text == WRONG and group.episodes[0].origins is None
         assert made.metrics()["splice/repaired"] == 0 and group.verdicts[0].passed is False
     said = iter(["5", "and 4", "4"])
-    group, _, _ = collected([WRONG], teacher=Scripted((), lambda prefix: next(said)), tries=3)
-    assert group.episodes[0].text == "good\nfair\nand 4"
+    group, made, _ = collected([WRONG, WRONG], teacher=Scripted((), lambda prefix: next(said)), tries=3)
+    assert group.episodes[0].text == "good\nfair\nand 4" and made.metrics()["splice/cut"] == 1
+    # What failed or is empty is no try, and what did not come to its end has none.
+    for stop, ended in (("length", ""), ("eos", "$"), ("stop", "$")):
+        teacher = Scripted([("4", "error"), ("", "eos"), ("so 4", stop)])
+        group, _, _ = collected([WRONG], teacher=teacher, tries=3, template="{prefix}", kind=Ending)
+        assert Scripted().decode(group.episodes[0].tokens) == "good\nfair\nso 4" + ended
+        assert group.episodes[0].stop == stop
+
+
+def test_every_prompt_has_its_repairs() -> None:
+    """As many of a prompt as may be; how unlike the responses of a prompt are is a mean over prompts."""
+    engine = Scripted([(WRONG, "eos"), ("x", "eos"), (WRONG, "eos"), (WRONG, "eos")], lambda prefix: "4")
+    made = Spliced(Sampling(40), judge, ByWord(), steps=LINES, most=2)
+    groups = made.collect([Ask(Task(t, "Q:", "4"), 2) for t in "ab"], engine, np.random.default_rng(0))
+    assert [[e.text[-6:] for e in g.episodes] for g in groups] == [["fair\n4", "x"], ["fair\n4"] * 2]
+    assert made.metrics() == {"splice/cut": 3, "splice/repaired": 3, "splice/diversity": 0.5}
+    assert len({r.seed for r in engine.asked}) == 5, "each with a seed of its own"
 
 
 def test_one_step_of_the_teacher_and_then_the_policy() -> None:
@@ -138,7 +180,26 @@ def test_one_step_of_the_teacher_and_then_the_policy() -> None:
     assert (
         episode.logprobs is not None and np.isnan(episode.logprobs[10:15]).all() and np.isfinite(episode.logprobs[15])
     )
-    assert engine.decode(engine.asked[-1].prefix) == "good\nfair\ngood\n"
+    last = engine.asked[-1]
+    assert engine.decode(last.prefix) == "good\nfair\ngood\n" and (last.n, last.sampling.max_tokens) == (1, 25)
+    # Where the step fills the response nothing is asked for, and where the policy fails there is no repair.
+    full = Scripted((), lambda prefix: "x" * 29 + "4")
+    group, _, engine = collected([WRONG], teacher=full, source="step")
+    assert group.episodes[0].text == WRONG and len(engine.asked) == 1
+    # The policy's own step and what it writes after it are both its own.
+    group, _, _ = collected([WRONG], go_on="4", source="step")
+    [own] = group.episodes
+    assert own.text == "good\nfair\n44" and np.isfinite(own.logprobs).all() and not own.origins.any()
+
+
+def test_a_policy_that_fails_after_the_teachers_step() -> None:
+    class Failing(Scripted):
+        def _next(self, request):
+            text, stop, told = super()._next(request)
+            return text, "error" if request.prefix else stop, told
+
+    group, _, engine = collected([WRONG], "4", teacher=Scripted((), lambda _: "good\n"), source="step", kind=Failing)
+    assert group.episodes[0].text == WRONG and len(engine.asked) == 2
 
 
 def test_the_rest_of_a_worked_solution() -> None:
@@ -146,6 +207,12 @@ def test_the_rest_of_a_worked_solution() -> None:
     assert group.episodes[0].text == "good\nfair\nthree\nso 4"
     short, _, _ = collected([WRONG], solution="at once\n4", source="gold")
     assert short.episodes[0].text == WRONG
+    assert collected([WRONG], solution="4", source="gold")[0].episodes[0].text == WRONG
+    ends, _, _ = collected([WRONG], solution="one\ntwo\nso 4", source="gold")
+    assert ends.episodes[0].text == "good\nfair\nso 4"
+    # Steps of so many tokens are none of the solution's.
+    fixed = collected(["abbb"], solution="so 4", source="gold", steps=Steps("fixed", 1), share=0.0, prm=Halves())
+    assert fixed[0].episodes[0].text == "abbb"
     assert collected([WRONG], source="gold")[0].episodes[0].text == WRONG
 
 
@@ -207,6 +274,9 @@ def test_options() -> None:
     for bad in ({"threshold": 1.5}, {"share": -0.1}, {"most": 0}, {"tries": 0}):
         with pytest.raises(UsageError, match="spliced"):
             Spliced(Sampling(4), judge, **bad)
+    for edge in (0.0, 1.0):
+        made = Spliced(Sampling(4), judge, threshold=edge, share=edge)
+        assert (made.threshold, made.share, made.most, made.tries) == (edge, edge, 1, 1)
     with pytest.raises(UsageError, match="prefix"):
         Spliced(Sampling(4), judge, template="{question}")
     with pytest.raises(UsageError, match="method S068 takes"):
@@ -217,6 +287,11 @@ def test_options() -> None:
     rollout = build("rollout", made.rollout, sampling=Sampling(4), judge=judge)
     assert (rollout.threshold, rollout.share, rollout.most, rollout.tries, rollout.source) == (0.5, 0.5, 1, 1, "suffix")
     assert rollout.prm.scores([(Task("t", ""), ["a", "b"])]) == [[0.8, -0.8]] and made.objective.gamma == 0.1
+
+
+class Halves:
+    def scores(self, responses):
+        return [halves(*one) for one in responses]
 
 
 def halves(task, steps) -> list[float]:
