@@ -149,6 +149,46 @@ def test_a_gradient_that_is_no_number_is_dropped_and_many_pairs_are_one_step() -
     assert torch.equal(signal.model.weights.isnan(), before.isnan())
 
 
+def test_pairs_that_are_lost_or_even() -> None:
+    """Weights -1 and 0 take the right response for the worse one and for as good a one; log(1 + e^.8) and log 2."""
+    signal, models = signal_of(Assistant(), lr=0.1)
+    batch = batch_of([("7", True)])
+    for weight, loss in ((-1.0, 1.171101), (0.0, 0.693147)):
+        with torch.no_grad():
+            signal.model.weights.fill_(weight)
+        found = signal.learn(batch, models)
+        assert found["reward_model/accuracy"] == 0 and found["reward_model/loss"] == pytest.approx(loss, abs=1e-5)
+    # Two of three: the third right response has no 7, so that it is as good as what is forged.
+    with torch.no_grad():
+        signal.model.weights.fill_(1.0)
+    found = signal.learn(batch_of([("7", True)], [("7", True)], [("6", True)]), models)
+    assert found["reward_model/accuracy"] == pytest.approx(2 / 3)
+    assert found["reward_model/loss"] == pytest.approx((2 * 0.371101 + 0.693147) / 3, abs=1e-5)
+    # The gradient's norm is 1 at most, and one that is infinite moves nothing.
+    steep, models = signal_of(Assistant(), lr=1.0, max_grad_norm=0.01)
+    steep.learn(batch, models)
+    assert steep.model.weights[0].item() == pytest.approx(1.01, abs=1e-5)
+    with torch.no_grad():
+        steep.model.weights.fill_(1.0)
+    steep.model.weights.register_hook(lambda grad: torch.full_like(grad, math.inf))
+    steep.learn(batch, models)
+    assert steep.model.weights.tolist() == [1, 1]
+
+
+def test_labels_are_learned_by_cross_entropy() -> None:
+    """r = 1.2 and .4 for a right and a wrong response: (log(1 + e^-1.2) + log(1 + e^.4)) / 2, then less."""
+    signal, models = signal_of(Assistant(), lr=0.5)
+    task = Task("t", "(0)", "7")
+    history = signal.fit([(task, "7", True), (task, "6", False)], models.rng)
+    assert len(history) == 3 and history[0] == pytest.approx(0.588148, abs=1e-5)
+    # d loss / d w = (1.2 (sigmoid 1.2 - 1) + .4 sigmoid .4) / 2 in the first step.
+    w = 1 - 0.5 * (1.2 * (0.768525 - 1) + 0.4 * 0.598688) / 2
+    assert history[1] == pytest.approx((math.log1p(math.exp(-1.2 * w)) + math.log1p(math.exp(0.4 * w))) / 2, abs=1e-5)
+    # In batches of one it is the mean over the examples as well, each step from where the last one ended.
+    slow, models = signal_of(Assistant(), lr=1e-6, epochs=1)
+    assert slow.fit([(task, "7", True), (task, "6", False)], models.rng, batch=1) == pytest.approx([0.588148], abs=1e-5)
+
+
 def test_hard_scores_and_options() -> None:
     signal, models = signal_of(Assistant(), hard=True)
     with torch.no_grad():
@@ -157,6 +197,9 @@ def test_hard_scores_and_options() -> None:
     with torch.no_grad():
         signal.model.weights.fill_(1.0)
     assert signal(batch_of([("7", True)]), models).tolist() == [1]
+    with torch.no_grad():
+        signal.model.weights.fill_(0.0)
+    assert signal(batch_of([("7", True)]), models).tolist() == [0], "one half is not above one half"
     rates: list[float] = []
     for lr in (None, 0.3):
         made = ReferenceReward(Assistant(), lr=lr, model=Fixed())
@@ -168,6 +211,10 @@ def test_hard_scores_and_options() -> None:
     for bad in ({"template": "{question}"}, {"forge": "{question}"}):
         with pytest.raises(UsageError, match="shows"):
             ReferenceReward(Assistant(), **bad)  # type: ignore[arg-type]
+    assert ReferenceReward(Assistant(), tries=1, epochs=1, lr=0.5, max_grad_norm=0.5).max_grad_norm == 0.5
+    [own] = cooper(Assistant()).learners
+    assert isinstance(own, ReferenceReward) and (own.lr, own.tries, own.epochs, own.max_grad_norm) == (None, 3, 3, 1)
+    assert (own.sampling.max_tokens, own.sampling.temperature, own.hard, own.learns) == (1024, 0.7, False, True)
     method = cooper(Assistant(), lr=0.2, tries=2, max_tokens=9, temperature=0.1, hard=True, learns=False)
     [own] = method.learners
     assert isinstance(own, ReferenceReward) and isinstance(method.reward, ReferenceModel)
