@@ -156,10 +156,10 @@ class Consistent:
         """Return s, and whether steps could be scored."""
         scores, steps = batch.signals["step_scores"].to(batch.rewards.dtype), batch.signals["steps"]
         told = ~scores.isnan().any(-1)
-        p = sum_by_step(torch.where(told[:, None], scores, 0), steps) / 2
+        p = sum_by_step(scores, steps) / 2
         known = (sum_by_step(torch.ones_like(scores), steps) > 0) & told[:, None]
         count = known.sum(-1)
-        centred = torch.where(known, 2 * (p - p[known].mean()), 0) if bool(known.any()) else torch.zeros_like(p)
+        centred = torch.where(known, 2 * (p - p[known].mean()), 0)
         if self.reduce == "min":
             worst = torch.where(known, centred, torch.inf).amin(-1)
             agreed = torch.where(count > 0, worst, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,9 @@ def test_consistency_and_what_it_drops() -> None:
     assert s.tolist() == pytest.approx([-0.163636, 0.436364, 0.763636, -0.236364], abs=1e-6) and bool(told.all())
     assert select(batch).tolist() == [0, 1, 1, 0]
     assert select.metrics() == {"prof/kept": 0.5, "prof/right": 0.5} and select.state_dict() == {"done": 1}
+    # A part is known by its options, not by how far it has come.
+    fresh = Consistent("verdict", keep=2)
+    assert select == fresh and repr(select) == repr(fresh) and "StepScores" not in repr(select)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,22 @@ def test_groups_apart_and_those_who_do_not_count() -> None:
     assert select(signalled(unscored, Method(select=select))).tolist() == [1, 1, 0]
     unscored.valid[0] = False
     assert select(unscored).tolist() == [0, 1, 0]
+    # One score that is missing leaves a response out, and its other scores out of the mean over the batch.
+    batch = signalled(stepped([[0.9, 0.5], [0.2, 0.2], [0.6, 0.4]], [True] * 3), Method(select=select))
+    batch.signals["step_scores"][0, 1] = torch.nan
+    s, told = select.consistency(batch, torch.tensor([True] * 3))
+    assert told.tolist() == [False, True, True] and s[1:].tolist() == pytest.approx([-0.3, 0.3])
+    nothing = signalled(stepped([None, None], [True, False], [[1, 1]] * 2), Method(select=select))
+    assert select(nothing).tolist() == [0, 0] and select.metrics() == {"prof/kept": 0, "prof/right": 0}
+
+
+def test_a_score_of_one_half_is_not_right() -> None:
+    """Of three with it and one right one, one of each goes by its class: of the wrong ones the best."""
+    rows = [[0.9, 0.9], [0.1, 0.1], [0.2, 0.2], [0.3, 0.3]]
+    select = Consistent("verdict", keep=2)
+    batch = signalled(stepped(rows, [True] * 4), Method(select=select))
+    batch.verdicts = [v if i == 0 else replace(v, score=0.5) for i, v in enumerate(batch.verdicts)]
+    assert select(batch).tolist() == [1, 1, 0, 0] and select.metrics()["prof/right"] == 0.5
 
 
 def test_wrong_ones_at_random() -> None:
@@ -172,7 +192,9 @@ def test_options() -> None:
             Consistent(**{"prm": "verdict"} | bad)
     with pytest.raises(UsageError, match="needs prm"):
         make_method("S060")
+    assert Consistent("verdict", keep=1, penalty=0.0, bounds=(0, 0)).bounds == (0, 0)
     made = prof("verdict")
+    assert made.select == Consistent("verdict")
     assert made.select == Consistent("verdict", 4, "both", "mean", True, 10.0, (2, 30))
     assert (made.objective.kl_weight, made.objective.kl_estimator) == (0.001, "k3")
     assert (blend("verdict").reward.alpha, blend("verdict").objective.kl_weight) == (0.8, 0.001)
