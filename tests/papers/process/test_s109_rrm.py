@@ -117,6 +117,8 @@ def test_as_a_verifier_and_as_a_judge_of_chains() -> None:
     found = judge.map([(task, text) for text in GRADES])
     assert [(v.score, v.passed) for v in found[:3]] == [(0.9, True), (0.1, False), (0, False)]
     assert found[3].passed is None and judge(task, "sound").passed is True
+    half = RubricJudge(Critic(lambda prompt, k: "Score: 5"))(task, "sound")
+    assert (half.score, half.passed) == (0.5, False), "valid is what scores above one half"
     batch = batch_of(["sound", "miracle", "down"])
     samples = [Sample("a", i, "q", e.text, 1.0, True, 1, "eos") for i, e in enumerate(batch.episodes)]
     detail = Detail(chain=ByVerifier(judge))
@@ -133,7 +135,7 @@ def test_verified_pass() -> None:
     both = verified_pass([8, 8], [3, 8], [1, 8], 2)
     assert both == (pytest.approx(0.821429, abs=1e-6), pytest.approx(0.625), pytest.approx(0.196429, abs=1e-6))
     with pytest.raises(ValueError, match="more of it"):
-        verified_pass([8], [1], [2], 1)
+        verified_pass([8, 8], [1, 3], [2, 3], 1)
 
 
 def test_what_a_judge_earns() -> None:
@@ -144,7 +146,8 @@ def test_what_a_judge_earns() -> None:
     batch = batch_of(texts)
     batch.tasks = [task] * 4
     assert grader().reward(batch).values.tolist() == pytest.approx([1, 0.7, 0.3, -1])
-    for bad in (-1.0, 10.5):
+    assert [grading("g", "", "", "", edge).reference for edge in (0.0, 10.0)] == [0, 10]
+    for bad in (-0.5, 10.5):
         with pytest.raises(UsageError, match="from 0 to 10"):
             grading("g", "", "", "", bad)
     with pytest.raises(RunError, match="task-0 has the reference '4'"):
@@ -158,7 +161,9 @@ def test_made_by_name() -> None:
         RubricJudge(object())
     made = make_method("S109", options={"judge": {"name": "keywords", "replies": []}})
     assert isinstance(made.reward, RubricReward) and made.reward.judge.writer is made.reward.judge.judge
-    assert made.reward.judge.sampling.max_tokens == 4096
+    sampling = made.reward.judge.sampling
+    assert (sampling.max_tokens, sampling.temperature) == (4096, 0)
+    assert RubricJudge(Critic(reply)).sampling == RubricReward(Critic(reply)).judge.sampling == sampling
 
 
 def test_a_run_is_paid_by_rubric(tmp_path: Path) -> None:

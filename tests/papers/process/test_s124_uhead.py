@@ -59,6 +59,8 @@ def test_the_loss_by_hand() -> None:
         0.05,
         ("hidden@0.5", "hidden"),
     )
+    probe = {"width": 256, "layers": 2, "heads": 8, "dropout": 0.1, "mask_future": True}
+    assert made.settings.probe == probe and made.search == Sampled(3) == Sampled()
     # At a width of 256 on two layers of a model of 4,096 dimensions it is below ten million parameters.
     assert sum(p.numel() for p in StepProbe(8192).parameters()) < 10e6
     with pytest.raises(UsageError, match="heads"):
@@ -200,7 +202,7 @@ class Judge:
     """An engine that says where it sees the first error; of each problem its own."""
 
     def __init__(self, said: dict[str, str]):
-        self.said, self.asked = said, list[str]()
+        self.said, self.asked, self.how = said, list[str](), list[Sampling]()
 
     def encode(self, prompt):
         raise NotImplementedError
@@ -209,6 +211,7 @@ class Judge:
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         self.asked += [str(r.prompt) for r in requests]
+        self.how += [r.sampling for r in requests]
         replies = [next(v for k, v in self.said.items() if k in str(r.prompt)) for r in requests]
         return [[Episode(NONE, NONE, NONE > 0, None, text, "eos")] for text in replies]
 
@@ -233,6 +236,9 @@ def test_marks_by_another_or_by_itself() -> None:
     judge = Judge({"sum": "step 1 is wrong: \\boxed{1}"})
     rows = Marks(judge)(tree)
     assert len(judge.asked) == len(texts) == len(rows) and all(row.labels == (1.0, 0.0, None) for row in rows)
+    # The method's own opinions are greedy, of as much as 4,096 tokens unless said otherwise.
+    assert catalogue.make("S124", judge=judge).data(tree) == rows
+    assert {(how.max_tokens, how.temperature) for how in judge.how[len(texts) :]} == {(4096, 0)}
     # Left out, the judge is who wrote the responses.
     tree.engine = Judge({"sum": "\\boxed{-1}"})
     tree.engine.decode = TabularEngine(policy).decode
@@ -240,5 +246,6 @@ def test_marks_by_another_or_by_itself() -> None:
     assert isinstance(Marks(sampling=Sampling(7))._finder(tree), FirstError)
     with pytest.raises(UsageError):
         Sampled(0)
+    assert Sampled(1).responses == 1
     method = catalogue.make("S124", judge=Finder(), responses=5)
     assert method.search == Sampled(5) and len(method.data(tree)) == sum(t[0] == "0" for t in texts)

@@ -152,6 +152,8 @@ def test_soft_hard_and_pairwise_labels_of_one_tree() -> None:
     # Every node that was judged has its label once.
     assert len(known) == sum(n.tried > 0 for n in tree if n.episode is not None)
     assert (soft.training.loss, hard.training.loss, pairs.training.compared) == ("soft", "hard", "fork")
+    assert soft.search == FirstErrors(8, 100, None, 0.5, 0.9, 500.0, 0.125, "binary") == FirstErrors()
+    assert (soft.pairs, pairs.pairs) == (None, 0.125), "siblings one of eight completions apart"
     made = pairs.data(tree)
     assert made and all(isinstance(r, StepPair) for r in made)
     for pair in made:

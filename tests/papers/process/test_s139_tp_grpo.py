@@ -189,6 +189,9 @@ def test_made_by_name() -> None:
     made = make_method("S139", options={"judge": {"name": "keywords", "replies": []}})
     assert isinstance(made.credit.judge, IntrinsicJudge) and made.credit.judge.sampling.max_tokens == 8192
     assert (made.credit.alpha, made.credit.merged, made.group_relative) == (1, True, True)
+    assert Thoughts("verdict") == tp_grpo("verdict").credit and IntrinsicJudge(made.credit.judge.engine).sampling == (
+        made.credit.judge.sampling
+    )
     with pytest.raises(UsageError, match="one for the whole"):
         make_method("grpo", credit={"name": "S139", "judge": "verdict"}, objective="gspo")
 

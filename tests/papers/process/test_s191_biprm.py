@@ -148,6 +148,7 @@ def test_three_objectives() -> None:
         assert math.isfinite(float(piece)) and float(piece) > 0
     head = catalogue.make("S191", kind="head", fuse="average")
     assert (head.settings.both_ways, head.settings.kind, head.training.trunk_lr) == ("average", "head", 0.0)
+    assert head.training.lr == 0.01 and catalogue.make("S191", training={"lr": 0.5}).training.trunk_lr == 0.5
     assert catalogue.make("S191").training.trunk_lr == 1e-3
     with pytest.raises(UsageError, match="kind"):
         catalogue.make("S191", kind="both")

@@ -139,6 +139,7 @@ def test_what_fails_has_no_reward() -> None:
     reward = CritiqueRefined(Actor(), first=0)
     found = reward(batch_of([(True, True, "fails say 7"), KEPT]))
     assert found.valid is not None and found.valid.tolist() == [False, True]
+    assert found.values[1].item() == pytest.approx(1.2), "what comes after one that failed is refined all the same"
     lacking = reward(batch_of([KEPT, MISJUDGED], response=None))
     assert lacking.valid is not None and lacking.valid.tolist() == [False, True]
     with pytest.raises(UsageError, match=r"shows \{critique\}"):
@@ -150,6 +151,9 @@ def test_what_fails_has_no_reward() -> None:
 def test_the_stages_are_remembered() -> None:
     reward, other = CritiqueRefined(Actor(), first=1), CritiqueRefined(Actor(), first=1)
     reward(batch_of([KEPT]))
+    # A part is known by its options, not by how far it has come.
+    other.actor = reward.actor
+    assert reward == other and repr(reward) == repr(other) and "verifier" not in repr(reward)
     assert reward.state_dict() == {"done": 1}
     other.load_state_dict(reward.state_dict())
     assert other(batch_of([KEPT])).values.tolist() == pytest.approx([1.2])
@@ -170,6 +174,7 @@ def test_leave_one_out() -> None:
     assert (inner.first, inner.mode, inner.bonus, inner.max_tokens, inner.verify) == (3, "delta", 0.1, 9, "exact")
     plain: Any = make_method("S193", options={"kl_weight": 0.0}).reward
     assert isinstance(plain, CritiqueRefined) and (plain.first, plain.mode, plain.bonus) == (500, "refine", 0.2)
+    assert plain == CritiqueRefined() and (plain.max_tokens, plain.verify) == (1024, "math")
 
 
 def even(task: Task, response: str) -> bool:
