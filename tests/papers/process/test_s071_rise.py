@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,9 @@ def test_the_gold_answer_is_the_grade_that_the_solution_got() -> None:
         assert group.task.kind == KIND and group.task.parent == "t0" and group.ask.n == 2
         assert "2+2=" in group.task.question and text in group.task.question and "-0.5 if" in group.task.question
     assert len({g.task.id for g in groups}) == 4
+    made = build("rollout", "self_verification", sampling=Sampling(4), judge=partial(judge_groups, verifier))
+    failed = replace(groups[0], episodes=tuple(replace(e, stop="error") for e in groups[0].episodes))
+    assert made.derive([failed], engine, np.random.default_rng(0)) == [] and made.short == 0
     assert [r.n for r in engine.asked] == [4, 2, 2, 2]
 
 
@@ -106,6 +110,9 @@ def test_short_verifications_earn_the_lowest_grade() -> None:
     long, brief = "x" * 20 + r"\boxed{-0.5}", r"\boxed{-0.5}"
     assert [BOXED.grade(x, judge(task, x)) for x in (long, brief)] == [1, -1]
     assert BOXED.grade(brief, GradeVerifier(BOXED)(task, brief)) == 1
+    assert judge(task, brief.rjust(20, "x")).passed is True and GradeVerifier(BOXED) == GradeVerifier(BOXED, 0)
+    verdict = judge(task, brief.rjust(19, "x"))
+    assert (verdict.score, verdict.passed) == (0, False)
     groups, _ = collected([WRONG, brief], verifications=1, n=1, short=800)
     assert groups[1].verdicts[0].parts == {"marked": 0.0}
 
@@ -136,7 +143,7 @@ def test_it_is_ppo_with_kl_in_the_reward() -> None:
     assert found.tokens is not None and found.tokens[batch.mask].tolist() == pytest.approx(
         [-0.005] * int(batch.mask.sum())
     )
-    assert method.rollout["grades"].marks == ()
+    assert method.rollout["grades"].marks == () and method.rollout["short"] == 0
     plain = make_method("S071", options={"kl": 0.0, "credit": "grpo"})
     assert isinstance(plain.reward, Graded) and "reference_logprobs" not in plain.needs
 

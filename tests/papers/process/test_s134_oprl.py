@@ -175,8 +175,28 @@ def test_invalid_actions_cost() -> None:
         [0.8, 0]
     )
     assert TurnPreference(invalid=0.25)(batch).values.tolist() == pytest.approx([0.5, 0.0])
-    with pytest.raises(UsageError, match="turn_preference"):
-        TurnPreference(invalid=-0.1)
+    assert TurnPreference(invalid=0.0, merged=0.0)(batch).values.tolist() == [0, 0]
+    for bad in ({"invalid": -0.1}, {"merged": -0.1}, {"invalid": 1.0, "merged": -0.1}):
+        with pytest.raises(UsageError, match="turn_preference"):
+            TurnPreference(**bad)
+
+
+def test_what_turns_earn() -> None:
+    """0.05 of the summed log-ratios, .2 and -.3; merged, the outcome is on each turn's last token that is learned."""
+    found = TurnPreference()(worked())
+    assert found.terms["turns"].tolist() == pytest.approx([0.01, -0.015])
+    assert found.tokens is not None and found.tokens[0].tolist() == pytest.approx(
+        [0.01, 0.01, 0, -0.005, -0.005, 0, *[0] * 3]
+    )
+    batch = worked()
+    batch.mask[0, 1] = batch.mask[1, 0] = batch.mask[1, 1] = False
+    merged = TurnPreference(merged=2.0)(batch)
+    assert merged.tokens is not None and not bool(merged.values.any())
+    assert merged.tokens[0].tolist() == pytest.approx([1.02, 0, 0, -0.01, 0.99, 0, *[0] * 3])
+    assert merged.tokens[1].tolist() == pytest.approx([0, 0, 0, 0.01, 0.01, 0, 0.005, 0.005, 0])
+    made = make_method("S134").reward
+    assert (made.implicit.beta, made.implicit.per_turn, made.invalid, made.merged) == (0.05, False, 0.1, None)
+    assert make_method("S134", options={"form": "merged", "alpha": 2.0}).reward.merged == 2
 
 
 def test_a_threshold_on_scores() -> None:

@@ -115,6 +115,8 @@ def test_caps_are_kept() -> None:
         len(few) == 5 and parents[:3] == sorted(parents[:3], key=lambda p: int(p or 0)) and parents != ["0", "1", "2"]
     )
     assert {a.n for a in derived(*groups, n=7)} == {7}
+    spec = make_method("S173").rollout
+    assert (spec["judged"], spec["reflected"], spec["n"]) == (32, 32, None)
 
 
 def test_templates_and_labels_are_drawn_from_a_pool() -> None:

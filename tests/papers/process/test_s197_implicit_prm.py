@@ -102,6 +102,29 @@ def test_the_losses_of_the_worked_example() -> None:
     assert loss.value.item() == pytest.approx(math.log(2))
 
 
+def test_right_and_wrong_weigh_the_same() -> None:
+    """h = .6 and -.4 of right responses, 0 of a wrong one: 3/4 of either right one, 3/2 of the wrong one."""
+    ids = np.zeros(1, dtype=np.int64)
+    episodes = tuple(Episode(NONE, ids, ids == 0, None, "", "eos") for _ in range(3))
+    verdicts = [Verdict.right(), Verdict.right(), Verdict.wrong()]
+    batch = Batch.from_groups([Group(Ask(Task("t", ""), 3), episodes).judged(verdicts)], torch.float64)
+    batch.signals["reference_logprobs"] = torch.full((3, 1), -1.0, dtype=torch.float64)
+    batch.weights = torch.tensor([1.0, 2.0, 1.0], dtype=torch.float64)
+    logprobs = torch.tensor([[-0.4], [-1.4], [-1.0]], dtype=torch.float64)
+    found = OutcomeClassifier(0.5, balanced=True)(logprobs, batch)
+    each = [math.log1p(math.exp(-0.3)), math.log1p(math.exp(0.2)), math.log(2)]
+    assert found.value.item() == pytest.approx((0.75 * each[0] + 2 * 0.75 * each[1] + 1.5 * each[2]) / 3)
+    # An h of 0 calls nothing right.
+    assert found.metrics == {"outcome/accuracy": pytest.approx(2 / 3)}
+    del batch.signals["outcome_classifier_balance"]
+    plain = OutcomeClassifier(0.5)(logprobs, batch).value.item()
+    assert plain == pytest.approx((each[0] + 2 * each[1] + each[2]) / 3)
+    batch.weights[:] = 0
+    assert OutcomeClassifier()(logprobs, batch).metrics == {} and OutcomeClassifier()(logprobs, batch).value == 0
+    with pytest.raises(UsageError, match="above 0"):
+        OutcomeClassifier(0.0)
+
+
 def test_the_four_losses_are_objectives_by_verdict() -> None:
     assert implicit_prm().objective == OutcomeClassifier(0.05, "verdict", balanced=True)
     assert implicit_prm("dpo", 0.1).objective == DPO(0.1, "verdict")
