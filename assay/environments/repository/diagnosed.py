@@ -49,13 +49,16 @@ class Diagnosed(Repository):
 
     Args:
         modules, hidden, shown, calls, seconds, partial, seed: as for ``repository``.
-        checker: ``pyflakes`` or ``mypy``.
+        checker: ``pyflakes``, ``mypy``, or ``pylsp``, a language server.
         typos: names that are misspelt, at most.
         errors, safe, unsure: weights, >= 0.
 
     Raises:
         UsageError: an option out of range, no such checker here, or a machine that cannot run programs in isolation.
     """
+
+    needs: tuple[Checker, ...] = ()
+    """What has to be installed beside the checker."""
 
     def __init__(
         self,
@@ -75,7 +78,8 @@ class Diagnosed(Repository):
         super().__init__(modules, hidden, shown, calls, seconds, partial, seed)
         if not 0 <= typos <= 20 or not all(0 <= x < math.inf for x in (errors, safe, unsure)):
             raise UsageError("environment 'diagnosed': typos must be 0 to 20, and errors, safe and unsure at least 0")
-        installed(checker)
+        for one in (checker, *self.needs):
+            installed(one)
         self.made = DiagnosedTasks(seed, modules, hidden, shown)
         self.checker, self.typos, self.weights = checker, typos, Weights(errors, safe, unsure)
 

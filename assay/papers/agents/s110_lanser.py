@@ -38,20 +38,29 @@ from assay.rewards.shaping.weighted import WeightedSum
         "the terms of errors add up to their difference over the episode": (
             "environments/test_diagnosed.py::test_rewards_of_turns"
         ),
+        "a language server in the sandbox: what it finds, where a name is defined and used, the same each time": (
+            "verify/diagnostics/test_server.py::test_what_a_server_knows"
+        ),
+        "a rename is of all files or none, within the folder, and refused where no name of theirs stands": (
+            "verify/diagnostics/test_server.py::test_a_rename_is_of_all_files_or_none"
+        ),
+        "the agent asks the server and renames; a refusal is not safe": (
+            "environments/test_language_server.py::test_the_agent_asks_and_renames"
+        ),
         "the agent has the tools, and its turns the reward, in training": "test_it_acts_in_training",
     },
     choices=(
         "errors of all files in the folder count",
         "a is the score of the best place, halved where another is as good",
     ),
-    lacks="a language server: facts are a checker's (pyflakes, mypy) and the syntax tree's; there is no rename",
 )
 def lanser(weight: float = 1.0) -> Method:
     """Rewards of turns by what a checker finds, beside the verdict.
 
         r_it = 0.5 (D_{t-1} - D_t) + 0.4 S_t - 0.1 (1 - a_t) on the last own token of turn t
 
-    It is the environment that pays, ``diagnosed``, whose options are the three weights::
+    It is the environment that pays, ``diagnosed``, or ``language_server`` with one, whose options are the
+    three weights::
 
         [method]
         name = "S110"

@@ -15,8 +15,10 @@ from assay.errors import RunError, UsageError
 from assay.sandbox import Limits, sandbox
 from assay.sandbox.confine import interpreter, visible
 from assay.sandbox.types import MIB
+from assay.verify.diagnostics.server import served
 
-Checker = Literal["pyflakes", "mypy"]
+Checker = Literal["pyflakes", "mypy", "pylsp"]
+PACKAGES = {"pyflakes": ("pyflakes", "code"), "mypy": ("mypy", "code"), "pylsp": ("python-lsp-server", "lsp")}
 LIMITS = Limits(cpu_seconds=60, wall_seconds=60, memory=1024 * MIB, processes=8)
 WARNINGS = re.compile(r"imported but unused|never used|redefinition of|is missing placeholders|unable to detect")
 SUPPRESSION = re.compile(
@@ -44,14 +46,15 @@ def installed(checker: Checker) -> str:
     Raises:
         UsageError: it is not installed.
     """
+    package, extra = PACKAGES.get(checker, (checker, "code"))
     try:
-        return version(checker)
+        return version(package)
     except PackageNotFoundError:
-        raise UsageError(f"checker {checker!r} is not installed: pip install 'assay[code]'") from None
+        raise UsageError(f"checker {checker!r} is not installed: pip install 'assay[{extra}]'") from None
 
 
 def check(files: Mapping[str, str], checker: Checker = "pyflakes") -> list[Diagnostic]:
-    """Return what a checker finds in the Python files, in the order of their places.
+    """Return what a checker, or a language server (``pylsp``), finds in the Python files, in the order of their places.
 
     Raises:
         UsageError: the checker is not installed.
@@ -61,6 +64,9 @@ def check(files: Mapping[str, str], checker: Checker = "pyflakes") -> list[Diagn
     sources = {name: text for name, text in files.items() if name.endswith(".py")}
     if not sources:
         return []
+    if checker == "pylsp":
+        rows = served(sources).findings
+        return [Diagnostic(p, i, c, "error" if error else "warning", checker, said) for p, i, c, error, said in rows]
     packages = sysconfig.get_path("purelib")
     line = [interpreter(), "-m", checker, *sorted(sources)]
     if checker == "mypy":
