@@ -91,6 +91,9 @@ def test_what_a_verification_earns() -> None:
     assert form_score(Reading((), None, True, False), 2) == 0
     abstained = VerificationVerdict()(Task("t", "", "7"), GOOD)
     assert abstained.passed is None
+    assert VerificationVerdict()(Task("t", "", {"steps": 2}), GOOD).passed is None
+    silent = VerificationVerdict()(Task("t", "", {"right": False, "steps": 1}), "hm")
+    assert (silent.score, silent.passed, silent.parts) == (0, False, {"form": 0})
     with pytest.raises(UsageError, match="tagged"):
         VerificationVerdict("other")  # type: ignore[arg-type]
 
@@ -130,7 +133,10 @@ def test_the_worked_example() -> None:
         (0.5, [-1.028691, -1.125139, -1.221587], [1.028691, 0.691122], 0.353553),
     ):
         batch = Batch.from_groups([group_of([episode(4, 1, 2, 3), episode(3, 1, 2)], [False, True])], torch.float64)
-        batch, method, _ = marked(batch, "TTFT", "TTT", weight=alpha)
+        batch, method, engine = marked(batch, "TTFT", "TTT", weight=alpha)
+        assert {(r.n, r.sampling.max_tokens) for r in engine.asked} == {(1, 4096)}
+        assert len({r.seed for r in engine.asked}) == 2
+        assert batch.reward_terms["process"].tolist() == pytest.approx([1 / 3, 1])
         assert batch.token_rewards is not None
         assert batch.token_rewards[0].tolist() == pytest.approx([1 / 3, 1 / 3, -1 / 3, 0])
         assert batch.token_rewards[1].tolist() == pytest.approx([0.5, 0.5, 0, 0])
@@ -202,6 +208,14 @@ def test_class_weights() -> None:
         ClassBalanced()(batch)
     with pytest.raises(UsageError, match="decay"):
         ClassBalanced(decay=1.0)
+    # Those that do not count are not counted; a part is known by its options, not by what it has counted.
+    some = Batch.from_groups(groups, torch.float64)
+    some.weights[2:6] = 0
+    fresh, last = ClassBalanced(decay=0.0), ClassBalanced(decay=0.0)
+    assert fresh.coefficients(torch.tensor([True] * 2 + [False] * 6), some).tolist() == pytest.approx([1] * 8)
+    assert fresh.state_dict() == {"counts": [2, 2]} and fresh == last and repr(fresh) == repr(last)
+    some.weights[:] = 0
+    assert last.coefficients(torch.ones(8, dtype=torch.bool), some).tolist() == [1] * 8
 
 
 def characters(tokens: Sequence[int]) -> str:
@@ -240,7 +254,10 @@ def test_parts_and_options() -> None:
     assert partner.model == {"source": "nano"} and partner.lr == 0.1 and partner.max_tokens == 4096
     assert type(partner.method.credit).__name__ == "GRPO"
     assert partner.method.reward.weights == {"verdict": 1.0, "part": 0.8}
-    assert isinstance(tango(decay=0.5).partner.method.credit, ClassBalanced)  # type: ignore[union-attr]
+    assert tango(decay=0.5).partner.method.credit == ClassBalanced(decay=0.5)  # type: ignore[union-attr]
+    usual: Any = tango().partner
+    assert (usual.turns, usual.group, usual.method.credit) == (Turns(40, 3, 1), 5, ClassBalanced(decay=0.8))
+    assert tango(weight=1e-3).credit.final is None and PartnerMarks().max_tokens == 2048  # type: ignore[attr-defined]
     assert (method.objective.kl_weight, method.objective.entropy_weight) == (1e-3, 1e-3)  # type: ignore[attr-defined]
     assert isinstance(method.reward, PartnerSteps) and method.reward.marks == PartnerMarks(
         BlockSteps(), max_tokens=4096
