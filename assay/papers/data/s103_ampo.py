@@ -72,8 +72,6 @@ def ampo(
     return Method(rollout=rollout, credit=GRPO(normalise=False), objective=objective)
 
 
-AMPO = {"most": 1, "max_length": 6}
-
 claims(
     Claim(
         paper="S103",
@@ -82,9 +80,8 @@ claims(
         "more often, over training, than one that is given traces at random.",
         setting="styles",
         arms={
-            "comprehended": {"name": "S103", "options": AMPO},
-            "random": {"name": "S103", "options": {**AMPO, "choose": "random"}},
-            "shortest": {"name": "S103", "options": {**AMPO, "choose": "shortest"}},
+            name: {"name": "S103", "options": {"most": 1, "max_length": 6, "choose": choose}}
+            for name, choose in (("comprehended", "comprehension"), ("random", "random"), ("shortest", "shortest"))
         },
         better="comprehended",
         baseline="random",

@@ -295,6 +295,13 @@ def test_a_library_goes_on_from_its_file(tmp_path):
         yunjue(library=file)
     with pytest.raises(UsageError, match="batch 0"):
         yunjue(batch=0)
+    for bad in ({"turns": 0}, {"repairs": -1}, {"merges": -1}):
+        with pytest.raises(UsageError, match="tool_evolution"):
+            yunjue(**bad)
+    least = yunjue(batch=1, turns=1, repairs=0, merges=0)
+    assert (least.batch, least.turns, least.repairs, least.merges) == (1, 1, 0, 0)
+    for usual in (yunjue(), ToolEvolution()):
+        assert (usual.batch, usual.turns, usual.repairs, usual.merges) == (16, 6, 2, 3)
 
 
 def test_a_budget_of_tokens_leaves_enough_for_the_answer():

@@ -211,6 +211,9 @@ def test_actions_are_sampled_anew_in_both_updates() -> None:
     for b in made:
         assert {e.prompt.tobytes() for e in b.episodes} <= visited
         assert all(e.tokens.tolist() == [1] for e in b.episodes), "not what was played: that was 0 0"
+    assert archer.learn(batch, archer.critic.models)["advantage/mean"] == pytest.approx(
+        float(made[-1].advantages.mean())
+    )
     assert archer(batch).tolist() == [0, 0], "what was played is not learned from by the actor"
 
 
@@ -313,7 +316,12 @@ def test_the_row_is_its_parts() -> None:
     method = make("S201", rows=7, baseline=True, critic_updates=3)
     assert method.objective == PolicyGradient(aggregation="sequence_sum") and method.learners == [method.select]
     assert method.select.rows == 7 and method.select.critic.baseline and method.select.critic_updates == 3
-    plain = make("S201").select
+    plain, alone = make("S201").select, Archer()
+    for name in ("critic_updates", "actor_updates", "warm_up", "rows"):
+        assert getattr(alone, name) == getattr(plain, name)
+    for name in ("discount", "rate", "batch", "lr", "width", "max_tokens", "baseline"):
+        assert getattr(alone.critic, name) == getattr(plain.critic, name)
+    assert alone.critic.replay.kept.maxlen == plain.critic.replay.kept.maxlen
     assert (plain.critic_updates, plain.actor_updates, plain.warm_up, plain.rows) == (50, 3, 20, 256)
     critic = plain.critic
     assert (critic.discount, critic.rate, critic.batch, critic.replay.kept.maxlen) == (0.95, 0.1, 256, 100_000)

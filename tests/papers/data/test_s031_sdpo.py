@@ -330,6 +330,8 @@ def test_defaults() -> None:
     assert (view.k, view.rate, view.every) == (100, 0.05, 1)
     assert (method.objective.alpha, method.objective.weight_cap, method.objective.rest) == (0.5, 2.0, "bucket")
     assert view.view == Hindsight() and Hindsight().threshold == 0.5
+    trust = make_method("S031", options={"teacher": "trust_region"}).objective.view  # type: ignore[attr-defined]
+    assert trust == second_view(Hindsight(), "trust_region", 100, share=0.5, rate=0.05)
     for bad in ({"alpha": 1.5}, {"weight_cap": 0.5}):
         with pytest.raises(UsageError, match="second view"):
             make_method("S031", options=bad)

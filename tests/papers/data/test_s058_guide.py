@@ -19,7 +19,7 @@ from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
-from assay.objectives.off_policy.guided import Guided, row_quantile
+from assay.objectives.off_policy.guided import Guided, elsewhere, row_quantile
 from assay.papers.data.s058_guide import guide
 from assay.registry import build
 from assay.types import Ask, Episode, Group, Task, Verdict
@@ -118,6 +118,15 @@ def test_the_worked_weights() -> None:
     assert loss.metrics["guided/ratio"] == pytest.approx(1.6 / 3)
 
 
+def test_who_was_sampled_elsewhere() -> None:
+    """A prompt of the same length that differs in one token is another; one that is not noted is the same."""
+    batch = sampled(Q)
+    own = batch.episodes[1]
+    rows = [np.array(p) for p in ([1, 2], [1, 3], [1])]
+    batch.episodes = [replace(own, prompt=rows[0], sampled_prompt=p) for p in (*rows, None)]
+    assert elsewhere(batch).tolist() == [False, True, True, False]
+
+
 def test_the_other_forms() -> None:
     w, mask = torch.tensor([[0.5, 1.0, 0.1]], dtype=torch.float64), torch.ones(1, 3, dtype=torch.bool)
 
@@ -166,7 +175,9 @@ def test_what_it_starts_with() -> None:
     inner, objective = method.rollout["inner"], method.objective
     assert method.rollout["rounds"] == 10 and inner["most"] == 1 and inner["source"] == "task"
     assert (objective.form, objective.quantile, objective.clip_low, objective.kl_weight) == ("smoothed", 0.9, 0.2, 0)
-    for bad in ({"quantile": 1.5}, {"gamma": 0.0}):
+    assert objective == Guided() == Guided(form="smoothed", quantile=0.9, gamma=0.1)
+    assert inner["shares"] == (0.5,) and [Guided(quantile=q).quantile for q in (0.0, 1.0)] == [0, 1]
+    for bad in ({"quantile": 1.5}, {"quantile": -0.5}, {"gamma": 0.0}):
         with pytest.raises(UsageError, match="guided"):
             Guided(**bad)
 

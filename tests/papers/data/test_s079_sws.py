@@ -13,9 +13,12 @@ from tasks.making.told import Told
 
 from assay.catalogue import make
 from assay.errors import UsageError
-from assay.papers.data.s079_sws import Checkable, accuracies_of, budgets, slope, synthesis, weak
+from assay.papers.data.s079_sws import Checkable, Weak, accuracies_of, budgets, slope, synthesis, weak
+from assay.select.dynamic import AccuracyRange
+from assay.tasks.making.filters import Agreement, PassRate
 from assay.tasks.making.maker import Made, Maker, Model
 from assay.tasks.making.recipe import read_pipeline
+from assay.tasks.making.sampled_concepts import SampledConcepts
 from assay.tasks.making.work import Here, Pipeline
 from assay.types import Task
 from assay.verify.kind import KindVerifier
@@ -55,6 +58,16 @@ def test_two_judges_and_what_can_be_checked() -> None:
     found = Maker(Pipeline("p", [("c", Checkable(16))]), {}).make([Task(str(i), t) for i, t in enumerate(texts)])
     assert [t.id for t in found.tasks] == ["3", "4"]
     assert found.counts["c"].dropped == {"a proof": 1, "a multiple choice": 1, "too long": 1}
+
+
+def test_the_papers_numbers() -> None:
+    """A thousand sets of five concepts, four of eight answers that agree, a pass rate in [1/8, 7/8]."""
+    usual = dict(synthesis().steps)
+    assert usual["weak"] == Weak(1000) and usual["sets"] == SampledConcepts(1000, 5, 0.2)
+    assert usual["checkable"] == Checkable() == Checkable(16_000) and usual["agreement"] == Agreement(8, 4)
+    assert usual["difficulty"] == PassRate(8, 0.125, 0.875, "policy") and make("S079").select == AccuracyRange(
+        0.125, 0.875
+    )
 
 
 SEEDS = [

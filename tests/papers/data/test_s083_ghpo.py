@@ -99,7 +99,7 @@ def test_the_cold_start() -> None:
 def test_what_it_starts_with() -> None:
     rollout = make_method("S083").rollout
     assert rollout["shares"] == (0.25, 0.5, 0.75) and rollout["cold"] == 0 and rollout["cold_share"] == 0.5
-    assert rollout["source"] == "solution"
+    assert rollout["source"] == "solution" and rollout["opens"] is False
 
 
 def test_a_run_asks_anew(tmp_path: Path) -> None:

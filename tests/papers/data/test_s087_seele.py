@@ -157,6 +157,7 @@ def test_shown_tokens() -> None:
 def test_what_it_starts_with() -> None:
     method = make_method("S087")
     assert (method.rollout["rounds"], method.rollout["start"], method.rollout["target"]) == (4, 0.5, 0.5)
+    assert method.objective == Shown() == Shown(weight=0.1) and Prior() == Prior(8.0, 0.5, 0.05, 0.5, 0.5, 1.0)
     assert not method.objective.zero_advantage_is_idle and Shown(weight=0.0).zero_advantage_is_idle
     assert not Shown(weight=0.0, kl_weight=0.1).zero_advantage_is_idle
     for bad in ({"rounds": 0}, {"start": 1.5}, {"target": 1.0}):

@@ -129,6 +129,18 @@ def test_the_judge_says_which_number_is_needed() -> None:
         r_horizon().check([Task("a", "no number", "1"), Task("b", "Take 5.", "x"), Task("c", "Take 5.", "1")])
     with pytest.raises(UsageError, match="two problems or more"):
         Chains(1)
+    with pytest.raises(UsageError, match="once or more"):
+        Chains(rounds=0)
+    # No more than four numbers are asked about; nobody is asked unless a judge is to say.
+    many = Task("m", "Of 1, 2, 3, 4, 5 and 6.", "1")
+    told = Told(lambda prompt, j: "yes")
+    Maker(step, {"writer": Model("m", told)}).make([many, tasks[1]])
+    assert sum("number" in str(r.prompt) for r in told.asked) == 4 + 1
+    usual = dict(r_horizon().steps)
+    assert usual["key"] == KeyNumber() == KeyNumber(True, 4) and usual["compose"] == Chains() == Chains(
+        2, 1, 0.25, "last"
+    )
+    assert usual["rate"].n == 8 and list(dict(r_horizon(tries=0, keys="first").steps)) == ["key", "compose"]
 
 
 def test_chains_are_made_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

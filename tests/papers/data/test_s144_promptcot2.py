@@ -19,8 +19,10 @@ from assay.learning.likelihood import LanguageModel
 from assay.papers.data.s144_promptcot2 import Annotated, SelfPlay, chosen, elbo, learn, promptcot2
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.tasks.making.filters import Agreement
 from assay.tasks.making.maker import Maker, Model
 from assay.tasks.making.recipe import read_pipeline
+from assay.tasks.making.sampled_concepts import SampledConcepts
 from assay.tasks.making.task_file import read_tasks, write_tasks
 from assay.tasks.making.work import Pipeline
 from assay.types import Task
@@ -113,6 +115,9 @@ def test_problems_by_way_of_rationales() -> None:
     assert task.meta["made"] == ("sampled_concepts", "write") and len(task.meta["responses"]) == 6
     lost = Maker(promptcot2(1), {"writer": Model("m", Told(lambda p, j: answer(p.replace("- sum", ""), j)))})
     assert lost.make([Task("s", "?")]).counts["write"].dropped == {"no problem is written": 1}
+    usual = dict(promptcot2().steps)
+    assert usual["sets"] == SampledConcepts(1000, 5) and usual["agreement"] == Agreement(8, 4)
+    assert usual["play"] == SelfPlay() == SelfPlay(8, "pairs")
 
 
 def played(right: int, keep: str = "pairs") -> tuple[list[Task], dict[str, int]]:

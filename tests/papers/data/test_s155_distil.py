@@ -219,6 +219,12 @@ def test_options() -> None:
     method = make_method("S155")
     assert isinstance(method.objective, VisitedStates) and method.objective.view.view == Hindsight()
     assert (method.objective.eta, method.objective.view.k, method.objective.clip) == (1.0, 100, None)
+    assert method.objective == VisitedStates(method.objective.view) and not method.objective.normalise
+    averaged: Any = make_method("S155", options={"teacher": "averaged"}).objective
+    assert averaged.view.rate == 0.05
+    blind: Any = make_method("S155", options={"eta": 0.0, "clip": 0.0, "normalise": True}).objective
+    assert blind.summary["clip"] == "[1, 1]" and blind.summary["aggregation"] == "sequence mean"
+    assert method.objective.summary["clip"] == "none" and method.objective.summary["aggregation"] == "sequence sum"
     assert Answered("{question} {answer}").template == "{question} {answer}"
     batch = asked(two_views(), [(2,), (2,), (2,), (2,)], [0, 1, 2, 3])
     batch.tasks = [Task("t", "Q", reference=r) for r in ("4", 4, {"tests": ["x"]}, None)]

@@ -15,7 +15,7 @@ from running import metrics, run
 from tasks.making.told import Told
 
 from assay.errors import RunError, UsageError
-from assay.papers.data.s183_vera import contamination, first_of, noisy, perturbed, vera, verdict_of
+from assay.papers.data.s183_vera import Specify, contamination, first_of, noisy, perturbed, vera, verdict_of
 from assay.registry import build
 from assay.tasks.making.maker import Made, Maker, Model
 from assay.tasks.making.recipe import read_pipeline
@@ -221,9 +221,11 @@ def test_it_is_a_recipe_of_the_command() -> None:
     with pytest.raises(UsageError, match="no answer to anchor"):
         vera().check([replace(SEED, reference=None)])
     vera("harder").check([replace(SEED, reference=None)])
+    assert vera().steps == [("specify", Specify())] == [("specify", Specify("equivalent", 1, 20, 5, 5))]
+    assert vera(n=1, proposals=1, draws=2, candidates=1).steps[0][1].draws == 2
 
 
-@pytest.mark.parametrize("bad", [{"n": 0}, {"draws": 1}, {"proposals": 0}])
+@pytest.mark.parametrize("bad", [{"n": 0}, {"draws": 1}, {"proposals": 0}, {"candidates": 0}])
 def test_options_that_cannot_be(bad: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="S183"):
         vera(**bad)

@@ -24,7 +24,7 @@ from assay.engines.shifted import ShiftedEngine, check_tokens, shifted_engine
 from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
 from assay.lab.settings import load
-from assay.papers.data.s214_rast import Shift
+from assay.papers.data.s214_rast import Shift, Shifted, ShiftedSample, rast
 from assay.policies.causal_lm import CausalLM, WithoutAdapter
 from assay.policies.combined.logit_sum import LogitSum, fitted, logit_sum
 from assay.policies.loading import LoraConfig
@@ -57,6 +57,22 @@ def test_the_worked_example(weight: float, want: list[float]) -> None:
     shares = np.bincount([e.tokens[0] for e in episodes], minlength=3) / 600
     assert shares.tolist() == pytest.approx(want, abs=0.06)
     assert all(e.logprobs[0] == pytest.approx(np.log(want[e.tokens[0]]), abs=1e-5) for e in episodes)
+
+
+def test_usual_options() -> None:
+    large, base, tuned = bandit(2, 1, 0), bandit(1, 1, 0), bandit(0, 2, 0)
+    assert rast(tuned, base).rollout["weight"] == 1 == Shift(tuned, base).weight
+    for made in (ShiftedSample(tuned, base), Shifted(Sampling(1), tuned, base)):
+        assert made.weight == 1 and "Shift(" not in repr(made)
+    # Asked once, whatever the budget: the worked example's chances with lambda 1.
+    answers = ShiftedSample(tuned, base, sampling=Sampling(1))(
+        [Task("t", "")] * 400, TabularEngine(large), 9, np.random.default_rng(0)
+    )
+    assert all(len(a.episodes) == 1 for a in answers) and ShiftedSample.once
+    assert np.mean([a.text == "1" for a in answers]) == pytest.approx(0.665241, abs=0.07)
+    for extra in ((ShiftedSample, tuned, base, 1.0, Sampling(1)), (Shifted, Sampling(1), tuned, base, 1.0)):
+        with pytest.raises(TypeError):
+            extra[0](*extra[1:], None)  # the shift is made of the models
 
 
 def lm(kind: str, **changes: Any) -> CausalLM:

@@ -150,6 +150,7 @@ def test_a_model_extracts_what_references_say_and_how() -> None:
     tasks = [Task("a", "Why?", REFERENCE, "text"), Task("b", "?", "other"), Task("c", "?", 3), Task("d", "?")]
     [made] = extraction(tasks, engine)
     assert made.id == "a" and made.kind == "none" and made.question == "Why?"
+    assert {(r.n, r.sampling.max_tokens, r.sampling.temperature) for r in engine.asked} == {(1, 4096, 0)}
     assert made.reference == {"reference": [REFERENCE], "key_points": [[["Paris", "Louvre"]]], "checks": [SHORT]}
     assert content(made, REFERENCE) == 1 and styles(made, [REFERENCE]) == [1]
     assert content(made, "The Louvre in Paris") == 0.5 and styles(made, ["x" * 99]) == [0]
