@@ -13,6 +13,8 @@ from assay.console import Reporter
 from assay.errors import UsageError
 from assay.method import Method
 from assay.records.evaluation import Evaluation
+from assay.report.html import write_report
+from assay.report.live import LiveReport
 from assay.tasks.base import TaskSource
 from assay.training.build import build_trainer
 from assay.types import Task
@@ -113,15 +115,13 @@ def train(
         tasks=tasks if _is_object(tasks) else None,  # type: ignore[arg-type]
         method=method if _is_object(method) else None,  # type: ignore[arg-type]
         reward=None if plain is not None else reward,  # type: ignore[arg-type]
-        callbacks=callbacks,
+        callbacks=[*callbacks, LiveReport()],
         loggers=loggers,
     )
     run = trainer.folder
     try:
         interrupt = trainer.run(resume is not None)
         if trainer.config.run.report:
-            from assay.report.html import write_report
-
             with run.writing("the report"):
                 trainer.reporter.line(f"report: {write_report(run.path)}")
     except KeyboardInterrupt:

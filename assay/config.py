@@ -231,7 +231,7 @@ class OutputConfig(_Section):
     callbacks: list[Spec] = []
     """Code that is called as the run goes on: `assay parts callback`, or file.py:Name."""
     report: bool = True
-    """Write report.html at the end."""
+    """Write report.html when the run begins, as it goes on, and at the end."""
     changed_tasks: Literal["refuse", "accept"] = "refuse"
     """What a resumed run does where its tasks' content is no longer what it was."""
 

@@ -54,6 +54,11 @@ class Budget:
             raise UsageError(f"a budget of {amount} rollouts is less than one step of the recipe, {step}")
         return cls("rollouts" if unit == "rollouts" else "tokens", amount)
 
+    def steps(self, config: RunConfig) -> int:
+        """Return how many steps it is good for at least, if a method asks no more than a recipe says."""
+        rollout = config.rollout
+        return self.amount // (rollout.prompts * rollout.group * (rollout.max_tokens if self.unit == "tokens" else 1))
+
 
 class Spent(Exception):
     """The step in flight would go beyond the budget."""

@@ -15,6 +15,7 @@ from assay.records.files import write_file
 from assay.records.png import png
 from assay.report.format import MINUS, percent, points
 from assay.report.svg import HEIGHT, WIDTH, Series, line_chart, ticks
+from assay.report.values import values_table
 
 MOST = 6
 """Methods in a figure, one for each colour: the best by interquartile mean."""
@@ -25,13 +26,15 @@ ROOM = 16
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: file name, title, what it shows, drawing, and its key as ``(label, colour)``."""
+    """A figure: file name, title, what it shows, drawing, its key as ``(label, colour)``, and the table of its values
+    where no other table of the page has them."""
 
     name: str
     title: str
     note: str
     svg: str
     key: Sequence[tuple[str, int]]
+    values: str = ""
 
 
 def figures(record: Mapping[str, Any]) -> list[Figure]:
@@ -68,8 +71,7 @@ def figures(record: Mapping[str, Any]) -> list[Figure]:
                 f"curves_{unit}",
                 f"Held-out pass@1 against {unit}",
                 band + left,
-                _drawn(lines(record["curves"][unit]), f"{unit} sampled"),
-                key,
+                *_drawn(lines(record["curves"][unit]), f"{unit} sampled", key),
             )
             for unit in sorted(record["curves"], key=lambda unit: unit != record["plan"]["budget"]["unit"])
         ),
@@ -77,15 +79,13 @@ def figures(record: Mapping[str, Any]) -> list[Figure]:
             "profile",
             "Performance profile",
             "Share of runs with a score above each value, with its pointwise 95% interval." + left,
-            _drawn(lines(record["profile"], 100), "score above, %"),
-            key,
+            *_drawn(lines(record["profile"], 100), "score above, %", key),
         ),
         Figure(
             "pass_at_k",
             "pass@k where the budget is spent",
             band + left,
-            _drawn(lines(ks), f"log₂ k: 0 is pass@1, {top} pass@{2**top}"),
-            key,
+            *_drawn(lines(ks), f"log₂ k: 0 is pass@1, {top} pass@{2**top}", key),
         ),
         Figure(
             "differences",
@@ -105,10 +105,13 @@ def figures(record: Mapping[str, Any]) -> list[Figure]:
     return [figure for figure in out if figure.svg]
 
 
-def _drawn(series: Sequence[Series], x_label: str) -> str:
-    """A line chart of shares, with room for a long number at the end of its axis."""
+def _drawn(
+    series: Sequence[Series], x_label: str, key: Sequence[tuple[str, int]]
+) -> tuple[str, Sequence[tuple[str, int]], str]:
+    """A line chart of shares, with room for a long number at the end of its axis; its key and its table."""
     svg = line_chart(series, share=True, x_label=x_label, floor=0, ceiling=1)
-    return svg.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 0 {WIDTH + ROOM} {HEIGHT}"', 1)
+    svg = svg.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 0 {WIDTH + ROOM} {HEIGHT}"', 1)
+    return svg, key, values_table(series, share=True, x_label=x_label)
 
 
 def interval_chart(
@@ -128,7 +131,8 @@ def interval_chart(
     def px(value: float) -> float:
         return LEFT + (value - low) / (high - low) * (width - LEFT - RIGHT - NUMBERS)
 
-    out = [f'<svg viewBox="0 0 {width} {height}" role="img" class="chart">']
+    told = escape("; ".join(f"{label} {words(v['value'])}" for label, v, _, _ in rows))
+    out = [f'<svg viewBox="0 0 {width} {height}" role="img" class="chart" aria-label="{told}">']
     for mark in marks:
         kind = "axis" if zero and abs(mark) < 1e-12 else "grid"
         out.append(f'<line class="{kind}" x1="{px(mark):.1f}" x2="{px(mark):.1f}" y1="0" y2="{height - 22}"/>')
@@ -187,6 +191,10 @@ def _sheet() -> str:
         f".grid {{ stroke: {light['edge']}; stroke-width: 1; }}",
         f".axis {{ stroke: {light['soft']}; stroke-width: 1; }}",
         ".line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }",
+        *(
+            f".line.c{i} {{ stroke-dasharray: {dash}; }}"
+            for i, dash in re.findall(r"\.line\.c(\d) \{ stroke-dasharray: ([\d .]+);", text)
+        ),
         ".band { opacity: .13; } .run { opacity: .45; } .whisker { stroke-width: 1.6; }",
         ".at { display: none; }",
     ]

@@ -24,7 +24,7 @@ from assay.errors import AssayError
 from assay.records.files import missing_files, write_text
 from assay.sandbox import run_unprotected
 
-OUTPUT = {"report": False, "tensorboard": False, "rollouts_every": 10**9, "checkpoint_every": 25}
+OUTPUT = {"report": False, "tensorboard": False, "checkpoint_every": 25}
 PARTS = ("step", "generate", "update")
 """Of what the seconds of all steps are kept."""
 INTERRUPTED = 3
@@ -70,13 +70,14 @@ def run(job: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
 
     Args:
         job: ``recipe``, and for a run ``budget`` (``unit``, ``amount``), ``points`` and ``start``, the folder of a warm
-            start or ``None``; ``keep`` says whether its last checkpoint is kept.
+            start or ``None``; ``keep`` says whether its last checkpoint is kept, and its report written.
         folder: of the run; one that was interrupted goes on.
     """
     from assay.compare.budget import Budget, BudgetedTrainer
     from assay.config import load_config
     from assay.console import Reporter
     from assay.records.checkpoints import checkpoints
+    from assay.report.html import write_report
     from assay.training.build import build_trainer
     from assay.training.loop import Trainer
 
@@ -88,7 +89,10 @@ def run(job: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
         shutil.rmtree(folder, ignore_errors=True)
     kind: Any = Trainer
     if job["budget"] is not None:
-        kind = partial(BudgetedTrainer, budget=Budget(**job["budget"]), points=job["points"])
+        budget = Budget(**job["budget"])
+        kind = partial(BudgetedTrainer, budget=budget, points=job["points"])
+        # As often as held-out tasks are asked.
+        recipe["run"]["rollouts_every"] = max(1, budget.steps(load_config(recipe)) // job["points"])
     trainer = build_trainer(load_config(recipe), Reporter(quiet=True), resume=folder if begun else None, kind=kind)
     try:
         if job.get("start") is not None and not begun:
@@ -101,6 +105,8 @@ def run(job: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     if job["budget"] is None:
         return {"status": "finished", "steps": trainer.step}
     found = _measured(trainer)
+    if job["keep"]:
+        write_report(folder)
     for path in checkpoints(folder)[: -1 if job["keep"] else None]:
         shutil.rmtree(path)
     return found

@@ -28,12 +28,14 @@ MOVED = 10
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A task that was lost or gained: right samples among how many, before and after."""
+    """A task that was lost or gained: right samples among how many, before and after, and a response of either side:
+    a right one of the side that had some, the first wrong one of the other."""
 
     task: str
     prompt: str
     before: tuple[int, int]
     after: tuple[int, int]
+    responses: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,9 @@ def _moved(pairs: PairedSamples, which: NDArray[np.bool_]) -> tuple[Moved, ...]:
     for i in np.flatnonzero(which):
         b, a = pairs.before[i], pairs.after[i]
         counts = (sum(s.passed is True for s in b), len(b)), (sum(s.passed is True for s in a), len(a))
-        rows.append(Moved(pairs.tasks[i], b[0].prompt, *counts))
+        # What is out of reach has no right sample among its first.
+        shown = [next((s for s in side if s.passed is True), side[0]) for side in (b[: pairs.k], a[: pairs.k])]
+        rows.append(Moved(pairs.tasks[i], b[0].prompt, *counts, (shown[0].response, shown[1].response)))
     rows.sort(key=lambda m: -abs(m.before[0] / m.before[1] - m.after[0] / m.after[1]))
     return tuple(rows[:MOVED])
 

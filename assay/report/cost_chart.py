@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from html import escape
 
 from assay.report.format import number, percent
-from assay.report.svg import axis_labels, ticks
+from assay.report.svg import Series, axis_labels, ticks
+from assay.report.values import values_table
 from assay.statistics.intervals import Interval
 
 WIDTH, HEIGHT = 860, 420
@@ -78,7 +79,8 @@ def cost_chart(lines: Sequence[CostLine], x_label: str = "tokens per task", y_la
     def text(x: float, y: float, words: str, anchor: str = "middle", turn: str = "") -> str:
         return f'<text class="tick" text-anchor="{anchor}" x="{x:.1f}" y="{y:.1f}"{turn}>{escape(words)}</text>'
 
-    out = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="chart" aria-label="{escape(y_label)} by cost">']
+    told = escape(f"{y_label} against {x_label}")
+    out = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="chart" aria-label="{told}">']
     for t, label in zip(marks, axis_labels(marks, share=True), strict=True):
         out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{py(t):.1f}" y2="{py(t):.1f}"/>')
         out.append(text(LEFT - 7, py(t) + 3.5, label, "end"))
@@ -104,6 +106,24 @@ def cost_chart(lines: Sequence[CostLine], x_label: str = "tokens per task", y_la
             out.append(f"<g><title>{escape(told)}</title>{marker(shape, x, y, colour)}</g>")
     out.append("</svg>")
     return "".join(out)
+
+
+def cost_table(lines: Sequence[CostLine], x_label: str) -> str:
+    """Return the table of lines that have their costs in common, see :func:`~assay.report.values.values_table`."""
+    series = [
+        Series(
+            line.label,
+            [x.value for x in line.x],
+            [y.value for y in line.y],
+            *(
+                [[getattr(y, end) for y in line.y] for end in ("low", "high")]
+                if any(y.low < y.high for y in line.y)
+                else ()
+            ),
+        )
+        for line in lines
+    ]
+    return values_table(series, share=True, x_label=x_label)
 
 
 def cost_legend(labels: Sequence[str]) -> str:

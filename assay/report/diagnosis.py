@@ -40,15 +40,18 @@ def verdict(change: Change) -> str:
 def summary(d: Diagnosis) -> list[str]:
     """What can be said in a few sentences, and no more than the intervals allow."""
     c = d.crossing
-    first, last = (f"{show.points(i.value)} [{show.points(i.low)}, {show.points(i.high)}]" for i in (c.first, c.last))
-    ends = f"pass@1 changed by {first} points and pass@{c.most} by {last}"
+    told = [f"pass@1 {_went(d.curve[0])}"]
+    if c.most > 1:
+        told.append(f"pass@{c.most} {_went(d.curve[-1])}")
+    ends = f"{' and '.join(told)}."
     said = {
-        "crosses": f"{ends}: training put the model ahead with few samples and behind with many. The curves cross at "
-        f"k = {crossing_words(d)}.",
-        "after": f"{ends}: the trained model is ahead at both ends.",
-        "before": f"{ends}: the trained model is behind at both ends.",
-        "rises": f"{ends}: the trained model is behind with few samples and ahead with many.",
-        "undecided": f"{ends}: at one end at least the interval holds zero, so that no crossing can be told from none.",
+        "crosses": "The trained model is right more often in one try, and finds fewer solutions in many: it is surer "
+        f"of a part of what it could do. The curves cross at k = {crossing_words(d)}.",
+        "after": "The trained model solves more, in one try and in many.",
+        "before": "The trained model solves less, in one try and in many.",
+        "rises": "The trained model is right less often in one try, and finds more solutions in many.",
+        "undecided": "At least one of these changes may be chance, since its interval holds zero: more tasks or "
+        "samples would tell whether the model got better, and whether its curve crosses the old one.",
     }
     s = d.support
     moved = (
@@ -58,7 +61,12 @@ def summary(d: Diagnosis) -> list[str]:
     )
     low, high = s.change.low, s.change.high
     net = "Net, the support shrank." if high < 0 else "Net, the support grew." if low > 0 else ""
-    return [said[c.verdict], " ".join(x for x in (moved, net) if x)]
+    return [f"{ends} {said[c.verdict]}", " ".join(x for x in (moved, net) if x)]
+
+
+def _went(c: Change) -> str:
+    r = row("", "", c, True)
+    return f"went from {r['before']} to {r['after']} ({r['difference']} points, 95% {r['range']})"
 
 
 def crossing_words(d: Diagnosis) -> str:

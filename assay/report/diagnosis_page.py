@@ -12,7 +12,7 @@ from assay.evaluate.paired import Change
 from assay.records.evaluation import Evaluation
 from assay.records.files import write_text
 from assay.report import format as show
-from assay.report.cost_chart import CostLine, cost_chart, cost_legend
+from assay.report.cost_chart import CostLine, cost_chart, cost_legend, cost_table
 from assay.report.diagnosis import (
     aid_rows,
     counts_of,
@@ -27,6 +27,7 @@ from assay.report.diagnosis import (
 )
 from assay.report.page import clip, template
 from assay.report.svg import Series, legend, line_chart, stacked_bar
+from assay.report.values import values_table
 from assay.statistics.intervals import Interval
 
 
@@ -74,6 +75,8 @@ def render(d: Diagnosis) -> str:
     curves, reach = _curves(d), _reach(d)
     begun, chunks = _beginnings(d)
     spectrum = _spectrum_lines(d.spectrum) if d.spectrum else []
+    given = {"share": True, "x_label": f"parts of the solution given, of {chunks}"}
+    leading = {"share": True, "x_label": "leading directions, % of all"}
     counts = counts_of(d.support.counts)
     parts = [(name, n / d.tasks, f"{show.count(n)} tasks") for name, n in counts.items()]
     return str(
@@ -87,18 +90,20 @@ def render(d: Diagnosis) -> str:
             answer_counts=counts_of(d.answers.counts),
             crossing=crossing_words(d),
             curve=cost_chart(curves, "samples k", "pass@k"),
+            curve_values=cost_table(curves, "samples k"),
             curve_legend=cost_legend([line.label for line in curves]),
             reach=cost_chart(reach, "samples k", "share of tasks"),
+            reach_values=cost_table(reach, "samples k"),
             reach_legend=cost_legend([line.label for line in reach]),
             bar=stacked_bar(parts),
-            begun=line_chart(
-                begun, share=True, x_label=f"parts of the solution given, of {chunks}", floor=0, ceiling=1
-            ),
+            begun=line_chart(begun, "Accuracy", **given, floor=0, ceiling=1),
+            begun_values=values_table(begun, **given),
             begun_legend=legend(begun),
             facts=facts(d.readings) if d.readings else [],
             aids=aid_rows(d) if d.readings else [],
             weights=weight_rows(d) if d.weights is not None else [],
-            spectrum=line_chart(spectrum, share=True, x_label="leading directions, % of all", floor=0, ceiling=1),
+            spectrum=line_chart(spectrum, "Share of the squared norm", **leading, floor=0, ceiling=1),
+            spectrum_values=values_table(spectrum, **leading),
             spectrum_legend=legend(spectrum),
             spectrum_words=spectrum_words(d.spectrum) if d.spectrum else "",
             clip=clip,

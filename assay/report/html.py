@@ -19,7 +19,8 @@ from assay.records.stages import stages
 from assay.report import format as show
 from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
-from assay.report.svg import Series, legend, line_chart, stacked_bar
+from assay.report.svg import Series, drawable, legend, line_chart, stacked_bar
+from assay.report.values import values_table
 
 NBSP = "\u00a0"
 PER_KIND = 2
@@ -32,12 +33,13 @@ EXTREMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A titled chart with its key."""
+    """A titled chart with its key and the table of what it draws."""
 
     title: str
     note: str
     svg: str
     legend: str
+    values: str
 
 
 def write_report(run: Path) -> Path:
@@ -72,11 +74,12 @@ def render(run: Run) -> str:
     return str(
         template("assay.report", "report.html.j2").render(
             name=run.path.resolve().name,
+            path=run.path,
             notes=run.notes,
             state=_state(run, end),
             headline=_headline(run, start, end),
             tiles=_tiles(run, start, end),
-            charts=_charts(run, "rl"),
+            training=_charts(run, "rl"),
             warmup=_charts(run, "warmup"),
             steps=len(steps),
             time=_time(run),
@@ -200,8 +203,8 @@ def _tiles(run: Run, start: Evaluation | None, end: Evaluation | None) -> list[t
     return out
 
 
-def _charts(run: Run, stage: str) -> list[Chart]:
-    """Every chart that has something to show."""
+def _charts(run: Run, stage: str) -> tuple[list[Chart], list[str]]:
+    """Every chart that has something to show; and in words what never changed, which needs none."""
 
     def lines(*keys: str, **names: str) -> list[Series]:
         found: list[Series] = []
@@ -248,8 +251,23 @@ def _charts(run: Run, stage: str) -> list[Chart]:
     if stage == "warmup":
         wanted.append(("Gradient norm", "before clipping", lines("grad_norm"), {"floor": 0.0}))
     wanted.append(("Throughput", "tokens per second", lines("tokens_per_second"), {"floor": 0.0}))
-    drawn = [(title, note, line_chart(series, **how), legend(series)) for title, note, series, how in wanted]
-    return [Chart(*chart) for chart in drawn if chart[2]]
+    drawn, flat = [], []
+    for title, note, series, how in wanted:
+        if values := _constant(series):
+            show_value = show.percent if how.get("share") else show.number
+            flat.append(f"{title}: {', '.join(f'{label} {show_value(v)}'.strip() for label, v in values)}")
+        elif svg := line_chart(series, title, **how):
+            table = values_table(series, share=how.get("share", False))
+            drawn.append(Chart(title, note, svg, legend(series), table))
+    return drawn, flat
+
+
+def _constant(series: list[Series]) -> list[tuple[str, float]]:
+    """Label (empty for a single line) and value of lines that never change; nothing if one of them does."""
+    found = [{y for y in s.y if drawable(y)} for s in series]
+    if any(len(values) != 1 or s.points or s.low is not None for s, values in zip(series, found, strict=True)):
+        return []
+    return [(s.label if len(series) > 1 else "", values.pop()) for s, values in zip(series, found, strict=True)]
 
 
 def _reward(run: Run) -> list[Series]:
@@ -295,7 +313,8 @@ def _time(run: Run) -> dict[str, Any] | None:
 
 
 def _pairs(start: Evaluation | None, end: Evaluation | None) -> list[dict[str, Any]]:
-    """Tasks to read side by side: those that changed most either way, and some that did not change."""
+    """Tasks to read side by side: those that changed most either way, and some that did not change; of each side the
+    first sample that shows which it is."""
     if start is None or end is None:
         return []
     a, b = start.by_task(), end.by_task()
@@ -304,10 +323,10 @@ def _pairs(start: Evaluation | None, end: Evaluation | None) -> list[dict[str, A
     change = {t: after[t] - before[t] for t in shared}
     order = sorted(shared, key=lambda t: -change[t])
     kinds = [
-        ("gained", [t for t in order if change[t] > 0]),
-        ("lost", [t for t in reversed(order) if change[t] < 0]),
-        ("still wrong", [t for t in shared if before[t] == after[t] == 0]),
-        ("still right", [t for t in shared if before[t] == after[t] == 1]),
+        ("gained", [t for t in order if change[t] > 0], (False, True)),
+        ("lost", [t for t in reversed(order) if change[t] < 0], (True, False)),
+        ("still wrong", [t for t in shared if before[t] == after[t] == 0], (False, False)),
+        ("still right", [t for t in shared if before[t] == after[t] == 1], (True, True)),
     ]
     return [
         {
@@ -315,9 +334,12 @@ def _pairs(start: Evaluation | None, end: Evaluation | None) -> list[dict[str, A
             "of": show.count(len(tasks)),
             "task": task,
             "prompt": a[task][0].prompt,
-            "sides": [(_name(e), _tally(rows), rows[0]) for e, rows in ((start, a[task]), (end, b[task]))],
+            "sides": [
+                (_name(e), _tally(rows), next((s for s in rows if s.passed is right), rows[0]))
+                for (e, rows), right in zip(((start, a[task]), (end, b[task])), shown, strict=True)
+            ],
         }
-        for kind, tasks in kinds
+        for kind, tasks, shown in kinds
         for task in tasks[:PER_KIND]
     ]
 

@@ -67,6 +67,7 @@ def axis_labels(values: Sequence[float], share: bool) -> list[str]:
 
 def line_chart(
     series: Sequence[Series],
+    name: str = "",
     *,
     share: bool = False,
     x_label: str = "step",
@@ -76,6 +77,7 @@ def line_chart(
     """Return an ``<svg>`` of the series, or an empty string when there is no finite point among them.
 
     Args:
+        name: what who cannot see it is told it is; the labels of the series unless given.
         share: y is a share of 1, written in percent.
         floor, ceiling: least and largest value that makes sense: the axis ends there unless the data do not, and
             begins at ``floor`` when the data come near it.
@@ -102,7 +104,8 @@ def line_chart(
     def py(y: float) -> float:
         return HEIGHT - BOTTOM - (min(max(y, y_low), y_high) - y_low) / y_span * (HEIGHT - TOP - BOTTOM)
 
-    out = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="chart">']
+    told = escape(f"{name or ', '.join(s.label for s in series)} against {x_label}")
+    out = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="chart" aria-label="{told}">']
     for t, label in zip(y_ticks, axis_labels(y_ticks, share), strict=True):
         out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{py(t):.1f}" y2="{py(t):.1f}"/>')
         out.append(_text(LEFT - 7, py(t) + 3.5, label, "end"))
@@ -129,7 +132,9 @@ def legend(series: Sequence[Series]) -> str:
 
 def stacked_bar(shares: Sequence[tuple[str, float, str]]) -> str:
     """Return one bar split into ``(label, share of 1, text under the pointer)``, colours in order."""
-    out, x = [f'<svg viewBox="0 0 {2 * WIDTH} 26" preserveAspectRatio="none" role="img" class="bar">'], 0.0
+    told = escape("; ".join(f"{label}: {text}" for label, _, text in shares))
+    opened = f'<svg viewBox="0 0 {2 * WIDTH} 26" preserveAspectRatio="none" role="img" class="bar" aria-label="{told}">'
+    out, x = [opened], 0.0
     for i, (label, share, text) in enumerate(shares, 1):
         out.append(
             f'<rect class="c{i}" x="{x:.2f}" y="0" width="{share * 2 * WIDTH:.2f}" height="26">'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import tomli_w
@@ -399,6 +401,19 @@ def test_the_page_is_whole_and_holds_no_foreign_markup(methods: int) -> None:
     ]
     assert all(f.svg in page for f in drawn) and all(len(f.key) <= 6 for f in drawn)
     assert ("The 6 best of 9 methods" in page) == (methods == 9)
+
+
+def test_the_page_leads_to_the_runs_and_names_papers(tmp_path: Path) -> None:
+    record = json.loads(json.dumps(simulated()).replace("method 1", "S014").replace("method 2", "S999"))
+    place = tmp_path / "runs" / "R&D" / "seed-3" / "S014" / "run" / "report.html"
+    place.parent.mkdir(parents=True)
+    place.write_text("a report")
+    page = render(record, tmp_path)
+    links = re.findall('href="(.*?)"', page)
+    assert links == [f"runs/R%26D/seed-3/S014/run/report.html{to}" for to in ("", "#rollouts")]
+    assert (tmp_path / unquote(links[0])).read_text() == "a report"
+    assert page.count("S014 DISPO") > 10 and ">S999<" in page
+    assert any(line.startswith("S014 DISPO") for line in words(record))
 
 
 @pytest.mark.slow

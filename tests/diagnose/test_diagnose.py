@@ -465,6 +465,7 @@ def test_a_page_escapes_what_tasks_say(tmp_path: Path) -> None:
     page = render(found)
     assert "<script>" not in page and "<i>" not in page.replace("<i></i>", "") and "&lt;script&gt;" in page
     assert [m.task for m in found.lost] == ["<b>"] and found.gained == ()
+    assert found.lost[0].responses == ("1", "2") and "1 of 1 right" in page and "0 of 1 right" in page
     assert found.support.counts.lost == 1 and "1 were lost" in " ".join(table(found))
 
 

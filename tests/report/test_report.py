@@ -6,6 +6,7 @@ import json
 import math
 import re
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from assay.report import format as show
 from assay.report import write_report
 from assay.report.run import read_run
 from assay.report.svg import MOST_POINTS, Series, axis_labels, line_chart, thinned, ticks
+from assay.report.values import values_table
 
 ATTACK = "<script>alert('x')</script> & </pre>"
 VOID = {"meta", "br"}
@@ -206,7 +208,14 @@ def test_a_complete_run_is_reported_in_full(run: Path) -> None:
         assert kind in text
     assert "packages.torch" in text and "2.13.0" in text
     assert "What is missing" not in text and "interrupted" not in text
-    assert page.tags.count("svg") == 13 + 1 + 4
+    # The learning rate never changes, which takes a line and no chart.
+    assert page.tags.count("svg") == 12 + 1 + 4 and "Never changed, so not drawn. Learning rate: 1e\u22125." in text
+    source = path.read_text(encoding="utf-8")
+    assert (
+        source.count('role="img"') == source.count("aria-label=") == 17
+        and 'aria-label="Entropy against step"' in source
+    )
+    assert source.count("<summary>Values</summary>") == 16
     assert path.stat().st_size < 1_500_000
     assert not list(run.glob(".report*"))
 
@@ -228,6 +237,25 @@ def test_changes_that_do_not_exclude_zero_are_not_coloured(run: Path) -> None:
     source = write_report(run).read_text()
     cell = re.search(r'<span class="(\w+)">\+2\.5</span>', source)
     assert cell is not None and cell[1] == "even"
+
+
+def test_what_changed_is_shown_by_responses_that_changed(run: Path) -> None:
+    def mixed(label: str, step: int, passed: list[bool]) -> Evaluation:
+        said = [("a right one" if ok else "a wrong one", float(ok), ok) for ok in passed]
+        return Evaluation(
+            label, step, tuple(Sample("t", "?", text, score, ok, "", 3, "eos") for text, score, ok in said)
+        )
+
+    def shown(before: list[bool], after: list[bool]) -> list[str]:
+        mixed("before", 0, before).to_parquet(run / "evals" / "before.parquet")
+        mixed("after", 200, after).to_parquet(run / "evals" / "after.parquet")
+        part = write_report(run).read_text().split("The same tasks, before and after")[1].split("Rollouts of the")[0]
+        return re.findall("<pre>(a .*?)</pre>", part)
+
+    assert shown([True, True, False], [True, False, False]) == ["a right one", "a wrong one"]
+    assert shown([True, False, False], [True, True, True]) == ["a wrong one", "a right one"]
+    assert shown([False, False, False], [False, False, True]) == ["a wrong one", "a right one"]
+    assert shown([False, True, False], [True, False, False]) == []
 
 
 def test_an_interrupted_run_says_so(run: Path) -> None:
@@ -330,6 +358,28 @@ def test_points_lie_where_the_axis_says() -> None:
     heights = {label: float(y) - 3.5 for y, label in labels.items()}
     assert heights["0%"] == pytest.approx(float(line[2]), abs=0.11)
     assert heights["100%"] == pytest.approx(float(line[4]), abs=0.11)
+
+
+def test_a_table_has_what_a_chart_draws() -> None:
+    lines = [
+        Series("a<b", [1, 2, 3], [0.5, math.nan, 0.25], [0.25, 0, 0], [1, 0, 0.5]),
+        Series("c", [2, 4], [1.0, 0.0]),
+    ]
+    cells = re.findall("<t[hd]>(.*?)</t[hd]>", values_table(lines, share=True, x_label="k"))
+    assert cells[:3] == ["k", "a&lt;b", "c"]
+    assert cells[3:] == [
+        *("1", "50.0% [25.0%, 100.0%]", show.MISSING),
+        *("2", show.MISSING, "100.0%"),
+        *("3", "25.0% [0.0%, 50.0%]", show.MISSING),
+        *("4", show.MISSING, "0.0%"),
+    ]
+    assert values_table([Series("s", [1], [math.nan])]) == ""
+
+
+def test_curves_that_coincide_are_told_apart() -> None:
+    style = resources.files("assay.report").joinpath("style.css").read_text(encoding="utf-8")
+    dashes = dict(re.findall(r"\.line\.c(\d) \{ stroke-dasharray: ([\d. ]+);", style))
+    assert set(dashes) == set("23456") and len(set(dashes.values())) == 5
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=8), st.booleans(), st.sampled_from([None, 0.0]))
