@@ -8,6 +8,25 @@ from assay.catalogue import paper
 from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.select.difficulty import Difficulty
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Pipeline
+from assay.tasks.repositories.agents import Build
+
+
+@pipeline("S172")
+def environments(rounds: int = 5, looks: int = 8) -> Pipeline:
+    """Pull requests with folder and script that models have made: ``assay tasks make S172``.
+
+    ::
+
+        assay tasks make S172 --seeds "repositories(path=requests.jsonl,examined=false)" --model MODEL --out made.jsonl
+
+    They are read with ``tasks.source.name=made`` and played in the environment ``repository``.
+
+    Args:
+        rounds, looks: see :class:`~assay.tasks.repositories.agents.Build`.
+    """
+    return Pipeline("S172", (("build", Build(rounds, looks)),))
 
 
 @paper(
@@ -21,6 +40,12 @@ from assay.select.difficulty import Difficulty
         ),
         "looked at on success too: a code that stands in the script, and no test collected, are refused": (
             "tasks/repositories/test_examine.py::test_scripts_that_say_so_by_themselves"
+        ),
+        "models explore a repository, prepare its folder, write its script and look at both, in rounds": (
+            "tasks/repositories/test_agents.py::test_who_has_to_mend_it_writes_again"
+        ),
+        "what they make is a task that is played and judged by their script": (
+            "tasks/repositories/test_agents.py::test_what_is_made_is_played"
         ),
         "what fails goes back to who can mend it, or is of no use": (
             "tasks/repositories/test_examine.py::test_who_has_to_mend_it"
@@ -37,8 +62,11 @@ from assay.select.difficulty import Difficulty
         "trajectories that fetch the fix are dropped": "test_hacks_are_dropped",
         "fine-tuning on what is left": "test_it_acts_in_training",
     },
-    choices=("tests and code share a process, as in the paper, where tasks are pull requests; made-up ones are apart",),
-    lacks="the agents that explore a repository and write its container and script: scripts are given, or a template",
+    choices=(
+        "the container is a folder in the sandbox, without a network, that a script prepares; models take no tools but "
+        "three to look around with",
+        "tests and code share a process, as in the paper, where tasks are pull requests; made-up ones are apart",
+    ),
 )
 def openswe(least: float = 0.25, most: float = 0.5, hacks: Sequence[str] = ("git pull",), mask: bool = True) -> Method:
     """Rejection fine-tuning on the right trajectories of tasks that one or two of four solve, sound turns alone.
@@ -47,7 +75,8 @@ def openswe(least: float = 0.25, most: float = 0.5, hacks: Sequence[str] = ("git
         L = - sum over kept i, over tokens t of turns without error, of log pi(y_it | x_i, y_i,<t) / tokens
 
     Four samples of a task (``rollout.group = 4``) are the paper's. Tasks are the made-up ones of the environment
-    ``repository``, or ``repositories``, pull requests that were run twice, played there too.
+    ``repository``, or ``repositories``, pull requests that were run twice, played there too, or such whose folder and
+    script models have made (:func:`environments`).
 
     Args:
         least, most, hacks, mask: see :class:`~assay.select.difficulty.Difficulty`.

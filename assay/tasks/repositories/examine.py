@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from assay.errors import RunError
@@ -63,11 +63,13 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What was found: accepted if ``reason`` is empty; else who has to mend it. ``collected`` tests with the fix."""
+    """What was found: accepted if ``reason`` is empty; else who has to mend it. ``collected`` tests with the fix; the
+    ``outputs`` of both runs, where they came to that."""
 
     reason: str
     part: Part = ""
     collected: int = 0
+    outputs: tuple[str, str] = field(default=("", ""), compare=False)
 
     @property
     def accepted(self) -> bool:
@@ -105,6 +107,10 @@ def examine(request: PullRequest) -> Examined:
     if _FIXED.search(request.command):
         return Examined("the script tells an exit code that stands in it", "script")
     before, after = (run_script(request, {**request.files, **more}) for more in ({}, request.fix))
+    return replace(_of(before, after), outputs=(before.output, after.output))
+
+
+def _of(before: Ran, after: Ran) -> Examined:
     if before.code is None or after.code is None:
         return Examined("the script does not tell an exit code", "script")
     if after.code != 0 and _MISSING.search(after.output):

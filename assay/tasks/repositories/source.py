@@ -10,12 +10,12 @@ from assay.errors import UsageError
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.listed import Listed
-from assay.tasks.repositories.examine import PullRequest, examine
+from assay.tasks.repositories.examine import Examined, PullRequest, examine
 from assay.types import Task
 
 
 @part("tasks", "repositories")
-def repositories(path: Path, skip: bool = False) -> Listed:
+def repositories(path: Path, skip: bool = False, examined: bool = True) -> Listed:
     """Return the pull requests of a file of rows, each of which is examined first.
 
     A row is ``{"id", "issue", "files", "fix", "tests"}``, the last three from paths to texts, and maybe a ``script``;
@@ -24,6 +24,8 @@ def repositories(path: Path, skip: bool = False) -> Listed:
 
     Args:
         path: of the file.
+        examined: whether they are; else they are what ``assay tasks make S172`` begins with, whose models write what
+            their tests need.
         skip: leave out what is of no use, rather than refuse all.
 
     Raises:
@@ -32,7 +34,7 @@ def repositories(path: Path, skip: bool = False) -> Listed:
     tasks = []
     for where, row in read_rows(path):
         request = read_request(row, where)
-        found = examine(request)
+        found = examine(request) if examined else Examined("")
         if found.accepted:
             tasks.append(task_of(request, found.collected))
         elif not skip:
