@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # Tests start hundreds of Python processes: none should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels trackio debian formal lint format docs docs-site bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels trackio debian formal lint format docs docs-site gallery bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -124,6 +124,15 @@ docs: $(VENV)/core
 	$(BIN)/python -m assay.tables.turn_credit > docs/turn-credit.md
 	$(BIN)/python -m assay.tables.seams > docs/seams.md
 	$(BIN)/python -m assay.lab.results
+
+# The pictures of docs/gallery.md, from runs that it makes (some minutes); needs Chromium.
+GALLERY := build/gallery
+gallery: $(VENV)/test
+	rm -rf $(GALLERY)
+	$(BIN)/assay train quickstart run.dir=$(GALLERY)/grpo run.rollout_tokens=true
+	$(BIN)/assay compare quickstart --methods grpo,dapo --seeds 3 --budget rollouts=6400 --points 5 --out $(GALLERY)/compare
+	$(BIN)/assay diagnose $(GALLERY)/grpo/checkpoints/rl-000000 $(GALLERY)/grpo --out $(GALLERY)/diagnosis
+	$(BIN)/python docs/site/gallery.py $(GALLERY) docs/images
 
 # The documentation as a site, in build/site; a warning is an error.
 docs-site: $(VENV)/docs

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from viewed import HOSTILE, viewing, write_league, write_run
+from viewed import HOSTILE, viewing, write_comparison, write_league, write_run
 
 from assay.environments.screens.devtools import DevTools, program
 from assay.view.server import ViewServer
@@ -25,6 +25,7 @@ VIEWS = (
     "view=task&source=runs/grpo&source=runs/dapo&task=task-0",
     "view=evaluation&id=runs/grpo/after",
     "view=record&id=runs/league/L1",
+    "view=record&id=runs/paired/compare",
     "view=between&a=runs/grpo/before&b=runs/grpo/after",
 )
 READY = """new Promise((done) => { const look = () => { const main = document.getElementById("main");
@@ -72,6 +73,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ViewServer]:
     write_run(folder / "runs" / "grpo")
     write_run(folder / "runs" / "dapo", steps=4, method="dapo")
     write_league(folder / "runs" / "league" / "L1")
+    write_comparison(folder / "runs" / "paired")
     with viewing(folder / "runs") as server:
         for id in ("runs/grpo", "runs/dapo"):
             server.app.tables.of(server.app.places.get(id)).wait()
@@ -129,6 +131,15 @@ def test_keys_go_through_the_list_and_open(page: Page) -> None:
     assert "row=1" in page.see("location.search") and "Sample 1 of step 6" in page.text()
     page.do("history.back()")
     assert "96 samples" in page.text()
+
+
+def test_a_comparison_leads_to_its_runs_and_they_to_their_rollouts(page: Page) -> None:
+    page.open("view=record&id=runs/paired/compare")
+    assert "No winner. Too few runs." in page.text() and "no memory" in page.text()
+    page.do("document.querySelector('td a').click()")
+    assert page.see("document.querySelector('h1').innerText") == "runs/paired/runs/sums/seed-0/grpo/run"
+    page.do("[...document.querySelectorAll('#main a')].find((a) => a.innerText === 'groups').click()")
+    assert "What is 3 + 1?\ntask-3" in page.text()
 
 
 def test_gained_and_lost(page: Page) -> None:

@@ -131,6 +131,18 @@ def write_league(folder: Path) -> Path:
     return folder
 
 
+def write_comparison(folder: Path) -> Path:
+    """Store a comparison of which one run is there and one has failed."""
+    write_run(folder / "runs" / "sums" / "seed-0" / "grpo" / "run", steps=1)
+    runs = [
+        {"method": "grpo", "task": "sums", "seed": 0, "status": "finished", "final": 0.5},
+        {"method": "dapo", "task": "sums", "seed": 0, "status": "failed", "error": "no memory"},
+    ]
+    told = {"schema": "assay.compare/1", "verdict": ["No winner.", "Too few runs."], "methods": {}, "pairs": []}
+    (folder / "compare.json").write_text(json.dumps({**told, "runs": runs}))
+    return folder
+
+
 @contextmanager
 def viewing(*roots: Path) -> Iterator[ViewServer]:
     """A viewer in a thread, to the end of the block."""

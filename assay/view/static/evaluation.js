@@ -31,15 +31,17 @@ export async function between(parameters) {
 
 export async function record(parameters) {
   const found = await ask("record", parameters), content = found.content ?? {};
-  const body = { comparison, lab, league, "audit record": audit, audit }[found.what]?.(content) ?? null;
+  const body = { comparison, lab, league, "audit record": audit, audit }[found.what]?.(content, found.id) ?? null;
   return [h("h1", {}, found.id), h("p", { class: "soft" }, found.what), body, h("details", {}, h("summary", {}, "The whole record"), tree(content))];
 }
 
 const rate = (r) => (r && r.value !== null ? `${percent(r.value)} [${percent(r.low)}, ${percent(r.high)}], ${r.count} of ${r.total}` : "–");
 
-function comparison(c) {
-  return [c.verdict && h("p", { class: "card state" }, typeof c.verdict === "string" ? c.verdict : JSON.stringify(c.verdict)), h("h2", {}, "Methods"), h("div", { class: "card" }, facts(c.methods)), h("h2", {}, "Pairs"), h("div", { class: "card" }, Array.isArray(c.pairs) && c.pairs.length ? rows(c.pairs) : facts(c.pairs)),
-    Array.isArray(c.runs) && [h("h2", {}, "Runs"), h("div", { class: "card" }, rows(c.runs.map((r) => ({ method: r.method, task: r.task, seed: r.seed, status: r.status, final: r.final, error: r.error }))))]];
+function comparison(c, id) {
+  const place = id.split("/").slice(0, -1).join("/");
+  const line = (r) => [r.status === "finished" ? link({ view: "run", id: `${place}/runs/${r.task}/seed-${r.seed}/${r.method}/run` }, r.method) : r.method, r.task, number(r.seed), r.status, short(r.final), r.error ?? ""];
+  return [c.verdict && h("p", { class: "card state" }, typeof c.verdict === "string" ? c.verdict : c.verdict.join(" ")), h("h2", {}, "Methods"), h("div", { class: "card" }, facts(c.methods)), h("h2", {}, "Pairs"), h("div", { class: "card" }, Array.isArray(c.pairs) && c.pairs.length ? rows(c.pairs) : facts(c.pairs)),
+    Array.isArray(c.runs) && [h("h2", {}, "Runs"), h("div", { class: "card" }, table(["method", "task", "seed", "status", "score", "error"], c.runs.slice(0, 400).map(line), { "aria-label": "Runs" }))]];
 }
 
 function lab(c) {
