@@ -1,7 +1,7 @@
 """Small faults to put into a module: signs, constants, comparisons, denominators, conditions, a detach left out.
 
 Each fault changes one place. What cannot change what a program computes stays as it is: annotations, decorators,
-documentation, messages of errors, the claims that a paper registers for the lab.
+documentation, messages of errors, the claims that a paper registers for the lab and constants that they alone read.
 """
 
 from __future__ import annotations
@@ -66,12 +66,13 @@ class Fault:
 def faults(source: str) -> list[Fault]:
     """Return every fault of a module's text, in the order of its lines."""
     found = []
+    told = claimed(ast.parse(source))
     for index, node in enumerate(ast.walk(ast.parse(source))):
         for number in range(len(list(changes(node)))):
             tree = ast.parse(source)
             place = parents(tree)
             here = next(n for i, n in enumerate(ast.walk(tree)) if i == index)
-            if not spared(here, place):
+            if not spared(here, place, told):
                 change = list(changes(here))[number]
                 before, line, lines = short(here), getattr(here, "lineno", 0), ran(here, place)
                 after = change(place)
@@ -114,8 +115,41 @@ def ran(node: ast.AST, place: Place) -> range:
     return range(0)
 
 
-def spared(node: ast.AST, place: Place) -> bool:
+def claimed(tree: ast.Module) -> set[str]:
+    """Return the names of a module's constants that nothing reads but claims, and others of these constants."""
+    place = parents(tree)
+    own = {constant(statement) for statement in tree.body} - {""}
+    reads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in own]
+    found = {n.id for n in reads}
+    while other := {n.id for n in reads if n.id in found and not of_claims(n, place, found)}:
+        found -= other
+    return found
+
+
+def constant(statement: ast.AST) -> str:
+    """The name that a statement gives a value, and no other; empty for other statements."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+    return ""
+
+
+def of_claims(node: ast.AST, place: Place, told: set[str]) -> bool:
+    """Whether a node is in a claim, or in a constant that claims alone read."""
+    while node in place:
+        up, _, _ = place[node]
+        if isinstance(up, ast.Call) and called(up) in ("claims", "Claim"):
+            return True
+        if isinstance(up, ast.Module):
+            return constant(node) in told
+        node = up
+    return False
+
+
+def spared(node: ast.AST, place: Place, told: set[str]) -> bool:
     """Whether a node is in something that computes nothing, or nothing a test could see."""
+    if of_claims(node, place, told):
+        return True
     while node in place:
         up, field, _ = place[node]
         if field in ("annotation", "returns", "decorator_list") or isinstance(
@@ -124,7 +158,7 @@ def spared(node: ast.AST, place: Place) -> bool:
             return True
         if isinstance(up, ast.keyword) and up.arg in EXACT:
             return True
-        if isinstance(up, ast.Call) and called(up) in ("claims", "Claim", "isinstance"):
+        if isinstance(up, ast.Call) and called(up) == "isinstance":
             return True
         if isinstance(up, ast.Call) and field == "args" and along(up.func) and dimension(node):
             return True

@@ -1,0 +1,39 @@
+"""Which places of a module get a fault, and which say nothing that a test could see."""
+
+from __future__ import annotations
+
+from mutants.faults import faults
+
+SOURCE = '''
+"""A module of 12 words."""
+LIMIT: int = 3
+ONE = {"size": 1}
+ARM = {"options": {**ONE, "depth": 2}}
+BOTH = 4
+LOST = 5
+
+
+def f(x: int) -> bool:
+    """At most 7."""
+    if x > BOTH:
+        raise ValueError(f"{x + 8} is too much")
+    return x < LIMIT
+
+
+claims(Claim(text="", arms={"a": ARM, "b": {"n": 6}}, options={"n": BOTH}))
+'''
+
+
+def test_what_claims_alone_read_is_spared() -> None:
+    """ONE is of ARM, and ARM of the claim; BOTH is the function's too, and LOST is nobody's."""
+    found = [str(fault) for fault in faults(SOURCE)]
+    assert found == [
+        "line 3: 3 -> 4",
+        "line 6: 4 -> 5",
+        "line 7: 5 -> 6",
+        "line 12: x > BOTH -> x >= BOTH",
+        "line 12: x > BOTH -> x <= BOTH",
+        "line 14: x < LIMIT -> x <= LIMIT",
+        "line 14: x < LIMIT -> x >= LIMIT",
+    ]
+    assert [list(fault.lines) for fault in faults(SOURCE)[:4]] == [[], [], [], [12]]
