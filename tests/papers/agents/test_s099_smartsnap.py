@@ -214,6 +214,11 @@ def test_the_bonus_for_acting() -> None:
         assert other.weight == pytest.approx(weight)
     part(Batch.from_groups([Group(Ask(Task("t", "?"), 0), (), ())]))
     assert part.state_dict() == {"step": 1} and part.weight < 1
+    fresh = EvidenceReward(bonus=1.0, decay=200)
+    assert part == fresh and repr(part) == repr(fresh), "a part is known by its options"
+    with pytest.raises(TypeError):
+        EvidenceReward(_step=1)  # type: ignore[call-arg]
+    assert EvidenceReward(cost=0.0, free=0, bonus=0.0, decay=1).weight == 0
 
 
 def test_the_worked_advantages(make_batch: Any) -> None:

@@ -362,6 +362,15 @@ def curriculum(questions: Sequence[str], **options: Any) -> Reflective:
     return Reflective(stream, **{"prompts": 2, "group": 3, "reflections": 2, "window": 2, **options})
 
 
+def test_what_they_have_seen_is_no_option() -> None:
+    for name in ("bank", "_rng", "_at", "_tasks", "_where", "_attempts"):
+        with pytest.raises(TypeError):
+            curriculum(["x"], **{name: 0})
+    assert "Generator" not in repr(curriculum(["x"])) and "bank" not in repr(curriculum(["x"]))
+    with pytest.raises(TypeError):
+        Reflections(Sampling(8), _seen={})  # type: ignore[call-arg]
+
+
 def reflected(of: str, question: str, *lessons: tuple[str, float, bool]) -> Group:
     """A group of reflections as the rollout returns it."""
     task = Task(f"{of}@reflection", "look back", kind="reflection", meta={"of": of, "question": question})

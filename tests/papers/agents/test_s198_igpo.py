@@ -68,6 +68,25 @@ def test_weights_and_logarithms() -> None:
     assert logs.token_rewards is not None and logs.token_rewards[0, 1].item() == pytest.approx(np.log(3))
 
 
+def test_the_papers_numbers() -> None:
+    """Gains weigh as much as answers do, a divergence of 0.001; alone, gains are of probabilities."""
+    method = make_method("S198")
+    assert method.reward.weights["gain"] == 1 and method.reward.inner["gain"] == InformationGain()  # type: ignore[attr-defined]
+    assert method.objective.kl_weight == 1e-3 and not InformationGain().logarithm  # type: ignore[attr-defined]
+    assert TokenReturns() == make_method("S198", options={"normalise": "token"}).credit
+
+
+def test_what_a_silent_turn_gained() -> None:
+    """It is paid on the last token before it; where nothing was said, nobody is paid."""
+    batch = scored([[0.1, 0.3, 0.25], [0.1, 0.3, 0.25]], [1.0, 0.0])
+    batch.mask[0, 3:5] = False
+    batch.mask[1, 0:2] = False
+    tokens = InformationGain()(batch).tokens
+    assert tokens is not None and tokens[0].nonzero()[:, 0].tolist() == [1]
+    assert tokens[0, 1].item() == pytest.approx(0.2 - 0.05)
+    assert tokens[1].nonzero()[:, 0].tolist() == [4] and tokens[1, 4].item() == pytest.approx(-0.05)
+
+
 def test_gains_and_answers_apart() -> None:
     """Gains 0.2, -0.05 and 0.02 among themselves, answers 1 and 0 among themselves."""
     batch = scored(CARD, [1.0, 0.0], normalise="apart", ddof=0)

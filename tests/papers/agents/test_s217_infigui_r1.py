@@ -335,6 +335,9 @@ def test_no_way_back_where_all_or_nothing_is_right() -> None:
     for options in ({"environment": "guess"}, {"most": -1}):
         with pytest.raises(UsageError, match="recovering"):
             Recovering(**{"sampling": Sampling(8), "judge": judge, "environment": "screens", **options})
+    for name in ("_inner", "_steps", "_seen"):
+        with pytest.raises(TypeError):
+            Recovering(**{"sampling": Sampling(8), "judge": judge, "environment": "screens", name: {}})
 
 
 # The teacher
@@ -393,6 +396,9 @@ def test_the_first_right_response_of_the_teacher_is_kept() -> None:
     for options in ({"tries": 0}, {"max_tokens": 0}, {"teacher": None}):
         with pytest.raises(UsageError):
             Bottleneck(**{"sampling": Sampling(8), "judge": judge, "teacher": Scripted(), **options})
+    with pytest.raises(TypeError):
+        Bottleneck(Sampling(8), judge, Scripted(), _seen={})  # type: ignore[call-arg]
+    assert "bottleneck/taught" not in repr(rollout)
 
 
 def test_the_papers_numbers() -> None:

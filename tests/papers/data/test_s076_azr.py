@@ -270,6 +270,22 @@ def test_options_that_cannot_be(options: dict[str, Any]) -> None:
         curriculum(**options)
 
 
+def test_what_it_has_seen_is_no_option() -> None:
+    for name in ("known", "buffers", "_fresh", "_rng"):
+        with pytest.raises(UsageError, match="no option"):
+            curriculum(**{name: {}})
+    assert "buffers" not in repr(curriculum()) and "Generator" not in repr(curriculum())
+
+
+def test_the_papers_numbers() -> None:
+    """Six shown, ten inputs, -0.5 for what is valid and worth nothing, as the released code has it."""
+    method = make_method("S076")
+    assert (method.curriculum["shown"], method.curriculum["inputs"], method.curriculum["capacity"]) == (6, 10, 16384)
+    assert method.reward == Composite() == Composite(-0.5, -0.5, -1.0) and method.rollout["learnability"] is True
+    usual = AbsoluteZero(None, 2, 4, language="steps")  # type: ignore[arg-type]
+    assert (usual.shown, usual.inputs, usual.capacity, usual.seed) == (6, 10, 16384, 0)
+
+
 def test_a_rollout_without_its_curriculum_is_refused() -> None:
     catalogue.find("S076")
     with pytest.raises(UsageError, match="curriculum 'absolute_zero'"):

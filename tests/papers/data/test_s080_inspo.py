@@ -32,6 +32,15 @@ def made(first: Sequence[str] = ("a", "b", "c", "d"), **options: Any) -> Instruc
     return Instructions(stream, options.pop("prompts", 1), options.pop("group", 4), tuple(first), **options)
 
 
+def test_what_it_has_seen_is_no_option() -> None:
+    with pytest.raises(TypeError):
+        made(members=[])
+    for name in ("_engine", "_rng", "_steps", "_made", "_low", "_seen", "_candidates"):
+        with pytest.raises(TypeError):
+            made(**{name: 0})
+    assert "_engine" not in repr(made()) and "Generator" not in repr(made())
+
+
 def judged(ask: Ask, scores: Sequence[float | None], text: str = "y") -> Group:
     tokens, mask = np.arange(1), np.ones(1, bool)
     episodes = tuple(Episode(tokens, tokens, mask, None, f"{text}{i}", "eos") for i in range(len(scores)))

@@ -177,6 +177,9 @@ def test_defaults() -> None:
     view = method.objective.view
     assert (view.every, view.beta, view.k, method.objective.alpha) == (5, 0.1, 100, 1.0)
     assert view.lr is None and view.teacher == "current" and method.early == [view]
+    assert (view.max_grad_norm, view) == (1.0, TaughtView(view.view, k=100)) and "_kept" not in repr(view)
+    with pytest.raises(TypeError):
+        TaughtView(view.view, _kept={})  # type: ignore[call-arg]
     for bad in ({"beta": 0.0}, {"lr": -1.0}, {"every": -1}):
         with pytest.raises(UsageError, match="S147"):
             make_method("S147", options=bad)

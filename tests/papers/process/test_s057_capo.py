@@ -72,6 +72,9 @@ def test_the_outcome_stays_dominant() -> None:
     reward = capo("verdict").reward
     assert (reward.whole, reward.process) == (2, 1) and reward.whole - reward.process > 0
     assert FlawedSteps("verdict") == reward, "taken by itself the reward is the paper's"
+    with pytest.raises(TypeError):
+        FlawedSteps("verdict", signal=None)  # type: ignore[call-arg]
+    assert "signal" not in repr(reward)
 
 
 CALLS = [[True, False, True], [True, False, True], [True, True, True], [True, True, True]]

@@ -42,6 +42,9 @@ def test_consistency_and_what_it_drops() -> None:
     # A part is known by its options, not by how far it has come.
     fresh = Consistent("verdict", keep=2)
     assert select == fresh and repr(select) == repr(fresh) and "StepScores" not in repr(select)
+    for name in ("signal", "_done", "_kept"):
+        with pytest.raises(TypeError):
+            Consistent("verdict", **{name: None})
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,8 @@ def test_class_weights() -> None:
     fresh, last = ClassBalanced(decay=0.0), ClassBalanced(decay=0.0)
     assert fresh.coefficients(torch.tensor([True] * 2 + [False] * 6), some).tolist() == pytest.approx([1] * 8)
     assert fresh.state_dict() == {"counts": [2, 2]} and fresh == last and repr(fresh) == repr(last)
+    with pytest.raises(TypeError):
+        ClassBalanced(_counts=(1.0, 1.0))  # type: ignore[call-arg]
     some.weights[:] = 0
     assert last.coefficients(torch.ones(8, dtype=torch.bool), some).tolist() == [1] * 8
 

@@ -277,6 +277,8 @@ def test_options() -> None:
     for edge in (0.0, 1.0):
         made = Spliced(Sampling(4), judge, threshold=edge, share=edge)
         assert (made.threshold, made.share, made.most, made.tries) == (edge, edge, 1, 1)
+    with pytest.raises(TypeError):
+        Spliced(Sampling(4), judge, _seen={})  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="prefix"):
         Spliced(Sampling(4), judge, template="{question}")
     with pytest.raises(UsageError, match="method S068 takes"):

@@ -150,6 +150,9 @@ def test_they_are_computed_once_by_the_reference() -> None:
     assert Reading.passes == 4, "two prompts for each of two responses"
     assert read(signal, 0, 1, 0) == first and Reading.passes == 4
     assert hash(signal) == hash(Contrast("0", "1")) and signal == Contrast("0", "1")
+    assert repr(signal) == repr(Contrast("0", "1"))
+    with pytest.raises(TypeError):
+        Contrast(_known={})  # type: ignore[call-arg]
 
 
 def test_a_prompt_without_room_gives_no_reward() -> None:

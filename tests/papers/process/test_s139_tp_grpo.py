@@ -186,6 +186,9 @@ def test_made_by_name() -> None:
         make_method("S139")
     with pytest.raises(UsageError, match="at least 0"):
         Thoughts("verdict", alpha=-1.0)
+    with pytest.raises(TypeError):
+        Thoughts("verdict", signal=None)  # type: ignore[call-arg]
+    assert "signal" not in repr(Thoughts("verdict", alpha=0.0))
     made = make_method("S139", options={"judge": {"name": "keywords", "replies": []}})
     assert isinstance(made.credit.judge, IntrinsicJudge) and made.credit.judge.sampling.max_tokens == 8192
     assert (made.credit.alpha, made.credit.merged, made.group_relative) == (1, True, True)

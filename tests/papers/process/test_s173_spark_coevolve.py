@@ -173,6 +173,13 @@ def test_options_that_cannot_be(bad: dict[str, Any]) -> None:
         rollout(**bad)
 
 
+def test_least_options() -> None:
+    made = rollout(judged=0, reflected=0)
+    assert (made.judged, made.reflected) == (0, 0)
+    with pytest.raises(TypeError):
+        JudgeAndReflect(Sampling(4), partial(judge_groups, verifier), _verifier=None)  # type: ignore[call-arg]
+
+
 def test_one_step_learns_from_all_three(tmp_path: Path) -> None:
     """A whole run; with both caps at 0 it is GRPO with the same KL term, bit for bit."""
     objective = make_method("S173").objective

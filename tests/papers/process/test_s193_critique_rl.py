@@ -154,6 +154,9 @@ def test_the_stages_are_remembered() -> None:
     # A part is known by its options, not by how far it has come.
     other.actor = reward.actor
     assert reward == other and repr(reward) == repr(other) and "verifier" not in repr(reward)
+    for name in ("_verifier", "_done"):
+        with pytest.raises(TypeError):
+            CritiqueRefined(**{name: 0})
     assert reward.state_dict() == {"done": 1}
     other.load_state_dict(reward.state_dict())
     assert other(batch_of([KEPT])).values.tolist() == pytest.approx([1.2])

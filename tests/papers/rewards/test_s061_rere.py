@@ -239,6 +239,9 @@ def test_the_catalogue_is_read_once_for_an_engine() -> None:
     assert Catalogue(Sampling(first.depth), part.judge, ITEMS).within(one).depth == first.depth
     with pytest.raises(UsageError, match="max_tokens"):
         Catalogue(Sampling(first.depth - 1), part.judge, ITEMS).within(one)
+    for name in ("_texts", "_known", "_seen"):
+        with pytest.raises(TypeError):
+            Catalogue(LONG, part.judge, ITEMS, **{name: None})
     assert Catalogue(LONG, part.judge).within(one) is None and part.collect([], one, np.random.default_rng(0)) == []
 
 
