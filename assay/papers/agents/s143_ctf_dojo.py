@@ -8,6 +8,25 @@ from assay.catalogue import paper
 from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.select.solved import Solved
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Pipeline
+from assay.tasks.puzzles.forge import Forge
+
+
+@pipeline("S143")
+def forged(tries: int = 10) -> Pipeline:
+    """Challenges of what competitions have left, made by models: ``assay tasks make S143``.
+
+    ::
+
+        assay tasks make S143 --seeds "artefacts(path=left)" --model MODEL --out challenges.jsonl
+
+    They are read with ``tasks.source.name=made`` and played in the environment ``challenges``.
+
+    Args:
+        tries: see :class:`~assay.tasks.puzzles.forge.Forge`.
+    """
+    return Pipeline("S143", (("forge", Forge(tries)),))
 
 
 @paper(
@@ -27,6 +46,15 @@ from assay.select.solved import Solved
         "flag and names are drawn anew in every episode: one that is remembered is wrong": (
             "tasks/puzzles/test_challenges.py::test_a_challenge_is_played"
         ),
+        "a model says what a challenge is and writes its recipe; what is wrong with them goes back to it": (
+            "tasks/puzzles/test_forge.py::test_what_is_wrong_goes_back"
+        ),
+        "a recipe is carried out and its service tried: the right flag for the solution, for nobody else": (
+            "tasks/puzzles/test_forge.py::test_a_service_gives_its_flag_to_the_solution_alone"
+        ),
+        "the service has the flag, the player's folder does not": (
+            "tasks/puzzles/test_forge.py::test_a_service_is_visited"
+        ),
         "write-ups are matched by the names of competition and task": (
             "tasks/puzzles/test_writeups.py::test_the_worked_scores"
         ),
@@ -43,8 +71,9 @@ from assay.select.solved import Solved
         "at most 4 trajectories of a challenge; the paper does not say how many",
         "what is drawn anew in an episode is the flag and a name that files may be called by; there is no port to draw",
         "hints are shown as they are, before the question",
+        "a container is a folder in the sandbox that the recipe is carried out in, with this machine's programs; a "
+        "service is visited by its standard input, as under inetd, as the sandbox has no sockets",
     ),
-    lacks="containers built from recipes a model writes: recipes are checked as text, challenges run in the sandbox",
 )
 def ctf_dojo(
     cap: int | None = 4,

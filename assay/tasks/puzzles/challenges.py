@@ -180,16 +180,27 @@ def _writeup(row: Any, where: str) -> Writeup:
     return Writeup(str(row["competition"]), str(row["task"]), str(row["text"]))
 
 
+def asked_of(description: str, service: bool = False) -> str:
+    """Return what a player is told."""
+    how = "Visit the service with the tool visit" if service else "Look around with the tool run"
+    return f"{description}\n\n{how}, find the flag and submit it."
+
+
+def encoded(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return files as a task's meta has them."""
+    return {name: base64.b64encode(data).decode() for name, data in files.items()}
+
+
 def _task(challenge: Challenge, id: str, hints: list[str]) -> Task:
     return Task(
         id=f"puzzles/{id}",
-        prompt=f"{challenge.description}\n\nLook around with the tool run, find the flag and submit it.",
+        prompt=asked_of(challenge.description),
         reference={"name": challenge.name, "competition": challenge.competition},
         kind="none",
         hints=tuple(hints),
         meta={
             "job": "given",
-            "files": {name: base64.b64encode(data).decode() for name, data in challenge.files.items()},
+            "files": encoded(challenge.files),
             "hide": challenge.hide,
             "flag": challenge.flag,
             "digest": challenge.digest,

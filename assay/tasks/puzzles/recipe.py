@@ -45,7 +45,7 @@ def issues(recipe: str, files: Mapping[str, bytes], server: bool = True) -> list
         files: of the challenge, by relative path.
         server: whether it offers a service; what only carries its flag needs neither port nor start.
     """
-    lines = _instructions(repaired(recipe))
+    lines = instructions(repaired(recipe))
     found: list[str] = []
     base = next((rest.split()[0] for name, rest in lines if name == "FROM" and rest), "")
     family = base.partition("@")[0].rpartition("/")[2].partition(":")[0]
@@ -56,11 +56,11 @@ def issues(recipe: str, files: Mapping[str, bytes], server: bool = True) -> list
     copied: set[str] = set()
     for name, rest in lines:
         if name in ("COPY", "ADD"):
-            for source in _sources(rest):
-                matched = _matched(source, files)
-                if not matched:
+            for source in sources(rest):
+                here = matched(source, files)
+                if not here:
                     found.append(f"{name} {source}: there is no such file")
-                copied |= matched
+                copied |= here
     found += [f"{one}: must not be in the image" for one in sorted(copied) if _is_kept_back(one)]
     if server:
         if not any(name == "EXPOSE" and re.match(r"\d", rest) for name, rest in lines):
@@ -77,7 +77,7 @@ def issues(recipe: str, files: Mapping[str, bytes], server: bool = True) -> list
     return found
 
 
-def _instructions(recipe: str) -> list[tuple[str, str]]:
+def instructions(recipe: str) -> list[tuple[str, str]]:
     """Return each instruction's name and the rest of it, lines that are continued joined."""
     said = "\n".join(line for line in recipe.splitlines() if not line.lstrip().startswith("#"))
     joined = re.sub(r"\\[ \t]*\n", " ", said)
@@ -89,7 +89,7 @@ def _instructions(recipe: str) -> list[tuple[str, str]]:
     return found
 
 
-def _sources(rest: str) -> list[str]:
+def sources(rest: str) -> list[str]:
     """Return what a COPY or ADD takes from the challenge; nothing where it takes it from elsewhere."""
     if rest.startswith("["):
         words = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
@@ -104,7 +104,7 @@ def _sources(rest: str) -> list[str]:
     return [word for word in plain if "://" not in word and not word.startswith("<<")]
 
 
-def _matched(source: str, files: Mapping[str, bytes]) -> set[str]:
+def matched(source: str, files: Mapping[str, bytes]) -> set[str]:
     """Return the files that a source names: itself, by a pattern, or below it."""
     pattern = source.removeprefix("./").strip("/")
     if pattern in ("", "."):
