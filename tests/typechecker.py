@@ -7,6 +7,7 @@ here that is put off to a function's first call, and done for its first ``CALLS`
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -35,25 +36,64 @@ def begin() -> None:
     test += 1
 
 
+class UnderWay(threading.local):
+    """Closures whose calls are being checked, the latest last."""
+
+    def __init__(self) -> None:
+        self.fns: list[Callable[..., Any]] = []
+
+
+class Checks:
+    """The checks of a function, or of all closures made by the same lines, which would cost more than the calls if each
+    were decorated anew."""
+
+    def __init__(self, typechecker: Any):
+        self.under_way = UnderWay()
+        self.during = self.calls = 0
+        self.typechecker = typechecker
+        self.checked: Callable[..., Any] | None = None
+
+    def due(self) -> bool:
+        """Whether a call is among the first of this test."""
+        if self.during != test:
+            self.during, self.calls = test, 0
+        self.calls += 1
+        return self.calls <= CALLS
+
+    def call(self, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call ``fn``, checked."""
+        if self.checked is None:
+            self.checked = jaxtyped(self._any_of(fn), typechecker=self.typechecker)
+        self.under_way.fns.append(fn)
+        try:
+            return self.checked(*args, **kwargs)
+        finally:
+            self.under_way.fns.pop()
+
+    def _any_of(self, fn: types.FunctionType) -> Callable[..., Any]:
+        """A function that looks like ``fn``, to whoever reads its annotations, and calls the one under way."""
+        under_way = self.under_way
+
+        def current(*args: Any, **kwargs: Any) -> Any:
+            return under_way.fns[-1](*args, **kwargs)
+
+        shown = types.FunctionType(current.__code__, fn.__globals__, fn.__name__, None, current.__closure__)
+        return functools.update_wrapper(shown, fn)
+
+
+_checks: dict[tuple[str, str, types.CodeType], Checks] = {}
+
+
 def sparingly(fn: Any = None, *, typechecker: Any = check) -> Any:
     """Decorate as ``jaxtyped`` does, checking the first calls of each test only."""
     if fn is None:
         return functools.partial(sparingly, typechecker=typechecker)
     if not isinstance(fn, types.FunctionType):
         return jaxtyped(fn, typechecker=typechecker)
-    checked: Callable[..., Any] | None = None
-    during = calls = 0
+    checks = _checks.setdefault((fn.__module__, fn.__qualname__, fn.__code__), Checks(typechecker))
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal checked, during, calls
-        if during != test:
-            during, calls = test, 0
-        if calls == CALLS:
-            return fn(*args, **kwargs)
-        calls += 1
-        if checked is None:
-            checked = jaxtyped(fn, typechecker=typechecker)
-        return checked(*args, **kwargs)
+        return checks.call(fn, args, kwargs) if checks.due() else fn(*args, **kwargs)
 
     return call
