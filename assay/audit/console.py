@@ -239,7 +239,16 @@ def _attack(console: Console, attack: dict[str, Any]) -> None:
     _table(console, ("attack", "accepted", "abstained", "crashed", "timed out"), rows)
     if len(attack["attacks"]) > ATTACKS:
         console.print(_text(f"... and {len(attack['attacks']) - ATTACKS} more, none more successful", "dim"))
+    if attack["keys"] is not None and attack["keys"]["worst"]["rate"]["count"]:
+        console.print(_text(key_words(attack["keys"])))
     _examples(console, "Attacks accepted", attack["accepted"], key="attack")
+
+
+def key_words(keys: dict[str, Any]) -> str:
+    """What master keys open, in one line."""
+    worst = keys["worst"]
+    where = f"{worst['key']!r} in {worst['category']} {rate_words(worst['rate'])}"
+    return f"master keys are accepted in {percent(keys['mean'])} of cases, mean over keys and categories; worst {where}"
 
 
 def attack_words(attack: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from assay.audit.agreement import agreement
+from assay.audit.key_rates import key_rates
 from assay.audit.labelled import Row, digest
 from assay.audit.measure import Confusion, by_category, described, latency
 from assay.audit.outcome import Outcome, Status
@@ -241,6 +242,7 @@ class Audit:
                 }
                 for i in found[key]
             ]
+        found["keys"] = key_rates(attempts, outcomes)
         return {**found, "tasks": self.attacked_tasks[0], "of_tasks": self.attacked_tasks[1]}
 
 

@@ -162,7 +162,7 @@ class Reader:
             if (match := references.get(key, references.get(said))) is None:
                 raise UsageError(f"{where}: {self.reference} has no task {key[:80]!r}")
             source = {**row, **match}
-        reference = None if self.judged else self._reference(source, where)
+        reference = self._known(source, where) if self.judged else self._reference(source, where)
         kind = self.value(source, "kind", where)
         meta = source.get("meta")
         kept = {k: source[k] for k in (*SPLITS, *self.by) if k in source}
@@ -186,6 +186,12 @@ class Reader:
                 "with --reference NAME, a file of them with --reference FILE, or none with --fields reference="
             )
         return found
+
+    def _known(self, row: Mapping[str, Any], where: str) -> Any:
+        """The reference of a row that says what is right, if it has one; a ``label`` may be what says so."""
+        if "reference" in self.fields:
+            return self.value(row, "reference", where)
+        return next((row[k] for k in ROLES["reference"] if k != "label" and row.get(k) is not None), None)
 
     def _file(self) -> bool:
         return self.reference is not None and Path(self.reference).is_file()

@@ -8,9 +8,10 @@ import re
 import pytest
 
 from assay.audit.attacks import attacks, describe
-from assay.audit.attacks.base import ATTACKS, mentions
+from assay.audit.attacks.base import ATTACKS
 from assay.errors import UsageError
 from assay.types import Task
+from assay.verify.text.mentions import mentions
 
 SMALL = 5_000
 TARGETS = [

@@ -671,7 +671,7 @@ def test_a_judge_that_is_down_abstains(make_batch: Any) -> None:
         url = server.url
     spec = {"name": "openai", "model": "m", "base_url": url, "retries": 1, "backoff": 1e-3}
     task = Task("t", "2+2?", "4")
-    verdicts = ReferenceJudge(spec).verdicts([(task, "4"), (task, "5")])
+    verdicts = ReferenceJudge(spec).map([(task, "4"), (task, "5")])
     assert [(v.passed, v.feedback) for v in verdicts] == [(None, "the judge failed")] * 2
     assert PrincipleJudge(spec, last=True).scores([(task, ["a", "b"])]) == [None]
     reward = JudgedReward(ReferenceJudge(spec))(make_batch([3, 3], texts=["4", "5"], tasks=[task, task]))

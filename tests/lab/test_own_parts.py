@@ -23,6 +23,10 @@ OTHERWISE = {
     ("S046", "verifications"): "its setting chooses verifications by the function that the paper brings",
     ("S047", "views"): SPELLED,
     ("S055", "mechanism"): SPELLED,
+    (
+        "S072",
+        "master_keys",
+    ): "its setting trains on what the maker of tasks that the paper brings makes of judged responses",
     ("S077", "chains"): MEASURED,
     ("S085", "approaches"): MEASURED,
     ("S085", "nano"): MEASURED,

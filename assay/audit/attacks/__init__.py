@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from assay.audit.attacks import content, hostile, judges  # noqa: F401  (they register their attacks)
-from assay.audit.attacks.base import ATTACKS, Attack, Target, mentions
+from assay.audit.attacks.base import ATTACKS, Attack, Target
 from assay.errors import UsageError, nearest
 from assay.types import Task
+from assay.verify.text.mentions import mentions
 
 __all__ = ["Attack", "attacks", "describe"]
 

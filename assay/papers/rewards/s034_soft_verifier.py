@@ -108,7 +108,7 @@ class JudgedReward:
         self.judge = judge
 
     def __call__(self, batch: Batch) -> Reward:
-        verdicts = self.judge.verdicts([(t, e.text) for t, e in zip(batch.tasks, batch.episodes, strict=True)])
+        verdicts = self.judge.map([(t, e.text) for t, e in zip(batch.tasks, batch.episodes, strict=True)])
         dtype = batch.rewards.dtype
         values = torch.tensor([v.score for v in verdicts], dtype=dtype)
         told = torch.tensor([v.passed is not None for v in verdicts], dtype=torch.bool)
@@ -126,7 +126,7 @@ def distillation(groups: Sequence[Group], teacher: ReferenceJudge) -> list[Task]
     """
     pairs = [(group.task, episode.text) for group in groups for episode in group.episodes]
     made: dict[str, Task] = {}
-    for (task, text), verdict in zip(pairs, teacher.verdicts(pairs), strict=True):
+    for (task, text), verdict in zip(pairs, teacher.map(pairs), strict=True):
         prompt = teacher.question(task, text)
         if verdict.passed is not None and prompt not in made:
             label = str(int(verdict.passed))

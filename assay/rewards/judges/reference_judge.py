@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,16 +13,8 @@ from assay.engines.base import Engine, Sampling
 from assay.errors import RunError, UsageError
 from assay.rewards.process.error_step import steps_of
 from assay.rewards.text.embedding import texts_of
+from assay.tasks.judging.answers import TEMPLATE
 from assay.types import Episode, Task, Verdict
-
-TEMPLATE = """Below are a question, its reference answer, and the end of a student's solution. Does the solution come
-to the same final answer as the reference? It may say so in other words. A solution that breaks off before an answer
-does not. Judge the final answer alone, not how it was found. Reply with 1 if it is the same and with 0 if it is not,
-and with nothing else.
-
-Question: {question}
-Reference answer: {reference}
-Answer: {answer}"""
 
 Score = Literal["soft", "hard"]
 Shown = Literal["final_step", "response"]
@@ -69,11 +61,12 @@ class ReferenceJudge:
             raise UsageError("the reference judge: the template must show the judge {reference} and {answer}")
 
     def __call__(self, task: Task, response: str) -> Verdict:
-        [verdict] = self.verdicts([(task, response)])
+        [verdict] = self.map([(task, response)])
         return verdict
 
-    def verdicts(self, pairs: Sequence[tuple[Task, str]]) -> list[Verdict]:
+    def map(self, pairs: Iterable[tuple[Task, str]]) -> list[Verdict]:
         """Judge many responses by one call of the judge."""
+        pairs = list(pairs)
         out = [self._unasked(task, text) for task, text in pairs]
         rows = [i for i, verdict in enumerate(out) if verdict is None]
         replies = ask(self.judge, [self.question(*pairs[i]) for i in rows], Sampling(self.max_tokens, 0.0))

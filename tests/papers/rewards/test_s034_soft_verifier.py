@@ -82,7 +82,7 @@ def test_the_score_is_the_probability_of_right_as_the_judge_says_it(make_batch) 
 def test_a_certain_judge_is_a_hard_one(said) -> None:
     judge = Judge({str(k): (str(int(c)), 1.0) for k, c in enumerate(said)})
     pairs = [(TASK, str(k)) for k in range(len(said))]
-    soft, hard = (ReferenceJudge(judge, score=score).verdicts(pairs) for score in ("soft", "hard"))
+    soft, hard = (ReferenceJudge(judge, score=score).map(pairs) for score in ("soft", "hard"))
     assert soft == hard and [v.passed for v in soft] == said
 
 
@@ -152,7 +152,7 @@ def test_the_task_verifiers_failure_stays_one(make_batch) -> None:
 def test_the_judge_is_shown_the_end_and_asked_once() -> None:
     judge = Judge({"so it is the Moon {question}": ("1", 0.8), "first\n\nso it is the Moon {question}": ("0", 0.8)})
     text = "first\n\nso it is the Moon {question}\n"
-    assert [v.passed for v in ReferenceJudge(judge).verdicts([(TASK, text)] * 3)] == [True] * 3
+    assert [v.passed for v in ReferenceJudge(judge).map([(TASK, text)] * 3)] == [True] * 3
     assert len(judge.asked) == 1
     assert "Question: What causes tides?\nReference answer: the Moon's gravity\nAnswer: so" in judge.asked[0]
     assert ReferenceJudge(judge, shown="response")(TASK, text).passed is False
@@ -177,7 +177,7 @@ def test_probabilities_are_those_of_the_judges_own_model() -> None:
     engine = HFEngine(CausalLM(deepcopy(plain), TOKENIZER))
     judge = ReferenceJudge(engine, max_tokens=1, template="{reference}={answer}")
     tasks = [Task(str(i), "", reference=f"{i}+{i * i % 17}") for i in range(300)]
-    found = judge.verdicts([(task, task.reference[::-1]) for task in tasks])
+    found = judge.map([(task, task.reference[::-1]) for task in tasks])
     read = 0
     for task, verdict in zip(tasks, found, strict=True):
         prompt = engine.encode(judge.question(task, task.reference[::-1]))

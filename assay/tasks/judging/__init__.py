@@ -1,0 +1,1 @@
+"""Tasks of judging an answer by a reference."""
