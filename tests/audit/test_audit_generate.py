@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import datetime
+import functools
 import itertools
 import re
 import subprocess
@@ -28,7 +29,11 @@ from sympy.parsing.sympy_parser import (  # noqa: E402
 
 EACH = 24
 ALL = sorted(families())
-SAMPLE = {name: cases(11, EACH, [name]) for name in ALL}
+
+
+@functools.cache
+def sample(name):
+    return cases(11, EACH, [name])
 
 
 def exact(text: str) -> object:
@@ -49,7 +54,7 @@ def equal(left: object, right: object) -> bool:
 
 @pytest.mark.parametrize("name", ALL)
 def test_labels_agree_with_the_exact_values(name):
-    for c in SAMPLE[name]:
+    for c in sample(name):
         if c.meta["said"] is None:
             assert not c.label
         else:
@@ -206,11 +211,11 @@ def test_references_solve_their_questions():
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_family_makes_both_labels_in_turn(name):
-    labels = [c.label for c in SAMPLE[name]]
+    labels = [c.label for c in sample(name)]
     assert labels == [True, False] * (EACH // 2)
-    assert len({c.id for c in SAMPLE[name]}) == EACH
-    assert len({c.kind for c in SAMPLE[name]}) >= 2
-    for c in SAMPLE[name]:
+    assert len({c.id for c in sample(name)}) == EACH
+    assert len({c.kind for c in sample(name)}) >= 2
+    for c in sample(name):
         assert c.question and c.reference and c.family == name
         assert c.meta["form"] == "whole" or c.answer in c.response
         assert c.task().question == c.question and c.task("exact").kind == "exact"

@@ -44,7 +44,7 @@ class Shell(NamedTuple):
 
 def fill(template: str, texts: Mapping[str, Text]) -> str | None:
     """Return ``template`` with its slots filled; ``None`` if it asks for one that ``texts`` lacks."""
-    if any(slot["name"] not in texts for slot in _SLOT.finditer(template)):
+    if not _asked(template) <= texts.keys():
         return None
 
     def one(slot: re.Match[str]) -> str:
@@ -58,6 +58,11 @@ def fill(template: str, texts: Mapping[str, Text]) -> str | None:
         if text.endswith("."):
             template = re.sub(rf"(\{{\$?{name}\}})\.", r"\1", template)
     return _SLOT.sub(one, template)
+
+
+@functools.cache
+def _asked(template: str) -> frozenset[str]:
+    return frozenset(slot["name"] for slot in _SLOT.finditer(template))
 
 
 def slots(draw: Draw) -> dict[str, Text]:
@@ -79,18 +84,31 @@ def shells() -> tuple[Shell, ...]:
 
 def fitting(answer: Answer, draw: Draw) -> list[tuple[Shell, str]]:
     """The shells that ``answer`` fits into, each with the response, without working."""
+    texts = _texts_of(answer, draw)
+    filled = ((shell, fill(shell.template, texts)) for shell in _shells_for(answer, draw, texts))
+    return [(shell, text) for shell, text in filled if text is not None]
+
+
+def _texts_of(answer: Answer, draw: Draw) -> dict[str, Text]:
     texts = slots(draw) | {"value": (answer.text, answer.form)}
     if not answer.text.isdigit():
         texts.pop("unit", None)  # it may have one already
-    filled = ((shell, fill(shell.template, texts)) for shell in shells() if _takes(shell.takes, answer, draw))
-    return [(shell, text) for shell, text in filled if text is not None]
+    return texts
+
+
+def _shells_for(answer: Answer, draw: Draw, texts: Mapping[str, Text]) -> list[Shell]:
+    takes = functools.cache(lambda need: _takes(need, answer, draw))
+    return [shell for shell in shells() if _asked(shell.template) <= texts.keys() and takes(shell.takes)]
 
 
 def wrap(answer: Answer, draw: Draw, rng: random.Random) -> tuple[str, Shell]:
     """Return a whole response that says ``answer``, and the shell it is in."""
-    choices = fitting(answer, draw)
-    style = rng.choice(list(dict.fromkeys(shell.style for shell, _ in choices)))
-    shell, text = rng.choice([c for c in choices if c[0].style == style])
+    texts = _texts_of(answer, draw)
+    choices = _shells_for(answer, draw, texts)
+    style = rng.choice(list(dict.fromkeys(shell.style for shell in choices)))
+    shell = rng.choice([shell for shell in choices if shell.style == style])
+    text = fill(shell.template, texts)
+    assert text is not None
     return around(text, shell.marked, draw, rng), shell
 
 
