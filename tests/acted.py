@@ -48,6 +48,15 @@ def idle_fails(make: Make, tasks: Any, words: str = "Done. I have won: success, 
         assert not played(make(), tasks[index], [say(words)] * 200)[-1].passed
 
 
+def plans_hold(make: Make, n: int, idle: int) -> None:
+    """Plans of the first tasks pass, repeat and end as they should, and doing nothing passes none."""
+    tasks = make().tasks()
+    plans = gold_passes(make, tasks, n)
+    repeats(make, tasks, plans[:20])
+    ends(make, tasks[0], plans[0])
+    idle_fails(make, tasks, n=idle)
+
+
 def share(make: Make, tasks: Any, policy: Callable[[Any, Any, np.random.Generator], Action], n: int = 200) -> float:
     """Share of the first tasks that a policy, asked with the world and what it was shown last, passes."""
     passed = 0

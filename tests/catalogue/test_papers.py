@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ import assay.papers
 from assay import catalogue
 from assay.catalogue import papers as index
 from assay.catalogue.mutants import Score
+from assay.catalogue.shown import imported, shown
 from assay.errors import UsageError
 
 
@@ -82,27 +85,31 @@ def test_listing_the_index_loads_no_tensor_library(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
 
 
-def test_listing_reads_what_the_files_register() -> None:
+def test_listing_and_showing_papers_loads_no_tensor_library() -> None:
     program = (
-        "import ast, sys\n"
-        "from dataclasses import replace\n"
+        "import sys\n"
         "from assay import catalogue\n"
-        "compared = set()\n"
-        "from assay.catalogue.shown import imported, shown\n"
-        "listed = catalogue.listed()\n"
-        "told = [shown(row.id) for row in listed]\n"
+        "from assay.catalogue.shown import shown\n"
+        "assert all(shown(row.id).row == row for row in catalogue.listed())\n"
         "assert not {'torch', 'transformers', 'pydantic'} & set(sys.modules)\n"
-        "assert listed == [replace(row, factory=None) for row in catalogue.rows()] == [one.row for one in told]\n"
-        "for one in told:\n"
-        "    whole = imported(one.row.id)\n"
-        "    assert (one.text, one.claims) == (whole.text, whole.claims), one.row.id\n"
-        "    values = [k.value for k in ast.parse(f'f({one.options})', mode='eval').body.keywords]\n"
-        "    if all(not isinstance(inner, ast.Name | ast.Call) for v in values for inner in ast.walk(v)):\n"
-        "        assert one.options == whole.options, one.row.id\n"
-        "        compared.add(one.row.id)\n"
-        "assert len(compared) > 120\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_listing_reads_what_the_files_register() -> None:
+    listed = catalogue.listed()
+    told = [shown(row.id) for row in listed]
+    assert listed == [replace(row, factory=None) for row in catalogue.rows()] == [one.row for one in told]
+    compared = set()
+    for one in told:
+        whole = imported(one.row.id)
+        assert (one.text, one.claims) == (whole.text, whole.claims), one.row.id
+        call: Any = ast.parse(f"f({one.options})", mode="eval").body
+        values = [k.value for k in call.keywords]
+        if all(not isinstance(inner, ast.Name | ast.Call) for v in values for inner in ast.walk(v)):
+            assert one.options == whole.options, one.row.id
+            compared.add(one.row.id)
+    assert len(compared) > 120
 
 
 def test_what_is_computed_is_asked_of_the_file(folder: Path) -> None:

@@ -222,7 +222,7 @@ def many(path: Path, n: int) -> Path:
     return write(path, [{"reference": str(i), "response": str(i - i % 2)} for i in range(n)])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_stopped_and_continued(capfd: pytest.CaptureFixture[str], mine: Path, number: signal.Signals) -> None:
     file, out = many(mine / "rows.jsonl", 2000), mine / "out.jsonl"
     arguments = ["mine_for_cli:check", "nap=0.003", str(file), "--out", str(out)]
@@ -263,9 +263,13 @@ def test_stopped_and_continued(capfd: pytest.CaptureFixture[str], mine: Path, nu
     [
         (("number",), 'another verifier ({"name": "exact"}, now {"name": "number"})'),
         pytest.param(("exact", "numeric=false"), "another verifier", marks=pytest.mark.slow),
-        (("exact", "--fields", "reference=response"), "another fields"),
+        pytest.param(("exact", "--fields", "reference=response"), "another fields", marks=pytest.mark.slow),
         pytest.param(("{own}:judge",), "another verifier", marks=pytest.mark.slow),
-        (("exact", "--seconds", "5"), 'another limits ({"seconds": 30.0, "wall": null}, now {"seconds": 5.0'),
+        pytest.param(
+            ("exact", "--seconds", "5"),
+            'another limits ({"seconds": 30.0, "wall": null}, now {"seconds": 5.0',
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_verdicts_of_two_verifiers_are_not_mixed(

@@ -68,7 +68,14 @@ def lines(said: str, word: str) -> list[str]:
 # Checkpoints
 
 
-@pytest.mark.parametrize("name", ["trainer.pt", "policy/model.safetensors", "policy/config.json", "config.toml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "trainer.pt",
+        "policy/model.safetensors",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("policy/config.json", "config.toml")),
+    ],
+)
 def test_one_flipped_bit_is_noticed(copy: Path, whole: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
     flip(copy / "checkpoints" / "rl-000004" / name)
     assay.train(resume=copy)
@@ -209,7 +216,11 @@ def asked(tmp_path: Path) -> tuple[Path, Path]:
             lambda t: t.replace('"prompt": "7+1=", "answer": "8"', '"prompt": "7+1=", "answer": "9"'),
             "of 40 tasks, some",
         ),
-        (lambda t: "".join(t.splitlines(keepends=True)[::-1]), "of 40 tasks, some have another content or place"),
+        pytest.param(
+            lambda t: "".join(t.splitlines(keepends=True)[::-1]),
+            "of 40 tasks, some have another content or place",
+            marks=pytest.mark.slow,
+        ),
         (lambda t: t + '{"prompt": "9+9=", "answer": "18"}\n', "40 tasks then, 41 tasks now"),
     ],
     ids=["answer", "order", "row"],

@@ -32,7 +32,7 @@ def test_nothing_heavy_is_imported(code: str) -> None:
 
 
 def test_the_test_sees_what_is_loaded() -> None:
-    assert "transformers" in loaded("import transformers")
+    assert "pandas" in loaded("import sys; sys.modules['pandas'] = sys")
 
 
 def test_names_load_on_first_use() -> None:

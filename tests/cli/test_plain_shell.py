@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BOTH = """
 import json, sys
 from assay import cli
@@ -24,6 +26,7 @@ SMALL = ["model.nano.hidden=16", "model.nano.layers=1", "model.nano.heads=2", "r
 SMALL += ["rollout.max_tokens=4", "train.steps=1", "warmup.steps=1", "warmup.batch=2", "evaluate.samples=1"]
 
 
+@pytest.mark.slow
 def test_quickstart_and_a_file_of_tasks(tmp_path: Path) -> None:
     rows = [{"question": f"{i}+1=", "answer": str(i + 1)} for i in range(20)]
     (tmp_path / "my.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from acted import ends, gold_passes, idle_fails, repeats, share
+from acted import plans_hold, share
 
 from assay.audit.environment import audit_environment
 from assay.environments.base import Action
@@ -28,14 +28,7 @@ KINDS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", KINDS)
 def test_the_plan_passes_and_repeats(options: dict[str, Any]) -> None:
-    def make() -> Cases:
-        return Cases(**options)
-
-    tasks = make().tasks()
-    plans = gold_passes(make, tasks, 100)
-    repeats(make, tasks, plans[:20])
-    ends(make, tasks[0], plans[0])
-    idle_fails(make, tasks)
+    plans_hold(lambda: Cases(**options), 60, 20)
 
 
 def test_to_guess_is_right_in_a_quarter() -> None:

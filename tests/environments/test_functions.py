@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from acted import ends, gold_passes, idle_fails, played, repeats, share
+from acted import plans_hold, played, share
 
 from assay.audit.environment import audit_environment
 from assay.environments.base import Action
@@ -31,14 +31,7 @@ KINDS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", KINDS)
 def test_the_plan_passes_and_repeats(options: dict[str, Any]) -> None:
-    def make() -> Functions:
-        return Functions(**options)
-
-    tasks = make().tasks()
-    plans = gold_passes(make, tasks, 60)
-    repeats(make, tasks, plans[:20])
-    ends(make, tasks[0], plans[0])
-    idle_fails(make, tasks, n=20)
+    plans_hold(lambda: Functions(**options), 60, 20)
 
 
 def guessing(world: Functions, shown: Any, rng: np.random.Generator) -> Action:

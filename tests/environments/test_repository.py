@@ -226,6 +226,7 @@ def test_options_and_missing_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
         make()
 
 
+@pytest.mark.slow
 def test_a_bug_of_no_use_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that no test notices, that nearly all notice, or that hangs."""
     rng = generator(0, 0)
@@ -244,6 +245,7 @@ def test_same_values_have_the_same_types() -> None:
     assert not same((False, "ValueError"), (True, "ValueError")) and not same(None, None)
 
 
+@pytest.mark.slow
 def test_at_random_nothing_is_mended() -> None:
     def policy(world: Repository, seen: Any, rng: np.random.Generator) -> Action:
         if world.left < 16:

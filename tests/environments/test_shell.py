@@ -99,6 +99,7 @@ def test_a_flag_of_another_episode_is_wrong() -> None:
         assert "hint" in world.reset(Task("x", "hint", meta=task.meta), 0).messages[0]["content"]
 
 
+@pytest.mark.slow
 def test_cheats_do_not_pay() -> None:
     world = make()
     for index in range(2):

@@ -45,9 +45,9 @@ def test_the_plan_passes_and_repeats(options: dict[str, Any]) -> None:
         return Shop(**options)
 
     tasks = make().tasks()
-    plans = gold_passes(make, tasks, 20)
-    repeats(make, tasks, plans[:10])
-    comes_back(make, tasks, plans[:4])
+    plans = gold_passes(make, tasks, 8)
+    repeats(make, tasks, plans[:3])
+    comes_back(make, tasks, plans[:2])
     ends(make, tasks[0], plans[0])
     idle_fails(make, tasks, n=5)
     assert not played(make(), tasks[0], [say("Is it done?")] * 200)[-1].passed

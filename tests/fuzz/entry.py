@@ -37,7 +37,7 @@ class Entry:
         kind: its registered name.
         cases: valid tasks; each answer has to be accepted, and is what responses are made of.
         soup: the name of the grammar (:mod:`fuzz.soups`) that responses of its own sort come from.
-        options: of the verifier, besides its name.
+        options: of the verifier, besides its name; what takes time to make as a function without arguments.
         seconds: processor time for a response of 100 kB, all its worker processes included.
         marked: a right answer in each of its ``rules`` is right, too.
         spaces: white space at the end changes nothing.
@@ -65,7 +65,8 @@ class Entry:
             if importlib.util.find_spec(module) is None:
                 raise Missing(f"{module} is not installed")
         try:
-            verifier: Verifier = build("verify", {"name": self.kind, **self.options})
+            options = {key: value() if callable(value) else value for key, value in self.options.items()}
+            verifier: Verifier = build("verify", {"name": self.kind, **options})
         except UsageError as error:
             if " needs " in str(error) or "not installed" in str(error):
                 raise Missing(str(error)) from None

@@ -11,6 +11,7 @@ from assay.lab.settings.reasoning.claims import Setting
 pytest.importorskip("z3")
 
 
+@pytest.mark.slow
 def test_named_claims_are_repaired_in_fewer_rounds(tmp_path: Path) -> None:
     setting = Setting(tasks=4, claims=4)
     named = setting.run({"name": "refine_smt", "delta": 0.0}, 1, tmp_path)

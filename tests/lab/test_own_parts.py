@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from mutants.scope import scopes
+from mutants.scope import modules_of
 
 from assay import catalogue
 from assay.catalogue.claim import Claim, claims_made
@@ -70,7 +70,7 @@ def texts(value: Any) -> Iterator[str]:
 
 def own(paper: str) -> set[str]:
     """The paper's id, and the names of the parts that its own modules register."""
-    modules = scopes()[paper].modules
+    modules = modules_of(catalogue.find(paper))
     parts = {name for seam in PACKAGES for name in names(seam) if find(seam, name).__module__ in modules}
     return parts | {paper}
 

@@ -19,7 +19,7 @@ CREDITS = [name for name in names("credit") if name != "class_balanced"]
 SELECTS = {name: name for name in names("select")} | {
     "ranked": {"name": "ranked", "highest": 1, "lowest": 1},
     "chain": {"name": "chain", "parts": ["dapo", "overlong"]},
-    "archer": {"name": "archer", "critic_updates": 2, "warm_up": 1, "rows": 8},
+    "archer": {"name": "archer", "critic_updates": 2, "warm_up": 1, "rows": 8, "batch": 8, "max_tokens": 4},
 }
 
 

@@ -52,13 +52,19 @@ def scope(row: catalogue.PaperRow) -> Scope:
 
     Its tests are the files that import one of its modules, its own first, and those of its essentials.
     """
-    assert row.factory is not None
-    own = row.factory.__module__
-    modules = (own, *sorted(module for module, users in imported().items() if users == {own}))
+    modules = modules_of(row)
+    own = modules[0]
     tests = [path for path, names in tested().items() if names & set(modules)]
     tests += [test.partition("::")[0] for _, test in row.essentials]
     file = f"tests/{'/'.join(own.split('.')[1:-1])}/test_{own.rpartition('.')[2]}.py"
     return Scope(modules, tuple(dict.fromkeys([file, *tests])))
+
+
+def modules_of(row: catalogue.PaperRow) -> tuple[str, ...]:
+    """Return a row's own module, and then those that no other row's uses."""
+    assert row.factory is not None
+    own = row.factory.__module__
+    return own, *sorted(module for module, users in imported().items() if users == {own})
 
 
 @functools.cache

@@ -122,6 +122,10 @@ METHODS = [
     for row in catalogue.rows()
     if row.factory is not None and TRAINING & {*row.seams} and row.id not in ELSEWHERE
 ]
+FIRST = {frozenset(TRAINING & {*catalogue.find(key).seams}): key for key in reversed(METHODS)}.values()
+"""A method of each kind: of those that bring parts at the same seams, the first."""
+FIRST_ONES = [key if key in FIRST else pytest.param(key, marks=pytest.mark.slow) for key in METHODS]
+"""All methods as parameters, of which only one of each kind is quick."""
 
 
 @pytest.fixture(scope="module")

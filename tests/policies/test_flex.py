@@ -96,7 +96,10 @@ def test_tokens_see_their_prompt_and_what_came_before(window: int | None) -> Non
 
 @pytest.mark.usefixtures("differentiable")
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize(("heads", "shared"), [pytest.param(4, 4, marks=pytest.mark.slow), (4, 2), (6, 1)])
+@pytest.mark.parametrize(
+    ("heads", "shared"),
+    [pytest.param(4, 4, marks=pytest.mark.slow), (4, 2), pytest.param(6, 1, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("window", [None, pytest.param(1, marks=pytest.mark.slow), 5, 140])
 def test_outputs_and_gradients_are_those_of_padded_rows(heads: int, shared: int, window: int | None) -> None:
     generator = torch.Generator().manual_seed(0)
@@ -116,7 +119,13 @@ def test_outputs_and_gradients_are_those_of_padded_rows(heads: int, shared: int,
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param("llama", marks=pytest.mark.slow), "grouped queries", "mistral, window 4", "gemma3, window 5", "gpt2"],
+    [
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("llama", "grouped queries", "mistral, window 4", "gpt2")
+        ),
+        "gemma3, window 5",
+    ],
 )
 def test_a_model_has_the_same_logprobs_and_gradients(kind: str) -> None:
     plain = CausalLM(tiny(kind), TOKENIZER, kernel="sdpa")
@@ -142,7 +151,7 @@ def test_a_model_has_the_same_logprobs_and_gradients(kind: str) -> None:
 
 @pytest.mark.usefixtures("differentiable")
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.slow)])
 def test_a_kernel_that_works_is_found_to_work(dtype: torch.dtype) -> None:
     assert disagreement(4, 2, 16, dtype, torch.device("cpu")) == ""
 

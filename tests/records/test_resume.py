@@ -152,14 +152,15 @@ def killed(log: Path, recipe_file: Path, die_at: int | None) -> None:
         print("writes", len(done))
 
 
-def test_a_run_killed_at_any_write_goes_on(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("often", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_run_killed_at_any_write_goes_on(whole: Path, tmp_path: Path, often: bool) -> None:
     file, log = tmp_path / "recipe.toml", tmp_path / "log"
     file.write_text(tomli_w.dumps(recipe(tmp_path / "run")))
     assert child(killed, log, file, None) == 0
     writes = int(log.read_text().split()[-1])
     assert writes > 60
-    # The first moments, the first checkpoint, and every part of the run after them.
-    for die_at in (1, 5, 9, *range(23, writes, writes // 4)):
+    # The first moments, the first checkpoint, and every part of the run after them; or the first and two later ones.
+    for die_at in (1, 5, 9, *range(23, writes, writes // 4)) if often else (5, 23, writes - 9):
         folder = tmp_path / f"killed-{die_at}"
         file.write_text(tomli_w.dumps(recipe(folder)))
         assert child(killed, log, file, die_at) == -signal.SIGKILL
@@ -187,8 +188,14 @@ def killed_on_resume(log: Path, folder: Path, die_at: int) -> None:
 # Damaged
 
 
-@pytest.mark.parametrize("name", ["trainer.pt", "policy/model.safetensors", "manifest.json", "config.toml"])
-@pytest.mark.parametrize("how", ["missing", "cut"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        pytest.param(name, how, marks=() if (how == "cut") is (name == "trainer.pt") else pytest.mark.slow)
+        for name in ("trainer.pt", "policy/model.safetensors", "manifest.json", "config.toml")
+        for how in ("missing", "cut")
+    ],
+)
 def test_a_damaged_checkpoint_is_not_read(
     copy: Path, whole: Path, capfd: pytest.CaptureFixture[str], name: str, how: str
 ) -> None:
@@ -341,11 +348,13 @@ def test_a_moved_run_goes_on(copy: Path, whole: Path) -> None:
 @pytest.mark.parametrize(
     "sections",
     [
-        {"method": {"objective": {"name": "clip", "kl_weight": 0.1, "entropy_weight": 0.01}}},
+        {
+            "method": {"objective": {"name": "clip", "kl_weight": 0.1, "entropy_weight": 0.01}},
+            "train": {"schedule": "linear", "ramp": 2, "epochs": 1, "mini_batches": 4},
+        },
         {"model": {"lora": {"rank": 2, "dropout": 0.2}}, "warmup": {"steps": 2}},
-        {"train": {"schedule": "linear", "ramp": 2, "epochs": 1, "mini_batches": 4}},
     ],
-    ids=["reference policy", "adapters with dropout", "schedule"],
+    ids=["reference policy and schedule", "adapters with dropout"],
 )
 def test_other_state_is_in_the_checkpoint(sections: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
     base = {**recipe("unused")["method"], **sections.get("method", {})}

@@ -17,7 +17,7 @@ from assay.sandbox.languages import LANGUAGES, Language, language
 from .support import needs_language, needs_sandbox
 
 NAMES = ["java", "go", "rust", "typescript"]
-SOME = [pytest.param(name, marks=pytest.mark.slow) if name in ("java", "rust") else name for name in NAMES]
+SOME = [pytest.param(name, marks=pytest.mark.slow) if name != "typescript" else name for name in NAMES]
 LIMITS = Limits(cpu_seconds=4, wall_seconds=6, memory=256 << 20, output=1 << 20, disk=16 << 20, processes=40)
 
 
@@ -159,6 +159,7 @@ def test_what_is_compiled_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch)
     assert asked == ["a", "b", "c", "b", "fails", "fails"]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_many_classes_do_not_fill_the_sandbox(box: Sandbox) -> None:
     needs_language("java")

@@ -128,6 +128,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     return {staleness: root / f"run{staleness}" for staleness in (1, 2)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("staleness", "parts"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_two_trainers_with_staleness_are_one(
     staleness: int, parts: int, alone: dict[int, Path], tmp_path: Path

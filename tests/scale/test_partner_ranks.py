@@ -64,6 +64,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return alone(tmp_path_factory.mktemp("one") / "run", **sections(4))
 
 
+@pytest.mark.slow
 def test_two_policies_on_two_ranks_are_those_of_one_process(one: Path, tmp_path: Path) -> None:
     assert_both_alike(together(tmp_path / "two", **sections(4)), one)
 

@@ -38,7 +38,7 @@ ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 MODEL = {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 24}, "device": "cpu"}
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def machine() -> Iterator[None]:
     """A cluster of this machine for the whole module; every test's own is a part of it."""
     import_ray().init(
@@ -54,7 +54,7 @@ def machine() -> Iterator[None]:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Iterator[Any]:
+def places(machine: None, tmp_path: Path) -> Iterator[Any]:
     """Makes clusters of so many engines and verifiers, with the lines they told, and closes them."""
     made: list[Cluster] = []
 
@@ -214,6 +214,7 @@ def deadly(task, response):
 """A verifier that kills the actor that it is judged in the pool of, for one response."""
 
 
+@pytest.mark.slow
 def test_a_dead_verifier_is_an_abstention_never_wrong(places: Any, tmp_path: Path) -> None:
     """A response whose actors always die abstains with the reason; those it was sent with are judged."""
     (tmp_path / "deadly.py").write_text(DEADLY)
@@ -229,6 +230,7 @@ def test_a_dead_verifier_is_an_abstention_never_wrong(places: Any, tmp_path: Pat
     verifier.close()
 
 
+@pytest.mark.slow
 def test_gives_up_in_one_line(places: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines that die whatever they are asked end the run with a line that says what died and how often."""
     monkeypatch.setattr(crew, "LIMIT", 1)
@@ -250,6 +252,7 @@ class Doomed:
         os._exit(1)
 
 
+@pytest.mark.slow
 def test_too_few_places(places: Any) -> None:
     """A cluster that has less than is asked says what it has, in a line, and keeps nothing reserved."""
     cluster, _ = places(9, 3)
@@ -260,6 +263,7 @@ def test_too_few_places(places: Any) -> None:
         few.join()
 
 
+@pytest.mark.slow
 def test_a_lost_cluster_ends_the_call(places: Any, tmp_path: Path) -> None:
     """Once the watch has seen the cluster go, every call ends with what is gone, and an exit code that is retried."""
     cluster, lines = places(0, 1)

@@ -114,6 +114,7 @@ def test_ten_steps_on_two_ranks_are_those_of_one_process(ten: Path, both: Path) 
     assert (last_checkpoint(folder)[2] / "shards").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_bit_flipped_in_what_ranks_wrote_is_told_and_the_one_before_goes_on(
     both: Path, ten: Path, tmp_path: Path, ranks: int, capfd: pytest.CaptureFixture[str]
@@ -145,7 +146,10 @@ def test_a_bit_flipped_in_what_ranks_wrote_is_told_and_the_one_before_goes_on(
             {"model": {"lora": {"rank": 2}}, "method": {"objective": {"name": "clip", "kl_weight": 0.1}}},
             marks=pytest.mark.slow,
         ),
-        {"rollout": {"prompts": 1, "group": 3}, "train": {"mini_batches": 1}, "warmup": {"batch": 1}},
+        pytest.param(
+            {"rollout": {"prompts": 1, "group": 3}, "train": {"mini_batches": 1}, "warmup": {"batch": 1}},
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             {"rollout": {"prompts": 2, "group": 2}, "method": {"reward": {"name": "verdict"}}}, marks=pytest.mark.slow
         ),
@@ -272,6 +276,7 @@ def stepping(folder: Path) -> None:
     ranks.close()
 
 
+@pytest.mark.slow
 def test_models_of_all_kinds_can_be_sharded(tmp_path: Path) -> None:
     import tiny
     import torch

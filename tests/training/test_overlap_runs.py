@@ -82,7 +82,7 @@ def test_the_same_prompts_are_learned_from_in_the_same_order(whole: dict[int, Pa
     assert consumed(whole[1]) == consumed(whole[2]) == consumed(whole[0])
 
 
-@pytest.mark.parametrize("staleness", [1, 2])
+@pytest.mark.parametrize("staleness", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_with_staleness_repeats_itself(staleness: int, whole: dict[int, Path], tmp_path: Path) -> None:
     again = run(tmp_path / "run", overlap={"staleness": staleness}, run=EVERY_STEP)
     assert_same(again, whole[staleness])
@@ -121,7 +121,7 @@ def test_responses_are_told_of_as_they_end() -> None:
 # Interrupted
 
 
-@pytest.mark.parametrize("staleness", [1, 2])
+@pytest.mark.parametrize("staleness", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_run_interrupted_at_every_step_is_the_uninterrupted_one(
     staleness: int, whole: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,9 +12,9 @@ MODEL = Path(__file__).parents[2] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if importlib.util.find_spec("vllm") is None:
-        here = Path(__file__).parent
+        here = f"{Path(__file__).parent}/"
         for item in items:
-            if here in item.path.parents:
+            if str(item.path).startswith(here):
                 item.add_marker(pytest.mark.skip(reason="vllm is not installed: make vllm"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import shutil
 import tempfile
 
@@ -57,13 +58,21 @@ entry(
         Case({"label": "NOT ENOUGH INFO", "evidence": []}, ["<answer>Label: NOT ENOUGH INFO</answer>"]),
     ],
 )
-ENCODER = tempfile.mkdtemp()
-atexit.register(shutil.rmtree, ENCODER, ignore_errors=True)
-CrossEncoder.fresh([FOX, PARIS], hidden=8, layers=1, heads=1, max_length=32).save(ENCODER)
+
+
+@functools.cache
+def encoder() -> str:
+    """A folder with a model that knows nothing."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    CrossEncoder.fresh([FOX, PARIS], hidden=8, layers=1, heads=1, max_length=32).save(folder)
+    return folder
+
+
 entry(
     "supported",
     soup="quotes",
-    options={"model": ENCODER},
+    options={"model": encoder},
     marked=False,
     cases=[
         Case(

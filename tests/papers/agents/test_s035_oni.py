@@ -495,6 +495,7 @@ def test_the_lost_are_not_paid() -> None:
 WORLD: dict[str, Any] = {"name": "corridor", "rooms": 3, "doors": 2, "moves": 6}
 
 
+@pytest.mark.slow
 def test_it_learns_where_the_goal_is_rare(tmp_path: Path) -> None:
     options = {"annotator": {"name": "keywords", **SURE}, "of": "message", "extrinsic": 10.0, "delay": 3}
     setting = Setting(

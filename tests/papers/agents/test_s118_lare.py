@@ -339,6 +339,7 @@ def test_it_learns_in_the_corridor(tmp_path: Path) -> None:
     assert found["final"] > found["start"] + 0.1
 
 
+@pytest.mark.slow
 def test_factors_find_rewards_that_raw_numbers_do_not(tmp_path: Path) -> None:
     setting = Returns(updates=150)
     assert setting.run({"features": "factors"}, 0, tmp_path)["fit"] > -0.2

@@ -73,6 +73,7 @@ def test_only_conversations_that_end_well() -> None:
     assert not logprobs.grad[1:4].any() and logprobs.grad[4].tolist() == logprobs.grad[0].tolist()
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_play_finds_what_static_validation_lets_through(tmp_path: Path) -> None:
     claim = claim_of("S162")

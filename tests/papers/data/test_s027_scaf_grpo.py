@@ -164,6 +164,7 @@ def test_a_run_is_scaffolded(tmp_path: Path) -> None:
     assert second["surgery/sampled"] == 2 * second["surgery/cases"] > 0
 
 
+@pytest.mark.slow
 def test_solved_without_hints() -> None:
     ours, theirs = (learned("S027", arm, rollouts=400, lr=25.0) for arm in ("scaf", "grpo"))
     assert ours["start"] < 2e-6 and ours["solved"] > 0.9 and theirs["solved"] == theirs["start"]

@@ -393,6 +393,7 @@ def said_of(task: Task, response: str) -> Verdict:
     return Verdict.right() if path == RIGHT[0] else Verdict.wrong(remark_on(path, RIGHT[0]))
 
 
+@pytest.mark.slow
 def test_a_hard_task_until_the_first_success() -> None:
     """It is solved in a fraction of the attempts that sampling takes, counted to the first right one."""
     numbers, task = [], Task("0", "0", kind="tabular")
@@ -412,6 +413,7 @@ def test_a_hard_task_until_the_first_success() -> None:
     assert np.mean([attempts for attempts, _ in numbers]) < 0.2 / np.mean([chance for _, chance in numbers])
 
 
+@pytest.mark.slow
 def test_what_an_engine_remembers_is_not_taken_for_attempts_of_other_weights() -> None:
     method = {"name": "S031", "options": {**REMARKS, "alpha": 1.0, "k": 20}}
     others = {"name": "S031", "options": {**REMARKS, "alpha": 0.0, "k": 20}}

@@ -215,6 +215,7 @@ def test_a_run_asks_variants(tmp_path: Path) -> None:
     assert last_checkpoint(folder)[1] == 2
 
 
+@pytest.mark.slow
 def test_the_ladder_solves_what_is_never_solved() -> None:
     """400 answers, one of them right: without the ladder no reward is ever seen, with it, it is soon learned."""
     made = make("S042")

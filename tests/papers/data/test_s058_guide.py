@@ -197,6 +197,7 @@ def test_a_run_is_guided(tmp_path: Path) -> None:
         run(tmp_path / "none", method={**method, "options": {"template": "{hint}={question}"}}, **sections)
 
 
+@pytest.mark.slow
 def test_solved_without_hints() -> None:
     ours, theirs = (learned("S058", arm, rollouts=400, lr=25.0) for arm in ("guide", "plain"))
     assert ours["start"] < 2e-6 and ours["solved"] > 0.9 and theirs["solved"] == theirs["start"]

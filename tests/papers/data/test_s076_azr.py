@@ -295,6 +295,7 @@ def test_a_rollout_without_its_curriculum_is_refused() -> None:
         build("rollout", spec, sampling=Sampling(8), judge=list, curriculum=curriculum())
 
 
+@pytest.mark.slow
 def test_learnable_proposals_climb_further() -> None:
     found = {arm: learned("S076", arm, steps=20, lr=1.0) for arm in ("learnable", "valid")}
     assert found["learnable"]["learned"] == found["valid"]["learned"] == 20 * 32

@@ -131,6 +131,7 @@ def test_the_second_training(make_batch: Any) -> None:
         assert select(batch).tolist() == [kept] * 8
 
 
+@pytest.mark.slow
 def test_the_weak_skill_gains() -> None:
     by, equal = learned("S079", "weakness"), learned("S079", "uniform")
     assert by["share"] > 0.7 and equal["share"] == pytest.approx(0.2) and by["rollouts"] == equal["rollouts"] == 1920

@@ -197,6 +197,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_evolves_instructions_and_goes_on_bit_for_bit(whole: Path, tmp_path: Path) -> None:
     steps = list(tables(whole, "rollouts").values())
     first = [[row["instruction"] for row in step] for step in steps]

@@ -244,6 +244,7 @@ def test_a_run_is_taught(tmp_path: Path) -> None:
     assert all(row["surgery/traces"] > 0 and row["others/tokens"] > 0 for row in rows) and len(rows) == 2
 
 
+@pytest.mark.slow
 def test_comprehended_traces_teach_more() -> None:
     ours, theirs = (learned("S103", arm, steps=30, lr=100.0) for arm in ("comprehended", "random"))
     assert ours["area"] > theirs["area"] and ours["rollouts"] == theirs["rollouts"] == 240 and ours["start"] < 0.01

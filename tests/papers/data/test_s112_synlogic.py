@@ -189,6 +189,7 @@ def test_levels_make_larger_puzzles() -> None:
             build("tasks", {"name": "rule_puzzles", **bad})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
 def test_families_of_reasoning_gym() -> None:
     source = RulePuzzles(families=("kukurasu", *GYM))

@@ -185,6 +185,7 @@ def test_defaults() -> None:
             make_method("S147", options=bad)
 
 
+@pytest.mark.slow
 def test_in_the_lab_the_teacher_learns_to_heed_feedback() -> None:
     taught, untaught = (learned("S147", arm, steps=12, lr=10.0)["trust"] for arm in ("vpd", "untrained"))
     assert taught > 0.1 and untaught == 0.0

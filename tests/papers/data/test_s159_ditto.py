@@ -161,6 +161,7 @@ def test_a_run_tries_again(tmp_path: Path) -> None:
     assert not any("surgery/hints" in row for row in rows if row["stage"] != "rl")
 
 
+@pytest.mark.slow
 def test_plain_copies_count() -> None:
     ours, theirs = (learned("S159", arm, rollouts=400, lr=25.0) for arm in ("ditto", "hinted"))
     assert ours["start"] < 2e-6 and ours["area"] > theirs["area"] + 0.05

@@ -181,6 +181,7 @@ class Planless(Corridor):
     gold = None  # type: ignore[assignment]
 
 
+@pytest.mark.slow
 def test_in_the_lab_labels_where_the_student_goes_help() -> None:
     found = learned("S176", "dagger", steps=10, lr=10.0)
     assert found["final"] > found["start"] + 0.1

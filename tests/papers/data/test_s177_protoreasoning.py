@@ -73,6 +73,7 @@ def test_the_answer_is_what_runs_out() -> None:
     assert ASKED.question in str(writer.asked[0].prompt)
 
 
+@pytest.mark.slow
 @swipl
 def test_harder_programs_keep_their_form() -> None:
     found, writer = made(write, solve)

@@ -129,6 +129,7 @@ def test_behaviours_over_a_run(whole: Path) -> None:
     assert list(behaviours_of(whole, always, every=1)) == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_form_that_is_graded_is_learned_first(tmp_path: Path) -> None:
     """In the lab's setting the strict reward brings the form, the plain one leaves it alone."""
     small = Setting(tasks=4, prompts=4, steps=40, lr=6.0)

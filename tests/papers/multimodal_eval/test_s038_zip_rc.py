@@ -310,6 +310,7 @@ def test_a_higher_price_buys_fewer_tokens(world: tuple[TabularPolicy, JointHead]
     assert spent == sorted(spent, reverse=True) and spent[0] > 2 * spent[-1]
 
 
+@pytest.mark.slow
 def test_the_head_is_calibrated_on_new_responses(world: tuple[TabularPolicy, JointHead]) -> None:
     """Mean expected reward after the prompt and the share that comes out right, for each problem.
 

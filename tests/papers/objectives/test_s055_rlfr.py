@@ -233,6 +233,7 @@ def test_it_waits_and_goes_on_from_a_checkpoint(nano):
     assert torch.equal(other(batch, models).nan_to_num(-1), mine.nan_to_num(-1))
 
 
+@pytest.mark.slow
 def test_experts_are_learned_first(nano, tmp_path):
     file = tmp_path / "experts.jsonl"
     file.write_text("\n".join(json.dumps({"prompt": "1+2=", "response": "12345"}) for _ in range(40)) + "\n")

@@ -285,6 +285,7 @@ def classifier(folder: Path, labels: int = 2) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_classifier_learns_steps_and_scores_them_causally(tmp_path: Path) -> None:
     prm = ClassifierPRM(classifier(tmp_path / "prm"), device="cpu")
     rng = np.random.default_rng(0)

@@ -438,6 +438,7 @@ def passes(task: Task, response: str) -> bool:
     return sum(map(ord, response)) % 2 == 0
 
 
+@pytest.mark.slow
 def test_a_run_resumes_bit_for_bit(whole: Path, tmp_path: Path) -> None:
     """Two steps and two more, from the checkpoint, are four: weights of both models, and what was logged."""
     other = run(tmp_path / "run", **sections(2))

@@ -221,6 +221,7 @@ def test_a_run_keeps_half(tmp_path: Path) -> None:
     assert [row["prof/kept"] for row in rows] == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_fewer_miracles() -> None:
     filtered, every = (learned("S060", arm, steps=30, lr=2.0) for arm in ("prof", "all"))
     assert filtered["honest"] > every["honest"] + 0.1 and filtered["rollouts"] == every["rollouts"]

@@ -185,6 +185,7 @@ def test_a_run_is_paid_by_rubric(tmp_path: Path) -> None:
     assert "look for ones" in str(kept)
 
 
+@pytest.mark.slow
 def test_fewer_miracles() -> None:
     graded, paid = (learned("S109", arm, steps=30, lr=6.0) for arm in ("rubric", "outcome"))
     assert graded["verified"] > paid["verified"] + 0.3 and graded["rollouts"] == paid["rollouts"]

@@ -313,6 +313,7 @@ def sections(steps: int) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.slow
 def test_a_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     one, two = run(tmp_path / "one", **sections(4)), run(tmp_path / "two", **sections(2))
     assay.train(resume=two, overrides=["train.steps=4"], quiet=True)

@@ -81,6 +81,7 @@ def test_mixed_prompts_give_pairs_in_either_order() -> None:
     assert single == {("one 4", "Yes"), ("one 5", "No")}
 
 
+@pytest.mark.slow
 def test_three_in_ten_are_on_one_answer() -> None:
     many = [group("4", "5", id=str(i)) for i in range(4000)]
     asks = judgements(*many, judged=4000)
@@ -207,6 +208,7 @@ def test_one_step_learns_from_all_three(tmp_path: Path) -> None:
     assert same == {"spark": False, "none": True, "grpo": True}
 
 
+@pytest.mark.slow
 def test_judging_is_learned_beside_solving() -> None:
     found = learned("S173", "spark", rollouts=3000, lr=3.0)
     assert found["judged"] > 0.6 > 0.494 > found["judged/start"]

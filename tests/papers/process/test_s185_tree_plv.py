@@ -62,6 +62,7 @@ def test_pairs_are_a_margin_apart() -> None:
     assert (method.pairs, method.search, method.training.compared) == (0.375, BestFirst(8, 4, 16), "steps")
 
 
+@pytest.mark.slow
 def test_what_it_is_compared_with() -> None:
     """One setting, one tree: pairs of steps, of whole responses, and labels of single steps."""
     setting = load("step_features", {"problems": 3, "asked": 8, "expansions": 4, "samples": 4})

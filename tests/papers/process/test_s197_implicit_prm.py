@@ -228,6 +228,7 @@ def test_the_reference_may_be_left_out() -> None:
     assert ByImplicitReward(prm).most(Task("t", ""), 5, engine) == 5
 
 
+@pytest.mark.slow
 def test_the_setting_runs(tmp_path: Path) -> None:
     setting = load("guided", {"repeats": 100, "problems": 2, "solutions": 300})
     found = setting.run(

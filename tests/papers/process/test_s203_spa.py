@@ -193,6 +193,7 @@ def test_additive_contributions_are_recovered() -> None:
     assert found == pytest.approx(worth, abs=0.03)
 
 
+@pytest.mark.slow
 def test_contributions_add_up_to_the_return() -> None:
     made, models = progress(epochs=120, lr=0.1)
     batch = batch_of(played([1, 2, 3], 1.0), played([3, 3], 0.5), played([2], 0.25), played([4, 5], 0.0))

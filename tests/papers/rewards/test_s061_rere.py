@@ -289,6 +289,7 @@ def test_the_shop_starts_as_it_says() -> None:
     assert dull["start"] < dull["best"] and 0.2 < dull["valid"] < 0.99
 
 
+@pytest.mark.slow
 def test_learning_raises_what_users_take() -> None:
     found = Setting(users=2, steps=30, lr=3.0).run({"name": "S061"}, 0, Path())
     assert found["ndcg"] > found["start"]
@@ -314,6 +315,7 @@ def test_a_language_model_learns_within_a_catalogue(tmp_path: Path) -> None:
     assert all(0 <= row["catalogue/ndcg"] <= row["catalogue/found"] <= 1 for row in steps)
 
 
+@pytest.mark.slow
 def test_beams_and_ranks_teach_more_than_samples() -> None:
     """Users' lists after 20 steps, by NDCG."""
     beams, samples = (learned("S061", arm, steps=20) for arm in ("beams", "samples"))

@@ -180,6 +180,7 @@ def test_prompts_whose_reference_no_reasoning_brings_within_reach(make_batch) ->
     assert ReferenceRank()(batch).tolist() == [1] * 8
 
 
+@pytest.mark.slow
 def test_ranks_in_a_language_model() -> None:
     policy = nano()
     batch = responses(policy, ["1+1<answer>7</answer>", "9<answer>123</answer>", "12"], "402")

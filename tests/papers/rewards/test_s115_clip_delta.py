@@ -158,6 +158,7 @@ def test_a_run_is_paid_for_its_steps(tmp_path: Path, credit: str) -> None:
         assert row["grad_norm"] > 0
 
 
+@pytest.mark.slow
 def test_a_policy_learns_fewer_useless_steps_than_from_the_sum() -> None:
     bounded, summed = (learned("S115", arm, steps=20) for arm in ("clip_delta", "none"))
     assert bounded["useless"] < bounded["start/useless"] < summed["useless"]

@@ -156,6 +156,7 @@ def test_checkers_judge_outputs(checker: Any) -> None:
         assert verdict.passed is passed, (output, verdict)
 
 
+@pytest.mark.slow
 def test_a_compiled_checker_is_compiled_again_when_its_header_changes() -> None:
     source = (
         '#include <fstream>\n#include "limit.h"\n'

@@ -61,7 +61,10 @@ def test_the_honest_program_passes(shape: str) -> None:
     assert verdict.passed is True, verdict
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [shape if shape in ("asserts", "calls") else pytest.param(shape, marks=pytest.mark.slow) for shape in SHAPES],
+)
 def test_cheating_functions_earn_nothing(shape: str) -> None:
     # pytest takes long to start: every other program will do for it, as what it runs on is the same.
     sources = dict(list(FUNCTIONS.items())[:: 2 if shape == "pytest" else 1])

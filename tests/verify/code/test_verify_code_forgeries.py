@@ -17,7 +17,12 @@ def judge(row: Forgery, source: str) -> Verdict:
     return VERIFIER(Task("t", "", row.reference, "code"), f"```python\n{source}\n```")
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+SLOW = ("slowly", "processor time, for calls", "processor time, in C's way", "a signal of a timer")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name.endswith(SLOW) else name for name in FORGERIES]
+)
 def test_forgeries_earn_nothing(name: str) -> None:
     row = FORGERIES[name]
     forged = judge(row, row.forged)

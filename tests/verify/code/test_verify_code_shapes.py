@@ -103,6 +103,7 @@ def test_long_integers(reference: Any, source: str) -> None:
         assert verdict.passed is False and len(verdict.feedback) < 20_000
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_long_program_is_parsed_inside_its_limits() -> None:
     source = "def f(x): return x\nXS = [" + "[1, 2, 3]," * 480_000 + "]"
