@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,18 @@ from assay.environments.shop.domain import Domain, Operation
 from assay.environments.tools import ToolError
 from assay.verify.structured.state import Tables
 
+ACTIONS = {
+    *(sqlite3.SQLITE_CREATE_TABLE, sqlite3.SQLITE_CREATE_TRIGGER, sqlite3.SQLITE_CREATE_INDEX),
+    *(sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
+    *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT),
+}
+"""What a domain that somebody has written may do."""
+UNSTEADY = {
+    *("random", "randomblob", "date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff"),
+    *("current_date", "current_time", "current_timestamp", "load_extension", "zeroblob", "changes", "total_changes"),
+}
+MOST = 20_000
+"""Thousands of steps of SQLite's machine that such a database takes in all."""
 SHOWN = 20
 """Rows that are shown of a table, at most."""
 
@@ -26,15 +39,32 @@ def image(domain: Domain, tables: Tables) -> bytes:
     made = sqlite3.connect(":memory:", isolation_level=None)
     try:
         plain = Domain(domain.name, domain.tables)
-        made.executescript(f"PRAGMA foreign_keys = ON; {plain.ddl()}")
+        made.execute("PRAGMA foreign_keys = ON")
+        if domain.written:
+            guard(made)
+        made.executescript(plain.ddl())
         for name, rows in tables.items():
             for row in rows:
                 columns = ", ".join(row)
                 made.execute(f"INSERT INTO {name} ({columns}) VALUES ({', '.join('?' * len(row))})", [*row.values()])
         made.executescript(domain.ddl().removeprefix(plain.ddl()))
+        made.set_authorizer(None)
         return made.serialize()
     finally:
         made.close()
+
+
+def guard(connection: sqlite3.Connection) -> None:
+    """Keep a database to its tables: no other file, no setting, no clock, no chance, no endless work."""
+
+    def allowed(action: int, first: str | None, second: str | None, *_: Any) -> int:
+        if action not in ACTIONS or (action == sqlite3.SQLITE_FUNCTION and str(second).lower() in UNSTEADY):
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+
+    steps = itertools.count()
+    connection.set_authorizer(allowed)
+    connection.set_progress_handler(lambda: next(steps) >= MOST, 1000)
 
 
 class Database:
@@ -50,6 +80,8 @@ class Database:
         self.connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self.connection.deserialize(begun)
         self.connection.execute("PRAGMA foreign_keys = ON")
+        if domain.written:
+            guard(self.connection)
 
     def close(self) -> None:
         self.connection.close()
@@ -97,6 +129,10 @@ class Database:
             return self._call(operation, table, arguments)
         except sqlite3.IntegrityError as error:
             raise ToolError(_refusal(str(error))) from None
+        except sqlite3.DatabaseError as error:
+            if not self.domain.written:
+                raise
+            raise ToolError(f"RULES: {error}") from None
         except (OverflowError, UnicodeEncodeError):
             raise ToolError("that is no value a table can have") from None
 

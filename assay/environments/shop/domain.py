@@ -84,11 +84,13 @@ class Domain:
     Attributes:
         name: of the domain.
         rules: in the order they are looked at.
+        written: whether somebody has written it whose SQL is not to be trusted.
     """
 
     name: str
     tables: tuple[Table, ...]
     rules: tuple[Rule, ...] = ()
+    written: bool = False
 
     def table(self, name: str) -> Table:
         return next(t for t in self.tables if t.name == name)

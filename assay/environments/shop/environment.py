@@ -14,6 +14,8 @@ from assay.environments.shop.explore import proven
 from assay.environments.shop.tasks import Made
 from assay.environments.shop.themes import CLAUSES, THEMES
 from assay.environments.shop.user import Scripted, Spoken, User, speaker
+from assay.environments.shop.writing import calls_of, is_written
+from assay.environments.shop.written import domain_of
 from assay.environments.tools import ToolEnvironment, call, say
 from assay.errors import UsageError, nearest
 from assay.registry import part
@@ -33,7 +35,8 @@ class Shop(ToolEnvironment):
     one after it; the tools' descriptions say both. Tasks are found forwards, see
     :mod:`~assay.environments.shop.explore`. The verdict is that of the verifier ``state``: it passes where the tables
     are those of the goal, and its score is how much nearer they are than at the start, so that what was changed besides
-    costs as much as what is missing.
+    costs as much as what is missing. Tasks whose domains, clients and talks models have written, those of ``assay tasks
+    make S004``, are played here too.
 
     Args:
         themes: domains, of which one is drawn for each task; all, if empty: {themes}.
@@ -83,7 +86,8 @@ class Shop(ToolEnvironment):
 
     def begin(self, task: Task, seed: int) -> None:
         self.close()
-        self.domain = proven(task.meta["theme"], tuple(task.meta["clauses"]))
+        own = not is_written(task)
+        self.domain = proven(task.meta["theme"], tuple(task.meta["clauses"])) if own else domain_of(task.meta["domain"])
         self._known = _prepared(task, self.domain, self.granularity)
         self.database = Database(self.domain, self._known.image)
         self._seen = self._valued = self.database.changes
@@ -143,6 +147,9 @@ class Shop(ToolEnvironment):
     def gold(self) -> Sequence[Action]:
         """Return, for the beginning of an episode: a question for what the user keeps back, a look at the tables, the
         calls that were found, and a goodbye."""
+        if is_written(self.task):
+            played = [call(f"{operation}_{table}", **arguments) for operation, table, arguments in calls_of(self.task)]
+            return [*played, say("It is done.")]
         found = self.made.found(self.task.meta["index"])
         theme = found.theme
         asked = [

@@ -176,19 +176,24 @@ def _probes(theme: Theme, tables: Tables, rng: np.random.Generator) -> list[tupl
 
 def holds(found: Found) -> bool:
     """Whether a task is kept: two changes, a refusal, and a replay of its calls that ends in the very goal."""
-    if len(found.calls) < 2 or not any(said.startswith("POLICY") for _, said in found.refused):
+    return replays(found.domain, found.start, found.goal, found.calls, [said for _, said in found.refused])
+
+
+def replays(domain: Domain, start: Tables, goal: Tables, calls: Sequence[Call], refusals: Sequence[str]) -> bool:
+    """Whether these calls make a task: two or more, a rule's refusal on the way, and the very goal when played anew."""
+    if len(calls) < 2 or not any(said.startswith("POLICY") for said in refusals):
         return False
-    database = Database(found.domain, image(found.domain, found.start))
+    database = Database(domain, image(domain, start))
     try:
-        for operation, table, arguments in found.calls:
+        for operation, table, arguments in calls:
             database.call(operation, table, arguments)
         end = database.tables()
     except ToolError:
         return False
     finally:
         database.close()
-    of = functools.partial(facts, keys=found.domain.keys, volatile=found.domain.volatile)
-    return not distance(of(end), of(found.goal)) and distance(of(found.start), of(found.goal)) > 0
+    of = functools.partial(facts, keys=domain.keys, volatile=domain.volatile)
+    return not distance(of(end), of(goal)) and distance(of(start), of(goal)) > 0
 
 
 def _set(theme: Theme, rng: np.random.Generator) -> _Setting:

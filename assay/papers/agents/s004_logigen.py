@@ -8,12 +8,34 @@ from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.credit.turns.turn_group import TurnGroup
+from assay.environments.shop.writing import Architect, Designer, Explorer
 from assay.method import Method
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.process.turns import TurnRewards
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Pipeline
 from assay.verify.structured.state import Granularity
 
 SHOP = "environments/test_shop.py::"
+
+
+@pipeline("S004")
+def written(n: int = 4, tries: int = 5, turns: int = 8) -> Pipeline:
+    """Tasks whose domains, clients and talks models write: ``assay tasks make S004``.
+
+    Seeds are words for services, each the prompt of a task::
+
+        assay tasks make S004 --seeds services.jsonl --model MODEL --roles client=OTHER --out tasks.jsonl
+
+    They are read with ``tasks.source.name=made`` and played in the environment ``shop``.
+
+    Args:
+        n: starts and clients of a domain.
+        tries: of a domain; of a start as many.
+        turns: of a talk.
+    """
+    steps = (("architect", Architect(tries)), ("designer", Designer(n, tries)), ("explorer", Explorer(turns)))
+    return Pipeline("S004", steps)
 
 
 @paper(
@@ -33,6 +55,12 @@ SHOP = "environments/test_shop.py::"
             f"{SHOP}test_tasks_hold"
         ),
         "what does not replay to the very goal is dropped": f"{SHOP}test_a_task_that_does_not_replay_is_dropped",
+        "models write a domain's policy, tables and rules, each of which a probe shows to refuse and to let through": (
+            "environments/test_shop_writing.py::test_a_domain_is_written_until_it_holds"
+        ),
+        "and starts at the edge of the rules with personas, whose talk with an adviser is played on the real tables": (
+            "environments/test_shop_writing.py::test_a_talk_becomes_a_task"
+        ),
         "states are facts, of cells or rows; D and Phi": "test_the_worked_states",
         "the same state is the same whatever led to it": f"{SHOP}test_the_order_of_actions_does_not_matter_to_the_key",
         "the terminal reward is Phi, clipped": "test_the_terminal_reward_is_dense",
@@ -40,12 +68,11 @@ SHOP = "environments/test_shop.py::"
         "it is warmed up on plans that replay, then trained": "test_it_trains",
     },
     choices=(
+        "without a model architect, set designer and explorer are generators over eight domains of six clauses",
         "Phi = 1 - D / D_0 in this form; of the paper only dense state rewards and the state difference are known",
         "a fact is a cell (table, key, column, value); whole rows with granularity = row",
         "advantages of turns compare returns of Phi by the turn's index",
     ),
-    lacks="architect, set designer and explorer are generators over eight domains of six clauses; the paper has models "
-    "write domains, personas and dialogues",
 )
 def logigen(
     environment: str | dict[str, Any] | None = None,
