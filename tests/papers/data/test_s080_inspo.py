@@ -20,6 +20,7 @@ from assay.engines.base import Request, Sampling
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.inference.instructed import Instructed, best_instruction
+from assay.method import make_method
 from assay.registry import build
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tasks.listed import Listed
@@ -85,10 +86,11 @@ class Noting(Keywords):
 
     def __init__(self, *replies: str) -> None:
         super().__init__([])
-        self.said, self.prompts = list(replies), []  # type: ignore[var-annotated]
+        self.said, self.prompts, self.how = list(replies), [], list[Sampling]()  # type: ignore[var-annotated]
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         self.prompts += [r.prompt for r in requests]
+        self.how += [r.sampling for r in requests]
         out: list[list[Episode]] = []
         for request in requests:
             self.otherwise = self.said[len(out) % len(self.said)]
@@ -176,11 +178,42 @@ def test_it_follows_what_works() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"first": ()}, {"temperature": 0.0}, {"rate": 0.0}, {"keep": 1.0}, {"proposals": 0}, {"buffer": 0}]
+    "options",
+    [
+        *({"first": ()}, {"temperature": 0.0}, {"rate": 0.0}, {"rate": 1.5}, {"keep": 0.0}, {"keep": 1.0}),
+        *({"proposals": 0}, {"questions": 0}, {"failures": 0}, {"buffer": 0}),
+    ],
 )
 def test_options_out_of_range(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="curriculum 'instructions'"):
         made(**options)
+
+
+def test_what_it_starts_with() -> None:
+    usual = made()
+    assert (usual.temperature, usual.rate, usual.worth, usual.period, usual.keep) == (0.1, 0.1, 0.5, 25, 0.5)
+    assert (usual.proposals, usual.questions, usual.failures, usual.buffer) == (4, 32, 3, 64)
+    assert (usual.longest, usual.seed, usual.best.number) == (2048, 0, 0)
+    table = make_method("S080", options={"first": ["a"]}).curriculum
+    names = ("temperature", "rate", "period", "keep", "proposals", "questions")
+    assert [table[name] for name in names] == [getattr(usual, name) for name in names] and "author" not in table
+    assert make_method("S080", options={"first": ["a"], "author": "x"}).curriculum["author"] == "x"
+    least = made(rate=1.0, proposals=1, questions=1, failures=1, buffer=1)
+    [ask] = least.next(0)
+    least.observe([judged(ask, [0.25, 0.75])])
+    assert least.members[ask.task.meta["instruction"]].worth == 0.5, "at a rate of 1 it is what was scored last"
+
+
+def test_what_the_author_writes_is_read_up_to_its_longest() -> None:
+    """A proposal of as many characters as may be is a candidate, one of more is not; a reply of so many tokens."""
+    author = Noting("<instruction>123456</instruction>", "<instruction>1234567</instruction>")
+    curriculum = made(first="ab", author=author, period=1, proposals=2, longest=6, failures=1)
+    [ask] = curriculum.next(0)
+    curriculum.observe([judged(ask, [0.0] * 4, "x" * 3000)])
+    assert curriculum._candidates == ["123456"] and author.prompts[0].count("x") == 1999
+    assert {how.max_tokens for how in author.how} == {6}
+    asks = curriculum.next(1)
+    assert len(asks) == 32 and {a.task.meta["instruction"] for a in asks} == {2}, "numbers go on"
 
 
 def recipe(folder: Path, steps: int) -> dict[str, Any]:
