@@ -219,8 +219,6 @@ def standardised(mdp: MDP, reward: Array, canonical: Canonical = "val", norm: No
     """Return s(R), see :func:`starc`."""
     c = canonicalised(mdp, reward, canonical)
     scale = np.abs(np.where(mdp.terminal[:, None, None], 0, reward)).max(initial=0.0)
-    if np.abs(c).max(initial=0.0) <= SMALL * scale:
-        return np.zeros_like(c)
     n = size(mdp, c, norm)
     return c / n if n > SMALL * scale else np.zeros_like(c)
 

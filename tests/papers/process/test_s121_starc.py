@@ -136,6 +136,42 @@ def test_step_rewards_on_a_tree() -> None:
     assert ragged.ret(right, ragged.best(right)) == 1 and ragged.ret(right, ragged.best(-right)) == 0
 
 
+def test_what_follows_an_end_is_nothing() -> None:
+    """Rewards of a terminal state are in no form, no return and no size; tokens a node has not are its first one."""
+    mdp, right, none = of_tree(Tree.of([0.0, [1.0, 0.0, 0.0]]))
+    assert not none.any() and mdp.ret(right, mdp.uniform) == pytest.approx(1 / 9) and len(mdp.policies()) == 3**2
+    loud = right.copy()
+    loud[mdp.terminal] = 7.0
+    assert not mdp.expected(loud)[mdp.terminal].any() and mdp.ret(loud, mdp.uniform) == pytest.approx(1 / 9)
+    for form in ("val", "minimal", "none"):
+        assert not canonicalised(mdp, loud, form)[mdp.terminal].any()
+        assert starc(form)(mdp, right, loud) < 1e-12
+
+
+def test_rewards_of_any_size_are_brought_to_one() -> None:
+    d = starc()
+    for factor in (1e-12, 1e12):
+        assert d(TWO, R1, factor * R1) < 1e-6 and d(TWO, R1, -factor * R1) == pytest.approx(2)
+        assert d(TWO, R1, shaped(TWO, 0 * R1, [2 * factor, -factor])) == pytest.approx(1)
+
+
+def test_epic_by_its_definition() -> None:
+    """Means over all successors, actions and states, written out."""
+    mdp, (reward, *_), _, _ = some(5)
+    states, actions, _ = reward.shape
+    found = canonicalised(mdp, reward, "epic")
+
+    def mean(s):
+        return np.mean([reward[s, a, t] for a in range(actions) for t in range(states)])
+
+    whole = np.mean([mean(s) for s in range(states)])
+    for s in range(states):
+        for a in range(actions):
+            for t in range(states):
+                want = reward[s, a, t] + 0.8 * mean(t) - mean(s) - 0.8 * whole
+                assert found[s, a, t] == pytest.approx(want)
+
+
 def test_regret() -> None:
     assert regret(TWO, R1, R1) == 0 and regret(TWO, R1, -R1) == pytest.approx(1)
     assert regret(TWO, 0 * R1, R1) == 0
@@ -146,9 +182,21 @@ def test_regret() -> None:
 def test_what_is_no_process() -> None:
     with pytest.raises(UsageError, match="sum to 1"):
         MDP(np.ones((2, 1, 2)), 0.5)
+    with pytest.raises(UsageError, match="sum to 1"):
+        MDP(TWO.transitions, 0.5, start=np.array([0.5, 0.4]))
     for gamma in (1.0, 1.5, -0.1):
         with pytest.raises(UsageError, match="may not end"):
             MDP(TWO.transitions, gamma)
+    # Nobody stays where he is, and yet it goes round for ever; or it ends in two of three states alone.
+    round_ = np.array([[[0.0, 1, 0]], [[1, 0, 0]], [[0, 0, 1]]])
+    end = np.array([False, False, True])
+    for moves in (round_, np.array([[[0.0, 0, 1]], [[0, 1, 0]], [[0, 0, 1]]])):
+        with pytest.raises(UsageError, match="may not end"):
+            MDP(moves, 1.0, terminal=end)
+    line = MDP(np.array([[[0.0, 1, 0]], [[0, 0, 1]], [[0, 0, 1]]]), 1.0, terminal=end)
+    assert line.start.tolist() == pytest.approx([1 / 3] * 3)
+    blind = MDP(TWO.transitions, 0.0)
+    assert blind.actions(R1, blind.uniform) == pytest.approx(blind.expected(R1)), "only the next reward counts"
 
 
 def test_the_setting_of_its_claim(tmp_path: Path) -> None:
