@@ -33,7 +33,7 @@ def train_prm(
     out: Path = Path("prm"),
     kind: Literal["head", "probe", "whole"] | None = None,
     both_ways: Literal["no", "average", "gate"] | None = None,
-    loss: Literal["hard", "soft", "mse", "ranking", "pairs"] | None = None,
+    loss: Literal["hard", "soft", "mse", "regression", "ranking", "pairs"] | None = None,
     steps: Literal["newline", "blank_line", "sentence", "step", "tag", "fixed"] = "newline",
     tasks: int = 64,
     epochs: int | None = None,
@@ -65,10 +65,11 @@ def train_prm(
     Args:
         target: a run folder, a checkpoint in one, a recipe, or a model, which the scorer is made from.
         overrides: changes to its configuration, e.g. rollout.max_tokens=512.
-        method: a paper that makes such scorers (S130, S185, S132, S124, S191), perhaps with options, "S130(k=4)"; or
-            how beginnings are chosen: first_errors, best_first, along.
+        method: a paper that makes such scorers (S130, S185, S132, S124, S191; S131 from --data), perhaps with options,
+            "S130(k=4)"; or how beginnings are chosen: first_errors, best_first, along.
         data: labelled solutions to learn from instead: prompt, completions and labels; problem, steps and label; or
-            prompt, chosen, rejected and fork. Or a run's folder: the judged episodes that it sampled.
+            prompt, chosen, rejected and fork; people's ratings and preferences. Or a run's folder: the judged episodes
+            that it sampled.
         keep: file that what is learned from is added to as it comes; one that is there is gone on with.
         prover: another model that completes the beginnings, for method along: what makes progress for it. It has to
             have the model's tokenizer.
@@ -76,7 +77,8 @@ def train_prm(
         kind: head: linear on the model's last states; probe: a small transformer on them; whole: a token classifier
             that is a model of its own. The method's unless given.
         both_ways: read the steps in reverse too, and take the average of both scores or let a gate weigh them.
-        loss: of labelled steps: hard, soft, mse or ranking within a solution; pairs: of siblings in the tree.
+        loss: of labelled steps: hard, soft, mse, regression or ranking within a solution; pairs: of siblings in the
+            tree.
         steps: where steps end.
         tasks: different training tasks to grow a tree for.
         epochs, lr: of the training; those of the method unless given.
@@ -97,6 +99,8 @@ def train_prm(
     if tasks < 4:
         raise UsageError(f"a scorer of steps needs 4 tasks or more, not {tasks}")
     chosen = _changed(make_method(method), kind, both_ways, loss, epochs, lr, trunk_lr)
+    if data is None and chosen.told:
+        raise UsageError(f"--method {method} learns from people's ratings and preferences: name their file by --data")
     rows = None if data is None else read_examples(data)
     found = resolve(target, overrides)
     policy, other = found.load(), None if prover is None else resolve(prover, overrides)

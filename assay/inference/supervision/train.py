@@ -46,6 +46,7 @@ class PRMMethod:
         training: how.
         examples: of a tree: by default the values at the ends of steps.
         pairs: learn from pairs of siblings instead whose values differ by this or more.
+        told: it learns from what people say, which has to be given: nothing is sampled.
     """
 
     search: Callable[[PrefixTree], Search] = field(default_factory=FirstErrors)
@@ -53,6 +54,7 @@ class PRMMethod:
     training: StepTraining = field(default_factory=StepTraining)
     examples: Callable[[PrefixTree], Sequence[StepExample]] = PrefixTree.examples
     pairs: float | None = None
+    told: bool = False
 
     def data(self, tree: PrefixTree) -> list[Row]:
         """Return what is learned from a tree."""

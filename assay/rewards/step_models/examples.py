@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from assay.errors import UsageError
 from assay.records.files import write_text
 from assay.records.rows import read_rows
+from assay.rewards.step_models.people import told
 from assay.types import Episode, Task
 
 Label = float | None
@@ -46,11 +48,13 @@ class StepExample:
 
 @dataclass(frozen=True, slots=True)
 class StepPair:
-    """Two solutions of one task that share their steps before ``fork``; at it and after it ``better`` is better."""
+    """Two solutions of one task that share their steps before ``fork``; at it and after it ``better`` is better, by
+    ``strength`` where somebody said how much."""
 
     better: StepExample
     worse: StepExample
     fork: int
+    strength: float = 1.0
 
 
 Row = StepExample | StepPair
@@ -79,7 +83,9 @@ def read_examples(path: Path) -> list[Row]:
       steps after the first wrong one nothing is known;
     - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share);
     - ``prompt``, ``chosen`` and ``rejected``, or ``prompt``, ``completion`` and ``label``, as texts: preferences and
-      judged responses, each a solution of one step.
+      judged responses, each a solution of one step; a preference may have a ``strength`` above 0;
+    - people's ratings and preferences as HelpSteer2's files have them, see :mod:`assay.rewards.step_models.people`;
+      pairs that nobody prefers or that people do not agree on are left out.
 
     An ``id`` says which rows are of one task; the prompt does where there is none. A run's folder is read as what was
     sampled in it, guided episodes among the others: each judged response a solution of one step, in the words of the
@@ -93,13 +99,15 @@ def read_examples(path: Path) -> list[Row]:
         if not isinstance(row, Mapping):
             raise UsageError(f"{where} is no record")
         try:
-            found.append(_read(row))
+            made = _read(row)
         except (KeyError, TypeError, ValueError) as wrong:
             said = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
             raise UsageError(
                 f"{where}: {said}; a row has prompt, completions and labels, or problem, steps and label, or prompt, "
                 "chosen, rejected and fork"
             ) from None
+        if made is not None:
+            found.append(made)
     if not found:
         raise UsageError(f"{path} has no rows")
     return found
@@ -122,7 +130,10 @@ def write_examples(path: Path, rows: Iterable[Row]) -> None:
     write_text(path, "".join(json.dumps(plain_row(row), ensure_ascii=False) + "\n" for row in rows))
 
 
-def _read(row: Mapping[str, Any]) -> Row:
+def _read(row: Mapping[str, Any]) -> Row | None:
+    row = told(row)
+    if not row:
+        return None
     prompt = row["problem"] if "problem" in row else row["prompt"]
     if not isinstance(prompt, str):
         prompt = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in prompt)
@@ -132,7 +143,10 @@ def _read(row: Mapping[str, Any]) -> Row:
         better, worse = (_example(task, _whole(row[name])) for name in ("chosen", "rejected"))
         if not isinstance(fork, int) or not 0 <= fork < min(len(better.steps), len(worse.steps)):
             raise ValueError(f"fork {fork!r} is no step of both solutions")
-        return StepPair(better, worse, fork)
+        strength = float(row.get("strength", 1.0))
+        if not 0 < strength < math.inf:
+            raise ValueError(f"strength {strength:g} must be a number above 0")
+        return StepPair(better, worse, fork, strength)
     if "completion" in row:
         row = {"completions": _whole(row["completion"]), "labels": [row["label"]], **row}
     elif "label" in row:
@@ -168,7 +182,9 @@ def _example(task: Task, steps: Any) -> StepExample:
 def plain_row(row: Row) -> dict[str, Any]:
     """Return a row as JSON has it; tokens are left out."""
     if isinstance(row, StepPair):
-        pair = {"chosen": list(row.better.steps), "rejected": list(row.worse.steps), "fork": row.fork}
+        pair: dict[str, Any] = {"chosen": list(row.better.steps), "rejected": list(row.worse.steps), "fork": row.fork}
+        if row.strength != 1:
+            pair["strength"] = row.strength
         return {"id": row.better.task.id, "prompt": row.better.task.prompt, **pair}
     return {
         "id": row.task.id,

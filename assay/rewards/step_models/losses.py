@@ -12,8 +12,9 @@ from torch import Tensor
 
 from assay.rewards.step_models.examples import Label
 
-Loss = Literal["hard", "soft", "mse", "ranking"]
+Loss = Literal["hard", "soft", "mse", "regression", "ranking"]
 Compared = Literal["steps", "fork", "last"]
+Strength = Literal["ignored", "margin", "scaled"]
 
 
 def labelled_loss(
@@ -25,10 +26,11 @@ def labelled_loss(
 ) -> Tensor:
     """Return the loss of a solution's steps, summed over those with a label; others are read and not learned.
 
-        soft     - p log s(z) - w (1 - p) log s(-z)           s the sigmoid, z the score, p the label
-        hard     the same with 1[p > 0] for p
-        mse      (s(z) - p)^2
-        ranking  mean_{t in {0} + C} - log( e^{z_t} / (sum_{q <= t} e^{z_q} + sum_{v in W} e^{z_v + margin}) )
+        soft        - p log s(z) - w (1 - p) log s(-z)           s the sigmoid, z the score, p the label
+        hard        the same with 1[p > 0] for p
+        mse         (s(z) - p)^2
+        regression  (z - p)^2
+        ranking     mean_{t in {0} + C} - log( e^{z_t} / (sum_{q <= t} e^{z_q} + sum_{v in W} e^{z_v + margin}) )
 
     C are the right steps (p > 0) in their order, W the wrong ones, 0 the question, whose score is 0. A ranking is of
     the solution as a whole and times the number of its labels, so that it weighs as much as they do in other losses.
@@ -51,6 +53,8 @@ def labelled_loss(
     p = torch.tensor([labels[k] for k in known], dtype=z.dtype, device=z.device)
     if loss == "mse":
         return (z.sigmoid() - p).square().sum()
+    if loss == "regression":
+        return (z - p).square().sum()
     if loss == "ranking":
         return len(known) * ranking_loss(z, p > 0, margin)
     if loss == "hard":
@@ -68,16 +72,26 @@ def ranking_loss(logits: Float[Tensor, "K"], right: Tensor, margin: float) -> Te
     return (below - chain).mean()
 
 
-def pair_loss(better: Float[Tensor, "K"], worse: Float[Tensor, "J"], fork: int, compared: Compared = "steps") -> Tensor:
+def pair_loss(
+    better: Float[Tensor, "K"],
+    worse: Float[Tensor, "J"],
+    fork: int,
+    compared: Compared = "steps",
+    strength: float = 1.0,
+    by: Strength = "ignored",
+) -> Tensor:
     """Return the loss of two solutions that part at step ``fork``.
 
         steps  - sum_{i = fork}^{n} log s(z+_i - z-_i)
         fork   its first term: the siblings alone (Bradley-Terry)
         last   its last term: the solutions as wholes
 
-    Where one solution is shorter, n is its last step, and it is compared with the last of the other.
+    Where one solution is shorter, n is its last step, and it is compared with the last of the other. How much better
+    the better one is, ``strength``, may count: as a ``margin``, - log s(z+ - z- - strength), or ``scaled``,
+    - strength log s(z+ - z-), as though the pair were there so many times.
 
-    Source: step-wise ranking of Tree-PLV (arXiv 2407.00390); what is compared of unequal lengths is our reading.
+    Source: step-wise ranking of Tree-PLV (arXiv 2407.00390); what is compared of unequal lengths is our reading. The
+    two ways of counting strength are those that HelpSteer2-Preference (arXiv 2410.01257) compares.
     """
     n = min(len(better), len(worse))
     gaps = torch.cat([better[fork : n - 1] - worse[fork : n - 1], (better[-1] - worse[-1])[None]])
@@ -85,4 +99,7 @@ def pair_loss(better: Float[Tensor, "K"], worse: Float[Tensor, "J"], fork: int, 
         gaps = (better[fork] - worse[fork])[None]
     elif compared == "last":
         gaps = gaps[-1:]
-    return -F.logsigmoid(gaps).sum()
+    if by == "margin":
+        gaps = gaps - strength
+    loss = -F.logsigmoid(gaps).sum()
+    return strength * loss if by == "scaled" else loss

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.errors import UsageError
 from assay.rewards.step_models.examples import Row, StepExample, StepPair
-from assay.rewards.step_models.losses import Compared, Loss, labelled_loss, pair_loss
+from assay.rewards.step_models.losses import Compared, Loss, Strength, labelled_loss, pair_loss
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,8 @@ class StepTraining:
 
     Args:
         loss: of labelled steps, see :func:`~assay.rewards.step_models.losses.labelled_loss`.
-        compared: of pairs, see :func:`~assay.rewards.step_models.losses.pair_loss`.
+        compared, strength: of pairs, what of them is compared and how much better the better one is counts, see
+            :func:`~assay.rewards.step_models.losses.pair_loss`.
         epochs, batch: passes over the data, and solutions or pairs of an optimiser step.
         lr, trunk_lr: of what is new and of the model below, which stays as it is where that is 0.
         weight_decay: of AdamW.
@@ -70,6 +71,7 @@ class StepTraining:
 
     loss: Loss = "soft"
     compared: Compared = "steps"
+    strength: Strength = "ignored"
     epochs: int = 20
     batch: int = 16
     lr: float = 0.01
@@ -129,7 +131,7 @@ class StepTraining:
             mine = [pairs[i] for i in part]
             views = model.views([*(row.better for row in mine), *(row.worse for row in mine)])
             terms = [
-                pair_loss(found[i], found[len(mine) + i], row.fork, self.compared)
+                pair_loss(found[i], found[len(mine) + i], row.fork, self.compared, row.strength, self.strength)
                 for found in views
                 for i, row in enumerate(mine)
             ]
