@@ -39,7 +39,8 @@ def before(
 
     Raises:
         UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; a
-            rollout helps with hints that no task has; a part asks a server that does not answer.
+            rollout helps with hints that no task has; a part asks a server that does not answer, or cannot act on
+            these tasks (``check_tasks``).
     """
     asked = [(seam, part, engine) for seam, part in method.parts.items() for engine in _asked(part)]
     # A rollout is made from its name once the run is; what it holds besides a teacher, such as all tasks, asks nobody.
@@ -49,6 +50,9 @@ def before(
         except UsageError as error:
             raise UsageError(f"method.{seam} {type(part).__name__} asks a model: {error}") from None
     some = list(islice(tasks, LOOKED_AT))
+    for part in method.parts.values():
+        if hasattr(part, "check_tasks"):
+            part.check_tasks(some)
     late = []
     for helper in helpers(rollout):
         helper.check_tasks(list(tasks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
     "S139": {"judge": CRITIC["critic"]},
     "S068": PRM,
+    "S062": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},
     "S169": {"scorer": "verdict"},
     "S194": {"entailment": TEXTS["overlap"], "quality": TEXTS["plainness"]},
@@ -98,6 +100,18 @@ class Grades(Lengths):
         none = np.zeros(0, dtype=np.int64)
         shown = [str(r.prompt).partition("Solution:\n")[2].partition("\n\nAnalyse")[0] for r in requests]
         return [[Episode(none, none, none > 0, None, f"Score: {len(text) % 11}", "eos")] for text in shown]
+
+
+class Ticks(Lengths):
+    """A judge of rubrics who finds the first criterion met by responses of odd length, others always."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none, out = np.zeros(0, dtype=np.int64), []
+        for request in requests:
+            text, _, rest = str(request.prompt).partition("Response:\n")[2].partition("\n\nCriteria:\n")
+            labels = ["yes" if len(text) % 2 else "no", *["yes"] * (rest.count("(label:") - 1)]
+            out.append([Episode(none, none, none > 0, None, json.dumps(labels), "eos")])
+        return out
 
 
 def method_of(key: str, **options: Any) -> Method:

@@ -13,6 +13,7 @@ from assay.errors import UsageError, nearest
 from assay.from_file import from_file, is_reference
 from assay.registry import call
 from assay.tasks.making.filters import Agreement, Judged, PassRate
+from assay.tasks.making.marked import Band, Scored
 from assay.tasks.making.operators import Compose, Concepts, Reformulate, Vary
 from assay.tasks.making.overlap import Decontaminate, Distinct
 from assay.tasks.making.sampled_concepts import SampledConcepts
@@ -27,6 +28,8 @@ STEPS: dict[str, Callable[..., Any]] = {
     "judged": Judged,
     "agreement": Agreement,
     "pass_rate": PassRate,
+    "scored": Scored,
+    "band": Band,
     "distinct": Distinct,
     "decontaminate": Decontaminate,
 }
