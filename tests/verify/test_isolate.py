@@ -69,7 +69,7 @@ def test_values_come_back_and_a_process_is_kept(workers):
     ],
 )
 def test_a_failure_costs_its_own_call(workers, function, reason, cause):
-    failure = workers.call(function, seconds=0.1)
+    failure = workers.call(function, seconds=0.1, wall=1 if function == "sleep" else 60)
     assert isinstance(failure, Failure)
     assert reason in failure.reason
     assert failure.cause == cause

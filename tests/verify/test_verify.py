@@ -24,6 +24,8 @@ from assay.verify.puzzles.expression import ExpressionError, evaluate
 from assay.verify.puzzles.gym_scorer import harmless
 from assay.verify.text.compare import last_number, normalise, parse_number, same
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:
     return build("verify", {"name": kind, **options})(Task("t", "?", reference, kind), response)

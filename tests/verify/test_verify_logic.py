@@ -22,6 +22,8 @@ from assay.verify.puzzles.maze import distances
 from assay.verify.puzzles.puzzle import denies, unfence
 from assay.verify.puzzles.reading import assignment
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:
     return build("verify", {"name": kind, **options})(Task("t", "?", reference, kind), response)

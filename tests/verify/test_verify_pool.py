@@ -55,7 +55,7 @@ CHECKS = """
         return [2 * x, os.getpid()]
 
     def nested(task, response):
-        made = INNER.call("twice", response, seconds=0.2)
+        made = INNER.call("twice", response, seconds=0.2, wall=60)
         if not isinstance(made, list): return Verdict.abstain(made.reason)
         return Verdict.wrong(f"{made[0]} {os.getpid()} {made[1]}")
 

@@ -21,6 +21,8 @@ from assay.types import Task, Verdict
 from assay.verify.sql.compare import compare
 from assay.verify.sql.verifier import orders, query_of
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 def judge(reference: object, response: str, **options: object) -> Verdict:
     return build("verify", {"name": "sql", **options})(Task("t", "?", reference, "sql"), response)

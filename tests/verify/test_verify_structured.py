@@ -13,18 +13,13 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.isolate import workers
 from assay.verify.structured.find import MAX_DEPTH, NoValue, containers, fences, last_json
 from assay.verify.structured.tree import Tolerance, compare_trees
 
 pytest.importorskip("jsonschema", reason="needs assay[structured]")
 pytest.importorskip("defusedxml", reason="needs assay[structured]")
 
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes too long is stopped by its processor time, however long a crowded machine takes to give it that."""
-    monkeypatch.setattr("assay.verify.isolate.workers.WALL", 1000.0)
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 def judge(kind: str, reference: object, response: str, **options: object) -> Verdict:
@@ -381,9 +376,8 @@ def test_a_cell_beyond_floats_is_another_number():
     assert judge("csv", {"value": [{"a": int("9" * 400)}]}, "a\n" + "9" * 400).passed is True
 
 
-def test_what_takes_too_long_to_read_is_wrong(monkeypatch):
+def test_what_takes_too_long_to_read_is_wrong():
     pytest.importorskip("jsonschema")
-    monkeypatch.setattr(workers, "WALL", 1000.0)  # ten times 0.05 s is not enough of a crowded machine
     verdict = judge("toml", {"value": 1}, "a" + ".a" * 14_000 + " = 1", seconds=0.05)
     assert verdict.passed is False and "took longer" in verdict.feedback
 
