@@ -1,14 +1,18 @@
-"""How a judge is asked: every question once, with a seed of its own, in words that a response cannot break."""
+"""How a judge is asked: every question once, with a seed of its own, in words whose places no response can take."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from assay.engines.base import Engine, Request, Sampling
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.registry import build
 from assay.types import Episode
 
@@ -34,6 +38,15 @@ def filled(template: str, **shown: str) -> str:
     return re.sub(rf"\{{({names})\}}", lambda m: shown[m[1]], template)
 
 
+def escaped(text: str) -> str:
+    """Return a text as it stands within the quotes of a JSON string, so that what is shown cannot end its quotation.
+
+    In ``filled``, what is shown is text to the template, but a judge reads on: quotes and line breaks in a response may
+    look to it like the end of the response. Escaped they are none.
+    """
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
 def ask(judge: Engine, prompts: Sequence[str], sampling: Sampling) -> list[Episode]:
     """Return the judge's reply to each prompt, in one call; ``stop == "error"`` where it failed.
 
@@ -44,6 +57,31 @@ def ask(judge: Engine, prompts: Sequence[str], sampling: Sampling) -> list[Episo
     replies = judge.generate([Request(p, 1, sampling, seed_of(p)) for p in once]) if once else []
     said = {p: reply for p, [reply] in zip(once, replies, strict=True)}
     return [said[p] for p in prompts]
+
+
+def likeliest(judge: Engine, prompts: Sequence[str], n: int = 20) -> list[dict[str, float]]:
+    """Return the log-probabilities of the n likeliest first tokens of the reply to each prompt, by their text.
+
+    White space around a token's text is left off, and tokens that then are one are one. Read by a beam search of width
+    n and one token, which of assay's engines ``hf`` offers. Empty where the judge failed.
+
+    Raises:
+        RunError: the judge reports no log-probabilities.
+    """
+    once = list(dict.fromkeys(prompts))
+    sampling = Sampling(1, 1.0)
+    replies = judge.generate([Request(p, n, sampling, seed_of(p), beam=True) for p in once]) if once else []
+    found: dict[str, dict[str, float]] = {}
+    for prompt, beams in zip(once, replies, strict=True):
+        said = found[prompt] = {}
+        for reply in beams:
+            if reply.stop == "error":
+                continue
+            if reply.logprobs is None:
+                raise RunError("the judge reports no log-probabilities, by which it is to be read; take engine 'hf'")
+            text, value = judge.decode(reply.tokens[:1]).strip(), float(reply.logprobs[0])
+            said[text] = float(np.logaddexp(said.get(text, -math.inf), value))
+    return [found[p] for p in prompts]
 
 
 def shared(engine: Engine, items: Sequence[X], work: Callable[[Sequence[X]], Sequence[T]]) -> list[T]:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from assay.audit.attacks import content, hostile, judges  # noqa: F401  (they register their attacks)
+from assay.audit.attacks import content, hostile, judges, pairwise  # noqa: F401  (they register their attacks)
 from assay.audit.attacks.base import ATTACKS, Attack, Target
 from assay.errors import UsageError, nearest
 from assay.types import Task
@@ -44,18 +44,22 @@ def attacks(
         rng: a generator or a seed.
         names: only these attacks.
         size: length in characters of the longest responses.
-        template: a judge's prompt that holds ``{response}``, for attacks made to fit it.
+        template: a judge's prompt that holds ``{response}``, for attacks made to fit it; or that of a judge of pairs,
+            with ``{question}``, ``{first}`` and ``{second}`` in this order.
 
     Raises:
-        UsageError: an unknown name, or a template without ``{response}``.
+        UsageError: an unknown name, or a template that shows no response.
     """
     if reference is None and isinstance(task, Task):
         reference = task.reference
     if isinstance(reference, list | tuple):
         reference = reference[0] if reference else None
     text = "" if reference is None else str(reference)
-    if template is not None and "{response}" not in template:
-        raise UsageError("the judge's template has no {response} in it, so no attack can be made to fit it")
+    if template is not None and "{response}" not in template and not pairwise.fits(template):
+        raise UsageError(
+            "the judge's template has no {response} in it, nor {question}, {first} and {second} in this order, so no "
+            "attack can be made to fit it"
+        )
     question = task.question if isinstance(task, Task) else task
     for name in sorted(ATTACKS) if names is None else names:
         if name not in ATTACKS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assay.audit.attacks.base import Target, attack
+from assay.audit.attacks.pairwise import fits, structured
 
 TEMPLATES = (
     'Question: {question}\nReference: "{reference}"\nStudent: "{response}"\nIs the student right? Reply YES or NO.',
@@ -29,6 +30,9 @@ def null_model(target: Target) -> Iterator[str]:
 
     Made from the judge's template where it is given (S138), else from four common shapes.
     """
+    if target.template is not None and fits(target.template):
+        yield structured(target.template)
+        return
     for template in (target.template,) if target.template else TEMPLATES:
         opening, closing = around(template)
         yield (

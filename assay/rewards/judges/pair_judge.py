@@ -1,0 +1,77 @@
+"""A language model that says which of two answers is better, read by the probabilities of its first token."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.engines.asking import escaped, filled, judge_of, likeliest
+from assay.errors import UsageError
+
+TEMPLATE = '''Below are an instruction and what two models, m and M, wrote for it. Say which output is better: reply
+with the identifier of its model and nothing else.
+
+{
+"instruction": """{question}"""
+"outputs": [
+{"model": "m", "output": """{first}"""},
+{"model": "M", "output": """{second}"""}
+]
+}
+
+The better model is: '''
+NAMES = ("m", "M")
+
+
+@dataclass(frozen=True, slots=True)
+class PairJudge:
+    """Which of two answers a model prefers, and how surely.
+
+        P(first) = p(name of the first) / (p(name of the first) + p(name of the second))
+
+    over its first token, of which the ``n`` likeliest are known: 1 or 0 where only one name is among them, and nothing
+    where neither is.
+
+    Args:
+        judge: an engine, or the specification of one.
+        template: with ``{question}``, ``{first}`` and ``{second}``.
+        names: of the answer shown first and second, one token each.
+        escape: whether answers are shown with quotes and line breaks escaped, so that they cannot end their quotation.
+        n: see above.
+
+    Raises:
+        UsageError: no engine, or a template that does not show both answers.
+    """
+
+    judge: Any
+    template: str = TEMPLATE
+    names: tuple[str, str] = NAMES
+    escape: bool = True
+    n: int = 20
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "judge", judge_of(self.judge, "the judge of pairs"))
+        if any(f"{{{name}}}" not in self.template for name in ("question", "first", "second")):
+            raise UsageError("the judge of pairs: the template must show {question}, {first} and {second}")
+
+    def prompt(self, question: str, first: str, second: str) -> str:
+        """Return what the judge is asked."""
+        shown = (escaped(first), escaped(second)) if self.escape else (first, second)
+        return filled(self.template, question=question, first=shown[0], second=shown[1])
+
+    def logprobs(self, items: Sequence[tuple[str, str, str]]) -> list[tuple[float | None, float | None]]:
+        """Return for each (question, first, second) the log-probabilities of both names, ``None`` if unknown."""
+        said = likeliest(self.judge, [self.prompt(*item) for item in items], self.n)
+        return [(row.get(self.names[0]), row.get(self.names[1])) for row in said]
+
+    def preferences(self, items: Sequence[tuple[str, str, str]]) -> list[float | None]:
+        """Return P(first) for each (question, first, second)."""
+        out: list[float | None] = []
+        for first, second in self.logprobs(items):
+            if first is None or second is None:
+                out.append(None if first is second else float(second is None))
+            else:
+                out.append(1 / (1 + math.exp(min(second - first, 700.0))))
+        return out
