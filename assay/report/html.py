@@ -17,6 +17,7 @@ from assay.records.files import disk_failure
 from assay.records.sign import TITLES
 from assay.records.stages import stages
 from assay.report import format as show
+from assay.report.links import run_links
 from assay.report.page import clip, template
 from assay.report.run import Rollout, Run, as_float, read_run
 from assay.report.svg import Series, drawable, legend, line_chart, stacked_bar
@@ -86,6 +87,7 @@ def render(run: Run) -> str:
             pairs=_pairs(start, end),
             start=start,
             end=end,
+            links=run_links(run),
             signs=run.signs,
             stages=_stages(run),
             titles=list(TITLES.values()),
