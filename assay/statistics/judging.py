@@ -129,6 +129,43 @@ def average_precision(scores: Sequence[float], positive: Sequence[bool]) -> floa
 
 
 @dataclass(frozen=True, slots=True)
+class Consistency:
+    """How far repeated judgments of the same thing agree, means over the things judged twice or more; NaN without any.
+
+    Attributes:
+        pairwise: chance that two judgments of a thing are the same.
+        majority: share of judgments that are the commoner one.
+    """
+
+    pairwise: float
+    majority: float
+
+
+def self_consistency(judgments: Sequence[Sequence[bool | None]]) -> Consistency:
+    """Return how far a judge agrees with itself.
+
+        pairwise = mean over things of (k (k - 1) + (n - k) (n - k - 1)) / (n (n - 1));  majority of max(k, n - k) / n
+
+    with n readable judgments of a thing, k of them positive; what has fewer than two says nothing of consistency.
+
+    Args:
+        judgments: of each thing, repeated; ``None`` for one that could not be read.
+
+    Source: "Do We Need Frontier Models to Verify Mathematical Proofs?" (arXiv 2604.02450).
+    """
+    pairs, most = [], []
+    for row in judgments:
+        known = [j for j in row if j is not None]
+        n, k = len(known), sum(known)
+        if n > 1:
+            pairs.append((k * (k - 1) + (n - k) * (n - k - 1)) / (n * (n - 1)))
+            most.append(max(k, n - k) / n)
+    return (
+        Consistency(float(np.mean(pairs)), float(np.mean(most))) if pairs else Consistency(float("nan"), float("nan"))
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Located:
     """How often the first wrong step of a solution was named.
 

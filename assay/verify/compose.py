@@ -8,6 +8,7 @@ any_of     any is right                   all are wrong                  otherwi
 weighted   mean score >= threshold        mean score < threshold         any does, or is left out    weighted mean
 gated      gate right and then right      gate wrong, or then wrong      the one that decides does   0 or then's
 first      the first that can tell says   the first that can tell says   all do                      the first's
+ensemble   ``need`` or more are right     no longer can be right         otherwise                   share of right
 ========== ============================== ============================== =========================== ==================
 
 So a wrong verdict stands whatever an abstaining neighbour in ``all_of`` might have said, as a right one does in
@@ -209,6 +210,60 @@ class First(_Composed):
             if verdict.passed is not None:
                 return Verdict(verdict.score, verdict.passed, _parts(said), _feedback({name: verdict}))
         return Verdict(0.0, None, _parts(said), _feedback(said))
+
+
+Need = int | Literal["all", "majority"]
+"""How many of a number of opinions have to be positive; a majority is more than half."""
+
+
+def tally(opinions: Sequence[bool | None], need: Need = "all") -> bool | None:
+    """Return what opinions come to, some of which abstain: right if ``need`` of them are, wrong if too many are wrong.
+
+        right if r >= m;  wrong if w > n - m;  else it depends on those that abstain, and so abstains
+
+    with n opinions, r right and w wrong, and m = n for ``all``, floor(n / 2) + 1 for a ``majority``.
+
+    Raises:
+        UsageError: no opinions, or another ``need`` than there can be.
+    """
+    n = len(opinions)
+    m = {"all": n, "majority": n // 2 + 1}.get(need, 0) if isinstance(need, str) else need
+    if isinstance(m, bool) or not 1 <= m <= n:
+        raise UsageError(f"of {n} opinions 'all', a 'majority' or 1 to {n} may be needed, not {need!r}")
+    right, wrong = sum(o is True for o in opinions), sum(o is False for o in opinions)
+    return True if right >= m else False if wrong > n - m else None
+
+
+@part("verify", "ensemble")
+@dataclass(frozen=True, slots=True)
+class Ensemble(_Composed):
+    """Right iff ``need`` of the checks are: ``all`` is a veto by each, ``majority`` more than half, a number m of n.
+
+    Wrong where too many are wrong for that; else abstains, see :func:`tally`. The score is the share of right ones
+    among those that do not abstain.
+
+    Args:
+        checks: verifiers by name, or a list of them.
+        need: see above.
+
+    Raises:
+        UsageError: when made, for no checks, one that cannot be made, or another ``need`` than there can be.
+    """
+
+    checks: Checks
+    need: Need = "all"
+    _made: dict[str, Verifier] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        made = _make(self.checks, "ensemble")
+        tally([None] * len(made), self.need)
+        object.__setattr__(self, "_made", made)
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        said = _ask(self._made, task, response)
+        known = [v.passed for v in said.values() if v.passed is not None]
+        score = sum(known) / len(known) if known else 0.0
+        return _combined(said, tally([v.passed for v in said.values()], self.need), score)
 
 
 def _make(checks: Checks, who: str) -> dict[str, Verifier]:

@@ -25,7 +25,7 @@ from assay.audit.robustness import Attempt
 from assay.audit.run import Audit
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
-from assay.lab.settings.reasoning.master_keys import Setting
+from assay.lab.settings.judges.master_keys import Setting
 from assay.papers.judges.s072_master_rm import false_positive_rates, master_rm
 from assay.registry import build
 from assay.tasks.judging.answers import Judging, answer_tasks, opening

@@ -22,7 +22,7 @@ from assay.engines.base import Request
 from assay.engines.hf import HFEngine
 from assay.engines.keywords import Keywords
 from assay.errors import RunError, UsageError
-from assay.lab.settings.reasoning.template_readers import Reader, Setting, item
+from assay.lab.settings.judges.template_readers import Reader, Setting, item
 from assay.papers.judges.s138_null_model import NullModel, null_model, win_rates
 from assay.policies.causal_lm import CausalLM
 from assay.rewards.judges.pair_judge import TEMPLATE, PairJudge

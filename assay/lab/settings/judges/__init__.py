@@ -1,0 +1,1 @@
+"""Judges whose failings are known, and what is told them."""
