@@ -88,11 +88,22 @@ def engine() -> HFEngine:
 
 
 def step(
-    by: HFEngine, worlds: dict[str, Any], seconds: float = 60.0, arrival: bool = False, attempts: int = 2
+    by: HFEngine,
+    worlds: dict[str, Any],
+    seconds: float = 60.0,
+    arrival: bool = False,
+    attempts: int = 2,
+    patience: float | None = None,
 ) -> tuple[float, int, list[Verdict]]:
     """Play 16 tasks, 8 episodes each; return seconds, own tokens and verdicts."""
     rollout = MultiTurn(
-        {"name": HERE, **worlds}, Sampling(32), workers=2, seconds=seconds, arrival=arrival, attempts=attempts
+        {"name": HERE, **worlds},
+        Sampling(32),
+        workers=2,
+        seconds=seconds,
+        arrival=arrival,
+        attempts=attempts,
+        patience=patience,
     )
     rollout.worlds.start()
     asks = [Ask(Task(str(i), f"{i}+{i}="), 8) for i in range(16)]
@@ -120,7 +131,7 @@ def arrivals(by: HFEngine, repeats: int = 3) -> None:
     )
 
 
-def faults(by: HFEngine, arrival: bool, attempts: int, limit: float = 5.0) -> None:
+def faults(by: HFEngine, arrival: bool, attempts: int, patience: float | None = None, limit: float = 5.0) -> None:
     quiet, _, _ = step(by, {}, arrival=arrival)
 
     def kill() -> None:
@@ -131,9 +142,10 @@ def faults(by: HFEngine, arrival: bool, attempts: int, limit: float = 5.0) -> No
         os.kill(found[0].pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
-    took, _, verdicts = step(by, {"raising": 0.05, "hanging": 0.02}, limit, arrival, attempts)
+    took, _, verdicts = step(by, {"raising": 0.05, "hanging": 0.02}, limit, arrival, attempts, patience)
     wrong, lost = sum(v.passed is False for v in verdicts), sum(v.passed is None for v in verdicts)
     how = f"{'by arrival' if arrival else 'lock-step'}, attempts {attempts}"
+    how += "" if patience is None else f", patience {patience:g}"
     print(
         f"faults, {how}: {len(verdicts)} episodes, {wrong} wrongly 0, {lost} abstained; {took:.1f} s beside "
         f"{quiet:.1f} s without faults, with a limit of {limit:g} s a step",
@@ -230,5 +242,5 @@ if __name__ == "__main__":
         arrivals(model)
     if "faults" in chosen:
         for by_arrival in (False, True):
-            for tries in (1, 4):
-                faults(model, by_arrival, tries)
+            for tries, patience in ((1, None), (4, None), (4, 0.5)):
+                faults(model, by_arrival, tries, patience)

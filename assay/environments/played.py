@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from assay.environments.base import Action, Environment, EnvironmentFailure, Observation, Step
@@ -20,19 +23,33 @@ class _Diverged(EnvironmentFailure):
 class Played:
     """Calls an environment, and where it raises, makes another, plays the same actions and tries again.
 
+    With ``patience`` another is made as well where a call takes longer than so many seconds: what answers first counts,
+    as an environment that repeats itself gives the same answer, and the other is left alone. It is one of the
+    ``attempts``; so a call that hangs costs little more than ``patience``, and not the time it may take.
+
     Args:
         make: makes an environment; those of :class:`~assay.environments.hosted.worlds.Worlds` may be lost for what
             another episode did, which is no attempt of this one.
         task, seed: what is played.
         attempts: environments in all, at least 1; one that does not repeat itself has no second.
         oracle: ask the environment's oracle of every action before it is taken; what it says is the step's ``verdict``.
+        patience: see above; only of environments in processes of their own.
 
     Attributes:
         seconds: wall time that the environment's calls have taken; ``processor``: its processor time.
     """
 
-    def __init__(self, make: Callable[[], Environment], task: Task, seed: int, attempts: int = 2, oracle: bool = False):
+    def __init__(
+        self,
+        make: Callable[[], Environment],
+        task: Task,
+        seed: int,
+        attempts: int = 2,
+        oracle: bool = False,
+        patience: float | None = None,
+    ):
         self.make, self.task, self.seed, self.attempts, self.oracle = make, task, seed, attempts, oracle
+        self.patience = patience
         self.seen: list[Any] = []  # what each action, and the beginning, led to
         self.actions: list[Action] = []
         self.world: Environment | None = None
@@ -44,7 +61,7 @@ class Played:
         Raises:
             EnvironmentFailure: it failed in every attempt.
         """
-        shown = self._tried(self._begun)
+        shown = self._tried(Played._begun)
         self.seen = [shown]
         return shown
 
@@ -54,7 +71,7 @@ class Played:
         Raises:
             EnvironmentFailure: it failed in every attempt.
         """
-        made: Step = self._tried(lambda: self._taken(self._again(), action))
+        made: Step = self._tried(lambda one: one._taken(one._again(), action))
         self.actions.append(action)
         self.seen.append(made)
         return made
@@ -65,12 +82,12 @@ class Played:
         Raises:
             EnvironmentFailure: it failed in every attempt.
         """
-        return self._tried(lambda: getattr(self._again(), method)(*arguments))
+        return self._tried(lambda one: getattr(one._again(), method)(*arguments))
 
     def verdict(self) -> Verdict:
         """Judge the state; abstains where that fails in every attempt."""
         try:
-            found = self._tried(lambda: self._again().verdict())
+            found = self._tried(lambda one: one._again().verdict())
         except EnvironmentFailure as error:
             return Verdict.abstain(str(error), "infrastructure")
         if not isinstance(found, Verdict):
@@ -107,16 +124,47 @@ class Played:
         made: Step = world.step(action)
         return replace(made, verdict=judged) if self.oracle else made
 
-    def _timed(self, call: Callable[[], Any]) -> Any:
+    def _timed(self, call: Callable[[Played], Any]) -> Any:
         before, used = time.monotonic(), time.thread_time()
         try:
-            return call()
+            return call(self) if self.patience is None else self._hedged(call, self.patience)
         finally:
             self.seconds += time.monotonic() - before
             # A hosted world counts for itself.
             self.processor = getattr(self.world, "processor", self.processor + time.thread_time() - used)
 
-    def _tried(self, call: Callable[[], Any]) -> Any:
+    def _hedged(self, call: Callable[[Played], Any], patience: float) -> Any:
+        """Return what a call returns, of this environment or of another that is asked when it is late."""
+        one = self._like(self.world)
+        first = _beside(call, one)
+        done, _ = wait([first], patience)
+        if done or self.attempts < 2 or not getattr(one.world, "repeats", True):
+            return self._of(one, first)
+        self.attempts -= 1
+        other = self._like(None)
+        if (elsewhere := getattr(self.make, "beside", None)) is not None:
+            other.make = partial(elsewhere, one.world)
+        second = _beside(call, other)
+        done, _ = wait([first, second], return_when=FIRST_COMPLETED)
+        late = first if second in done and second.exception() is None else second
+        won = other if late is first else one
+        late.add_done_callback(lambda _: (one if late is first else other).close())
+        return self._of(won, second if late is first else first)
+
+    def _like(self, world: Environment | None) -> Played:
+        """Return an episode that has come as far, in an environment that has, or in none yet."""
+        made = Played(self.make, self.task, self.seed, 1, self.oracle)
+        made.seen, made.actions, made.world = list(self.seen), list(self.actions), world
+        return made
+
+    def _of(self, other: Played, answer: Future[Any]) -> Any:
+        """Return an answer, and go on in the environment that gives it."""
+        try:
+            return answer.result()
+        finally:
+            self.world = other.world
+
+    def _tried(self, call: Callable[[Played], Any]) -> Any:
         while True:
             try:
                 return self._timed(call)
@@ -131,3 +179,17 @@ class Played:
                 if self.attempts < 1 or not repeats or isinstance(error, _Diverged):
                     reason = " ".join(str(error).split())[:300]
                     raise EnvironmentFailure(f"the environment failed: {type(error).__name__}: {reason}") from error
+
+
+def _beside(call: Callable[[Played], Any], played: Played) -> Future[Any]:
+    """Return what a call will return, made in a thread of its own, which nobody waits for at the end."""
+    answer: Future[Any] = Future()
+
+    def make() -> None:
+        try:
+            answer.set_result(call(played))
+        except BaseException as error:  # who waits for it is told
+            answer.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    return answer

@@ -117,6 +117,45 @@ def test_what_is_no_step_is_a_failure() -> None:
     worlds.close()
 
 
+@pytest.mark.parametrize("word", ["hang", "freeze"])
+def test_what_is_late_is_asked_of_another_too(worlds: Worlds, word: str) -> None:
+    worlds.start()
+    played = Played(worlds, TASKS[0], 0, attempts=2, patience=0.3)
+    played.reset()
+    begun = time.monotonic()
+    steps = [played.step(say(text)) for text in ("four", f"{word} once", "four")]
+    assert time.monotonic() - begun < 4, "the limit is 5 seconds"
+    # Nothing is other than it would have been.
+    totals = [int(step.observation.state or 0) for step in steps]
+    assert totals == [4, 4 + len(word), 8 + len(word)] and played.attempts == 1
+    assert played.verdict() == Verdict(totals[-1] / 20, False)
+    played.close()
+
+
+def test_who_answers_after_all_is_taken_and_a_second_one_that_fails_is_none(worlds: Worlds, tmp_path: Path) -> None:
+    slow = Worlds({"name": WORLD, "latency": 0.6}, workers=2, seconds=5)
+    worlds.start()
+    try:
+        slow.start()
+        played = Played(slow, TASKS[0], 0, attempts=2, patience=0.2)
+        played.reset()
+        # The other has to come to the same place first, which takes as long: who was asked first answers first.
+        assert [played.step(say(text)).observation.state for text in ("four", "four")] == ["4", "8"]
+        assert played.attempts == 1 and played.seconds > 1.0
+        played.close()
+    finally:
+        slow.close()
+    # Two that hang: both take the limit, and then nobody is left.
+    lost = Played(worlds, TASKS[0], 0, attempts=2, patience=0.2)
+    lost.reset()
+    with pytest.raises(EnvironmentFailure, match="took longer than 5 s"):
+        lost.step(say("hang"))
+    alone = Played(worlds, TASKS[0], 0, attempts=1, patience=0.2)
+    alone.reset()
+    with pytest.raises(EnvironmentFailure, match="ValueError: broken"):
+        alone.step(say("raise"))
+
+
 def test_a_spoilt_process_ends_when_the_others_have_left(worlds: Worlds) -> None:
     one = Played(worlds, TASKS[0], 0)
     one.reset()
@@ -125,7 +164,7 @@ def test_a_spoilt_process_ends_when_the_others_have_left(worlds: Worlds) -> None
     others = [Played(worlds, task, 0) for task in TASKS[:2]]
     assert all(other.reset() for other in others)
     with pytest.raises(EnvironmentFailure, match="longer than"):
-        Played(worlds, TASKS[0], 0, 1)._tried(lambda: host.ask(one.world.episode, "step", (say("hang"),), 0.5))  # type: ignore[union-attr]
+        Played(worlds, TASKS[0], 0, 1)._tried(lambda _: host.ask(one.world.episode, "step", (say("hang"),), 0.5))  # type: ignore[union-attr]
     one.close()
     assert not host.why and host.spoilt
     # It hosts nobody new, and those in it go on.

@@ -7,6 +7,7 @@ import math
 import threading
 import weakref
 from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import nullcontext
 from typing import Any
 
@@ -20,14 +21,16 @@ from assay.types import Task, Verdict
 from assay.verify.isolate.modules import imports_of
 from assay.verify.isolate.workers import MOST
 
+CLOSED = "the environments were closed"
+
 
 class Worlds:
     """Makes environments that live in ``workers`` processes, or here where that is 0.
 
     A call that takes longer than ``seconds`` spoils its process: the others that it hosts are played to their end in
-    it, and new ones begin in another. Where one call holds up all, or the process ends by itself, they are
-    :class:`~assay.environments.hosted.host.Lost`, and can be played again in another. Nobody knows whose call it was:
-    the suspects are played again with :meth:`alone`, where one call is made at a time.
+    it, and new ones begin in another, once that has started. Where one call holds up all, or the process ends by
+    itself, they are :class:`~assay.environments.hosted.host.Lost`, and can be played again in another. Nobody knows
+    whose call it was: the suspects are played again with :meth:`alone`, where one call is made at a time.
 
     Args:
         environment: a part's name, or a table with ``name`` and options.
@@ -52,10 +55,11 @@ class Worlds:
         self._what = (imports_of(modules, f"environment {name!r}"), name, options) if workers else None
         # The last place is that of :meth:`alone`.
         self._places: list[Host | None] = [None] * (workers + 1)
+        self._coming: dict[int, Future[Host]] = {}
         self._hosts: list[Host] = []
         self._lock, self._single = threading.Lock(), threading.Lock()
         self._numbers = itertools.count()
-        weakref.finalize(self, _end, self._hosts)
+        weakref.finalize(self, _end, self._hosts, self._coming)
 
     def __call__(self) -> Any:
         """Return an environment.
@@ -73,6 +77,14 @@ class Worlds:
         """
         return self._hosted(alone=True) if self.workers else self.here()
 
+    def beside(self, world: Any) -> Any:
+        """Return an environment in another process than ``world`` is in, where there is another.
+
+        Raises:
+            EnvironmentFailure: its process could not be started.
+        """
+        return self._hosted(alone=False, but=getattr(world, "host", None)) if self.workers else self.here()
+
     def start(self) -> None:
         """Start the processes, if there are to be some.
 
@@ -85,31 +97,70 @@ class Worlds:
         except EnvironmentFailure as error:
             raise UsageError(f"the environment: {error}; mend that, or set workers = 0") from None
 
-    def _hosted(self, alone: bool) -> Hosted:
-        with self._lock:
-            places = [self.workers] if alone else range(self.workers)
-            host = min((self._at(place) for place in places), key=lambda h: len(h.episodes))
-            episode = next(self._numbers)
-            host.episodes.add(episode)
+    def _hosted(self, alone: bool, but: Host | None = None) -> Hosted:
+        places = [self.workers] if alone else list(range(self.workers))
+        while True:
+            with self._lock:
+                coming = [self._coming[place] for place in places if self._replaced(place)]
+                hosts = [host for place in places if (host := self._places[place]) is not None and not host.why]
+                # Until another is there, a process with a call that is late hosts others too: it answers them.
+                usable = [host for host in hosts if not (alone and host.spoilt)]
+                if usable and all(self._places[place] for place in places):
+                    host = min(usable, key=lambda h: (h is but, h.spoilt, len(h.episodes)))
+                    episode = next(self._numbers)
+                    host.episodes.add(episode)
+                    break
+            wait(coming, return_when=FIRST_COMPLETED)
         return _kind(tuple(host.methods))(host, episode, self.seconds, self._single if alone else None, self.here)
 
-    def _at(self, place: int) -> Host:
-        """Return the process at a place, a new one if it has ended."""
+    def _replaced(self, place: int) -> bool:
+        """Have a process started for a place that has none, or a spoilt one; return whether it is still coming.
+
+        Raises:
+            EnvironmentFailure: it could not be started.
+        """
         host = self._places[place]
-        if host is None or host.why or host.spoilt:
-            assert self._what is not None
-            host = self._places[place] = Host(*self._what)
-            self._hosts[:] = [*(h for h in self._hosts if not h.why), host]
-        return host
+        if host is not None and not host.why and not host.spoilt:
+            return False
+        if place not in self._coming:
+            self._coming[place] = _started(self._what)
+        if not self._coming[place].done():
+            return True
+        host = self._places[place] = self._coming.pop(place).result()
+        self._hosts[:] = [*(h for h in self._hosts if not h.why), host]
+        return False
 
     def close(self) -> None:
         """End the processes; episodes under way are lost."""
-        _end(self._hosts)
+        with self._lock:
+            _end(self._hosts, self._coming)
 
 
-def _end(hosts: list[Host]) -> None:
+def _end(hosts: list[Host], coming: dict[int, Future[Host]]) -> None:
     for host in hosts:
-        host.end("the environments were closed")
+        host.end(CLOSED)
+    for one in coming.values():
+        one.add_done_callback(_unwanted)
+    coming.clear()
+
+
+def _started(what: Any) -> Future[Host]:
+    """Return what will be a process, which is started beside."""
+    coming: Future[Host] = Future()
+
+    def start() -> None:
+        try:
+            coming.set_result(Host(*what))
+        except BaseException as error:  # who waits for it is told
+            coming.set_exception(error)
+
+    threading.Thread(target=start, daemon=True).start()
+    return coming
+
+
+def _unwanted(coming: Future[Host]) -> None:
+    if coming.exception() is None:
+        coming.result().end(CLOSED)
 
 
 class Hosted:

@@ -57,6 +57,8 @@ class MultiTurn:
         attempts: environments an episode may use up.
         workers: processes that environments live in; 0 for this one, where each step waits for the one before.
         seconds: wall time of one step, in a process; one that takes longer has failed.
+        patience: seconds after which a call that has not been answered is put to a second environment as well, played
+            to the same place; what answers first counts. ``None`` waits for ``seconds``.
         wall, processor: seconds of an episode's steps together; ``None`` for any. What stops by a clock does not
             repeat itself.
         arrival: whether an episode takes its next turn as soon as its environment has answered, and does not wait for
@@ -82,6 +84,7 @@ class MultiTurn:
         attempts: int = 2,
         workers: int = 0,
         seconds: float = 60.0,
+        patience: float | None = None,
         wall: float | None = None,
         processor: float | None = None,
         arrival: bool = False,
@@ -97,6 +100,11 @@ class MultiTurn:
             raise UsageError(f"rollout 'multi_turn': turns {turns}, tokens {tokens}, attempts {attempts} must be >= 1")
         if min(wall or 1, processor or 1) <= 0 or 0 in (wall, processor):
             raise UsageError(f"rollout 'multi_turn': wall {wall} and processor {processor} must be above 0")
+        if patience is not None and (not workers or not 0 < patience < seconds):
+            raise UsageError(
+                f"rollout 'multi_turn': patience {patience:g} must be above 0 and below seconds {seconds:g}, and needs "
+                "environments beside each other; set workers = 2"
+            )
         if arrival and not workers:
             raise UsageError("rollout 'multi_turn': arrival needs environments beside each other; set workers = 2")
         self.worlds = Worlds(environment, workers, seconds)
@@ -107,6 +115,7 @@ class MultiTurn:
         if oracle and not isinstance(self.worlds.here(), Oracle):
             raise UsageError(f"rollout 'multi_turn': environment {self.worlds.name!r} has no oracle of single actions")
         self.oracle, self.context = oracle, Context(context, layout, keep, room)
+        self.patience = patience
         self.wall, self.processor = wall or math.inf, processor or math.inf
         self.waits = FIRST_COMPLETED if arrival else ALL_COMPLETED
         self._beside = ThreadPoolExecutor(BESIDE, "environments") if workers else None
@@ -160,7 +169,7 @@ class MultiTurn:
                 hint = "\n".join(ask.task.hints)
             task = replace(ask.task, prompt=full_prompt(replace(ask, hint=hint)))
             # Every episode of a group begins in the same world.
-            played = [Played(self.worlds, task, seed, self.attempts, self.oracle) for _ in range(ask.n)]
+            played = [Played(self.worlds, task, seed, self.attempts, self.oracle, self.patience) for _ in range(ask.n)]
             groups.append([Live(f"{key}/{i}", p, np.random.default_rng([seed, i])) for i, p in enumerate(played)])
             for live in groups[-1]:
                 live.hint = None if self.keep_hint else hint

@@ -10,20 +10,20 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 UNUSED = ("autopep8", "black", "flake8", "mccabe", "preload", "pycodestyle", "pydocstyle", "pylint", "yapf")
 """Plugins of python-lsp-server that say nothing of errors, names and places."""
 
 
-def write(pipe: BinaryIO, message: dict[str, Any]) -> None:
+def write(pipe: IO[bytes], message: dict[str, Any]) -> None:
     """Put a message with the header of the protocol."""
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     pipe.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
     pipe.flush()
 
 
-def read(pipe: BinaryIO) -> dict[str, Any]:
+def read(pipe: IO[bytes]) -> dict[str, Any]:
     """Take the next message.
 
     Raises:
@@ -64,7 +64,7 @@ def session(command: list[str], asked: list[tuple[str, dict[str, Any]]]) -> dict
         elif "id" in message and "method" in message:  # what the server asks of its client
             write(to, {"id": message["id"], "result": None})
 
-    capable = {"textDocument": {"publishDiagnostics": {}, "rename": {}}}
+    capable: dict[str, Any] = {"textDocument": {"publishDiagnostics": {}, "rename": {}}}
     options = {"pylsp": {"plugins": {name: {"enabled": False} for name in UNUSED}}}
     begun = {"processId": None, "rootUri": root.as_uri(), "capabilities": capable, "initializationOptions": options}
     answer("initialize", begun)

@@ -59,6 +59,16 @@ def played(rollout: MultiTurn, by: HFEngine, n: int = 4, tasks: int = 3, seed: i
     return rollout.collect([Ask(source[i], n) for i in range(tasks)], by, np.random.default_rng(seed))
 
 
+def test_patience_is_for_environments_beside_each_other() -> None:
+    for options in (
+        {"patience": 1.0},
+        {"patience": 0.0, "workers": 1},
+        {"patience": 9.0, "workers": 1, "seconds": 5.0},
+    ):
+        with pytest.raises(UsageError, match="patience"):
+            playing(**options)
+
+
 def test_what_was_sampled_is_what_is_learned_from() -> None:
     by = engine()
     groups = played(playing(), by)
