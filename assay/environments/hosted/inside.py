@@ -76,7 +76,10 @@ def main() -> None:
     except BaseException as error:
         connection.send_bytes(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
         return
-    connection.send_bytes(json.dumps(hello).encode())
+    try:
+        connection.send_bytes(json.dumps(hello).encode())
+    except OSError:
+        return  # who asked for it is gone
     episodes: dict[int, Episode] = {}
     lock = threading.Lock()
 
