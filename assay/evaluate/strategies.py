@@ -33,6 +33,7 @@ class Outcome:
         passed: whether the answer is right; ``None`` where the verifier could not tell, or there was nothing to judge.
         abstained: the strategy would not answer.
         tokens, scoring, unscored: see :class:`~assay.inference.base.Answer`.
+        score: of the verdict on the answer, in [0, 1]; ``None`` where it has none.
     """
 
     task_id: str
@@ -41,6 +42,7 @@ class Outcome:
     tokens: int
     scoring: int = 0
     unscored: int = 0
+    score: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -90,7 +92,7 @@ class Point:
         ``accuracy``, ``tokens``, ``precision`` and ``honesty`` have intervals. ``answered``: share of tasks with an
         answer; ``scoring``: mean tokens of scoring; ``undecided``: tasks whose answer the verifier could not judge,
         which are left out of everything but the tokens; ``unscored``: responses that a scorer could not score, or that
-        the tokens did not suffice to score.
+        the tokens did not suffice to score; ``score``: the mean of the verdicts' scores, 0 where none was answered.
         """
         known = [o for o in self.outcomes if o.counts]
         answered = sum(not o.abstained for o in known)
@@ -108,6 +110,7 @@ class Point:
             "honesty": shares["honesty"],
             "undecided": len(self.outcomes) - len(known),
             "unscored": sum(o.unscored for o in self.outcomes),
+            "score": float(np.mean([o.score or 0.0 for o in known])) if known else None,
         }
 
 
@@ -293,17 +296,14 @@ def _judge(tasks: Sequence[Task], answers: Sequence[Answer], verifier: Verifier)
     """Return what became of each task."""
     given = [(t, a) for t, a in zip(tasks, answers, strict=True) if a.text is not None]
     verdicts = iter(judge_episodes(verifier, [(t, _final(a)) for t, a in given]))
-    return [
-        Outcome(
-            task.id,
-            None if answer.text is None else next(verdicts).passed,
-            answer.text is None,
-            answer.tokens,
-            answer.scoring,
-            int(answer.meta.get("unscored", 0)),
-        )
-        for task, answer in zip(tasks, answers, strict=True)
-    ]
+    out = []
+    for task, answer in zip(tasks, answers, strict=True):
+        verdict = None if answer.text is None else next(verdicts)
+        passed = None if verdict is None else verdict.passed
+        score = None if verdict is None or passed is None else verdict.score
+        missed = int(answer.meta.get("unscored", 0))
+        out.append(Outcome(task.id, passed, verdict is None, answer.tokens, answer.scoring, missed, score))
+    return out
 
 
 def _final(answer: Answer) -> Episode:

@@ -26,8 +26,8 @@ class RubricJudge:
     """Asks a judge for the marks of a task's rubric, ``meta["rubric"]``; as a verifier, right from ``threshold`` on.
 
     A verdict's score is the aggregate of the marks (of signed sums, which have no bounds, what ``clip`` makes of
-    them); its parts are the marks by criterion, ``None`` where unread; its feedback names what is not met. It abstains
-    where unread marks leave the aggregate open. Greedy; a run names it as ``verify = {name =
+    them); its parts are the marks by criterion, ``None`` where unread; its feedback has a line for each that
+    is not met. It abstains where unread marks leave the aggregate open. Greedy; a run names it as ``verify = {name =
     "assay.rewards.judges.rubric_judge:RubricJudge", judge = ...}``.
 
     Args:
@@ -113,7 +113,8 @@ class RubricJudge:
             unread = ", ".join(name for name, mark in parts.items() if mark is None)
             return Verdict(0.0, None, parts, f"the judge gave no mark that can be read of: {unread}")
         pairs = zip(rubric.criteria, marks, strict=True)
-        short = [c.text if c.weight >= 0 else f"it should not be so: {c.text}" for c, mark in pairs if unmet(c, mark)]
+        texts = [(c.weight, " ".join(c.text.split())) for c, mark in pairs if unmet(c, mark)]
+        short = [text if weight >= 0 else f"it should not be so: {text}" for weight, text in texts]
         return Verdict(score, score >= self.threshold, parts, "\n".join(short))
 
 
