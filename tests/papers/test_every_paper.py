@@ -91,6 +91,7 @@ AS_GRPO = {
     "S012": "tasks that bring key points or checks",
     "S019": "verdicts that tell how near a response came",
     "S025": "responses of a form that is judged beside the answer",
+    "S030": "a model behind the rule",
     "S027": "its rollout, which helps who failed",
     "S056": "tasks without a reference",
     "S058": "its rollout, which guides who failed",
