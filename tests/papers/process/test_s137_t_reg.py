@@ -99,6 +99,9 @@ def test_simpo_takes_the_same_regulariser() -> None:
     method = make_method("S137", options={"loss": "simpo"})
     assert isinstance(method.objective, PickedPairs) and isinstance(method.objective.loss, SimPO)
     assert {n if isinstance(n, str) else n.name for n in method.needs} == {"contrast"}
+    assert method.objective.loss == SimPO(2.0, regulariser=TokenRewards(0.25, Contrast()))
+    usual: Any = make_method("S137").objective
+    assert usual.loss == DPO(0.1, regulariser=TokenRewards(0.25, Contrast(), True)) and usual.loss.beta == 0.1
     with pytest.raises(UsageError, match="gamma"):
         SimPO(gamma=-1.0)
     with pytest.raises(UsageError, match="dpo and simpo alone"):

@@ -132,6 +132,7 @@ def test_the_four_losses_are_objectives_by_verdict() -> None:
     assert implicit_prm("nca").objective == NCA(0.05, "verdict")
     assert implicit_prm(balanced=False).objective == OutcomeClassifier(0.05, "verdict")
     assert implicit_prm().rollout == "recorded"
+    assert OutcomeClassifier() == OutcomeClassifier(0.05, "verdict", 0.5, False)
 
 
 TREE = Tree.uniform(3, 3, rewards=[float(all(t != 2 for t in (i // 9, i // 3 % 3, i % 3))) for i in range(27)])
