@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
 import re
@@ -53,7 +54,8 @@ def keys(model: type[BaseModel] = RunConfig, prefix: str = "") -> Iterator[Key]:
             yield Key(key, _type(field.annotation, field.metadata), default, said.get(name, ""))
 
 
-def docstrings(model: type) -> dict[str, str]:
+@functools.cache
+def docstrings(model: type) -> Mapping[str, str]:
     """Return what stands below each field of a class, in one line."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     assert isinstance(tree, ast.ClassDef)

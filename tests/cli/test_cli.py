@@ -161,8 +161,8 @@ def test_the_report_of_a_run(finished: Path, capfd: pytest.CaptureFixture[str]) 
     ("line", "unbuffered"),
     [
         ("papers list | head -1", ""),
-        ("papers list --json | head -c9", "1"),
-        ("tasks sample chain | true", ""),
+        pytest.param("papers list --json | head -c9", "1", marks=pytest.mark.slow),
+        pytest.param("tasks sample chain | true", "", marks=pytest.mark.slow),
         ("tasks sample chain | true", "1"),
     ],
 )

@@ -22,7 +22,7 @@ QUESTIONS, SAMPLES, simulated = BENCH.QUESTIONS, BENCH.SAMPLES, BENCH.simulated
     ("methods", "seeds", "tasks", "collapse"),
     [
         (2, 5, 1, 0.0),
-        (2, 5, 1, 0.1),
+        pytest.param(2, 5, 1, 0.1, marks=pytest.mark.slow),
         (2, 2, 1, 0.0),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in [(2, 5, 3, 0.0), (2, 3, 1, 0.0), (3, 5, 1, 0.0)]),
         pytest.param(5, 5, 2, 0.1, marks=pytest.mark.slow),
@@ -50,6 +50,7 @@ def test_a_better_method_wins() -> None:
     assert not any(d.winner in ("m0", "m1") for d in found)
 
 
+@pytest.mark.slow
 def test_more_seeds_tell_in_about_80_percent_of_comparisons() -> None:
     """The number asked for, checked by the test on so many seeds, drawn with the difference and spread seen."""
     rng, spread, gain = np.random.default_rng(1), 0.05, 0.04

@@ -20,6 +20,7 @@ assert os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] == "1"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visible", [pytest.param(None, marks=pytest.mark.slow), "0,3"])
 def test_no_import_sees_a_gpu(visible: str | None) -> None:
     given = {k: v for k, v in os.environ.items() if k not in ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK")}

@@ -32,6 +32,7 @@ def said(step: Any) -> str:
     return str(step.observation.messages[0]["content"])
 
 
+@pytest.mark.slow
 def test_the_agent_asks_and_renames() -> None:
     world = begun(typos=0)
     name = "py://toolbox.grids#transposed:name"

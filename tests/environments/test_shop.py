@@ -213,6 +213,7 @@ def test_a_rule_that_never_fires_is_found_out(monkeypatch: pytest.MonkeyPatch) -
         proven.__wrapped__("shop", ("tier",))
 
 
+@pytest.mark.slow
 def test_money_and_places_are_kept() -> None:
     """Whatever is called, balances plus what claims are worth, and places taken less those claimed, stay the same."""
     rng = np.random.default_rng(0)

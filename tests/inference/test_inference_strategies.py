@@ -185,6 +185,7 @@ def test_beam_search_with_the_exact_value_is_what_enumeration_says() -> None:
     close(accuracy(run("beam", 3, scorer=VERIFIER, branch=1, stop=(), step=1)), 1 - (1 - float(P @ RIGHT)) ** 3)
 
 
+@pytest.mark.slow
 def test_tree_search_with_the_exact_value_is_what_enumeration_says() -> None:
     options = {"scorer": state_value, "value": "state", "c": 0.0, "stop": (), "step": 1}
     close(accuracy(run("mcts", 2, branch=3, **options)), best_of_steps(3))

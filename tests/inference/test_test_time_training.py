@@ -263,6 +263,7 @@ def test_the_budget_is_shared_evenly(one_thread: None) -> None:
             assert len(counts) == max(1, min(steps + 1, k // 2))
 
 
+@pytest.mark.slow
 def test_what_an_engine_remembers_is_not_taken_for_samples_of_other_weights(one_thread: None) -> None:
     tree = Tree.uniform(3, 2, rewards=[0, 1, 0, 0, 0, 1, 1, 0, 0])
     policy = TabularPolicy(tree)

@@ -171,6 +171,7 @@ def test_a_run_killed_at_any_write_goes_on(whole: Path, tmp_path: Path, often: b
         assert_same(folder, whole)
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_resuming_goes_on(whole: Path, copy: Path, tmp_path: Path) -> None:
     shutil.rmtree(copy / "checkpoints" / "rl-000004")
     for die_at in (1, 4):
@@ -421,6 +422,7 @@ def test_a_failing_reward_repeats_its_step(whole: Path, tmp_path: Path) -> None:
     assert running.metrics(folder) == running.metrics(whole)
 
 
+@pytest.mark.slow
 def test_a_failure_in_the_first_step_repeats_it(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:

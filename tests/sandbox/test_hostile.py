@@ -91,7 +91,12 @@ def open_between_programs(box: Sandbox) -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+SLOW = ("children too short to be seen, that nobody waits for",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in HOSTILE]
+)
 def test_hostile_program(box: Sandbox, name: str) -> None:
     one = HOSTILE[name]
     tool = {"bash": "bash", "c": "gcc", "javascript": "node"}.get(one.language)

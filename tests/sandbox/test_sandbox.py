@@ -154,7 +154,9 @@ LANGUAGES = {
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language", [pytest.param(name, marks=pytest.mark.slow) if name == "cpp" else name for name in LANGUAGES]
+)
 def test_languages(box: Sandbox, language: str) -> None:
     needs({"c": "gcc", "cpp": "g++", "javascript": "node"}.get(language, "bash"))
     outcomes = box.run_many(Program(LANGUAGES[language], language), ["1 2\n", b"40 2\n", "-1 1\n"])

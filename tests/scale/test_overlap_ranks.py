@@ -143,7 +143,8 @@ def test_two_trainers_with_staleness_are_one(
     assert [sum(1 for s, *_ in consumed(folder) if s == step) for step in range(1, 7)] == [12] * 6
 
 
-@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 2])
 def test_no_prompt_is_lost_or_doubled_across_a_checkpoint(size: int, alone: dict[int, Path], tmp_path: Path) -> None:
     """Two trainers stop in mid-flight; as many, or one, go on from what they stored."""
     import torch

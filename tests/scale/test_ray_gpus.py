@@ -29,7 +29,7 @@ def seen_by(actor: Any) -> set[str]:
     return set(ray.get(visible).split(","))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def machine() -> Iterator[None]:
     """A cluster of this machine that takes it to have eight GPUs."""
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.CRITICAL}
@@ -39,7 +39,7 @@ def machine() -> Iterator[None]:
 
 
 @pytest.fixture
-def joined(tmp_path: Path) -> Iterator[Join]:
+def joined(machine: None, tmp_path: Path) -> Iterator[Join]:
     """Joins with so many engines; returns the GPUs that each of them sees."""
     made: list[Cluster] = []
 

@@ -153,7 +153,10 @@ def test_a_bit_flipped_in_what_ranks_wrote_is_told_and_the_one_before_goes_on(
         pytest.param(
             {"rollout": {"prompts": 2, "group": 2}, "method": {"reward": {"name": "verdict"}}}, marks=pytest.mark.slow
         ),
-        {"model": {"gradient_checkpointing": True}, "method": {"credit": "gae"}, "overlap": {"verify_chunks": 2}},
+        pytest.param(
+            {"model": {"gradient_checkpointing": True}, "method": {"credit": "gae"}, "overlap": {"verify_chunks": 2}},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=[
         "reference and entropy",

@@ -261,6 +261,7 @@ def test_the_log_has_one_line_for_each_sign(tmp_path: Path, run: Path, capfd: py
         )
 
 
+@pytest.mark.slow
 def test_a_resumed_run_says_the_same(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = RunFolder.log
 
@@ -284,6 +285,7 @@ def test_a_resumed_run_says_the_same(tmp_path: Path, run: Path, monkeypatch: pyt
     assert signs(folder) == signs(run)
 
 
+@pytest.mark.slow
 def test_a_run_on_verdicts_shows_no_sign(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = gamed(tmp_path / "run")
     assert signs(folder) == []

@@ -42,6 +42,7 @@ def test_average_precision_is_scikit_learns(rows: list[tuple[int, bool]]) -> Non
         average_precision([math.nan], [True])
 
 
+@pytest.mark.slow
 def test_a_scorer_on_labelled_solutions() -> None:
     rows = [
         StepExample(Task("a", ""), ("r", "w", "r"), (1.0, 0.0, None)),

@@ -200,6 +200,7 @@ def test_examples_are_the_cited_document_against_what_else_is_found():
         examples([CitedClaim("0", "thing0 is red", "gone")], Retrieval(corpus, 2))
 
 
+@pytest.mark.slow
 def test_an_encoder_learns_which_passage_bears_a_claim(learned):
     corpus, claims, encoder, history = learned
     assert history[-1].loss < history[0].loss - 0.2

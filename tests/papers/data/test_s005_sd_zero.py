@@ -231,6 +231,7 @@ def test_defaults() -> None:
     assert TabularEngine(views()[0]).encode("0").tolist() == [0]
 
 
+@pytest.mark.slow
 def test_in_the_lab_revisions_teach_to_heed_remarks() -> None:
     claim = next(c for c in claims_made()["S005"] if c.label == "mechanism")
     found = load(claim.setting, {**claim.options, "steps": 20, "lr": 0.3}).run(claim.arms["revision"], 0, Path())

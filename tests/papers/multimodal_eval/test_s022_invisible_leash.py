@@ -131,6 +131,7 @@ def test_tilting_refuses_what_is_no_distribution() -> None:
     np.testing.assert_allclose(tilted([0.5, 0.5], [0, 5000], 1), [0, 1])
 
 
+@pytest.mark.slow
 def test_a_rare_right_answer_loses_what_it_had() -> None:
     """GRPO, 8 samples a step, on one wrong, one likely right and one rare right answer of probability 0.0001."""
     tree = Tree.of([0.0, 1.0, 1.0])

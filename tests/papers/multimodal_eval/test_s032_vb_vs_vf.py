@@ -56,6 +56,7 @@ def test_a_response_beyond_the_budget_is_worth_nothing() -> None:
     assert type(vb_vs_vf().reward) is type(Method().reward) and vb_vs_vf(horizon=3).reward == Bilevel(3)
 
 
+@pytest.mark.slow
 def test_the_start_in_exact_numbers() -> None:
     """Mean return of the base policy at each budget, its sigma and the anti-concentration at eps = .5, from the chain
     of progress; sampled in another program they came to .44, 3.01, 13.81 and 47.18, 15.2 and .295."""

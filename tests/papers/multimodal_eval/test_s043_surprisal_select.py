@@ -119,6 +119,7 @@ def test_the_strategy_takes_the_least_likely_right_path() -> None:
     assert answer.abstains and answer.meta["unscored"] == 4
 
 
+@pytest.mark.slow
 def test_the_gain_is_where_the_best_is_in_the_tail_and_a_loss_where_it_is_not(tmp_path: Path) -> None:
     setting = load("solutions", {"tasks": 25})
     found = {

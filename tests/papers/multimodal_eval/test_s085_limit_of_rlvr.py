@@ -168,6 +168,7 @@ def test_more_than_the_samples_is_refused() -> None:
         limit_of_rlvr(most=4)(*pair)
 
 
+@pytest.mark.slow
 def test_a_choice_that_all_problems_share_narrows() -> None:
     """Of 200 problems some approach solves .52; the likeliest, .27; the trained policy ends near that one."""
     setting = Setting(steps=80, lr=1.0, spread=0.0)

@@ -138,6 +138,7 @@ def test_a_failed_generation_is_not_a_wrong_answer() -> None:
     assert not bool(batch.active.any())
 
 
+@pytest.mark.slow
 def test_over_many_updates_nsr_keeps_every_right_answer_and_psr_does_not() -> None:
     """Ten arms, five right, with 0.8 of the mass between them: NSR never tells the right ones apart.
 

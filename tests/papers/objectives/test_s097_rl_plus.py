@@ -139,6 +139,7 @@ def test_metrics_are_of_the_solutions_tokens_alone():
     assert not {"solution/ratio", "solution/probability"} & slope(MixtureRatio(), own, [[0.5, 0.1]])[0].metrics.keys()
 
 
+@pytest.mark.slow
 def test_in_training_a_solution_is_learned_that_own_responses_never_reach():
     """One of 64 leaves is right, of chance 4e-7; a group of own responses has no reward, with the solution it has."""
     tree = Tree.uniform(4, 3, [0.0] * 63 + [1.0])

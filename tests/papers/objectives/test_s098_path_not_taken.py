@@ -402,6 +402,7 @@ def test_pissa_adapters_begin_as_the_leading_directions_and_leave_the_rest_to_th
     assert torch.allclose(policy.forward(some_episodes()).logprobs, expected, atol=1e-5), "the model is what it was"
 
 
+@pytest.mark.slow
 def test_a_run_keeps_to_its_region_and_resumes_within_it(tmp_path: Path):
     method = {"name": "S098"}
     sections = {"method": method, "evaluate": {"every": 0}, "warmup": {"steps": 0}}

@@ -287,6 +287,7 @@ def test_options():
         collect(["a"], scores(), n=1)
 
 
+@pytest.mark.slow
 def test_in_training_answers_without_drafts_get_better(tmp_path):
     """Rarely right at first, 0.03; only prompts with a draft are learned from, only plain ones measured."""
     setting = load("drafts", {"steps": 60, "tasks": 2, "prompts": 2, "lr": 3.0})

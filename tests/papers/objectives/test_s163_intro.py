@@ -228,6 +228,7 @@ def test_options():
         make_method(method, credit="rloo")
 
 
+@pytest.mark.slow
 def test_it_finds_the_posterior():
     """From [0.8, 0.15, 0.05] by sampled steps to within 0.05 of q."""
     policy, objective = two_views([0.8, 0.15, 0.05], Q), AnswerView(n=5, template="{answer}")

@@ -292,6 +292,7 @@ def test_value_and_language_are_learned_together() -> None:
             ValueTraining(**bad)
 
 
+@pytest.mark.slow
 def test_labels_converge_to_the_values_of_the_tree() -> None:
     """The mean error at depth one shrinks about as one over the square root of the number of solutions."""
     tree = Tree.uniform(3, 3, rewards=[float(i % 4 == 0) for i in range(27)])

@@ -125,6 +125,7 @@ def test_the_expected_gradient_is_exact(by: str) -> None:
     torch.testing.assert_close(got, policy.logits.grad, atol=1e-10, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_without_the_direct_term_the_answer_is_not_learned() -> None:
     policy = tree()
     method = catalogue.make("S009", direct=False, open="=", close="", closed=False)

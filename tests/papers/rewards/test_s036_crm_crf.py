@@ -172,6 +172,7 @@ def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
             make("S036", scorer=Fixed([0.5, c])).reward(one_prompt(make_batch, [True, True]))
 
 
+@pytest.mark.slow
 def test_a_policy_stays_right_where_an_added_bonus_makes_it_short() -> None:
     """Short answers are hardly ever right and long ones mostly; after 20 steps."""
     factor, added = (learned("S036", arm, steps=20) for arm in ("product", "sum"))

@@ -46,6 +46,7 @@ def test_the_worked_example():
     assert found == pytest.approx([0.75, 0.25, 0.833333, 0, 0.583333, 0.583333], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_draws_average_to_the_exact_value():
     part, batch, rounds = GroupSimilarity("jaccard", wordings=1, responses=1), of_views(*WORKED), 1500
     mean = sum(part(batch).values for _ in range(rounds)) / rounds

@@ -100,6 +100,7 @@ def test_what_cannot_be() -> None:
             make_it()
 
 
+@pytest.mark.slow
 def test_a_policy_learns_to_submit() -> None:
     """Ten well-formed turns without a submission against three that submit, after 20 steps."""
     gated, summed = (learned("S108", arm, steps=20) for arm in ("gated", "sum"))

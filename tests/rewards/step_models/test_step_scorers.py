@@ -77,7 +77,12 @@ def vars_of(episode: Episode) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     ("kind", "both_ways"),
-    [("head", "no"), ("head", "gate"), ("probe", "average"), ("whole", "no"), ("whole", "gate")],
+    [
+        ("head", "gate"),
+        ("probe", "average"),
+        ("whole", "no"),
+        *(pytest.param(*way, marks=pytest.mark.slow) for way in (("head", "no"), ("whole", "gate"))),
+    ],
 )
 def test_every_kind_learns_is_written_and_read_again(
     kind: str, both_ways: str, policy: CausalLM, tmp_path: Path

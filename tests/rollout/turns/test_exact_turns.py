@@ -124,7 +124,8 @@ def conversations(engine: Noting, trajectories: int) -> Iterator[Group]:
 
 
 @pytest.mark.parametrize(
-    ("turns", "chat"), [(480, True), (480, False), pytest.param(10_000, True, marks=pytest.mark.slow)]
+    ("turns", "chat"),
+    [(480, True), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((480, False), (10_000, True)))],
 )
 def test_tokens_are_the_record(turns: int, chat: bool) -> None:
     tokens = tokenizer(chat)

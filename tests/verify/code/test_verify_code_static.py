@@ -158,6 +158,7 @@ def test_ruff_takes_no_excuses() -> None:
     assert verdict.score == 0.5 and "F401" in verdict.feedback
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_types() -> None:
     pytest.importorskip("mypy", reason="pip install assay[code]")

@@ -51,6 +51,7 @@ def test_what_a_server_knows() -> None:
     assert served({"notes.txt": "x"}).findings == () and check({}, "pylsp") == []
 
 
+@pytest.mark.slow
 def test_where_a_name_is_used() -> None:
     assert Range("a/b.py", 1, 5, 1, 8) == ADD
     used = references(FILES, ADD)
@@ -68,6 +69,7 @@ def test_where_a_name_is_used() -> None:
             references(FILES, nowhere)
 
 
+@pytest.mark.slow
 def test_a_rename_is_of_all_files_or_none() -> None:
     changed = renamed(FILES, ADD, "total")
     assert changed["a/b.py"] == FILES["a/b.py"].replace("add", "total")
