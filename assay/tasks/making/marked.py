@@ -121,3 +121,64 @@ class Band:
         low, high = np.quantile(values, [self.low, self.high])
         kept = [t for t, x in zip(tasks, values, strict=True) if low <= x <= high]
         return kept, {"too hard": int((values < low).sum()), "too easy": int((values > high).sum())}
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Keeps a task that is neither too easy nor too hard, and of its rubric what is not nearly always met.
+
+        mean of s_jk over responses j and criteria k in [low, high];   mean over j of 1[s_jk >= met] < most, for each k
+
+    Means are over the marks that were read; a criterion none of whose marks was stays. Noted in ``meta["score"]`` and
+    ``meta["rubric"]``.
+
+    Source: ORBIT (arXiv 2510.15859); the bounds are choices.
+
+    Args:
+        n: responses.
+        low, high: of the first window.
+        met: the mark from which a criterion counts as met.
+        most: bound of the second; above 1 keeps all criteria.
+        by, critic: roles of who answers and who marks.
+        block, form: see :class:`assay.engines.marking.Question`.
+
+    Raises:
+        UsageError: no response, or bounds out of range.
+    """
+
+    n: int = 8
+    low: float = 0.1
+    high: float = 0.9
+    met: float = 0.5
+    most: float = 0.9
+    by: str = "solver"
+    critic: str = "critic"
+    block: int = 0
+    form: str = "json"
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or not 0 <= self.low <= self.high <= 1 or not self.most > 0 or not 0 < self.met <= 1:
+            raise UsageError(
+                f"step windows: needs responses {self.n} >= 1, 0 <= low {self.low:g} <= high {self.high:g} <= 1, met "
+                f"{self.met:g} in (0, 1] and most {self.most:g} > 0"
+            )
+        Question(self.block, self.form)
+
+    def check(self, tasks: Sequence[Task]) -> None:
+        """Raise UsageError for a task without a rubric."""
+        for task in tasks:
+            Rubric.of(task)
+
+    def __call__(self, task: Task, here: Here) -> Work:
+        marking = Marking(self.n, self.by, self.critic, question=Question(self.block, self.form))
+        rubric, rows = yield from marking.ask(task)
+        table = np.array([[np.nan if mark is None else mark for mark in row] for row in rows])
+        read = table[~np.isnan(table)]
+        if not len(read):
+            return Dropped("no marks can be read")
+        score = float(read.mean())
+        if not self.low <= score <= self.high:
+            return Dropped("too hard" if score < self.low else "too easy")
+        columns = [column[~np.isnan(column)] for column in table.T]
+        keep = [not len(column) or bool((column >= self.met).mean() < self.most) for column in columns]
+        return noted(task, rubric=rubric.kept(keep).rows(), score=score) if any(keep) else Dropped("no criterion tells")

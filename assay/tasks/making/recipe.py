@@ -13,7 +13,7 @@ from assay.errors import UsageError, nearest
 from assay.from_file import from_file, is_reference
 from assay.registry import call
 from assay.tasks.making.filters import Agreement, Judged, PassRate
-from assay.tasks.making.marked import Band, Scored
+from assay.tasks.making.marked import Band, Scored, Windows
 from assay.tasks.making.nuggets import Compositions
 from assay.tasks.making.operators import Compose, Concepts, Reformulate, Vary
 from assay.tasks.making.overlap import Decontaminate, Distinct
@@ -31,6 +31,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "pass_rate": PassRate,
     "scored": Scored,
     "band": Band,
+    "windows": Windows,
     "compositions": Compositions,
     "distinct": Distinct,
     "decontaminate": Decontaminate,

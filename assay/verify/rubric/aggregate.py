@@ -132,10 +132,10 @@ def aggregate_of(spec: Any) -> Aggregate:
     if found is None:
         raise UsageError(f"no aggregate of marks is called {name!r}{nearest(str(name), AGGREGATES)}")
     if isinstance(found, type):
-        return call(found, table, f"aggregate {name!r}")  # type: ignore[no-any-return]
+        return call(found, table, f"aggregate {name!r}")
     if table:
         raise UsageError(f"aggregate {name!r} has no option {next(iter(table))!r}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _known(marks: Marks) -> list[float] | None:

@@ -91,6 +91,13 @@ class Rubric:
             added.append(replace(criterion, id=name))
         return Rubric((*self.criteria, *added))
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what :meth:`read` reads: a table of each criterion."""
+        return [
+            {"text": c.text, "id": c.id, "weight": c.weight, "tiers": list(c.levels), "veto": c.veto}
+            for c in self.criteria
+        ]
+
     def kept(self, keep: Sequence[bool]) -> Rubric:
         """Return the rubric of those criteria that are to be kept, one truth value each."""
         return Rubric(tuple(c for c, here in zip(self.criteria, keep, strict=True) if here))
