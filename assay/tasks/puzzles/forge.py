@@ -123,7 +123,8 @@ class Forge:
             last = yield from self._written(ABOUT, "about", shown, last, wrong)
             about, wrong = _read(last, digest)
             made = Challenge(task.question, "", str(about.get("description", "")), files, digest=digest)
-            made = replace(made, **{key: str(about[key]) for key in ("hide", "flag", "solve") if key in about})
+            hide, flag, solve = (str(about.get(key, getattr(made, key))) for key in ("hide", "flag", "solve"))
+            made = replace(made, hide=hide, flag=flag, solve=solve)
             if not wrong and not about["service"]:
                 wrong = flawed(made) if made.solve else ["it has no solution"]
             if not wrong:
@@ -204,7 +205,7 @@ def served_wrong(image: Image, challenge: Challenge) -> list[str]:
 
 def _made(task: Task, challenge: Challenge, image: Image | None) -> Task:
     service = image is not None
-    meta = {"job": "given", "hide": challenge.hide, "flag": challenge.flag, "solve": challenge.solve}
+    meta: dict[str, Any] = {"job": "given", "hide": challenge.hide, "flag": challenge.flag, "solve": challenge.solve}
     if image is not None:
         meta |= {"recipe": challenge.recipe, "files": {}, "image": encoded(image.files), "folder": image.folder}
         meta |= {"command": image.command, "environment": dict(image.environment)}

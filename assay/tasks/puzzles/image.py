@@ -116,7 +116,7 @@ def _words(rest: str) -> list[str]:
 
 def _copied(rest: str, files: Mapping[str, bytes], goal: str, folder: bool) -> list[tuple[str, str]]:
     """Return the files that are copied, each with its place."""
-    out = []
+    out: list[tuple[str, str]] = []
     for source in sources(rest):
         plain = source.removeprefix("./").strip("/")
         found = sorted(matched(source, files))
