@@ -75,8 +75,7 @@ def render(d: Diagnosis) -> str:
     curves, reach = _curves(d), _reach(d)
     begun, chunks = _beginnings(d)
     spectrum = _spectrum_lines(d.spectrum) if d.spectrum else []
-    given = {"share": True, "x_label": f"parts of the solution given, of {chunks}"}
-    leading = {"share": True, "x_label": "leading directions, % of all"}
+    given, leading = f"parts of the solution given, of {chunks}", "leading directions, % of all"
     counts = counts_of(d.support.counts)
     parts = [(name, n / d.tasks, f"{show.count(n)} tasks") for name, n in counts.items()]
     return str(
@@ -96,14 +95,14 @@ def render(d: Diagnosis) -> str:
             reach_values=cost_table(reach, "samples k"),
             reach_legend=cost_legend([line.label for line in reach]),
             bar=stacked_bar(parts),
-            begun=line_chart(begun, "Accuracy", **given, floor=0, ceiling=1),
-            begun_values=values_table(begun, **given),
+            begun=line_chart(begun, "Accuracy", share=True, x_label=given, floor=0, ceiling=1),
+            begun_values=values_table(begun, share=True, x_label=given),
             begun_legend=legend(begun),
             facts=facts(d.readings) if d.readings else [],
             aids=aid_rows(d) if d.readings else [],
             weights=weight_rows(d) if d.weights is not None else [],
-            spectrum=line_chart(spectrum, "Share of the squared norm", **leading, floor=0, ceiling=1),
-            spectrum_values=values_table(spectrum, **leading),
+            spectrum=line_chart(spectrum, "Squared norm", share=True, x_label=leading, floor=0, ceiling=1),
+            spectrum_values=values_table(spectrum, share=True, x_label=leading),
             spectrum_legend=legend(spectrum),
             spectrum_words=spectrum_words(d.spectrum) if d.spectrum else "",
             clip=clip,

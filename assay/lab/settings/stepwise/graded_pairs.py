@@ -67,10 +67,9 @@ class Setting:
         ]
         for i, strengths in enumerate(said.tolist()):
             if strength := agreed(strengths):
-                better, worse = (2 * i, 2 * i + 1)[:: 1 if strength < 0 else -1]
-                task = Task(str(i), "")
-                pair = (StepExample(task, (str(k),)) for k in (better, worse))
-                rows.append(StepPair(*pair, 0, abs(strength)))
+                order = (2 * i, 2 * i + 1)[:: 1 if strength < 0 else -1]
+                better, worse = (StepExample(Task(str(i), ""), (str(k),)) for k in order)
+                rows.append(StepPair(better, worse, 0, abs(strength)))
         method = make_method(str(arm["method"]), **arm.get("options", {}))
         model = Linear(table)
         training = replace(method.training, lr=self.lr, epochs=self.epochs, weight_decay=0.0)
