@@ -80,8 +80,12 @@ claims(
         "more often, over training, than one that is given traces at random.",
         setting="styles",
         arms={
-            name: {"name": "S103", "options": {"most": 1, "max_length": 6, "choose": choose}}
-            for name, choose in (("comprehended", "comprehension"), ("random", "random"), ("shortest", "shortest"))
+            name: {"name": "S103", "options": {"most": 1, "max_length": 6, **choose}}
+            for name, choose in (
+                ("comprehended", {}),
+                ("random", {"choose": "random"}),
+                ("shortest", {"choose": "shortest"}),
+            )
         },
         better="comprehended",
         baseline="random",

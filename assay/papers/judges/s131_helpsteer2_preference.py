@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "S131",
     "HelpSteer2-Preference",
     arxiv="2410.01257",
-    seams=["tasks", "objective", "policies"],
+    seams=["tasks", "policies"],
     essentials={
         "Bradley-Terry, with a margin, and scaled by the strength of a preference": "test_the_losses_by_hand",
         "a scaled loss is that of the pair so many times; a margin is not": "test_gradients_by_hand",
