@@ -77,12 +77,12 @@ class Setting:
         fresh = np.random.default_rng([seed, 37]).standard_normal((self.fresh, 2, self.width))
         gap = np.diff(self.worth(fresh @ u), axis=1)[:, 0]
         scored = np.diff(fresh @ model.weight.detach().numpy().astype(float), axis=1)[:, 0]
-        right, order = np.sign(gap) == np.sign(scored), np.argsort(np.abs(gap))
-        third = self.fresh // 3
+        right = np.sign(gap) == np.sign(scored)
+        nearest, third = np.argsort(np.abs(gap)), self.fresh // 3
         return {
             "accuracy": float(right.mean()),
-            "close": float(right[order[:third]].mean()),
-            "far": float(right[order[-third:]].mean()),
+            "close": float(right[nearest[:third]].mean()),
+            "far": float(right[nearest[-third:]].mean()),
             "rows": float(len(rows) - self.pairs),
         }
 
