@@ -12,7 +12,8 @@ def record_text(record: Mapping[str, Any]) -> str:
 
     A long mapping that holds others has a line for each of its members, too.
     """
-    members = ",\n".join(f"{json.dumps(key)}: {_member(value)}" for key, value in record.items())
+    plain = json.loads(json.dumps(record))  # read again it is laid out the same: a tuple is a list by then
+    members = ",\n".join(f"{json.dumps(key)}: {_member(value)}" for key, value in plain.items())
     return f"{{\n{members}\n}}\n"
 
 

@@ -30,6 +30,12 @@ def test_each_run_has_a_line() -> None:
     assert text.splitlines()[3:5] == ['  {"seed": 0, "after": [1, 2]},', '  {"seed": 1, "after": [3, 4]}']
 
 
+def test_a_tuple_is_laid_out_as_the_list_that_it_is_read_as() -> None:
+    record = {"setting": {"words": (("well", "hm"), ("left", "right")), "name": "n" * 200}}
+    assert record_text(record) == record_text(json.loads(record_text(record)))
+    assert len(record_text(record).splitlines()) == 6
+
+
 RECORDS = sorted((Path(__file__).parents[2] / "lab").glob("*.json"))
 
 
