@@ -169,6 +169,11 @@ def print_quality(found: Quality, what: str) -> None:
         ("pairs ranked rightly", found.ranked),
     )
     print_table(("", "value", "95% interval"), [(name, *_cells(x)) for name, x in named if x is not None])
+    if found.among:
+        wrong = next(iter(found.among.values()))
+        say(f"one right solution among {wrong.wrong:.3g} wrong ones, of {wrong.problems} problems")
+        rows = [(how, *(_cells(x)[0] for x in (x.strict, x.tied, x.mrr))) for how, x in found.among.items()]
+        print_table(("scores of steps by", "first", "or level", "mean 1 / rank"), rows)
 
 
 def _cells(x: Interval) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget, Strategy
-from assay.inference.voting.majority import elect, totals
+from assay.inference.election import elect, totals
 from assay.policies.tabular import TabularPolicy, Tree, enumerate_groups, path_of
 from assay.registry import build
 from assay.rewards.outcome.vote import Ballot

@@ -38,6 +38,7 @@ OTHERWISE = {
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",
     ("S122", "choices"): STANDS_IN,
+    ("S128", "reward_models"): "its setting measures reward models by the functions that the paper brings",
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
     ("S144", "rationales"): "its setting learns by the loop that the paper brings",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Engine
+from assay.errors import UsageError
 from assay.inference.scoring.base import Score
-from assay.inference.scoring.scorers import Reduce, reduced
+from assay.inference.scoring.scorers import OF_CHANCES, Reduce, reduced
 from assay.registry import part
 from assay.rewards.process.implicit_prm import ImplicitPRM, Of
 from assay.signals.steps import Steps
@@ -31,6 +32,9 @@ class ByImplicitReward:
         by: where steps end.
         reduce: ``min``, ``sum``, ``mean``, ``last`` or ``max`` over the steps.
         beta, of: of the reward model that ``prm`` names.
+
+    Raises:
+        UsageError: ``reduce`` is one of probabilities.
     """
 
     prm: Any
@@ -42,6 +46,8 @@ class ByImplicitReward:
     _made: ImplicitPRM = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.reduce in OF_CHANCES:
+            raise UsageError(f"scorer 'implicit': reduce {self.reduce!r} is of probabilities, and these are none")
         made = self.prm
         if not isinstance(made, ImplicitPRM):
             made = ImplicitPRM.of_run(made, self.reference, beta=self.beta, of=self.of)

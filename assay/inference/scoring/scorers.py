@@ -25,7 +25,11 @@ from assay.verify.episodes import judge_episodes
 from assay.verify.kind import KindVerifier
 from assay.verify.make import make_verifier
 
-Reduce = Literal["min", "product", "mean", "sum", "last", "max"]
+Reduce = Literal["min", "product", "mean", "sum", "last", "max", "geometric", "mean_logit", "mean_odds"]
+OF_CHANCES: tuple[Reduce, ...] = ("product", "geometric", "mean_logit", "mean_odds")
+"""Those that mean something of probabilities alone."""
+SURE = 2.0**-40
+"""A probability is held this far from 0 and 1 where its odds are taken."""
 
 
 @part("scorer", "verifier")
@@ -114,8 +118,11 @@ class BySteps:
         scorer: see :func:`assay.rewards.process.step_scores.make_scorer`: a folder that ``assay train-prm`` wrote or
             one with a token classifier, a function of task and steps, a step scorer.
         by: where steps end, see :class:`~assay.signals.steps.Steps`.
-        reduce: ``min``, ``product``, ``mean``, ``sum``, ``last`` or ``max`` over the steps.
-        unit: scores in [-1, 1] are first made probabilities (1 + s) / 2, without which a product means nothing.
+        reduce: see :func:`reduced`.
+        unit: scores in [-1, 1] are first made probabilities (1 + s) / 2.
+
+    Raises:
+        UsageError: ``reduce`` means nothing of scores that are no probabilities, and ``unit`` is false.
     """
 
     scorer: Any
@@ -125,6 +132,8 @@ class BySteps:
     _made: StepScorer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.reduce in OF_CHANCES and not self.unit:
+            raise UsageError(f"scorer 'steps': reduce {self.reduce!r} is of probabilities; leave unit as it is")
         object.__setattr__(self, "_made", make_scorer(self.scorer))
 
     def score(self, pairs: Sequence[tuple[Task, Episode]], engine: Engine, rng: np.random.Generator) -> list[Score]:
@@ -165,10 +174,25 @@ def read_tokens(episode: Episode) -> int:
 
 
 def reduced(scores: Sequence[float], how: Reduce) -> float:
-    """Return one number for the scores of steps; min and product of .9, .8, .95 are .8 and .684."""
-    if how == "product":
-        return math.prod(scores)
+    """Return one number for the scores p_1 ... p_K of steps; min and product of .9, .8, .95 are .8 and .684.
+
+    ``min``, ``max``, ``sum``, ``mean``, ``last`` and ``product``, and of probabilities
+
+        geometric   (prod p_k)^(1/K)
+        mean_logit  sigmoid(mean log(p_k / (1 - p_k)))
+        mean_odds   mean p_k / (1 - p_k)
+
+    Source: the last two are of the process reward models that RewardMATH (arXiv 2410.01729) compares.
+    """
+    if how in ("mean_logit", "mean_odds"):
+        held = [min(max(p, SURE), 1 - SURE) for p in scores]
+        odds = [p / (1 - p) for p in held]
+        if how == "mean_odds":
+            return math.fsum(odds) / len(odds)
+        return 1 / (1 + math.exp(-math.fsum(map(math.log, odds)) / len(odds)))
     functions: dict[str, Callable[[Sequence[float]], float]] = {
+        "product": math.prod,
+        "geometric": lambda s: math.prod(s) ** (1 / len(s)),
         "min": min,
         "max": max,
         "sum": math.fsum,

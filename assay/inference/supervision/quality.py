@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 import numpy as np
 
 from assay.errors import RunError
+from assay.inference.scoring.scorers import Reduce, reduced
+from assay.inference.supervision.one_of_many import OneOfMany, one_of_many
 from assay.rewards.step_models.examples import Row, StepExample, StepPair, truth_of
 from assay.statistics.intervals import Interval
 from assay.statistics.judging import average_precision, located
@@ -28,6 +30,8 @@ class Quality:
         wrong, right, f1: see :class:`~assay.statistics.judging.Located`, of the solutions whose first wrong step is
             known; a step is said to be wrong where its chance of being right is below ``threshold``.
         ranked: share of pairs whose better solution has the higher score at its last step; ``None`` without pairs.
+        among: of solutions that are better than several others, how often one is told from all of them, by how the
+            scores of its steps become one number; a solution of one step has one in any case, ``last``.
     """
 
     solutions: int
@@ -40,6 +44,7 @@ class Quality:
     f1: Interval | None
     threshold: float
     ranked: Interval | None = None
+    among: dict[Reduce, OneOfMany] = field(default_factory=dict)
 
 
 def first_below(chances: Sequence[float], threshold: float) -> int:
@@ -101,7 +106,30 @@ def quality(scorer: object, rows: Sequence[Row], threshold: float = 0.5, cut: fl
         f1=of("f1"),
         threshold=threshold,
         ranked=over_tasks(lambda i: float(np.mean([compared[j][1] for j in i])), [task for task, _ in compared]),
+        among=among(pairs, ends),
     )
+
+
+def among(pairs: Sequence[StepPair], ends: Sequence[list[float] | None]) -> dict[Reduce, OneOfMany]:
+    """Return how often solutions are told from all that they are better than, where those are several.
+
+    Args:
+        pairs: those of one better solution belong together.
+        ends: chances of the steps of each pair's better and worse solution, in turn. A solution that is not scored, or
+            is put against one that is not, is left out.
+    """
+    sets: dict[Hashable, list[list[float] | None]] = {}
+    for pair, better, worse in zip(pairs, ends[::2], ends[1::2], strict=True):
+        sets.setdefault((pair.better.task.id, pair.better.steps), [better]).append(worse)
+    rows = [
+        [steps for steps in found if steps is not None]
+        for found in sets.values()
+        if len(found) > 2 and None not in found
+    ]
+    several = any(len(steps) > 1 for row in rows for steps in row)
+    hows: tuple[Reduce, ...] = (get_args(Reduce) if several else ("last",)) if rows else ()
+    scores = {how: [[reduced(steps, how) for steps in row] for row in rows] for how in hows}
+    return {how: one_of_many([(row[:1], row[1:]) for row in found]) for how, found in scores.items()}
 
 
 def chances_of(scorer: object, rows: Sequence[StepExample]) -> list[list[float] | None]:

@@ -9,8 +9,8 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget
+from assay.inference.election import clusters, elect, totals
 from assay.inference.meter import Meter
-from assay.inference.voting.majority import clusters, elect, totals
 from assay.registry import part
 from assay.rewards.outcome.vote import Ballot
 from assay.rollout.semantic_branching import grow

@@ -8,7 +8,8 @@ import numpy as np
 
 from assay.engines.base import Engine, Sampling
 from assay.inference.base import Answer, Budget
-from assay.inference.voting.majority import Majority, Ties
+from assay.inference.election import Ties
+from assay.inference.voting.majority import Majority
 from assay.registry import part
 from assay.rewards.outcome.vote import Ballot
 from assay.types import Task

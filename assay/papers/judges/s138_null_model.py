@@ -122,9 +122,7 @@ class NullModel:
 
     def wins(self, items: Sequence[Item], response: str) -> list[float | None]:
         """Return P(the response wins) against each item's answer, the mean of both orders; ``None`` if unreadable."""
-        first = self.judge.preferences([(q, response, a) for q, a in items])
-        second = self.judge.preferences([(q, a, response) for q, a in items])
-        return [None if p is None or r is None else (p + 1 - r) / 2 for p, r in zip(first, second, strict=True)]
+        return self.judge.both_orders([(q, response, a) for q, a in items])
 
     def measure(self, items: Sequence[Item], response: str, prefix: Prefix | None = None) -> dict[str, float]:
         """Return what :func:`win_rates` says of the response, and ``unread``, the share of items without a verdict.

@@ -16,10 +16,10 @@ from assay.engines.base import Engine, Request, Sampling
 from assay.engines.trie import Trie
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget
+from assay.inference.election import clusters, elect, totals
 from assay.inference.meter import Meter
 from assay.inference.scoring.base import Score, Scorer, unscored
 from assay.inference.scoring.scorers import as_scorer
-from assay.inference.voting.majority import clusters, elect, totals
 from assay.rewards.outcome.vote import Ballot
 from assay.types import Episode, Task
 

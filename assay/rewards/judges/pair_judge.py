@@ -75,3 +75,12 @@ class PairJudge:
             else:
                 out.append(1 / (1 + math.exp(min(second - first, 700.0))))
         return out
+
+    def both_orders(self, items: Sequence[tuple[str, str, str]]) -> list[float | None]:
+        """Return (P(first | it is shown first) + 1 - P(second | it is shown first)) / 2 for each, without preference
+        for a place; ``None`` where one order cannot be read."""
+        said = self.preferences([*items, *((question, second, first) for question, first, second in items)])
+        return [
+            None if p is None or r is None else (p + 1 - r) / 2
+            for p, r in zip(said[: len(items)], said[len(items) :], strict=True)
+        ]

@@ -18,9 +18,10 @@ from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
 from assay.evaluate.strategies import Outcome, Point
 from assay.inference.base import Strategy
+from assay.inference.election import elect, totals
 from assay.inference.scoring.base import Score
 from assay.inference.scoring.judge import Judge
-from assay.inference.voting.majority import Majority, WeightedMajority, elect, totals
+from assay.inference.voting.majority import Majority, WeightedMajority
 from assay.lab.settings.reasoning._words import Words
 from assay.method import make_method
 from assay.registry import build

@@ -13,13 +13,13 @@ from assay import api, catalogue, cli
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
+from assay.inference.election import totals
 from assay.inference.scoring.scorers import BySteps, reduced
 from assay.inference.search.stepping import Stepping
 from assay.inference.supervision.completing import Completer
 from assay.inference.supervision.prefixes import Beginning, Completion, PrefixTree
 from assay.inference.supervision.searches import FirstErrors
 from assay.inference.supervision.train import PRMMethod, make_method
-from assay.inference.voting.majority import totals
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.process.step_scores import FunctionScorer
 from assay.rewards.step_models.examples import StepExample, StepPair
