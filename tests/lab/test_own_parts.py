@@ -36,6 +36,7 @@ OTHERWISE = {
     ("S107", "chained_problems"): "its setting judges by the verifier that the paper brings, whose reward an arm names",
     ("S115", "steps"): SPELLED,
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
+    ("S119", "boundary_cases"): "its setting trains on the mix of tasks that the paper brings, whose options an arm is",
     ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",
     ("S122", "choices"): STANDS_IN,
     ("S128", "reward_models"): "its setting measures reward models by the functions that the paper brings",
