@@ -43,6 +43,7 @@ OTHERWISE = {
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
     ("S144", "rationales"): "its setting learns by the loop that the paper brings",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
+    ("S158", "preference_design"): "its setting asks about pairs by the function that the paper brings",
     ("S162", "world_models"): "its arms are what the verifier that the paper brings looks at",
     ("S167", "choices"): STANDS_IN,
     ("S171", "harness_runs"): "its setting calls the comparison of harnesses, whose design an arm is",

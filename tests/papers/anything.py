@@ -46,6 +46,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
+    "S158": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
     "S223": {"teacher": {"name": "keywords", "replies": [], "otherwise": "7"}},
     "S066": {"form": "letters", "template": "{response}", "steps": {"by": "newline"}, "verifier_tokens": 3},

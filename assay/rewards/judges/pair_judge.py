@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.batch import Batch
 from assay.engines.asking import escaped, filled, judge_of, likeliest
 from assay.errors import UsageError
 
@@ -84,3 +85,15 @@ class PairJudge:
             None if p is None or r is None else (p + 1 - r) / 2
             for p, r in zip(said[: len(items)], said[len(items) :], strict=True)
         ]
+
+    def compared(self, batch: Batch, pairs: Sequence[tuple[int, int]]) -> list[float | None]:
+        """Return :meth:`both_orders` for pairs of rows of a batch, each of one task."""
+        texts = [e.text for e in batch.episodes]
+        return self.both_orders([(batch.tasks[i].question, texts[i], texts[j]) for i, j in pairs])
+
+
+def pair_judge_of(spec: Any) -> PairJudge:
+    """Return the judge of pairs that something stands for: itself, a table of its options, or that of an engine."""
+    if isinstance(spec, PairJudge):
+        return spec
+    return PairJudge(**spec) if isinstance(spec, Mapping) and "judge" in spec else PairJudge(spec)

@@ -1,0 +1,1 @@
+"""What is estimated from who preferred what."""
