@@ -65,7 +65,8 @@ def compassverifier(
     Source: "CompassVerifier: A Unified and Robust Verifier" (arXiv 2508.03686).
     """
     longest = max_tokens or (8192 if reasoned else 8)
-    return TernaryJudge(judge, REASONED if reasoned else DIRECT, invalid, unread, longest)
+    shown = REASONED if reasoned else DIRECT
+    return TernaryJudge(judge, shown, unread=unread, max_tokens=longest, invalid=invalid)
 
 
 Votes = Sequence[Letter | None]
