@@ -46,6 +46,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
+    "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
     "S158": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
     "S223": {"teacher": {"name": "keywords", "replies": [], "otherwise": "7"}},
@@ -102,6 +103,18 @@ class Grades(Lengths):
         none = np.zeros(0, dtype=np.int64)
         shown = [str(r.prompt).partition("Solution:\n")[2].partition("\n\nAnalyse")[0] for r in requests]
         return [[Episode(none, none, none > 0, None, f"Score: {len(text) % 11}", "eos")] for text in shown]
+
+
+class Compares(Lengths):
+    """A judge of pairs that scores answers by a sum over their characters."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none, out = np.zeros(0, dtype=np.int64), []
+        for request in requests:
+            shown = [str(request.prompt).partition(f"<answer-{k}>")[2].partition("</answer")[0] for k in (1, 2)]
+            text = "Scores: {}, {}".format(*(sum(map(ord, x)) % 11 for x in shown))
+            out.append([Episode(none, none, none > 0, None, text, "eos")])
+        return out
 
 
 class Ticks(Lengths):

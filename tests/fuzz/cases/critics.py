@@ -35,3 +35,17 @@ entry(
         Case({"right": False, "steps": 2}, ["\\boxed{INCORRECT}"]),
     ],
 )
+
+entry(
+    "pair_scores",
+    cases=[
+        Case(
+            "1",
+            [
+                "Principles: rhyme\nCritique: one rhymes\nScores: 7.5, 6",
+                "**Principles**: rhyme\n\n## Critique: the first rhymes\n**Scores**: 10, 0.5.",
+            ],
+        ),
+        Case("2", ["Principles: rhyme, 0.5\nCritique: none does\nScores: 0, 3.25"]),
+    ],
+)

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from preferring import Prefers
 from running import metrics, run
 from scipy.optimize import minimize
 from scipy.special import log_expit
 
 from assay import catalogue
-from assay.batch import Batch
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.method import Method, make_method
@@ -31,7 +31,6 @@ from assay.statistics.preferences.choices import (
     separated,
     stages_of,
 )
-from assay.types import Ask, Episode, Group, Task, Verdict
 
 WINS = [[0, 7, 8], [3, 0, 6], [2, 4, 0]]
 HERE = f"{Path(__file__).parents[1] / 'preferring.py'}:Prefers"
@@ -133,16 +132,6 @@ def test_the_pair_that_tells_most() -> None:
     assert most_informative(bare, [(0, 1), (0, 2)]) == 1 and most_informative(bare, [(0, 1), (0, 2)], 1e12) == 0
     assert matched(start) == [(0, 1), (2, 3)] and matched(told) == [(2, 3), (0, 1)]
     assert matched(fit_choices([], 3, 1.0)) == [(0, 1)] and matched(fit_choices([], 1, 1.0)) == []
-
-
-def grouped(*texts: list[str], passed: bool | None = True) -> Batch:
-    made = []
-    for g, some in enumerate(texts):
-        one = np.ones(1, dtype=np.int64)
-        episodes = tuple(Episode(one[:0], one, one > 0, np.zeros(1), text, "eos") for text in some)
-        verdicts = tuple(Verdict(0.0, None if text == "broken" else passed) for text in some)
-        made.append(Group(Ask(Task(str(g), f"q{g}"), len(some)), episodes, verdicts))
-    return Batch.from_groups(made, torch.float64)
 
 
 def level(text: str) -> float | None:
