@@ -162,7 +162,6 @@ def nuggets(corpus: Path | Corpus, rounds: int = 4, queries: int = 3, found: int
         "the loop ends after four rounds at the latest; facts are merged by their words",
         "all wording",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def search_gen_v(
     judge: Any = None,

@@ -73,7 +73,6 @@ def central(n: int = 4, low: float = 0.25, high: float = 0.75, block: int = 0) -
         "the band of tasks: the middle half",
         "the criteria of the defence and all wording",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def rubicon(
     judge: Any,

@@ -37,7 +37,7 @@ from assay.types import Task
         "each turn shows the last answer, not the whole dialogue",
         "which items are told of a share is drawn anew in each turn",
     ),
-    lacks="the thousand problems of the benchmark, and a count of the faults that its tests notice",
+    lacks="the thousand problems of the benchmark",
 )
 def refinebench(
     judge: Any = None, share: float = 1.0, sampling: Sampling | None = None, max_tokens: int = 4096

@@ -57,6 +57,12 @@ def test_when_it_is_said(
     assert made.alarm == alarm
 
 
+def test_any_two_falls_are_an_alarm_unless_a_least_is_asked_for() -> None:
+    shares = {"judged": [1, 2, 3, 4], "reward": [1, 2, 3, 4], "evaluation": [0.9, 0.85, 0.8, 0.6]}
+    assert catalogue.make("S212", **shares).alarm == 2
+    assert catalogue.make("S212", **shares, least=0.2).alarm == 3
+
+
 def test_what_cannot_be_told() -> None:
     for judged, falls in (([1, 2], 2), ([1, 2, 3], 0)):
         with pytest.raises(ValueError, match="take as many of each"):
