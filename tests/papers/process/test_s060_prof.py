@@ -109,6 +109,15 @@ def test_what_scores_are_reduced_to() -> None:
     assert kept([[0.1, 0.1], [0.2, 0.2], [0.9, 0.9], [1.0, 1.0]], unequal, keep=2) == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize(("reduce", "want"), [("mean", [0.3, 0.6, 0]), ("min", [0, 0.6, 0]), ("sum", [0.6, 0.6, 0])])
+def test_each_reduction_by_hand(reduce, want) -> None:
+    """Scores .8, .5 of a right one and .2 of a wrong one are .6, 0 and -.6 about their mean; no steps are worth 0."""
+    select = Consistent("verdict", reduce=reduce, penalty=0.0)
+    batch = signalled(stepped([[0.8, 0.5], [0.2], []], [True, False, True]), Method(select=select))
+    s, _ = select.consistency(batch, torch.tensor([True, False, True]))
+    assert s.tolist() == pytest.approx(want, abs=1e-6)
+
+
 def test_a_positive_factor_changes_nothing() -> None:
     halved = [[p / 2 for p in row] for row in MARKS]
     assert kept(halved, OUTCOMES, keep=2) == kept(MARKS, OUTCOMES, keep=2)
@@ -176,7 +185,8 @@ def test_wrong_ones_at_random() -> None:
     wrong = Consistent("verdict", keep=4, filter="wrong")(batch).tolist()
     assert wrong[4:] == [1, 1, 0, 0] and sum(wrong[:4]) == 2
     anyone = Consistent("verdict", keep=4, filter="random")
-    assert len({tuple(anyone(batch).tolist()) for _ in range(20)}) > 3
+    by_lot = [anyone(batch).tolist() for _ in range(20)]
+    assert len({tuple(f[:4]) for f in by_lot}) > 2 and len({tuple(f[4:]) for f in by_lot}) > 2, "of both classes"
 
 
 def test_the_blend_it_is_compared_with() -> None:
