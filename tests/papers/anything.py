@@ -48,6 +48,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
     "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
     "S158": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
+    "S209": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
     "S223": {"teacher": {"name": "keywords", "replies": [], "otherwise": "7"}},
     "S066": {"form": "letters", "template": "{response}", "steps": {"by": "newline"}, "verifier_tokens": 3},

@@ -14,7 +14,8 @@ from assay.audit.attacks.random_search import Found, random_search
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
-from assay.rewards.judges.pair_judge import NAMES, TEMPLATE, PairJudge
+from assay.rewards.judges.pair_judge import PairJudge
+from assay.verify.pair_name import NAMES, TEMPLATE
 
 Item = tuple[str, str]
 """An instruction and the answer that the constant response is compared with."""

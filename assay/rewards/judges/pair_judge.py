@@ -10,20 +10,7 @@ from typing import Any
 from assay.batch import Batch
 from assay.engines.asking import escaped, filled, judge_of, likeliest
 from assay.errors import UsageError
-
-TEMPLATE = '''Below are an instruction and what two models, m and M, wrote for it. Say which output is better: reply
-with the identifier of its model and nothing else.
-
-{
-"instruction": """{question}"""
-"outputs": [
-{"model": "m", "output": """{first}"""},
-{"model": "M", "output": """{second}"""}
-]
-}
-
-The better model is: '''
-NAMES = ("m", "M")
+from assay.verify.pair_name import NAMES, TEMPLATE
 
 
 @dataclass(frozen=True, slots=True)

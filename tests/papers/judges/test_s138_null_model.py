@@ -25,8 +25,9 @@ from assay.errors import RunError, UsageError
 from assay.lab.settings.judges.template_readers import Reader, Setting, item
 from assay.papers.judges.s138_null_model import NullModel, null_model, win_rates
 from assay.policies.causal_lm import CausalLM
-from assay.rewards.judges.pair_judge import TEMPLATE, PairJudge
+from assay.rewards.judges.pair_judge import PairJudge
 from assay.types import Episode
+from assay.verify.pair_name import TEMPLATE
 
 ITEMS = [item(n, np.random.default_rng(n)) for n in range(4)]
 

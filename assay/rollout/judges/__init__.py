@@ -1,0 +1,1 @@
+"""Rollouts that teach judges."""
