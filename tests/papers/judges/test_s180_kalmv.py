@@ -180,7 +180,7 @@ def test_it_acts_in_the_command(tmp_path: Path) -> None:
     [strategy] = strategies.values()
     [answer] = strategy([OAK], Both("7", "300"), 2, np.random.default_rng(0))
     assert answer.text == "300" and answer.meta["labels"] == ["A", "C"]
-    found = compare_strategies([OAK], Both("7", "7", "300"), Exact(), strategies, [1, 2])
+    found = compare_strategies([OAK], Both("7", "300"), Exact(), strategies, [1, 2])
     assert [point.summary()["accuracy"]["value"] for point in found.points] == [0.0, 1.0]
 
 
