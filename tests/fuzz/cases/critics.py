@@ -49,3 +49,14 @@ entry(
         Case("2", ["Principles: rhyme, 0.5\nCritique: none does\nScores: 0, 3.25"]),
     ],
 )
+
+entry(
+    "gameable",
+    cases=[
+        Case({"metric": "best_of_list", "answer": 13}, ["13", "It is 13."]),
+        Case({"metric": "length", "count": 3, "facts": ["Moon"]}, ["The Moon shines."]),
+        Case({"metric": "grader", "weak": "A"}, ["B", "I choose B"]),
+    ],
+    marked=False,
+    apart=False,
+)
