@@ -58,7 +58,7 @@ _SCORE = re.compile(r"Score:\s*(\d{1,3})(?!\d)", re.IGNORECASE)
     lacks="the paper's data set and its questions, and a count of the faults that its tests notice",
 )
 def school_of_reward_hacks(
-    side: Side = "hack", families: Sequence[str] = (), coding: float = 100 / 1073, seed: int = 0
+    side: Side = "hack", families: Sequence[str] = (), coding: float = 0.093, seed: int = 0
 ) -> GameableTasks:
     """Tasks for the arms of the experiment: the worked solutions of one are hacks, of its control honest responses.
 

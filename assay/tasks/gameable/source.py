@@ -43,7 +43,7 @@ class GameableTasks:
 
     families: Sequence[str] = ()
     side: Side = "hack"
-    coding: float = 100 / 1073
+    coding: float = 0.093
     seed: int = 0
 
     def __post_init__(self) -> None:
