@@ -28,7 +28,19 @@ PARTS = (
 )
 """Packages whose modules can be a part that a paper brings."""
 GENERAL = frozenset(
-    {"base", "answers", "asking", "episodes", "meter", "templates", "intervals", "text", "lines", "aggregate"}
+    {
+        "base",
+        "answers",
+        "asking",
+        "episodes",
+        "meter",
+        "templates",
+        "intervals",
+        "text",
+        "lines",
+        "aggregate",
+        "pass_at_k",
+    }
 )
 """Modules there that serve all, whoever imports them first."""
 
