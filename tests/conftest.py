@@ -38,8 +38,10 @@ jaxtyping.install_import_hook(
 typechecker.install()
 
 # The same examples each time: those beyond the first of many rarely find what they did not find when they were new.
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, max_examples=40)
-settings.load_profile("repeatable")
+# Before a release, ASSAY_EXAMPLES=500 or so tries new ones.
+EXAMPLES = int(os.environ.get("ASSAY_EXAMPLES", "20"))
+settings.register_profile("here", derandomize=EXAMPLES <= 20, deadline=None, database=None, max_examples=EXAMPLES)
+settings.load_profile("here")
 
 
 @pytest.fixture(autouse=True, scope="session")

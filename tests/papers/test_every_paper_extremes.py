@@ -17,7 +17,7 @@ __all__ = ["policy"]  # a fixture
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", [pytest.param(k, marks=() if k in FIRST else pytest.mark.slow) for k in METHODS])
 def test_where_everything_is_clipped_nothing_breaks(key: str, policy: CausalLM) -> None:
     """Every ratio far beyond a clip range on the side its advantage pushes to; the plain surrogate has no gradient."""
     method = method_of(key)
@@ -35,7 +35,7 @@ def test_where_everything_is_clipped_nothing_breaks(key: str, policy: CausalLM) 
 @pytest.mark.parametrize(
     ("key", "whose"),
     [
-        pytest.param(key, whose, marks=() if key in FIRST or whose == "all" else pytest.mark.slow)
+        pytest.param(key, whose, marks=() if key in FIRST else pytest.mark.slow)
         for key in METHODS
         for whose in ("now", "then", "reference", "all")
     ],

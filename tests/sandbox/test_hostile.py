@@ -19,7 +19,7 @@ pytestmark = needs_sandbox
 
 MARK = "the-right-" + "answer-is"
 LIMITS = Limits(
-    cpu_seconds=0.6,
+    cpu_seconds=0.3,
     wall_seconds=1.5,
     memory=256 << 20,
     output=1 << 20,
