@@ -14,12 +14,14 @@ from typing import Any, Literal, NotRequired
 import numpy as np
 from typing_extensions import TypedDict  # the one that pydantic reads on every Python
 
+from assay.media import Picture
+
 
 class Message(TypedDict):
     """One chat message; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``.
 
     An assistant's may have ``tool_calls`` as OpenAI writes them; a tool's says which one it answers, and the tool's
-    ``name``.
+    ``name``. One with ``images`` has :data:`assay.media.MARK` in its content for each of them, in order.
     """
 
     role: str
@@ -27,9 +29,15 @@ class Message(TypedDict):
     tool_calls: NotRequired[Sequence[Mapping[str, Any]]]
     tool_call_id: NotRequired[str]
     name: NotRequired[str]
+    images: NotRequired[Sequence[Picture]]
 
 
 Prompt = str | tuple[Message, ...]
+
+
+def pictures(prompt: Prompt) -> list[Picture]:
+    """Return a prompt's pictures in order."""
+    return [] if isinstance(prompt, str) else [picture for message in prompt for picture in message.get("images", ())]
 
 
 @dataclass(frozen=True, slots=True)

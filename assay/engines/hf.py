@@ -28,6 +28,7 @@ from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.logprobs import CHUNK_BYTES
+from assay.policies.policy import load_policy
 from assay.registry import part
 from assay.types import Episode
 
@@ -120,7 +121,7 @@ class HFEngine(Speaking):
         requests: Sequence[Request],
     ) -> None:
         policy, device, hear = self.policy, self.policy.device, listener()
-        stream = Stream(hidden, rows, device)
+        stream = Stream(hidden, rows, device, policy.places)
         drawn = np.zeros((len(rows), stream.steps))
         for i, r in enumerate(rows):
             drawn[i, : r.limit] = noise[r.request][r.sample][: r.limit]
@@ -192,7 +193,7 @@ class HFEngine(Speaking):
     ) -> None:
         """Answer requests for beam searches, ``width`` rows each."""
         policy, device = self.policy, self.policy.device
-        stream = Stream(hidden, rows, device)
+        stream = Stream(hidden, rows, device, policy.places)
         beams = Beams(len(rows) // width, width, stream.steps, within, device)
         limits = torch.tensor([r.limit for r in rows], device=device)
         stop_ids = torch.tensor(policy.stop_ids, device=device)
@@ -297,6 +298,6 @@ def hf_engine(
     if policy is None:
         if model is None:
             raise UsageError('engine hf needs a model: {name = "hf", model = ...}')
-        policy = CausalLM.load(load_config({"model": model}).model, seed)
+        policy = load_policy(load_config({"model": model}).model, seed)
         policy.module.requires_grad_(False).eval()
     return HFEngine(policy, max_rows)

@@ -28,12 +28,14 @@ class Speaking:
 
     def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
         """See :func:`assay.policies.conversation.opening`."""
-        ids = opening(self.policy.tokenizer, self.policy.chat, messages, tools)
-        return ids if len(ids) else self.encode("")
+        ids = opening(self.policy.tokenizer, self.policy.chat, self.policy.written(messages), tools)
+        return self.policy.filled(ids, messages) if len(ids) else self.encode("")
 
     def bridge(self, messages: Sequence[Message], ended: bool) -> np.ndarray:
         """See :func:`assay.policies.conversation.bridge`."""
-        return bridge(self.policy.tokenizer, self.policy.chat, messages, ended, self.policy.stop_ids)
+        written = self.policy.written(messages)
+        ids = bridge(self.policy.tokenizer, self.policy.chat, written, ended, self.policy.stop_ids)
+        return np.asarray(self.policy.filled(ids, messages))
 
     def drops_thinking(self, messages: Sequence[Message]) -> bool:
         """See :func:`assay.policies.conversation.drops_thinking`."""

@@ -80,13 +80,13 @@ class Target:
         Raises:
             UsageError: they are behind an endpoint.
         """
-        from assay.policies.causal_lm import CausalLM
+        from assay.policies.policy import load_policy
 
         if self.engine is not None:
             raise UsageError(
                 f"{self.name} is an endpoint; its weights are not here: name a run, a checkpoint or a model"
             )
-        policy = CausalLM.load(self.config.model, self.config.seed)
+        policy = load_policy(self.config.model, self.config.seed)
         if self.folder is not None:
             policy.load_weights(self.folder)
         return policy

@@ -29,12 +29,12 @@ NAME = "assay_packed"
 class Layout(Protocol):
     """Says how the ``S`` packed tokens of one model call attend to each other.
 
-    ``position_ids`` is ``(1, S)``; ``attend`` takes one layer's queries ``(1, H, S, D)``, keys and values
-    ``(1, H_kv, S, D)`` and returns ``(1, S, H, D)``. A token sees itself and what stands before it in its sequence, the
-    last ``window`` tokens of that where the layer has a sliding window.
+    ``position_ids`` is ``(1, S)``, or ``(A, 1, S)`` where positions have several axes; ``attend`` takes one layer's
+    queries ``(1, H, S, D)``, keys and values ``(1, H_kv, S, D)`` and returns ``(1, S, H, D)``. A token sees itself and
+    what stands before it in its sequence, the last ``window`` tokens of that where the layer has a sliding window.
     """
 
-    position_ids: Int[Tensor, "1 S"]
+    position_ids: Int[Tensor, "... 1 S"]
 
     def attend(
         self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float | None, window: int | None

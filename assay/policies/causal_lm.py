@@ -27,7 +27,7 @@ from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs, token_ran
 from assay.policies.merge import merged_state
 from assay.policies.probes import Probes, asked, padded
 from assay.policies.statistics import STATISTICS, statistics
-from assay.types import Prompt
+from assay.types import Message, Prompt, pictures
 
 
 class CausalLM:
@@ -74,7 +74,7 @@ class CausalLM:
         self.device = next(model.parameters()).device
         self.context: int = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
         self.stop_ids = _stop_ids(model, tokenizer)
-        if model.config._attn_implementation != attention.NAME:
+        if self.decoder.config._attn_implementation != attention.NAME:
             _check_packing(self)
         self.layout = layout_for(kernel, model)
         if compile:
@@ -92,7 +92,30 @@ class CausalLM:
     # Text and tokens
 
     def encode(self, prompt: Prompt) -> np.ndarray:
-        """Return a prompt's token ids ``(P,)``; text becomes a user message where a chat template is in use."""
+        """Return a prompt's token ids ``(P,)``; text becomes a user message where a chat template is in use.
+
+        Raises:
+            UsageError: the chat template refuses it, or it has pictures, which this model does not see.
+        """
+        if not isinstance(prompt, str):
+            return self.filled(self._encoded(self.written(prompt)), prompt)
+        return self._encoded(prompt)
+
+    def written(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return messages as the chat template, or the tokenizer, wants them; :meth:`filled` is the other half.
+
+        Raises:
+            UsageError: they have pictures, which this model does not see.
+        """
+        if pictures(tuple(messages)):
+            raise UsageError("a prompt has pictures, which this model does not see; take one for images and text")
+        return tuple(messages)
+
+    def filled(self, tokens: np.ndarray, messages: Sequence[Message]) -> np.ndarray:
+        """Return tokens of :meth:`written` messages with those of their pictures in their places."""
+        return tokens
+
+    def _encoded(self, prompt: Prompt) -> np.ndarray:
         if self.chat:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
             try:
@@ -129,6 +152,7 @@ class CausalLM:
         read = [torch.cat([r, r.new_zeros(1)]) for r in responses] if after else responses
         prompts, prompt_of = distinct([prompt for prompt, _ in rows])
         layout = self.layout([torch.from_numpy(p) for p in prompts], read, prompt_of, self.device)
+        self.place(layout, prompts, responses, prompt_of)
         depths = sorted({name for name in live if name.startswith("hidden@")})
         hidden, inner = self._hidden(layout.tokens, layout, [float(d.partition("@")[2]) for d in depths])
         lengths = torch.tensor([len(e.tokens) for e in batch.episodes])
@@ -136,7 +160,7 @@ class CausalLM:
         at = layout.predictors
         if after:
             at = at[torch.isin(torch.arange(len(at), device=self.device), last, invert=True)]
-        targets = torch.cat(responses).to(self.device)
+        targets = self.words(torch.cat(responses)).to(self.device)
         cells = (torch.arange(batch.tokens.shape[1]) < lengths[:, None]).to(self.device)
         logprobs, entropy = token_logprobs(hidden[at], self.head, targets, temperature, entropy="entropy" in live)
 
@@ -203,6 +227,8 @@ class CausalLM:
         if not len(targets):
             return self.head.weight.new_zeros(0, self.width), targets, lengths
         layout = Probes([torch.from_numpy(p) for p in prompts], responses, prompt_of, at, found, self.device)
+        probes = [(i, after, len(c)) for i, many in enumerate(found) for after, c in zip(at[i], many, strict=True)]
+        self.place(layout, prompts, responses, prompt_of, probes)
         return self.hidden(layout.tokens, layout)[layout.predictors], targets, lengths
 
     @torch.no_grad()
@@ -243,9 +269,8 @@ class CausalLM:
         self, tokens: Int[Tensor, "S"], layout: attention.Layout, depths: Sequence[float] = ()
     ) -> tuple[Tensor, list[Tensor]]:
         """Return the last hidden states, and those after the layers at shares ``depths`` of all layers."""
-        out = self.model.base_model(
-            input_ids=tokens[None],
-            position_ids=layout.position_ids,
+        out = self.decoder(
+            **self.read(tokens, layout),
             attention_mask=None,
             use_cache=False,
             output_hidden_states=bool(depths),
@@ -253,6 +278,40 @@ class CausalLM:
         )
         layers = [round(d * (len(out.hidden_states) - 1)) for d in depths] if depths else []
         return out.last_hidden_state[0], [out.hidden_states[layer][0] for layer in layers]
+
+    @property
+    def decoder(self) -> Any:
+        """The model without its output layer."""
+        return self.model.base_model
+
+    def read(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> dict[str, Any]:
+        """Return what the decoder is called with for packed tokens, in transformers' names."""
+        return {"input_ids": tokens[None], "position_ids": layout.position_ids}
+
+    def words(self, tokens: Int[Tensor, "S"]) -> Int[Tensor, "S"]:
+        """Return tokens as ids of the vocabulary: another where one stands for something else, and is no decision."""
+        return tokens
+
+    def places(self, tokens: np.ndarray) -> Int[Tensor, "A P"] | None:
+        """Return where a sequence's tokens stand for the decoder, on ``A`` axes; ``None`` for 0, 1, 2, ..."""
+        return None
+
+    def place(
+        self,
+        layout: attention.SharedPrompts | Probes,
+        prompts: Sequence[np.ndarray],
+        responses: Sequence[Tensor],
+        prompt_of: Sequence[int],
+        probes: Sequence[tuple[int, int, int]] | None = None,
+    ) -> None:
+        """Have the layout of some sequences say where their tokens stand, see :meth:`places`.
+
+        Args:
+            layout: made of what follows.
+            prompts, responses, prompt_of: as its class has them.
+            probes: of each continuation that is scored, the number of its response, after how many of its tokens, and
+                of how many tokens it is; ``None`` where the layout is not one of continuations.
+        """
 
     @property
     def head(self) -> Head:
@@ -490,7 +549,7 @@ def _check_packing(policy: CausalLM) -> None:
         logits = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1)
         expected.append(logits[len(prompt) - 1 : -1].gather(-1, ids[0, len(prompt) :, None])[:, 0])
     try:
-        model.set_attn_implementation(attention.NAME)
+        policy.decoder.set_attn_implementation(attention.NAME)
         layout = _Probe([prompt], responses, [0, 0], policy.device)
         hidden = policy.hidden(layout.tokens, layout)
         got, _ = token_logprobs(hidden[layout.predictors], policy.head, torch.cat(responses).to(policy.device))

@@ -51,11 +51,12 @@ class FlexPrompts(SharedPrompts):
         self.own = torch.cat([prompt, len(p) + torch.repeat_interleave(torch.arange(len(r)), r)]).to(device)
         of = torch.tensor(prompt_of, dtype=torch.int64)
         self.prompt = torch.cat([prompt, torch.repeat_interleave(of, r)]).to(device)
+        self.index = self.position_ids[0]
         self.masks: dict[int | None, Any] = {}
 
     def sees(self, window: int | None) -> Callable[[Any, Any, Tensor, Tensor], Tensor]:
         """The mask as flex attention wants it: of batch, head, query and key indices."""
-        own, prompt, position = self.own, self.prompt, self.position_ids[0]
+        own, prompt, position = self.own, self.prompt, self.index
 
         def mask(_b: Any, _h: Any, i: Int[Tensor, "..."], j: Int[Tensor, "..."]) -> Bool[Tensor, "..."]:
             near = position[j] <= position[i]

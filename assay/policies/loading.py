@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from assay.errors import UsageError
-from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
+from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer, nano_vision_model
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+REPEATING = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe")
+"""Types of models that write a picture as nothing but as many placeholders as it takes positions: for these an image
+processor is enough, where their whole processor cannot be had (it may want torchvision, for videos)."""
 
 
 class LoraConfig(BaseModel):
@@ -62,6 +66,8 @@ class ModelConfig(BaseModel):
     compile: bool = False
     """Compile decoder layers and log-probabilities for passes with a gradient (``torch.compile``); the first takes a
     minute or so."""
+    freeze_vision: bool = False
+    """Of a model that sees pictures, train the decoder alone."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, about a third more time."""
 
@@ -80,11 +86,7 @@ def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrai
         model: Any = nano_model(config.nano, len(tokenizer), seed)
     else:
         model, tokenizer = _pretrained(config.source, dtype)
-    if tokenizer.eos_token_id is None:
-        raise UsageError(
-            f"model {config.source!r}: its tokenizer has no end-of-sequence token, so a response could never end; "
-            "set eos_token in the tokenizer's files"
-        )
+    _check_end(config, tokenizer)
     if config.quantise is None:
         return model.to(device, dtype), tokenizer
     if config.compile or (config.lora is not None and config.lora.start == "pissa"):
@@ -93,6 +95,74 @@ def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrai
     from assay.policies.quantised import quantise
 
     return quantise(model, config.quantise, dtype, device), tokenizer
+
+
+def load_vision_model(config: ModelConfig, seed: int) -> tuple[Any, Any, Any]:
+    """Return a model for images and text, its tokenizer, and its processor, or an image processor alone.
+
+    Raises:
+        UsageError: as :func:`load_model`; it is to be quantised.
+    """
+    import torch
+
+    if config.quantise is not None:
+        raise UsageError("model.quantise: models that see pictures are not quantised here; leave it out")
+    dtype = getattr(torch, config.dtype)
+    model: Any
+    if config.source == "nano":
+        model, tokenizer, processor = nano_vision_model(config.nano, seed)
+    else:
+        from transformers import AutoModelForImageTextToText
+
+        model, tokenizer = _pretrained(config.source, dtype, AutoModelForImageTextToText)
+        processor = _processor(config.source)
+    _check_end(config, tokenizer)
+    return model.to(device_of(config), dtype), tokenizer, processor
+
+
+def sees(config: ModelConfig) -> bool:
+    """Whether a recipe's model is one for images and text."""
+    if config.source == "nano":
+        return config.nano.vision is not None
+    path = Path(config.source).expanduser()
+    if path.suffix == ".gguf" or (path.exists() and not (path / "config.json").is_file()):
+        return False
+    from transformers import AutoConfig
+
+    try:
+        found = AutoConfig.from_pretrained(str(path) if path.is_dir() else config.source)
+    except Exception:  # whatever it is, those who load the model say it in a line
+        return False
+    return hasattr(found, "vision_config")
+
+
+def _check_end(config: ModelConfig, tokenizer: Any) -> None:
+    if tokenizer.eos_token_id is None:
+        raise UsageError(
+            f"model {config.source!r}: its tokenizer has no end-of-sequence token, so a response could never end; "
+            "set eos_token in the tokenizer's files"
+        )
+
+
+def _processor(source: str) -> Any:
+    """Return a model's processor; where that cannot be had and an image processor is enough, that one."""
+    from transformers import AutoConfig, AutoImageProcessor, AutoProcessor
+
+    where = str(Path(source).expanduser()) if Path(source).expanduser().is_dir() else source
+    try:
+        with no_progress_bar():
+            return AutoProcessor.from_pretrained(where)
+    except Exception as error:
+        if AutoConfig.from_pretrained(where).model_type not in REPEATING:
+            raise UsageError(
+                f"model.source = {source!r}: its processor cannot be loaded: {_one_line(error)}; pip install "
+                "assay[vision], and what it names"
+            ) from error
+    try:
+        return AutoImageProcessor.from_pretrained(where, backend="pil")
+    except Exception as error:
+        reason = _one_line(error)
+        raise UsageError(f"model.source = {source!r}: its image processor cannot be loaded: {reason}") from error
 
 
 def device_of(config: ModelConfig) -> torch.device:
@@ -110,7 +180,7 @@ def device_of(config: ModelConfig) -> torch.device:
     return device
 
 
-def _pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
+def _pretrained(source: str, dtype: torch.dtype, of: Any = None) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     path = Path(source).expanduser()
@@ -130,7 +200,7 @@ def _pretrained(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
         raise UsageError(f"model.source: no folder {source}")
     try:
         with no_progress_bar():
-            model = AutoModelForCausalLM.from_pretrained(where, dtype=dtype, **arguments)
+            model = (of or AutoModelForCausalLM).from_pretrained(where, dtype=dtype, **arguments)
             tokenizer = AutoTokenizer.from_pretrained(where, **arguments)
     except ImportError as error:
         raise UsageError(f"model.source = {source!r}: {_one_line(error)}; pip install assay[gguf]") from error

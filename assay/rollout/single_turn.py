@@ -47,7 +47,8 @@ def with_instruction(prompt: Prompt, instruction: str | None) -> Prompt:
         return f"{instruction}\n{prompt}"
     own = prompt[0]["content"] if prompt and prompt[0]["role"] == "system" else None
     said = instruction if own is None else f"{instruction}\n{own}"
-    return (Message(role="system", content=said), *prompt[own is not None :])
+    first: Message = {"role": "system", "content": said} if own is None else {**prompt[0], "content": said}
+    return (first, *prompt[own is not None :])
 
 
 def with_hint(prompt: Prompt, hint: str | None) -> Prompt:
@@ -57,7 +58,7 @@ def with_hint(prompt: Prompt, hint: str | None) -> Prompt:
     if isinstance(prompt, str):
         return f"{hint}\n{prompt}"
     last = max(i for i, m in enumerate(prompt) if m["role"] == "user")
-    hinted = Message(role="user", content=f"{hint}\n{prompt[last]['content']}")
+    hinted: Message = {**prompt[last], "content": f"{hint}\n{prompt[last]['content']}"}
     return (*prompt[:last], hinted, *prompt[last + 1 :])
 
 

@@ -18,7 +18,8 @@ def through_template(prompt: Prompt, template: str, **fields: object) -> Prompt:
         return template.format(question=prompt, **fields)
     last = max(i for i, m in enumerate(prompt) if m["role"] == "user")
     text = template.format(question=prompt[last]["content"], **fields)
-    return (*prompt[:last], Message(role="user", content=text), *prompt[last + 1 :])
+    asked: Message = {**prompt[last], "content": text}
+    return (*prompt[:last], asked, *prompt[last + 1 :])
 
 
 def check_template(template: str, name: str, where: str) -> None:

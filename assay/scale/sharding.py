@@ -20,7 +20,7 @@ from assay.policies.base import Policy, PolicyOutput
 from assay.policies.causal_lm import CausalLM, WithoutAdapter
 from assay.policies.causal_lm import _idle_adapter as idle_adapter
 from assay.policies.flex import Attention, layout_for
-from assay.policies.loading import ModelConfig, device_of, no_progress_bar
+from assay.policies.loading import ModelConfig, device_of, no_progress_bar, sees
 from assay.scale.ranks import Ranks
 
 PASS = "assay_pass"
@@ -74,6 +74,8 @@ class ShardedLM(CausalLM):
     @classmethod
     def load_sharded(cls, config: ModelConfig, seed: int, ranks: Ranks, offload: bool = False) -> ShardedLM:
         """Return the policy that a recipe's ``[model]`` table describes, sharded over ``ranks``."""
+        if sees(config):
+            raise UsageError("models that see pictures are not divided over trainers here; set scale.trainers=1")
         device = device_of(config)
         if device.type == "cuda" and device.index is None:
             device = torch.device("cuda", torch.cuda.current_device())

@@ -23,10 +23,10 @@ def loaded(scorer: Any, signal: str) -> Any:
         return scorer
     if not isinstance(scorer, str | Mapping):
         raise UsageError(f"signal {signal!r}: a scorer is a name, a table or a policy, not {type(scorer).__name__}")
-    from assay.policies.causal_lm import CausalLM
     from assay.policies.loading import ModelConfig
+    from assay.policies.policy import load_policy
 
     config = ModelConfig(source=scorer) if isinstance(scorer, str) else ModelConfig(**scorer)
-    policy = CausalLM.load(config)
+    policy = load_policy(config)
     policy.module.requires_grad_(False).eval()
     return policy

@@ -20,6 +20,7 @@ from assay.learning.warmup import demonstrations
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
+from assay.policies.policy import load_policy
 from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build
@@ -147,7 +148,7 @@ def _assemble(
 
         policy: CausalLM = ShardedLM.load_sharded(config.model, config.seed, ranks, config.scale.offload)
     else:
-        policy = CausalLM.load(config.model, config.seed)
+        policy = load_policy(config.model, config.seed)
     config, chosen = _chosen(config, policy, stream.source.size, len(eval_tasks))
     chosen = [*filter(None, [getattr(stream.source, "described", None)]), *chosen]
     for stage in stages:

@@ -21,8 +21,8 @@ from assay.learning.update import update
 from assay.method import Method
 from assay.method.partner import Partner
 from assay.policies.base import Policy
-from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.policies.policy import load_policy
 from assay.randomness import Randomness
 from assay.rollout.single_turn import SingleTurn, fits
 from assay.scale.checkpoint import SHARDS, load_shards, load_whole, save_shards
@@ -82,7 +82,7 @@ class Second:
         """Return the one that a configuration describes."""
         model = ModelConfig.model_validate({**config.model.model_dump(), **(spec.model or {})})
         if ranks.size == 1:
-            return cls(spec, config, CausalLM.load(model, config.seed + 1), random)
+            return cls(spec, config, load_policy(model, config.seed + 1), random)
         from assay.scale.sharding import ShardedLM
 
         make = partial(ShardedLM.load_sharded, model, config.seed + 1, ranks, config.scale.offload)

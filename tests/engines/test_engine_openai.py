@@ -40,11 +40,12 @@ from assay.engines.ended import Hear, listening
 from assay.engines.openai.limits import Limiter, Window, retry_after
 from assay.engines.openai.vocabulary import Alphabet
 from assay.errors import UsageError
+from assay.media import MARK, Picture
 from assay.papers.rewards.s034_soft_verifier import JudgedReward
 from assay.registry import build
 from assay.rewards.judges.principles import PrincipleJudge
 from assay.rewards.judges.reference_judge import ReferenceJudge
-from assay.types import Task
+from assay.types import Message, Task
 
 pytest.importorskip("httpx2", reason="engine openai needs httpx2: pip install assay[openai]")
 
@@ -89,6 +90,29 @@ def test_what_is_asked(server: Faulty) -> None:
         "response_format": {"type": "json_schema", "json_schema": shape},
         "min_p": 0.1,
     }
+
+
+def test_pictures_are_parts_of_a_message(server: Faulty) -> None:
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    shown, other = Picture.of(np.zeros((2, 2, 3), dtype=np.uint8)), Picture.of(np.ones((2, 2, 3), dtype=np.uint8))
+    message: Message = {"role": "user", "content": f"Is {MARK} like {MARK}?", "images": (shown, other)}
+    engine_at(server.url).generate([Request((message,), 1, EIGHT, 1)])
+    assert server.seen[0]["messages"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Is "},
+                {"type": "image_url", "image_url": {"url": shown.url}},
+                {"type": "text", "text": " like "},
+                {"type": "image_url", "image_url": {"url": other.url}},
+                {"type": "text", "text": "?"},
+            ],
+        }
+    ]
+    with pytest.raises(UsageError, match="1 marks '<image>' for 2 pictures"):
+        engine_at(server.url).generate([Request(({**message, "content": MARK},), 1, EIGHT, 1)])
+    with pytest.raises(UsageError, match="pictures go to a server as messages"):
+        engine_at(server.url, tokenizer="nano").encode((message,))
 
 
 def test_prefixes(server: Faulty) -> None:

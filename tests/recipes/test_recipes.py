@@ -32,6 +32,7 @@ NAMES = [
     "prime",
     "quickstart",
     "sft",
+    "shapes",
     "smollm2-arithmetic",
     "tango",
     "warm_up",
@@ -136,9 +137,11 @@ def test_a_recipe_with_every_key_is_what_it_began_with(start: str | None) -> Non
 
 
 def test_every_default_stands_in_a_recipe_as_it_is() -> None:
-    text = commented().partition("# [[stages]]")[0].replace("# [model.lora]", "[model.lora]")
+    text = commented().partition("# [[stages]]")[0]
+    for table in ("model.lora", "model.nano.vision"):
+        text = text.replace(f"# [{table}]", f"[{table}]")
     text = re.sub(r"^# (?=[a-z_]+ = (?!\.\.\.))", "", text, flags=re.MULTILINE)
-    expected = load_config({"model": {"lora": {}}})
+    expected = load_config({"model": {"lora": {}, "nano": {"vision": {}}}})
     assert differences(RunConfig.model_validate(tomllib.loads(text)), expected) == {}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from assay.engines.tokens import Tokens
 from assay.errors import UsageError
 from assay.policies.conversation import bridge, opening
-from assay.types import Message, Prompt, Tool
+from assay.types import Message, Prompt, Tool, pictures
 
 Piece = tuple[str, bytes]
 """A token as a server shows it: its name, and the bytes of text it stands for (none for a special token)."""
@@ -131,6 +131,8 @@ class Tokenizer:
         """Return a prompt's ids, in the chat template where the tokenizer has one, as our own models are asked."""
         if isinstance(prompt, Tokens):
             return prompt.ids
+        if pictures(prompt):
+            raise UsageError('prompts with pictures go to a server as messages: api = "chat", and no tokenizer')
         if self._chat:
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
             text = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)

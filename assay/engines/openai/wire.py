@@ -13,7 +13,8 @@ from assay.engines.base import Request
 from assay.engines.openai.client import Unsound
 from assay.engines.openai.vocabulary import Alphabet, Piece, Tokenizer
 from assay.errors import UsageError
-from assay.types import Episode, Stop
+from assay.media import MARK
+from assay.types import Episode, Message, Stop
 
 Api = Literal["chat", "completions"]
 
@@ -79,7 +80,9 @@ class Wire:
     def _prompt(self, request: Request) -> dict[str, Any]:
         prompt, begun = request.prompt, self.vocabulary.decode(request.prefix) if len(request.prefix) else ""
         if self.api == "chat":
-            messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
+            messages = (
+                [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [_message(m) for m in prompt]
+            )
             if not begun:
                 return {"messages": messages}
             messages.append({"role": "assistant", "content": begun})
@@ -93,7 +96,7 @@ class Wire:
         prompt = body.get("prompt")
         if isinstance(prompt, list):
             return len(prompt), n * max_tokens
-        texts = [prompt] if isinstance(prompt, str) else [m["content"] for m in body["messages"]]
+        texts = [prompt] if isinstance(prompt, str) else [_text(m["content"]) for m in body["messages"]]
         # Templates put marks and, some of them, a system message of their own around.
         return sum(len(text.encode("utf-8", "replace")) + 16 for text in texts) + 64, n * max_tokens
 
@@ -192,6 +195,27 @@ def failed(request: Request, prompt: np.ndarray, reason: str) -> Episode:
     """Return the episode of a response that could not be had."""
     empty = np.zeros(0, dtype=np.int64)
     return Episode(prompt, empty, empty.astype(bool), empty.astype(np.float32), "", "error", meta={"error": reason})
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """Return a message as the protocol has it: its pictures are parts of its content."""
+    if not (images := message.get("images")):
+        return dict(message)
+    texts = message["content"].split(MARK)
+    if len(texts) != len(images) + 1:
+        raise UsageError(f"a message has {len(texts) - 1} marks {MARK!r} for {len(images)} pictures: {texts[0][:60]!r}")
+    parts: list[dict[str, Any]] = [{"type": "text", "text": texts[0]}] * bool(texts[0])
+    for image, text in zip(images, texts[1:], strict=True):
+        parts.append({"type": "image_url", "image_url": {"url": image.url}})
+        parts += [{"type": "text", "text": text}] * bool(text)
+    return {**{k: v for k, v in message.items() if k != "images"}, "content": parts}
+
+
+def _text(content: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a message's content, and of a picture its URL, which is longer than the tokens it becomes."""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] if part["type"] == "text" else part["image_url"]["url"] for part in content)
 
 
 def _said(choice: Any) -> str | None:

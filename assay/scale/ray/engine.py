@@ -207,11 +207,11 @@ class EngineActor:
         if self.engine is not None:
             return
         from assay.engines.base import Follower, engine_of
-        from assay.policies.causal_lm import CausalLM
+        from assay.policies.policy import load_policy
 
         register("engine", self.parts)
         spec, model, max_rows, seed = self.description
-        self.policy = CausalLM.load(ModelConfig.model_validate(model), seed)
+        self.policy = load_policy(ModelConfig.model_validate(model), seed)
         self.policy.module.requires_grad_(False).eval()
         if MEMORY_SHARE in spec:
             # The engine puts its own copy where this one was loaded, and asks for nearly all of that memory.

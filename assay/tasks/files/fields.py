@@ -6,10 +6,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from assay.errors import UsageError, nearest
+from assay.tasks.files.images import pictures, shown
 from assay.types import Message, Prompt, Task
 
 PROMPTS = ("prompt", "question", "problem", "input", "instruction", "query", "messages", "text")
@@ -42,6 +44,9 @@ class Fields:
         meta: fields kept in ``task.meta``.
         source: name of the source, the prefix of numbered ids and ``meta["source"]``.
         hints: field with a list of texts, weakest first; ``None`` for none.
+        images: field with a picture or a list of them, see :func:`assay.tasks.files.images.shown`; they stand where the
+            prompt has :data:`assay.media.MARK`, before it where it has none.
+        folder: of paths to pictures.
     """
 
     prompt: str
@@ -55,6 +60,8 @@ class Fields:
     meta: tuple[str, ...]
     source: str
     hints: str | None = None
+    images: str | None = None
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         for role in ("prompt", "reference", "solution", "id"):
@@ -70,8 +77,8 @@ class Fields:
         names = [
             n for r, m in mappings.items() if m is not None for n in (m if isinstance(m, tuple) else self._names(r, m))
         ]
-        hints = [] if self.hints is None else [self.hints]
-        return {n.partition(".")[0] for n in [*names, *self.meta, *hints]}
+        others = [name for name in (self.hints, self.images) if name is not None]
+        return {n.partition(".")[0] for n in [*names, *self.meta, *others]}
 
     def tasks(self, rows: Iterable[tuple[str, Any]]) -> list[Task]:
         """Return the tasks of ``rows``, pairs of (place to name in an error, row).
@@ -103,7 +110,7 @@ class Fields:
         solution = None if self.solution is None else str(self._read("solution", self.solution, row, where))
         return Task(
             id=f"{self.source}/{index}" if self.id is None else str(self._read("id", self.id, row, where)),
-            prompt=self._prompt(row, where),
+            prompt=self._seen(self._prompt(row, where), row, where),
             reference=reference,
             kind=self.kind,
             solution=solution,
@@ -132,6 +139,13 @@ class Fields:
         if self.chat or system:
             return (*system, Message(role="user", content=str(value)))
         return str(value)
+
+    def _seen(self, prompt: Prompt, row: Mapping[str, Any], where: str) -> Prompt:
+        """Return the prompt with its pictures."""
+        if self.images is None:
+            return prompt
+        found = self._value("meta", self.images, row, where)
+        return shown(prompt, pictures(found, self.folder, f"{where}: field {self.images!r}"), where)
 
     def _message(self, message: Any, where: str) -> Message:
         if not isinstance(message, Mapping) or not isinstance(message.get("content"), str):

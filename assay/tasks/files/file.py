@@ -28,6 +28,8 @@ class File:
         reference_after: keep only what follows this marker in the reference, e.g. ``####``.
         meta: fields to keep in ``task.meta``.
         hints: field with a list of texts that may be revealed, weakest first; an empty list is no hint.
+        images: field with a picture, or a list of them: paths from the file's folder, or bytes. They stand where the
+            prompt says ``<image>``, before it where it does not.
 
     Raises:
         UsageError: no such file, no rows, an unreadable row, or one without a mapped field, with its line.
@@ -46,6 +48,7 @@ class File:
         reference_after: str | None = None,
         meta: tuple[str, ...] = (),
         hints: str | None = None,
+        images: str | None = None,
     ):
         path = Path(path)
         rows = list(read_rows(path))
@@ -58,7 +61,8 @@ class File:
             reference = answer
             shown = reference if isinstance(reference, str) else None
             solution = (chosen(solution, SOLUTIONS, row) or shown) if solution == "auto" else solution
-        fields = Fields(prompt, reference, solution, id, kind, system, chat, reference_after, meta, path.name, hints)
+        judged = kind, system, chat, reference_after, meta, path.name, hints
+        fields = Fields(prompt, reference, solution, id, *judged, images, path.parent)
         self.tasks = fields.tasks(rows)
         if kind == "auto":
             kind = kind_of([task.reference for task in self.tasks])

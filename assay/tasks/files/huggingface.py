@@ -21,7 +21,7 @@ class HuggingFace:
         config: the data set's configuration (``main``), where it has several.
         split: ``train``, ``test``, or a slice such as ``train[:1000]`` (not for a folder written by ``save_to_disk``).
         prompt, reference, solution, id: field names or templates, see :class:`~assay.tasks.files.fields.Fields`.
-        kind, system, chat, reference_after, meta, hints: as for the tasks part ``file``.
+        kind, system, chat, reference_after, meta, hints, images: as for the tasks part ``file``.
 
     Raises:
         UsageError: ``datasets`` is not installed, the data set cannot be loaded, or a row lacks a mapped field.
@@ -42,9 +42,11 @@ class HuggingFace:
         reference_after: str | None = None,
         meta: tuple[str, ...] = (),
         hints: str | None = None,
+        images: str | None = None,
     ):
         source = f"{Path(path).name}/{split}"
-        fields = Fields(prompt, reference, solution, id, kind, system, chat, reference_after, meta, source, hints)
+        judged = kind, system, chat, reference_after, meta, source, hints
+        fields = Fields(prompt, reference, solution, id, *judged, images)
         data = load(path, config, split)
         wanted = fields.columns()
         if wanted <= set(data.column_names):

@@ -15,11 +15,12 @@ from assay.engines.hf import HFEngine
 from assay.environments.guess import Guess
 from assay.environments.tools import ToolEnvironment, tool
 from assay.errors import UsageError
+from assay.media import MARK, Picture
 from assay.registry import build
 from assay.rollout.turns.by_messages import as_messages
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.serve.server import ModelServer
-from assay.types import Ask, Group, Message, Task, Tool, Verdict
+from assay.types import Ask, Group, Message, Task, Tool, Verdict, pictures
 
 pytest.importorskip("httpx2", reason="asking a server needs httpx2: pip install assay[openai]")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -99,6 +100,8 @@ def test_tools_are_told_in_words() -> None:
     [line] = [x for x in shown[0]["content"].splitlines() if '"dial"' in x]
     assert Tool(**json.loads(line)) == Telephone.tools()[0]
     system = Message(role="system", content="be brief")
+    seen = Picture(b"a picture")
+    assert pictures(as_messages([{"role": "tool", "content": f"{MARK}!", "images": (seen,)}], ())) == [seen]
     assert as_messages([system, *said], ()) == (system, *as_messages(said, ()))
     told = as_messages([system, *said], Telephone.tools())
     assert told[0]["content"].startswith("be brief\n\n") and len(told) == 4
