@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from running import metrics, run, tables
 from sandbox.support import needs_sandbox
 
+from assay.batch import Batch
 from assay.credit.turns.turn_group import TurnGroup
 from assay.papers.agents.s110_lanser import lanser
+from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 from assay.verify.diagnostics.bundle import Weights, bundle, canonical, digest, process_reward, replayed
 from assay.verify.diagnostics.check import Diagnostic
 from assay.verify.diagnostics.places import Candidate, Range
@@ -84,9 +88,20 @@ def test_replay() -> None:
 
 
 def test_options() -> None:
-    method = lanser(0.25)
-    assert isinstance(method.credit, TurnGroup) and lanser().reward is not None
+    assert isinstance(lanser().credit, TurnGroup)
     assert replace(Weights(), safe=1.0) == Weights(0.5, 1.0, 0.1)
+
+
+def test_facts_are_paid_beside_the_verdict() -> None:
+    """Two turns of two tokens, paid 1.894 and -0.038 by what a checker found; a right answer in the end."""
+    tokens = np.zeros(5, int)
+    mask, turns = np.array([1, 1, 0, 1, 1]) > 0, (Turn(0, 0, 2, reward=1.894), Turn(1, 3, 5, reward=-0.038))
+    episode = Episode(tokens[:1], tokens, mask, np.zeros(5, np.float32), "", "eos", turns=turns)
+    batch = Batch.from_groups([Group(Ask(Task("a", ""), 1), (episode,), (Verdict.right(),))], torch.float64)
+    for method, share in ((lanser(), 1.0), (lanser(0.25), 0.25)):
+        found = method.reward(batch)
+        assert found.values.tolist() == [1] and found.tokens is not None
+        assert found.tokens[0].tolist() == pytest.approx([0, share * 1.894, 0, 0, share * -0.038])
 
 
 WORLD = """
