@@ -82,7 +82,11 @@ def test_the_reward() -> None:
     judge: Any = getattr(plain.reward, "judge")  # noqa: B009
     whole: Any = getattr(rubicon(critic, rubric=["c"], defence=["d"]).reward, "judge")  # noqa: B009
     assert [(c.text, c.weight, c.veto) for c in whole.also] == [("c", 1, False), ("d", 0, True)]
+    assert [c.id for c in whole.also][1:] == ["defence 1"]
     assert judge.also == () and judge.aggregate == PLAIN and judge.question.form == "comma"
+    usual: Any = getattr(rubicon(critic).reward, "judge")  # noqa: B009
+    assert usual.aggregate == Rubicon(3.0, (), 0.7, 2.0)
+    assert (usual.sampling.max_tokens, usual.question.block, usual.question.form) == (4096, 0, "json")
 
 
 def test_tasks_of_the_middle() -> None:
@@ -128,6 +132,21 @@ def test_a_defence_is_found_in_what_was_rewarded_most(tmp_path: Path) -> None:
     for bad in (str(tmp_path / "none.json"), [" "]):
         with pytest.raises(UsageError, match="S062's defence"):
             rubicon(analyst, defence=bad)
+
+
+def test_an_analyst_sees_the_best_sixteen_and_names_five(tmp_path: Path) -> None:
+    """Of twenty responses those with the highest rewards, in this order; criteria can be read in the file."""
+    (tmp_path / "rollouts").mkdir()
+    rows = {"response": [f"told {k}." for k in range(20)], "reward": [k / 20 for k in range(20)]}
+    pq.write_table(pa.table(rows), tmp_path / "rollouts" / "step-000001.parquet")
+    analyst = Critic(lambda p, k: "".join(f"<item>Kein Lob für {k}</item>" for k in range(7)))
+    out = tmp_path / "defence.json"
+    found = defence_of(tmp_path, analyst, out=out)
+    assert found == [f"Kein Lob für {k}" for k in range(5)] and "Lob für 4" in out.read_text(encoding="utf-8")
+    [asked] = analyst.asked
+    assert "Response 1:\ntold 19." in str(asked.prompt) and "Response 16:\ntold 4." in str(asked.prompt)
+    assert "told 3." not in str(asked.prompt)
+    assert (asked.sampling.max_tokens, asked.sampling.temperature) == (4096, 0)
 
 
 def test_a_run_of_two_stages(tmp_path: Path) -> None:
