@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,32 @@ def test_nuggets_are_searched_for_until_none_is_new() -> None:
             Nuggets(Corpus(DOCUMENTS), **bad)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no file"):
         Nuggets(Path("nowhere.jsonl"))
+
+
+def test_a_round_without_a_new_fact_is_the_last() -> None:
+    """The second round finds another passage, and in it what the first has found already."""
+    asked = iter(["patented Bell", "Boston", "cats"])
+
+    def written(prompt: str, j: int) -> str:
+        return f"<item>{next(asked)}</item>" if "search queries" in prompt else "<okay>There was a telephone.</okay>"
+
+    models = {"writer": Model("w", Told(written)), "judge": Model("j", Told(lambda p, j: "yes"))}
+    steps = read_pipeline("S013", {"corpus": Corpus(DOCUMENTS), "found": 1})
+    [task] = Maker(steps, models).make([Task("t", "Who?")]).tasks
+    assert task.meta["rubric"] == [{"text": "There was a telephone.", "weight": 0.5}] and next(asked) == "cats"
+
+
+def test_a_search_is_known_by_its_options(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    path.write_text(json.dumps({"id": "1", "title": "Bell", "text": "a telephone"}) + "\n")
+    [(name, usual)] = read_pipeline("S013", {"corpus": path}).steps
+    assert (name, usual) == ("nuggets", Nuggets(path, 4, 3, 5, 1.0, 0.5, 20)) and usual == Nuggets(path)
+    assert isinstance(usual, Nuggets) and "_corpus" not in repr(usual)
+    os.utime(path, ns=(0, 0))
+    assert Nuggets(path) == usual, "the file was read anew"
+    assert Nuggets(path, vital=0.5).okay == 0.5
+    with pytest.raises(UsageError, match="0 < okay"):
+        Nuggets(path, okay=0.0)
 
 
 def tried(folder: Path, name: str, rows: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
