@@ -67,8 +67,10 @@ class Fixed(Linear):
 
     def __init__(self) -> None:
         super().__init__(1.0, 0.0)
+        self.read: list[int] = []
 
     def __call__(self, pairs: Sequence[tuple[Task, str]]) -> torch.Tensor:
+        self.read.append(len(pairs))
         seen = torch.tensor([[1.2 if "7" in text else 0.4, 0.0] for _, text in pairs])
         return seen @ self.weights
 
@@ -139,7 +141,9 @@ def test_the_worked_example() -> None:
 def test_a_gradient_that_is_no_number_is_dropped_and_many_pairs_are_one_step() -> None:
     signal, models = signal_of(Assistant(), lr=0.1, max_grad_norm=1e9)
     batch = batch_of(*[[("7", True)]] * 20)
+    assert signal.model.read == []
     found = signal.learn(batch, models)
+    assert signal.model.read == [32, 8], "texts of sixteen pairs at a time"
     assert found["reward_model/pairs"] == 20 and found["reward_model/loss"] == pytest.approx(0.371101, abs=1e-5)
     with torch.no_grad():
         signal.model.weights.fill_(math.nan)
@@ -189,6 +193,14 @@ def test_labels_are_learned_by_cross_entropy() -> None:
     assert slow.fit([(task, "7", True), (task, "6", False)], models.rng, batch=1) == pytest.approx([0.588148], abs=1e-5)
 
 
+def test_sixty_five_labels_are_two_steps() -> None:
+    """The last one alone, after a step on the 64 others: log(1 + e^-1.2), and log(1 + e^-1.2w) of its weight w."""
+    signal, models = signal_of(Assistant(), lr=1.0, epochs=1)
+    w = 1 + 1.2 * (1 - 0.768525)
+    want = (64 * math.log1p(math.exp(-1.2)) + math.log1p(math.exp(-1.2 * w))) / 65
+    assert signal.fit([(Task("t", "(0)", "7"), "7", True)] * 65, models.rng) == pytest.approx([want], abs=1e-6)
+
+
 def test_hard_scores_and_options() -> None:
     signal, models = signal_of(Assistant(), hard=True)
     with torch.no_grad():
@@ -200,6 +212,9 @@ def test_hard_scores_and_options() -> None:
     with torch.no_grad():
         signal.model.weights.fill_(0.0)
     assert signal(batch_of([("7", True)]), models).tolist() == [0], "one half is not above one half"
+    with torch.no_grad():
+        signal.model.weights.fill_(0.1)
+    assert signal(batch_of([("7", True)]), models).tolist() == [1], "0.53 is"
     rates: list[float] = []
     for lr in (None, 0.3):
         made = ReferenceReward(Assistant(), lr=lr, model=Fixed())
