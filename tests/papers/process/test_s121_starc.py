@@ -104,8 +104,13 @@ def test_norms() -> None:
     angle = starc(measure="angle")
     assert angle(TWO, R1, -R1) == pytest.approx(np.pi) and angle(TWO, R1, 2 * R1) == pytest.approx(0, abs=1e-7)
     assert angle(TWO, R1, 0 * R1) == pytest.approx(np.pi / 2) and angle(TWO, 0 * R1, 0 * R1) == 0
+    for norm in ("l1", "l2", "linf"):
+        assert starc(norm=norm)(TWO, R1, -R1) == pytest.approx(2), "by the norm that they were brought to one in"
     chord, arc = starc()(TWO, R1, np.roll(R1, 1, 1)), angle(TWO, R1, np.roll(R1, 1, 1))
     assert chord == pytest.approx(2 * np.sin(arc / 2))
+    for norm in ("l1", "linf", "gap"):
+        turned = starc(norm=norm, measure="angle")(TWO, R1, np.roll(R1, 1, 1))
+        assert turned == pytest.approx(arc), "an angle is the same whatever the lengths"
 
 
 def test_epic_is_fooled_by_what_cannot_happen() -> None:
@@ -175,6 +180,7 @@ def test_epic_by_its_definition() -> None:
 def test_regret() -> None:
     assert regret(TWO, R1, R1) == 0 and regret(TWO, R1, -R1) == pytest.approx(1)
     assert regret(TWO, 0 * R1, R1) == 0
+    assert regret(TWO, R1 + 1, -R1) == pytest.approx(1), "of what policies differ by, not of what all of them get"
     # To a trivial reward every policy is as good as any other.
     assert regret(TWO, R1, 0 * R1) == pytest.approx(1)
 
@@ -190,6 +196,9 @@ def test_what_is_no_process() -> None:
     # Nobody stays where he is, and yet it goes round for ever; or it ends in two of three states alone.
     round_ = np.array([[[0.0, 1, 0]], [[1, 0, 0]], [[0, 0, 1]]])
     end = np.array([False, False, True])
+    either = np.concatenate([np.array([[[0.0, 0, 1]], [[0, 0, 1]], [[0, 0, 1]]]), round_], 1)
+    with pytest.raises(UsageError, match="may not end"):
+        MDP(either, 1.0, terminal=end)
     for moves in (round_, np.array([[[0.0, 0, 1]], [[0, 1, 0]], [[0, 0, 1]]])):
         with pytest.raises(UsageError, match="may not end"):
             MDP(moves, 1.0, terminal=end)
