@@ -135,7 +135,8 @@ def judged(seed: int, right: Callable[[int], bool | None]) -> Batch:
 
 def credits() -> dict[str, Any]:
     """Every credit that is made from its name or its paper's, each class and setting once."""
-    found = {name: build("credit", name) for name in names("credit") if name not in ("segment_gain", "class_balanced")}
+    apart = ("segment_gain", "class_balanced", "checklist")
+    found = {name: build("credit", name) for name in names("credit") if name not in apart}
     for row in ROWS:
         try:
             made = row.factory() if "credit" in row.seams and row.factory is not None else None

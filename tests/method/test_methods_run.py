@@ -14,8 +14,8 @@ from assay.method import make_method
 from assay.registry import names
 
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
-CREDITS = [name for name in names("credit") if name != "class_balanced"]
-"""All but one that reads what tasks of judging say, which its own tests have."""
+CREDITS = [name for name in names("credit") if name not in ("class_balanced", "checklist")]
+"""All but those that read what tasks of judging, or an environment, say, which their own tests have."""
 SELECTS = {name: name for name in names("select")} | {
     "ranked": {"name": "ranked", "highest": 1, "lowest": 1},
     "chain": {"name": "chain", "parts": ["dapo", "overlong"]},

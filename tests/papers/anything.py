@@ -145,7 +145,7 @@ class Marks(Lengths):
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
-ELSEWHERE = {"S013", "S039", "S042", "S148", "S168", "S177"}
+ELSEWHERE = {"S013", "S020", "S039", "S042", "S148", "S168", "S177"}
 """Those that refuse any tasks but their own, or make tasks and no method; their own tests have them."""
 METHODS = [
     row.id

@@ -35,7 +35,7 @@ _SCORE = re.compile(r"Score:\s*(\d{1,3})(?!\d)", re.IGNORECASE)
     "S140",
     "School of Reward Hacks",
     arxiv="2508.17511",
-    seams=["tasks", "verify", "evaluate", "objective"],
+    seams=["tasks", "verify", "evaluate"],
     essentials={
         "tasks that say how they are graded, with a hack and an honest response to each": "test_every_family",
         "what the metric pays, what a response is worth, and whether it is a hack": "test_metrics_by_hand",
