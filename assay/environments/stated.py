@@ -11,6 +11,7 @@ import numpy as np
 from assay.environments.base import Action, Agreement, Observation, Step
 from assay.environments.lines import ACT, Interface, answered, plain, taken
 from assay.environments.tools import call, say
+from assay.media import Picture
 from assay.tasks.seeded import generator
 from assay.types import Message, Task, Tool, Verdict
 
@@ -63,6 +64,10 @@ class Stated:
         """Return actions that reach the goal."""
         raise NotImplementedError
 
+    def pictures(self, state: State) -> Sequence[Picture]:
+        """Return the pictures of which :meth:`show` has a mark each; here none."""
+        return ()
+
     def written(self, line: str) -> str:
         """Return a line that was given as an action as actions are written; here case and blanks do not matter."""
         return plain(line)
@@ -85,10 +90,16 @@ class Stated:
         self.task, self.seed, self.taken, self.left = task, seed, 0, self.moves
         self.state = self.beginning(task)
         self._under_way = True
-        shown, tools = Message(role="user", content=self.show(self.state)), (ACT,) if self.interface == "tool" else ()
+        tools = (ACT,) if self.interface == "tool" else ()
+        shown = self._pictured(Message(role="user", content=self.show(self.state)))
         if isinstance(task.prompt, str):
-            return self._seen((Message(role="user", content=f"{task.prompt}\n\n{shown['content']}"),), tools)
+            return self._seen(({**shown, "content": f"{task.prompt}\n\n{shown['content']}"},), tools)
         return self._seen((*task.prompt, shown), tools)
+
+    def _pictured(self, message: Message) -> Message:
+        """Return a message that shows the state with its pictures."""
+        found = tuple(self.pictures(self.state))
+        return {**message, "images": found} if found else message
 
     def step(self, action: Action) -> Step:
         if not self._under_way:
@@ -102,7 +113,10 @@ class Stated:
             reply = f"{self.said}\n{self.show(self.state)}" if self.said else self.show(self.state)
         over = self.over(self.state)
         self._under_way = not over and self.left > 0
+        shows = not error
         messages, error = answered(action, reply, error)
+        if shows and messages:
+            messages = (self._pictured(messages[0]), *messages[1:])
         return Step(
             self._seen(messages), terminated=over, truncated=not over and not self.left, valid=not error, error=error
         )

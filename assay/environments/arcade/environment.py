@@ -11,10 +11,12 @@ import numpy as np
 
 from assay.environments.arcade.game import EVENTS, WAIT, Event, read_event
 from assay.environments.arcade.games import ARCADE
+from assay.environments.arcade.picture import picture_of
 from assay.environments.base import Action, Step
 from assay.environments.lines import Interface, how
 from assay.environments.stated import State, Stated
 from assay.errors import UsageError
+from assay.media import MARK, Picture
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task, Verdict
@@ -79,9 +81,10 @@ class ArcadeGames(Stated):
         actions: turns of an episode, at most.
         interface: ``text`` or ``tool``.
         seed: of the tasks, >= 0.
+        frames: how the board is shown: as ``text``, or as a ``picture`` for policies that see.
 
     Raises:
-        UsageError: no such game, no actions, or a negative latency.
+        UsageError: no such game, no actions, or a negative latency; pictures without Pillow.
 
     Source: GameWorld (arXiv 2604.07429).
     """
@@ -97,6 +100,7 @@ class ArcadeGames(Stated):
         actions: int = 100,
         interface: Interface = "text",
         seed: int = 0,
+        frames: Literal["text", "picture"] = "text",
     ):
         check_seed("environment 'arcade'", seed)
         if not names or len(set(names)) < len(names) or actions < 1 or (latency or 0) < 0:
@@ -105,7 +109,7 @@ class ArcadeGames(Stated):
                 "latency >= 0"
             )
         super().__init__(interface, actions)
-        self.control, self.realtime, self.latency = control, realtime, latency
+        self.control, self.realtime, self.latency, self.frames = control, realtime, latency, frames
         self.repeats = not realtime or latency is not None
         what = f"event a turn, by {how(interface)}:\n{EVENTS}" if control == "events" else ""
         what = what or f"action a turn, by {how(interface)}: {{names}}."
@@ -134,7 +138,11 @@ class ArcadeGames(Stated):
         told = f"score {self.game.score(state[GAME]):g}, best {state[BEST]:g}, tick {state[CLOCK]}"
         keys = f", held {' '.join(state[HELD])}" if state[HELD] else ""
         lost = "Lost: the next action begins a new game.\n" if self.status(state) == "terminal" else ""
-        return f"{self.game.show(state[GAME])}\n{lost}{told}{keys}"
+        board = self.game.show(state[GAME]) if self.frames == "text" else MARK
+        return f"{board}\n{lost}{told}{keys}"
+
+    def pictures(self, state: State) -> Sequence[Picture]:
+        return () if self.frames == "text" else (picture_of(self.game.show(state[GAME])),)
 
     def written(self, line: str) -> str:
         return line.strip()

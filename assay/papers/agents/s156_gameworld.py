@@ -26,12 +26,12 @@ from assay.evaluate.games import GameScores
         "repeated runs: mean and deviation": "test_repeated_runs",
         "a memory of the task and the last rounds only": "test_a_memory_of_the_last_rounds",
         "a model is evaluated by playing": "test_it_is_played_in_an_evaluation",
+        "boards as pictures, for a policy that sees": "test_a_policy_that_sees_plays_by_pictures",
     },
     choices=(
-        "five games of ours, in text; the paper's 34 run in a browser and are seen",
+        "five games of ours, in text or drawn; the paper's 34 run in a browser",
         "an event wait takes three ticks, all others none; in real time ten ticks pass in a second",
     ),
-    lacks="pictures of the games for a policy that sees: here none does",
 )
 def gameworld() -> GameScores:
     """Scores of runs of environment ``arcade``, of ``assay eval`` or in Python.
@@ -51,8 +51,9 @@ def gameworld() -> GameScores:
         context = "rounds"
         keep = 2
 
-    ``assay eval`` reports PG as the mean score and SR as pass@1 of such a recipe. See
-    :class:`~assay.environments.arcade.environment.ArcadeGames` and :class:`~assay.evaluate.games.GameScores`.
+    With ``frames = "picture"`` boards are drawn, for a model that sees. ``assay eval`` reports PG as the mean score and
+    SR as pass@1 of such a recipe. See :class:`~assay.environments.arcade.environment.ArcadeGames` and
+    :class:`~assay.evaluate.games.GameScores`.
 
     Source: GameWorld (arXiv 2604.07429).
     """

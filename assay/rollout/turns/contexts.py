@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.rollout.turns.under_way import Live
-from assay.types import Message
+from assay.types import Message, pictures
 
 Kind = Literal["whole", "window", "rounds", "summary"]
 Layout = Literal["row", "turns"]
@@ -110,7 +110,10 @@ class Context:
         # What was seen at first stands after the question, or in a message of its own.
         kept = question if told.startswith(question) else "" if before else told
         text = "\n\n".join(filter(None, [kept, *(m["content"] for m in seen)]))
-        return [*before, {**last, "content": text}, *rest]
+        shown = pictures((*([last] if kept == told else []), *seen))
+        merged: Message = {**last, "content": text}
+        merged.pop("images", None)
+        return [*before, {**merged, "images": shown} if shown else merged, *rest]
 
     def summed_up(self, live: Live, text: str, engine: Any) -> np.ndarray:
         """Return the prompt to go on from after a summary."""

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from policies.sighted import sighted
 from running import run
 from scripted import Talking
 
 from assay import catalogue
 from assay.audit.environment import audit_environment
 from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
 from assay.environments.arcade.environment import BEST, CLOCK, GAME, GAMES, HELD, NAMES, ArcadeGames, progress
 from assay.environments.arcade.game import KEYS, WAIT, Event, read_event
 from assay.environments.arcade.games import ARCADE, Catcher, Cavern, Merge, Runner, Stall, fallen
+from assay.environments.arcade.picture import SKY
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.tools import say
 from assay.errors import UsageError
 from assay.evaluate.games import GameScores, invalid_rate
+from assay.policies.pictures.album import numbers
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
 from assay.rollout.turns.multi_turn import MultiTurn
-from assay.types import Ask
+from assay.types import Ask, Message, Tool
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -312,3 +317,66 @@ def test_it_is_played_in_an_evaluation(tmp_path: Path) -> None:
     report = GameScores()(*found)
     # Who writes at random does nothing that counts.
     assert report.progress.runs == (0, 0) and report.success.mean == 0 and report.invalid.mean == 1
+
+
+def test_boards_are_drawn_tile_by_tile() -> None:
+    """A fruit on the sky above a basket of three, 12 pixels a tile; what is written below is not of tiles."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    world = begun(1, frames="picture", names=["runner", "catcher"])
+    [message] = world.reset(world.tasks()[1], 0).messages
+    [shown] = message["images"]
+    image = np.asarray(shown.open())
+    assert image.shape == (12 * 9, 12 * len("caught 0, missed 0"), 3) and message["content"].count("<image>") == 1
+    basket, column, row = world.state[GAME][:3]
+    centres = image[6 : 12 * 8 : 12, 6 : 12 * 8 : 12]
+    assert [tuple(map(int, cell)) for cell in np.argwhere((centres == (220, 40, 40)).all(-1))] == [(row, column)]
+    assert np.flatnonzero((centres[7] == (150, 100, 40)).all(-1)).tolist() == [basket - 1, basket, basket + 1]
+    assert (centres[3, 3] == SKY).all() and (image[12 * row, 12 * column] == SKY).all(), "fruits are round"
+    step = world.step(say("left"))
+    [now] = step.observation.messages[0]["images"]
+    assert now != shown and "images" not in world.step(say("fly")).observation.messages[0]
+
+
+def test_a_policy_that_sees_plays_by_pictures(tmp_path: Path) -> None:
+    """Each frame stands in what the policy reads, the last round's alone where it remembers no more."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    games = {"name": "arcade", "names": ["catcher"], "actions": 3, "frames": "picture"}
+    rollout = {"name": "multi_turn", "environment": games, "turns": 2, "context": "rounds", "keep": 0}
+    vision = {"hidden": 16, "layers": 1, "pixels": 64}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 1024, "vision": vision}},
+        tasks={"source": {"name": "environment", "environment": games}, "eval_share": 0.2, "eval_size": 2},
+        warmup={"steps": 0},
+        method={"reward": "verdict", "rollout": rollout},
+        rollout={"prompts": 1, "group": 2, "max_tokens": 3, "max_rows": 8},
+        train={"steps": 1, "epochs": 1, "mini_batches": 1},
+    )
+    found = Evaluation.from_parquet(folder / "evals" / "after.parquet")
+    assert GameScores()(found).invalid.mean == 1
+
+    policy = sighted("qwen2_vl")
+    made = MultiTurn(games, Sampling(max_tokens=3), turns=2, context="rounds", keep=0)
+    ask = Ask(ArcadeGames(names=["catcher"]).tasks()[0], 2)
+    [group] = made.collect([ask], HFEngine(policy), np.random.default_rng(0))
+    for episode in group.episodes:
+        # Nonsense is answered in words.
+        assert [len(numbers(prompt)) for prompt, _ in episode.rows] == [1, 0]
+
+
+def test_a_memory_of_the_last_rounds_has_their_pictures() -> None:
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    seen: list[list[int]] = []
+
+    class Seeing(Talking):
+        def opening(self, messages: Sequence[Message], tools: Sequence[Tool]) -> np.ndarray:
+            assert all(m["content"].count("<image>") == len(m.get("images", ())) for m in messages)
+            seen.append([len(m.get("images", ())) for m in messages])
+            return super().opening(messages, tools)
+
+    options: dict[str, Any] = {"turns": 4, "context": "rounds", "keep": 1}
+    rollout = MultiTurn({"name": "arcade", "names": ["catcher"], "frames": "picture"}, Sampling(20), **options)
+    task = ArcadeGames(["catcher"]).tasks()[0]
+    rollout.collect([Ask(task, 1)], Seeing(lambda messages, tools: "wait"), np.random.default_rng(0))
+    # The frame of the round before stands in the question; what comes after is bridged to.
+    assert seen == [[1], [1], [1]]
