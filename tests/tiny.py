@@ -120,3 +120,14 @@ def plain_logits(model: Any, prompt: np.ndarray, tokens: np.ndarray) -> torch.Te
     """Return transformers' own logits ``(T, V)`` for each response token: one sequence, no packing, no cache."""
     sequence = torch.from_numpy(np.concatenate([prompt, tokens]))[None].to(model.device)
     return model(input_ids=sequence, use_cache=False).logits[0, len(prompt) - 1 : -1]
+
+
+def classifier(folder: Path, labels: int = 1) -> Path:
+    """A reward model in a folder, or a classifier of more labels."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    torch.manual_seed(0)
+    config = AutoConfig.for_model("llama", **{**LLAMA_LIKE, "num_labels": labels})
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
+    TOKENIZER.save_pretrained(folder)
+    return folder

@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Overrides, Unprotected, protect, say
+from assay.cli.dimensions import eval_dimensions
 from assay.cli.prm import eval_prm
 from assay.errors import RunError, UsageError
 from assay.printable import printable
@@ -44,6 +45,7 @@ def evaluate(
     harness: str | None = None,
     judge: str | None = None,
     steps: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    dimensions: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     as_json: AsJson = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
@@ -97,6 +99,8 @@ def evaluate(
         judge: of these: who scores how work was done, openai:MODEL@http://host/v1; without one that counts as 1.
         steps: measure a scorer of steps instead, which the target then is (a folder that assay train-prm wrote, a token
             classifier, path/to/file.py:function), on the labelled solutions in this file.
+        dimensions: probe a reward model instead, a folder or hub id, on the responses in this file, which say how well
+            each does in a dimension; out is then a JSON file for the clusters of its states.
         as_json: print the results as JSON.
     """
     from assay.cli import harnesses
@@ -125,6 +129,11 @@ def evaluate(
         if unused := [f"--{name}" for name, value in given.items() if value is not None]:
             raise UsageError(f"--steps measures a scorer of steps, where {', '.join(unused)} would say nothing")
         return eval_prm(target, steps, threshold, as_json)
+    if dimensions is not None:
+        given |= {"strategy": strategy, "budgets": budgets, "verifier": verifier, "samples": samples}
+        if unused := [f"--{name}" for name, value in given.items() if value is not None]:
+            raise UsageError(f"--dimensions probes a reward model, where {', '.join(unused)} would say nothing")
+        return eval_dimensions(target, dimensions, out, as_json)
     if judge is not None:
         raise UsageError("--judge is for --harness; who judges the reasoning of responses is --chain")
     if strategy is not None:

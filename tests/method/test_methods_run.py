@@ -19,6 +19,7 @@ CREDITS = [name for name in names("credit") if name not in ("class_balanced", "c
 SELECTS = {name: name for name in names("select")} | {
     "ranked": {"name": "ranked", "highest": 1, "lowest": 1},
     "chain": {"name": "chain", "parts": ["dapo", "overlong"]},
+    "reward_term": {"name": "reward_term", "term": "varied", "least": 0.1},
     "archer": {"name": "archer", "critic_updates": 2, "warm_up": 1, "rows": 8, "batch": 8, "max_tokens": 4},
 }
 

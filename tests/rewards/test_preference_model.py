@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from running import metrics, run
-from tiny import LLAMA_LIKE, TOKENIZER
+from tiny import TOKENIZER, classifier
 
 from assay.batch import Batch
 from assay.errors import UsageError
@@ -20,16 +20,6 @@ from assay.verify.none import NoVerifier
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 PAIRS = [("1+2=", "3"), ("1+2=", "33-30"), ("9=", "a"), ("4", "b(1)")]
-
-
-def classifier(folder: Path, labels: int = 1) -> Path:
-    from transformers import AutoConfig, AutoModelForSequenceClassification
-
-    torch.manual_seed(0)
-    config = AutoConfig.for_model("llama", **{**LLAMA_LIKE, "num_labels": labels})
-    AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
-    TOKENIZER.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture

@@ -69,15 +69,21 @@ class PreferenceModel:
         values = torch.tensor([s or 0.0 for s in found], dtype=batch.rewards.dtype)
         return Reward(values, valid=judged(batch) & fits, terms={"preference_model": values})
 
-    @torch.no_grad()
     def scores(self, pairs: Sequence[tuple[Prompt, str]]) -> list[float | None]:
         """Return r of each prompt and response; ``None`` for one that is too long."""
+        return [None if found is None else found[0] for found in self.read(pairs)]
+
+    @torch.no_grad()
+    def read(self, pairs: Sequence[tuple[Prompt, str]]) -> list[tuple[float, Float[Tensor, "D"]] | None]:
+        """Return r of each prompt and response, and the state of the last layer at its last token, which r is read off;
+        ``None`` for one that is too long."""
         self.model.eval()
         rows = [self._read(prompt, response) for prompt, response in pairs]
-        out: list[float | None] = [None] * len(rows)
+        out: list[tuple[float, Tensor] | None] = [None] * len(rows)
         for chosen in self._parts(rows):
-            for i, score in zip(chosen, self._forward([rows[i] for i in chosen]).tolist(), strict=True):
-                out[i] = score
+            scores, states = self._pass([rows[i] for i in chosen])
+            for i, score, state in zip(chosen, scores.tolist(), states.float().cpu(), strict=True):
+                out[i] = score, state
         return out
 
     def fit(
@@ -147,7 +153,10 @@ class PreferenceModel:
         return len(row) > 0 and (self.max_length is None or len(row) <= self.max_length)
 
     def _forward(self, rows: Sequence[list[int]]) -> Float[Tensor, "N"]:
-        """Scores of right-padded rows."""
+        return self._pass(rows)[0]
+
+    def _pass(self, rows: Sequence[list[int]]) -> tuple[Float[Tensor, "N"], Float[Tensor, "N D"]]:
+        """Scores of right-padded rows, and the states they are read off."""
         width, device = max(map(len, rows)), self.model.device
         # The classifier looks for the last token that is no padding, so padding is what no row ends with.
         ends = {row[-1] for row in rows}
@@ -155,7 +164,8 @@ class PreferenceModel:
         self.model.config.pad_token_id = pad
         ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=device)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=device)
-        return self.model(input_ids=ids, attention_mask=mask).logits[:, 0].float()
+        found = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        return found.logits[:, 0].float(), found.hidden_states[-1][torch.arange(len(rows)), mask.sum(-1) - 1]
 
     def _parts(self, rows: Sequence[Sequence[int]]) -> list[list[int]]:
         """Rows that fit, those of like length together, padded to no more than the budget where one alone is not."""
