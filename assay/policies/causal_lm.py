@@ -50,6 +50,8 @@ class CausalLM:
     """
 
     quantities = QUANTITIES
+    sighted = False
+    """Whether it sees the pictures in prompts."""
 
     def __init__(
         self,
@@ -108,7 +110,10 @@ class CausalLM:
             UsageError: they have pictures, which this model does not see.
         """
         if pictures(tuple(messages)):
-            raise UsageError("a prompt has pictures, which this model does not see; take one for images and text")
+            raise UsageError(
+                "a prompt has pictures, which this model does not see: name one for images and text in model.source, "
+                "or give nano a vision tower (model.nano.vision)"
+            )
         return tuple(messages)
 
     def filled(self, tokens: np.ndarray, messages: Sequence[Message]) -> np.ndarray:

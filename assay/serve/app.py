@@ -48,6 +48,7 @@ class App:
         self.batcher, self.engine = batcher, batcher.engine
         self.name, self.longest, self.key, self.connections = name, longest, key, connections
         self.context = self.engine.policy.context
+        self.sighted: bool = getattr(self.engine.policy, "sighted", False)
         self.card = {"id": name, "object": "model", "created": int(time.time()), "owned_by": "assay"}
         self.card["max_model_len"] = self.context
         # A fast tokenizer must not be used by two threads at once. Those who wait for it, or for a thread, hold none.
@@ -121,7 +122,9 @@ class App:
                         raise too_large
                     if self.held > max(limits.BODIES, len(body)):
                         raise Refusal("too many large requests at once; try again later", status=503)
-            return await self._thread(lambda: read(_parsed(body), chat, self.name, self.longest, self.context))
+            return await self._thread(
+                lambda: read(_parsed(body), chat, self.name, self.longest, self.context, self.sighted)
+            )
         except TimeoutError:
             raise Refusal(f"the body did not arrive within {limits.BODY:g} seconds", status=408) from None
         except ClientDisconnect:

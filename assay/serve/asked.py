@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from assay.errors import nearest
+from assay.errors import UsageError, nearest
+from assay.media import MARK, Picture
 from assay.serve import limits
 from assay.types import Tool
 
@@ -87,11 +89,18 @@ class Completion(Common):
     """Given at all, the log-probabilities of the sampled tokens are told."""
 
 
+class Shown(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    url: str
+
+
 class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     type: str
     text: str = ""
+    image_url: Shown | None = None
 
 
 class Function(BaseModel):
@@ -154,7 +163,7 @@ class Asked:
     tools: tuple[Tool, ...] = ()
 
 
-def read(content: Any, chat: bool, served: str, longest: int, context: int) -> Asked:
+def read(content: Any, chat: bool, served: str, longest: int, context: int, sighted: bool = False) -> Asked:
     """Check a request's body.
 
     Args:
@@ -163,6 +172,7 @@ def read(content: Any, chat: bool, served: str, longest: int, context: int) -> A
         served: name of the model.
         longest: ``max_tokens`` of a chat that does not say.
         context: of the model, in tokens; prompts that cannot fit are refused, untokenised.
+        sighted: whether the model sees pictures.
 
     Raises:
         Refusal: something in it is wrong or not served.
@@ -191,7 +201,7 @@ def read(content: Any, chat: bool, served: str, longest: int, context: int) -> A
         raise Refusal("stop: a stop string must not be empty", "stop")
     if len(fields.stops) > limits.STOPS or any(len(text) > limits.STOP for text in fields.stops):
         raise Refusal(f"stop: at most {limits.STOPS} stop strings of {limits.STOP} characters are served", "stop")
-    prompts, begun, limit, logprobs = _chat(fields) if isinstance(fields, Chat) else _plain(fields)
+    prompts, begun, limit, logprobs = _chat(fields, sighted) if isinstance(fields, Chat) else _plain(fields)
     limit = limit or longest
     if fields.n * len(prompts) > limits.RESPONSES:
         raise Refusal(f"n times the number of prompts must not exceed {limits.RESPONSES}", "n")
@@ -224,16 +234,13 @@ def _plain(fields: Common) -> tuple[list[Any], str, int | None, bool]:
     return prompts, "", fields.max_tokens or 16, fields.logprobs >= 0
 
 
-def _chat(fields: Chat) -> tuple[list[Any], str, int | None, bool]:
+def _chat(fields: Chat, sighted: bool) -> tuple[list[Any], str, int | None, bool]:
     messages = []
     for said in fields.messages:
-        content = said.content or ""
-        if not isinstance(content, str):
-            if other := next((part.type for part in content if part.type != "text"), None):
-                raise Refusal(f"messages: content of type {other!r} is not served here, only text", "messages")
-            content = "".join(part.text for part in content)
+        content, images = _content(said.content or "", sighted)
         _whole(content, "messages")
         message: dict[str, Any] = {"role": "system" if said.role == "developer" else said.role, "content": content}
+        message |= {"images": images} if images else {}
         if said.tool_calls:
             message["tool_calls"] = [_call(called) for called in said.tool_calls]
         message |= {k: v for k in ("tool_call_id", "name") if (v := getattr(said, k)) is not None}
@@ -249,6 +256,36 @@ def _chat(fields: Chat) -> tuple[list[Any], str, int | None, bool]:
         )
     limit = fields.max_completion_tokens or fields.max_tokens
     return [tuple(messages)], begun, limit, fields.logprobs
+
+
+def _content(content: str | list[Part], sighted: bool) -> tuple[str, tuple[Picture, ...]]:
+    """Return a message's text, with a mark for each picture, and the pictures; these come as ``data:`` URLs alone."""
+    if isinstance(content, str):
+        return content, ()
+    texts, images = [], []
+    for part in content:
+        if part.type == "image_url" and part.image_url is not None and sighted:
+            images.append(_picture(part.image_url.url))
+        elif part.type != "text":
+            seen = "text and pictures" if sighted else "text"
+            raise Refusal(f"messages: content of type {part.type!r} is not served here, only {seen}", "messages")
+        texts.append(MARK if part.type == "image_url" else part.text)
+    text = "".join(texts)
+    if images and text.count(MARK) != len(images):
+        raise Refusal(f"messages: the text of a message with pictures must not have {MARK!r}", "messages")
+    return text, tuple(images)
+
+
+def _picture(url: str) -> Picture:
+    kind, _, data = url.partition(";base64,")
+    try:
+        if not kind.startswith("data:image/"):
+            raise ValueError("no data:image/...;base64, URL")
+        picture = Picture(base64.b64decode(data, validate=True))
+        picture.open()
+    except (ValueError, UsageError) as error:
+        raise Refusal(f"messages: image_url: {error}", "messages") from None
+    return picture
 
 
 def _call(called: Called) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from assay.errors import RunError, UsageError
 from assay.media import MARK, Picture
 from assay.policies import attention
 from assay.policies.loading import ModelConfig
+from assay.policies.pictures import album
 from assay.policies.pictures.album import FIRST, PLACES, Album, ids, numbers
 from assay.policies.pictures.vision_lm import VisionLM
 from assay.policies.policy import load_policy
@@ -313,3 +314,14 @@ def test_a_model_that_sees_nothing_is_refused() -> None:
     torch.nn.init.zeros_(model.model.multi_modal_projector.linear_2.weight)
     with pytest.raises(UsageError, match="cannot be shown pictures here: a picture changes nothing"):
         VisionLM(model, tokenizer, processor)
+
+
+def test_pictures_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(album, "KEPT", 10)
+    kept = Album(lambda p: {"pixels": torch.zeros(2)})
+    first, second, third = (kept.number(Picture(bytes([i] * 4))) for i in range(3))
+    with pytest.raises(RunError, match="never shown"):
+        kept.processed(first)
+    for number in (second, third, second):  # 8 bytes each when processed, of which one fits
+        assert kept.processed(number)["pixels"].shape == (2,)
+    assert kept.number(Picture(bytes(4))) == first and kept.processed(first)

@@ -26,7 +26,7 @@ DIGEST = 45
 FIRST = 1 << (DIGEST + PLACES)
 """The least id of a picture's position; words have smaller ones."""
 KEPT = 2**30
-"""Bytes of processed pictures that are kept."""
+"""Bytes of pictures, and of processed ones, that are kept."""
 
 
 def ids(number: int, count: int) -> Int[np.ndarray, "n"]:
@@ -55,24 +55,33 @@ class Album:
 
     def __init__(self, process: Callable[[Picture], Mapping[str, Tensor]]):
         self.process = process
-        self._pictures: dict[int, tuple[Picture, bytes]] = {}
+        self._pictures: OrderedDict[int, tuple[Picture, bytes]] = OrderedDict()
         self._numbers: dict[Picture, int] = {}
         self._processed: OrderedDict[int, Mapping[str, Tensor]] = OrderedDict()
-        self._bytes = 0
+        self._shown = self._bytes = 0
 
     def number(self, picture: Picture) -> int:
-        """Return the number by which a picture goes, and remember it.
+        """Return the number by which a picture goes, and remember it; those of long ago are forgotten.
 
         Raises:
             RunError: another picture has the same number.
         """
         if picture in self._numbers:
-            return self._numbers[picture]
+            number = self._numbers[picture]
+            self._pictures.move_to_end(number)
+            return number
         digest = picture.digest
         number = 1 << DIGEST | int.from_bytes(digest[:8], "big") >> (64 - DIGEST)
-        if self._pictures.setdefault(number, (picture, digest))[1] != digest:
+        if number not in self._pictures:
+            self._pictures[number] = picture, digest
+            self._shown += _held(picture)
+        elif self._pictures[number][1] != digest:
             raise RunError("two pictures have the same number; change a pixel of one of them")
         self._numbers[picture] = number
+        while self._shown > KEPT and len(self._pictures) > 1:
+            _, (old, _) = self._pictures.popitem(last=False)
+            self._shown -= _held(old)
+            self._numbers.pop(old, None)
         return number
 
     def add(self, prompts: Iterable[Prompt]) -> None:
@@ -97,6 +106,10 @@ class Album:
         while self._bytes > KEPT and len(self._processed) > 1:
             self._bytes -= _size(self._processed.popitem(last=False)[1])
         return found
+
+
+def _held(picture: Picture) -> int:
+    return len(picture.source) if isinstance(picture.source, bytes) else 0
 
 
 def _size(tensors: Mapping[str, Tensor]) -> int:

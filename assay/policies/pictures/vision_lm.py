@@ -48,6 +48,8 @@ class VisionLM(CausalLM):
         UsageError: log-probabilities with pictures are not the model's own (it is tried).
     """
 
+    sighted = True
+
     def __init__(
         self,
         model: Any,
