@@ -234,6 +234,14 @@ def test_ids_of_a_picture() -> None:
         ids(number, 70000)
 
 
+def test_a_method_that_leaves_pictures_out_is_refused() -> None:
+    policy = sighted("qwen2_vl")
+    batch = batch_of(policy, ["what is this?"], [responses(0, 3)])
+    batch.tasks = [Task("cat", PROMPTS[1])]
+    with pytest.raises(UsageError, match="task cat has pictures, but is asked without them"):
+        policy.forward(batch)
+
+
 def test_two_pictures_of_one_number_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     album = Album(lambda p: {})
     album.number(Picture(b"a"))

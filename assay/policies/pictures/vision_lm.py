@@ -158,7 +158,17 @@ class VisionLM(CausalLM):
     # Pictures and positions
 
     def forward(self, batch: Batch, live: Collection[str] = (), temperature: float = 1.0) -> PolicyOutput:
-        """See :class:`assay.policies.base.Policy`. The batch's tasks have the pictures that its prompts are of."""
+        """See :class:`assay.policies.base.Policy`. The batch's tasks have the pictures that its prompts are of.
+
+        Raises:
+            UsageError: a task has pictures, and a response to it was sampled without any.
+        """
+        for task, episode in zip(batch.tasks, batch.episodes, strict=True):
+            if pictures(task.prompt) and not numbers(episode.prompt):
+                raise UsageError(
+                    f"task {task.id} has pictures, but is asked without them: this method's rollout writes prompts "
+                    "from the question's text alone; take another, or tasks without pictures"
+                )
         self.album.add(task.prompt for task in batch.tasks)
         return super().forward(batch, live, temperature)
 
