@@ -57,6 +57,7 @@ SAID: dict[tuple[str, str], Tags] = {
     ("reward", "against_member"): Tags(("AI",), ("pairwise",)),
     ("reward", "anchored_pairs"): Tags(("AI",), ("pairwise", "scalar")),
     ("reward", "probed_preferences"): Tags(("human", "AI"), ("pairwise", "scalar")),
+    ("reward", "principles"): Tags(("human", "AI"), ("textual", "scalar")),
     ("reward", "random"): Tags(("rule",), ("scalar",)),
     ("reward", "function"): Tags(("rule",), ("scalar",)),
     ("reward", "kl"): Tags(("rule",), ("scalar",)),

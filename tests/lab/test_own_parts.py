@@ -39,6 +39,7 @@ OTHERWISE = {
     ("S119", "boundary_cases"): "its setting trains on the mix of tasks that the paper brings, whose options an arm is",
     ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",
     ("S122", "choices"): STANDS_IN,
+    ("S123", "opposed_principles"): "its setting fits log-odds of yes as the paper's reward reads them",
     ("S126", "far_samples"): "its setting measures distances from clusters as the paper's reward does",
     ("S128", "reward_models"): "its setting measures reward models by the functions that the paper brings",
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",

@@ -47,6 +47,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
     "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
+    "S123": {"judge": {"name": f"{Path(__file__)}:Opinions"}, "principles": ["odd", "even"], "form": "reasons"},
     "S158": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S209": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},
@@ -116,6 +117,15 @@ class Compares(Lengths):
             text = "Scores: {}, {}".format(*(sum(map(ord, x)) % 11 for x in shown))
             out.append([Episode(none, none, none > 0, None, text, "eos")])
         return out
+
+
+class Opinions(Lengths):
+    """A judge of principles that finds some fulfilled by responses, by their characters and its own."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none = np.zeros(0, dtype=np.int64)
+        said = ["Yes" if sum(map(ord, str(r.prompt))) % 3 else "No" for r in requests]
+        return [[Episode(none, none, none > 0, None, f"\\boxed{{{x}}}", "eos")] for x in said]
 
 
 class Ticks(Lengths):
