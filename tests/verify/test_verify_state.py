@@ -82,6 +82,18 @@ def test_facts_are_equal_just_where_rows_are(one: Any, other: Any) -> None:
         assert equal == (plain(one) == plain(other))
 
 
+def test_a_number_is_what_it_is_worth_and_an_object_what_it_holds() -> None:
+    one = facts({"t": [{"id": 1, "price": 2, "tags": {"a": 1, "b": 2}}]}, {"t": ["id"]})
+    other = facts({"t": [{"id": 1, "price": 2.0, "tags": {"b": 2, "a": 1}}]}, {"t": ["id"]})
+    assert one == other and len(one) == 3
+
+
+def test_who_is_wrong_is_told_by_how_much() -> None:
+    task, judge = Task("t", "?", {"start": START, "goal": GOAL, "keys": KEYS}, "state"), make_verifier("state")
+    assert judge(task, json.dumps(START)).feedback == "5 facts differ from the goal"
+    assert judge(task, json.dumps(GOAL)).feedback == ""
+
+
 def test_what_is_no_state_is_wrong_and_a_task_without_one_abstains() -> None:
     judge = make_verifier("state")
     task = Task("t", "?", {"start": START, "goal": GOAL}, "state")
