@@ -15,6 +15,8 @@ from assay.errors import UsageError
 from assay.objectives.sft import SFT
 from assay.papers.agents.s172_openswe import openswe
 from assay.select.difficulty import Difficulty
+from assay.tasks.making.recipe import read_pipeline
+from assay.tasks.repositories.agents import Build
 from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
 
 RIGHT, WRONG = Verdict.right(), Verdict.wrong()
@@ -84,6 +86,7 @@ def test_hacks_are_dropped() -> None:
     assert kept("git status && git pull") == kept("GIT   Pull") == [0, 0, 0, 0]
     assert kept("git push") == kept("digit pulley", hacks=["git pull "]) == [1, 1, 0, 0]
     assert kept("curl x", hacks=["curl", "wget"]) == [0, 0, 0, 0]
+    assert kept("prüfung löschen", hacks=["löschen"]) == [0, 0, 0, 0]
     assert kept("git pull", hacks=[]) == [1, 1, 0, 0]
 
 
@@ -91,6 +94,7 @@ def test_options() -> None:
     method = openswe(0.2, 0.6, ["x"], False)
     assert method.select == Difficulty(0.2, 0.6, ("x",), False) and isinstance(method.objective, SFT)
     assert openswe().select == Difficulty(0.25, 0.5, ("git pull",), True)
+    assert dict(read_pipeline("S172", {}).steps) == {"build": Build(5, 8)}
     for least, most in ((0.0, 0.5), (0.6, 0.5), (0.5, 1.1)):
         with pytest.raises(UsageError, match="difficulty"):
             Difficulty(least, most)
