@@ -23,6 +23,7 @@ from assay.papers.process.s173_spark_coevolve import KIND, PAIRWISE, POINTWISE, 
 from assay.registry import build
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
+from assay.verify.text.exact import Exact
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -81,6 +82,34 @@ def test_mixed_prompts_give_pairs_in_either_order() -> None:
     assert single == {("one 4", "Yes"), ("one 5", "No")}
 
 
+class Draws(np.random.Generator):
+    """Gives these numbers in turn where one in [0, 1) is drawn."""
+
+    def __init__(self, *numbers: float):
+        super().__init__(np.random.PCG64(0))
+        self.numbers = list(numbers)
+
+    def random(self) -> float:  # type: ignore[override]
+        return self.numbers.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "prompt", "label"),
+    [
+        ((0.3, 0.5), "two 4 5", "A"),
+        ((0.3, 0.4), "two 5 4", "B"),
+        ((0.9, 0.6), "two 4 5", "A"),
+        ((0.29, 0.5), "one 5", "No"),
+        ((0.29, 0.4), "one 4", "Yes"),
+    ],
+)
+def test_what_a_draw_decides(numbers: tuple[float, ...], prompt: str, label: str) -> None:
+    """Below 0.3 it is one answer, a right one below 1/2; else two, the wrong one first below 1/2."""
+    made, mixed = rollout(), group("4", "5")
+    ask = made.judgement(mixed, made.answers(mixed, True), made.answers(mixed, False), Draws(*numbers))
+    assert (ask.task.prompt, ask.task.reference) == (prompt, label)
+
+
 @pytest.mark.slow
 def test_three_in_ten_are_on_one_answer() -> None:
     many = [group("4", "5", id=str(i)) for i in range(4000)]
@@ -98,11 +127,11 @@ def test_what_is_judged_is_the_final_answer() -> None:
 
 
 def test_reflection_shows_reasoning_to_one_half_and_answers_to_the_other() -> None:
-    groups = [group("steps\n5", "4", id=str(i)) for i in range(4)]
+    groups = [group("steps\n5", "4", id=str(i)) for i in range(6)]
     asks = derived(*groups, judged=0)
-    assert [a.task.prompt for a in asks] == ["again steps\n5"] * 2 + ["again 5"] * 2
+    assert [a.task.prompt for a in asks] == ["again steps\n5"] * 3 + ["again 5"] * 3
     assert all((a.task.reference, a.task.kind, a.task.meta["topic"]) == ("4", "exact", "sums") for a in asks)
-    assert [a.task.parent for a in asks] == ["0", "1", "2", "3"]
+    assert [a.task.parent for a in asks] == ["0", "1", "2", "3", "4", "5"]
     assert derived(group("4", "4"), judged=0) == [], "there is nothing wrong to reflect on"
 
 
@@ -177,8 +206,8 @@ def test_options_that_cannot_be(bad: dict[str, Any]) -> None:
 def test_least_options() -> None:
     made = rollout(judged=0, reflected=0)
     assert (made.judged, made.reflected) == (0, 0)
-    with pytest.raises(TypeError):
-        JudgeAndReflect(Sampling(4), partial(judge_groups, verifier), _verifier=None)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        JudgeAndReflect(Sampling(4), partial(judge_groups, verifier), _verifier=Exact())  # type: ignore[call-arg]
 
 
 def test_one_step_learns_from_all_three(tmp_path: Path) -> None:
