@@ -191,6 +191,31 @@ def test_future_costs_and_siblings_by_hand() -> None:
     assert of_siblings(future, apart, apart.mask).tolist() == [[0, 0, 0], [6, 4, 0], [0, 0, 0]]
 
 
+@pytest.mark.parametrize("baseline", ["siblings", "none"])
+def test_a_pair_by_its_definition(baseline: str) -> None:
+    """Responses of three and two tokens, and a third that does not count: costs, and visits by what is to come."""
+    policy = two_views()
+    batch = asked(policy, [(0, 1, 1), (1, 2), (2,)])
+    batch.weights = torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64)
+    batch.totals = batch.count()
+    objective = seen(policy, batch, baseline=baseline)
+    output = policy.forward(batch, {"candidate_logprobs"})
+    batch.live = output.live
+    (a, b, c), (d, e, _), _ = objective.costs(batch)
+    first, second = [b + c, c, 0 * c], [e, 0 * e]
+    if baseline == "siblings":
+        first, second = [first[0] - e, first[1] - 0 * e, first[2]], [e - (b + c), 0 * e - c]
+    visits = sum(w.detach() * x for w, x in zip([*first, *second], output.logprobs[batch.mask][:5], strict=True))
+    costs = a + b + c + d + e
+    [want] = torch.autograd.grad((costs + visits) / 2, policy.logits, retain_graph=True)
+    loss = objective(output.logprobs, batch)
+    [found] = torch.autograd.grad(loss.value, policy.logits)
+    torch.testing.assert_close(found, want)
+    assert loss.value.item() == pytest.approx(costs.item() / 2)
+    assert loss.metrics["distil/cost"] == pytest.approx(costs.item() / 5)
+    assert loss.metrics["distil/future"] == pytest.approx((b + 2 * c + e).item() / 5)
+
+
 def test_groups_are_not_split() -> None:
     """The gradient is the same whatever a micro-batch holds; with lengths divided out it is another."""
     policy = two_views(2)
