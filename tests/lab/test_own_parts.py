@@ -37,6 +37,7 @@ OTHERWISE = {
     ("S115", "steps"): SPELLED,
     ("S118", "latent_returns"): "its setting fits the decoder that the method rewards by",
     ("S119", "boundary_cases"): "its setting trains on the mix of tasks that the paper brings, whose options an arm is",
+    ("S125", "reckoning_judges"): "its setting plays the judge with tools that the paper brings, whose calls an arm is",
     ("S121", "proxies"): "its setting measures by the distance that the paper brings, whose options an arm is",
     ("S122", "choices"): STANDS_IN,
     ("S123", "opposed_principles"): "its setting fits log-odds of yes as the paper's reward reads them",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from assay.errors import UsageError
 from assay.rewards.judges.reference_judge import Unread
 from assay.rewards.text.embedding import texts_of
 from assay.tasks.judging.ternary import SHOWN
+from assay.tasks.judging.words import said_word
 from assay.types import Episode, Task, Verdict
 from assay.verify.answer.extract import extract
 
@@ -29,18 +29,6 @@ Response:
 
 Is the final answer of the response the reference answer? Units and other writings of the same are accepted. Only the \
 final answer counts, not how it was found. End with [Correct] or [Incorrect]."""
-_MARKED = re.compile(r"(?:\\boxed\{\s*(?:\\text\{)?|\[)\s*(correct|incorrect)\b", re.IGNORECASE)
-_BARE = re.compile(r"\W*(correct|incorrect)\W*", re.IGNORECASE)
-
-
-def said_word(reply: str) -> bool | None:
-    """Return whether a reply says Correct rather than Incorrect: the last word in a box or in square brackets, else the
-    word that is all of it; ``None`` where it says neither."""
-    marked = _MARKED.findall(reply)
-    if marked:
-        return str(marked[-1]).lower() == "correct"
-    bare = _BARE.fullmatch(reply)
-    return None if bare is None else bare[1].lower() == "correct"
 
 
 def viewed(response: str, view: View) -> str:
@@ -53,7 +41,9 @@ def viewed(response: str, view: View) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WordJudge:
-    """A verifier that asks a model whether a response ends in the reference, by :func:`said_word` of its reply.
+    """A verifier that asks a model whether a response ends in the reference.
+
+    What it says is read by :func:`~assay.tasks.judging.words.said_word`.
 
     It abstains if the judge failed, if the task has no reference, and from a reply that says neither unless ``unread``
     is ``wrong``.

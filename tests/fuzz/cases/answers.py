@@ -225,3 +225,14 @@ entry(
     ],
     marked=False,
 )
+
+entry(
+    "computed",
+    soup="quantity",
+    needs=("pint",),
+    cases=[
+        Case("32/11", ["32/11", "2.909", "2.91"]),
+        Case("250 cm", ["250 cm", "2.50 m", "250"]),
+        Case("x^2+2x+1", ["(x+1)^2"]),
+    ],
+)

@@ -17,8 +17,9 @@ from assay.engines.base import Request
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.papers.judges.s041_verifybench import CELLS, TOKENS, changes, grid, sensitivity, verifybench
-from assay.rewards.judges.word_judge import TEMPLATE, WordJudge, said_word, viewed
+from assay.rewards.judges.word_judge import TEMPLATE, WordJudge, viewed
 from assay.tasks.judging.boundary import boundary_cases
+from assay.tasks.judging.words import said_word
 from assay.types import Episode, Task, Verdict
 from assay.verify.make import make_verifier
 from assay.verify.math.verifier import Math

@@ -1,0 +1,1 @@
+"""Judging an answer with tools at hand."""
