@@ -47,6 +47,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
     "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
+    "S086": {"model": f"{Path(__file__)}:plain_length", "missing": "whole"},
     "S123": {"judge": {"name": f"{Path(__file__)}:Opinions"}, "principles": ["odd", "even"], "form": "reasons"},
     "S158": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S209": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
@@ -73,6 +74,10 @@ def overlap(first: str, second: str) -> float:
 def plainness(question: str, reasoning: str) -> float:
     """The fewer different characters, the plainer."""
     return -float(len(set(reasoning)))
+
+
+def plain_length(task: Task, response: str) -> float:
+    return float(len(response) % 7)
 
 
 class Lengths:
