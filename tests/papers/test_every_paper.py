@@ -128,6 +128,7 @@ AS_GRPO = {
     "S223": "its rollout, which has responses commented",
     "S224": "its curriculum, which begins solutions, and answers in boxes",
     "S225": "steps that several trajectories take",
+    "S226": "judgments that are too long",
 }
 """What these change shows on a batch with what is named; on other batches they are GRPO."""
 NOTHING = {
