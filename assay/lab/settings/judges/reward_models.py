@@ -3,6 +3,7 @@ by them comes to."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -46,7 +47,8 @@ class Setting:
         ``benchmark`` and ``gold``."""
         rng = np.random.default_rng([seed, 43])
         sight = rng.uniform(*self.sight, self.models)
-        fooled = np.exp(rng.uniform(*np.log(self.fooled), self.models))
+        low, high = map(math.log, self.fooled)
+        fooled = np.exp(rng.uniform(low, high, self.models))
 
         def scores(m: int, right: np.ndarray) -> np.ndarray:
             trick = self.bonus * (rng.random(right.shape) < fooled[m])
