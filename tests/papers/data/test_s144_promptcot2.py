@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from claimed import learned
 from running import metrics, run
 from tasks.making.told import Told
 
+from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.lab.settings.synthesis.rationales import Table
 from assay.learning.likelihood import LanguageModel
@@ -80,6 +82,49 @@ def test_the_loop_learns_both_models() -> None:
         learn(generator, posterior, [])
 
 
+class Recorded:
+    """Draws the rationales of a prompt in turn, scores by a table, and keeps what it was fitted to."""
+
+    def __init__(self, scores: dict[str, float], drawn: dict[str, list[str]] | None = None):
+        self.scores, self.drawn = scores, drawn or {}
+        self.fits: list[tuple[list[str], int]] = []
+        self.asked: list[tuple[int, int]] = []
+
+    def draw(self, prompts: Sequence[str], n: int, seed: int) -> list[list[str]]:
+        self.asked.append((n, seed))
+        return [(self.drawn[prompt] * n)[:n] for prompt in prompts]
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [self.scores[text] for _, text in pairs]
+
+    def fit(self, pairs: Sequence[tuple[str, str]], seed: int) -> None:
+        self.fits.append(([text for _, text in pairs], seed))
+
+
+def test_a_round_by_hand() -> None:
+    """R of two rationales each, -3 and -1, -2 and -6, at log q -1 and -2, -0.5 and -1.5."""
+    other = Annotated(("product",), "times", "2*3")
+    joint = {SEED.joint("add"): -3.0, SEED.joint("count"): -1.0, other.joint("times"): -2.0, other.joint("guess"): -6.0}
+    generator = Recorded(joint)
+    posterior = Recorded(
+        {"add": -1.0, "count": -2.0, "times": -0.5, "guess": -1.5},
+        {SEED.asked: ["add", "count"], other.asked: ["times", "guess"]},
+    )
+    [done] = learn(generator, posterior, [SEED, other], rounds=1, k=2, seed=5)
+    assert (done.reward, done.drawn, done.bound) == (-1.5, -3.0, -1.75)
+    assert posterior.fits == [(["add", "times"], 5), (["count", "times"], 6)]
+    best = [SEED.joint("count"), other.joint("times")]
+    assert generator.fits == [([SEED.joint("add"), other.joint("times")], 5), (best, 6)]
+
+
+def test_three_rounds_of_eight_rationales() -> None:
+    generator = Recorded({SEED.joint("add"): -1.0})
+    posterior = Recorded({"add": -1.0}, {SEED.asked: ["add"]})
+    assert len(learn(generator, posterior, [SEED])) == 3
+    assert [n for n, _ in posterior.asked] == [8] * 3 and len({seed for _, seed in posterior.asked}) == 3
+    assert [seed for _, seed in generator.fits] == [seed for _, seed in posterior.fits] == [0, 1, 2, 3]
+
+
 def test_a_language_model_is_scored_and_fitted() -> None:
     nano = {"hidden": 16, "layers": 1, "heads": 2, "context": 512}
     model = LanguageModel(CausalLM.load(ModelConfig(source="nano", nano=nano), 0), steps=6, lr=2e-2)
@@ -117,7 +162,7 @@ def test_problems_by_way_of_rationales() -> None:
     assert lost.make([Task("s", "?")]).counts["write"].dropped == {"no problem is written": 1}
     usual = dict(promptcot2().steps)
     assert usual["sets"] == SampledConcepts(1000, 5) and usual["agreement"] == Agreement(8, 4)
-    assert usual["play"] == SelfPlay() == SelfPlay(8, "pairs")
+    assert usual["play"] == SelfPlay() == SelfPlay(8, "pairs", "solver", Sampling(1024, 1.2))
 
 
 def played(right: int, keep: str = "pairs") -> tuple[list[Task], dict[str, int]]:
