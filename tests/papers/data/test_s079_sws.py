@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from claimed import learned
 from running import run
@@ -32,6 +34,7 @@ def test_which_problems_are_weak() -> None:
     assert slope((0.25, 0.375, 0.25, 0.125)) == pytest.approx(-0.05) and weak((0.25, 0.375, 0.25, 0.125))
     assert slope((0.125, 0.25, 0.25, 0.5)) == pytest.approx(0.1125) and not weak((0.125, 0.25, 0.25, 0.5))
     assert weak((0.0, 0.0, 0.0)) and weak((0.5,)) and weak((0.5, 0.25)) and weak((0.3, 0.1, 0.3))
+    assert slope((0.5, 0.25)) == -0.25 and slope((0.25, 0.5)) == 0.25 and not weak((0.25, 0.5)) and slope((0.5,)) == 0
     assert not weak((0.625, 0.0, 0.0)) and not weak((0.25, 0.25, 0.375)) and weak((0.7, 0.6), most=0.75)
 
 
@@ -54,9 +57,16 @@ def test_two_judges_and_what_can_be_checked() -> None:
             "second_judge": Model("2", Told(lambda *_, w=second: w)),
         }
         assert len(Maker(Pipeline("judges", judges), models).make([Task("t", "?")]).tasks) == kept
-    texts = ["Prove that 2 is even.", "Which?\n(A) one\n(B) two", "x" * 17, "What is 2 + 2?", "Improve a plan."]
+    texts = [
+        "Prove that 2 is even.",
+        "Which?\n(A) one\n(B) two",
+        "x" * 17,
+        "What is 2 + 2?",
+        "Improve a plan.",
+        "x" * 16,
+    ]
     found = Maker(Pipeline("p", [("c", Checkable(16))]), {}).make([Task(str(i), t) for i, t in enumerate(texts)])
-    assert [t.id for t in found.tasks] == ["3", "4"]
+    assert [t.id for t in found.tasks] == ["3", "4", "5"]
     assert found.counts["c"].dropped == {"a proof": 1, "a multiple choice": 1, "too long": 1}
 
 
@@ -119,6 +129,20 @@ def test_a_run_says_what_was_not_learned(tmp_path: Path) -> None:
     assert dropped["never visited"] == 1 and len(kept) == sum(weak(row) for row in found.values())
     with pytest.raises(UsageError, match="has no stored rollouts"):
         accuracies_of(tmp_path)
+
+
+def test_accuracies_are_shares_of_what_was_judged(tmp_path: Path) -> None:
+    (tmp_path / "rollouts").mkdir()
+    steps = (
+        [("a", True), ("a", False), ("a", False), ("b", None)],
+        [("a", True), ("a", None), ("b", True), ("b", True)],
+    )
+    for k, rows in enumerate(steps, 1):
+        table = pa.table({"task_id": [id for id, _ in rows], "passed": [passed for _, passed in rows]})
+        pq.write_table(table, tmp_path / "rollouts" / f"step-{k:06d}.parquet")
+    assert accuracies_of(tmp_path) == {"a": [pytest.approx(1 / 3), 1.0], "b": [1.0]}
+    weak_ones, dropped = Weak(6).whole([SEEDS[3], SEEDS[0], Task("e", "?", meta={"accuracies": [0.6, 0.5]})], HERE)
+    assert [t.id for t in weak_ones] == ["a"] and dropped == {"never visited": 1, "learned": 1}
 
 
 def test_the_second_training(make_batch: Any) -> None:

@@ -165,6 +165,11 @@ def test_what_a_catalogue_cannot_do_is_said() -> None:
     short = build("rollout", {"name": "catalogue", "items": ITEMS}, sampling=Sampling(1), judge=lambda groups: groups)
     with pytest.raises(UsageError, match="max_tokens"):
         short.collect([Ask(Task("t", ""), 2)], TabularEngine(policy), np.random.default_rng(0))
+    asks = [Ask(Task("a", ""), 2), Ask(Task("b", ""), 6)]
+    with pytest.raises(UsageError, match="5 items cannot fill a group of 6"):
+        Catalogue(LONG, partial(judge_groups, exact), ITEMS).collect(
+            asks, TabularEngine(policy), np.random.default_rng(0)
+        )
     with pytest.raises(UsageError, match="needs items"):
         collected(policy, Task("t", ""), 2, decode="distinct")
 
@@ -200,6 +205,8 @@ def test_the_target_can_take_the_last_place() -> None:
     target = group.episodes[2]
     assert target.logprobs is None and target.origins is not None and set(target.origins) == {Origin.TEACHER}
     assert target.meta[RANK] == 2 and [v.passed for v in group.verdicts] == [False, False, True]
+    unasked, _ = collected(policy, Task("t", "", reference=best[4]), 3, items=ITEMS)
+    assert [e.text for e in unasked.episodes] == best[:3], "unless told to, it is found or it is not"
     present, _ = collected(policy, Task("t", "", reference=best[0]), 3, items=ITEMS, add_target=True)
     assert [e.text for e in present.episodes] == best[:3]
     foreign, _ = collected(policy, Task("t", "", reference="1/1"), 3, items=ITEMS, add_target=True)
@@ -275,7 +282,7 @@ def test_lists_are_measured_by_their_first_right_item() -> None:
     )
     assert hits([]) == {} and recommended([], TabularEngine(policy), exact, ITEMS, 5, (1,)) == {}
     with pytest.raises(UsageError, match="at least as wide"):
-        recommended(tasks, TabularEngine(policy), exact, ITEMS, width=2, ks=(3,))
+        recommended(tasks, TabularEngine(policy), exact, ITEMS, width=2, ks=(1, 3))
 
 
 def test_the_shop_starts_as_it_says() -> None:
