@@ -181,6 +181,7 @@ def test_returns_by_hand() -> None:
     lost.verdicts = [Verdict.right(), Verdict.abstain("away")]
     valid = SolvedByTurn()(lost).valid
     assert valid is not None and valid.tolist() == [True, False]
+    assert set(SolvedByTurn(most=1)(batch).terms) == {"solved/1"}
     for bad in ({"gamma": 0.0}, {"gamma": 1.5}, {"most": 0}):
         with pytest.raises(UsageError, match="S153"):
             SolvedByTurn(**bad)  # type: ignore[arg-type]
@@ -191,6 +192,8 @@ def test_accuracy_by_turn() -> None:
     moving = dialogue((False, False, True), ("4", "4 ", "5"))
     assert plasticity([moving, dialogue((False, True), ("1", "2"))]) == pytest.approx(2 / 3)
     assert plasticity([FIRST]) is None
+    assert plasticity([dialogue((False, True), ("", "4"))]) == 1, "to answer after nothing is to change"
+    assert plasticity([dialogue((False, False), ("", ""))]) is None
 
 
 def test_each_token_carries_its_own_loss() -> None:
@@ -217,6 +220,18 @@ def test_each_token_carries_its_own_loss() -> None:
     assert sum(halves) == pytest.approx(loss.value.item())
     with pytest.raises(UsageError, match="S153"):
         FeedbackPrediction(prediction=-1.0)
+
+
+def test_the_loss_of_a_single_token_that_was_said() -> None:
+    """It is -lambda log pi of that one, whatever the student's own tokens are worth."""
+    batch = batch_of(dialogue((False, True)))
+    batch.totals = batch.count()
+    objective = FeedbackPrediction(prediction=0.1)
+    objective.prepare(batch)
+    logprobs = torch.tensor([[0.9, 0.25, 0.9]], dtype=torch.float64).log()
+    loss, plain = objective(logprobs, batch), ClippedSurrogate()(logprobs, batch)
+    assert loss.metrics["feedback/loss"] == pytest.approx(1.386294, abs=1e-6)
+    assert (loss.value - plain.value).item() == pytest.approx(0.1386294, abs=1e-6)
 
 
 def test_the_prediction_gradient_by_differences() -> None:
