@@ -17,6 +17,7 @@ from tiny import TOKENIZER, plain_logits, tiny
 from turned import by_turn, turned
 
 from assay.batch import Batch
+from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.papers.agents.s198_igpo import TokenReturns
 from assay.policies.causal_lm import CausalLM
@@ -73,7 +74,8 @@ def test_the_papers_numbers() -> None:
     method = make_method("S198")
     assert method.reward.weights["gain"] == 1 and method.reward.inner["gain"] == InformationGain()  # type: ignore[attr-defined]
     assert method.objective.kl_weight == 1e-3 and not InformationGain().logarithm  # type: ignore[attr-defined]
-    assert TokenReturns() == make_method("S198", options={"normalise": "token"}).credit
+    by_token = make_method("S198", options={"normalise": "token"})
+    assert TokenReturns() == by_token.credit and by_token.group_relative, "it takes a group to compare"
 
 
 def test_what_a_silent_turn_gained() -> None:
@@ -127,6 +129,9 @@ def test_what_cannot_be_scored() -> None:
     log = torch.tensor([[0.1, 0.3, nan, 0.5], [0.1, nan, nan, nan], [nan] * 4], dtype=torch.float64).log()
     found = gains(log, [4, 1, 2], False)
     assert found[0].tolist() == pytest.approx([0.2, 0, 0, 0]) and not found[1:].any()
+    # What stands behind the last turn of a response is none of its turns.
+    known = torch.tensor([[0.1, 0.3, 0.5]], dtype=torch.float64).log()
+    assert gains(known, [2], False)[0].tolist() == pytest.approx([0.2, 0, 0])
     # An answer that was impossible and is no more has gained what it is now; of logarithms nothing can be said.
     sure = torch.tensor([[0.0, 0.5]], dtype=torch.float64).log()
     assert gains(sure, [2], False).tolist() == [[0.5, 0]] and gains(sure, [2], True).tolist() == [[0, 0]]
@@ -256,8 +261,15 @@ def test_nothing_to_score(policy: CausalLM) -> None:
     found = TurnLikelihood("c=(", ")")(long, Models(policy))
     room = policy.context - len(long.episodes[0].prompt) - 6
     assert [not x for x in found[0].isnan().tolist()] == [5 * k <= room for k in range(30)] and room < 5 * 29
+    exact = conversation("42", turns=30, prompt="1" * (1 + (policy.context - 7) % 5))
+    room = policy.context - len(exact.episodes[0].prompt) - 6
+    assert room % 5 == 0, "the answer fills the context to its last token"
+    seen = TurnLikelihood("c=(", ")")(exact, Models(policy))[0].isfinite()
+    assert seen.tolist() == [5 * k <= room for k in range(30)]
     reward = InformationGain(TurnLikelihood("c=(", ")"))
-    long.signals["turn_likelihood"] = found
+    compute_signals(long, {TurnLikelihood("c=(", ")")}, Models(policy))
+    assert "turn_likelihood" in long.whole, "a column is a turn and no token"
+    torch.testing.assert_close(long.signals["turn_likelihood"], found, equal_nan=True)
     assert bool(reward(long).tokens.isfinite().all())
 
 
