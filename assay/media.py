@@ -66,6 +66,23 @@ class Picture:
         return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
     @classmethod
+    def from_url(cls, url: str) -> Picture:
+        """Return the picture of a ``data:`` URL.
+
+        Raises:
+            UsageError: another kind of URL, or none that Pillow can read; nothing is fetched.
+        """
+        kind, _, data = url.partition(";base64,")
+        if not kind.startswith("data:image/"):
+            raise UsageError(f"{url[:40]!r} is no data:image/...;base64, URL")
+        try:
+            picture = cls(base64.b64decode(data, validate=True))
+        except ValueError as error:
+            raise UsageError(f"a picture by URL is no base 64: {error}") from error
+        picture.open()
+        return picture
+
+    @classmethod
     def of(cls, image: Any) -> Picture:
         """Return the picture of a ``PIL.Image``, or of pixels ``(H, W, 3)`` uint8, kept as PNG."""
         pillow, out = _pillow(), io.BytesIO()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
 from collections.abc import Mapping
@@ -277,15 +276,10 @@ def _content(content: str | list[Part], sighted: bool) -> tuple[str, tuple[Pictu
 
 
 def _picture(url: str) -> Picture:
-    kind, _, data = url.partition(";base64,")
     try:
-        if not kind.startswith("data:image/"):
-            raise ValueError("no data:image/...;base64, URL")
-        picture = Picture(base64.b64decode(data, validate=True))
-        picture.open()
-    except (ValueError, UsageError) as error:
+        return Picture.from_url(url)
+    except UsageError as error:
         raise Refusal(f"messages: image_url: {error}", "messages") from None
-    return picture
 
 
 def _call(called: Called) -> dict[str, Any]:

@@ -54,9 +54,9 @@ def test_it_says_what_the_engine_says(seeing: ModelServer) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("https://example.org/cat.png", "no data:image/...;base64, URL"),
+        ("https://example.org/cat.png", "is no data:image/...;base64, URL"),
         ("data:image/png;base64,AAAA", "is none that Pillow can read"),
-        ("data:image/png;base64,A?", "image_url: "),
+        ("data:image/png;base64,A?", "is no base 64"),
     ],
 )
 def test_nothing_is_fetched_and_nonsense_is_refused(seeing: ModelServer, url: str, said: str) -> None:

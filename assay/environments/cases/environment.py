@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from assay.environments.base import Action, Observation, Step
+from assay.environments.cases.clip import embedded
 from assay.environments.cases.diseases import make_medicine
 from assay.environments.cases.patients import ASKED, LABELS, Case, Kind, Patients, earlier
 from assay.environments.search.corpus import Corpus
 from assay.environments.tools import judged, say
 from assay.errors import UsageError
+from assay.media import MARK
 from assay.registry import part
 from assay.tasks.seeded import check_seed
 from assay.types import Message, Task, Verdict
@@ -31,7 +33,9 @@ class Cases:
     says whether a line that tells the answer was retrieved. Diseases and drugs are made up for the seed, so that
     nobody knows them by heart; the findings are real ones.
 
-    Images are vectors over findings, with noise, and captions stand for them in the prompt.
+    Images are vectors over findings, with noise. Captions stand for them in the prompt; with ``frames = "picture"`` the
+    prompt shows them as scans, for policies that see, and an encoder learned by contrast compares them with texts and
+    with each other.
 
     Args:
         kind: tasks of ``text``, where findings are told, of ``image``, or ``both``, in turn.
@@ -42,9 +46,10 @@ class Cases:
         noise: of images, standard deviation against findings of 1.
         earlier: patients in the case base.
         seed: of medicine, tasks and case base, >= 0.
+        frames: how an image is shown: by a ``caption``, or as a ``picture``.
 
     Raises:
-        UsageError: an option out of range.
+        UsageError: an option out of range; pictures without Pillow.
 
     Source: the think-query-retrieve cycle of Med-RwR (arXiv 2510.18303): 3 lines, at most 3 queries.
     """
@@ -59,6 +64,7 @@ class Cases:
         noise: float = 0.2,
         earlier: int = 96,
         seed: int = 0,
+        frames: Literal["caption", "picture"] = "caption",
     ):
         check_seed("environment 'cases'", seed)
         if not 4 <= diseases <= 200 or min(shown, queries, earlier) < 1 or not 0 <= noise < 10:
@@ -71,7 +77,7 @@ class Cases:
                 f"environment 'cases': kind {kind!r} is text, image or both, and asked {list(asked)} some of "
                 f"{', '.join(ASKED)}"
             )
-        self.patients = Patients(seed, diseases, kind, noise, tuple(asked))
+        self.patients = Patients(seed, diseases, kind, noise, tuple(asked), frames == "picture")
         self.corpus: Corpus = make_medicine(seed, diseases).corpus
         self.shown, self.queries, self.count = shown, queries, earlier
         self.task: Task | None = None
@@ -82,11 +88,17 @@ class Cases:
 
     def earlier(self) -> list[Case]:
         """Return the case base."""
-        return earlier(self.patients.seed, self.patients.diseases, self.count, self.patients.noise)
+        known = self.patients
+        return earlier(known.seed, known.diseases, self.count, known.noise, known.drawn)
+
+    def embed(self, images: Sequence[Any]) -> Any:
+        """Return a vector of each image, by which those that are alike are found."""
+        return embedded(images) if self.patients.drawn else images
 
     def reset(self, task: Task, seed: int) -> Observation:
         self.task, self.answer, self.left, self.found = task, None, self.queries, list[str]()
-        return Observation((Message(role="user", content=str(task.question)),), state=self._state())
+        shown = (Message(role="user", content=task.prompt),) if isinstance(task.prompt, str) else task.prompt
+        return Observation(shown, state=self._state())
 
     def step(self, action: Action) -> Step:
         if self.task is None or self.answer is not None:
@@ -130,6 +142,9 @@ class Cases:
             raise UsageError("environment 'cases': the task does not say what disease it is about")
         option = task.meta["options"][LABELS.index(task.reference)]
         seen = str(task.question).partition(": ")[2].partition(".")[0]
+        if seen == MARK:
+            medicine = make_medicine(self.patients.seed, self.patients.diseases)
+            seen = ", ".join(next(d.findings for d in medicine.diseases if d.name == task.meta["disease"]))
         steps = [say(f"<think>What shows {seen}?</think>\n<query>{seen}</query>")]
         if option != task.meta["disease"]:
             steps.append(say(f"<think>That is {task.meta['disease']}.</think>\n<query>{task.meta['disease']}</query>"))

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from assay.environments.cases.diseases import CAUSES, MODALITIES, Disease, make_medicine
-from assay.environments.cases.images import Image, caption, image_of
+from assay.environments.cases.images import Image, caption, image_of, scan
+from assay.media import MARK
 from assay.tasks.seeded import check_index, generator
 from assay.types import Task
 
@@ -31,7 +32,7 @@ ASKED: dict[str, tuple[str, Callable[[Disease], str]]] = {
 class Case:
     """An earlier patient: an image and the report on it, which tells the disease."""
 
-    image: Image
+    image: Image | str
     report: str
     disease: str
 
@@ -40,10 +41,10 @@ class Case:
 class Patients:
     """Endless tasks over the medicine of a seed; the reference is a letter, the options are in ``meta``.
 
-    In a task of ``text`` the findings are told as they are. In one of ``image`` there is an image,
-    ``meta["image"]``, and what a reader of it sees stands in the prompt for it (:func:`.images.caption`): with noise,
-    now and then what is not there. ``meta["entities"]`` are the medical terms of the medicine, ``meta["disease"]`` the
-    disease.
+    In a task of ``text`` the findings are told as they are. In one of ``image`` there is an image, ``meta["image"]``:
+    as a vector, and what a reader of it sees stands in the prompt for it (:func:`.images.caption`), with noise, now and
+    then what is not there; or, where ``drawn``, as a scan (:func:`.images.scan`, by URL), which the prompt shows.
+    ``meta["entities"]`` are the medical terms of the medicine, ``meta["disease"]`` the disease.
     """
 
     seed: int
@@ -51,6 +52,7 @@ class Patients:
     kind: Kind
     noise: float
     asked: tuple[str, ...]
+    drawn: bool = False
 
     @property
     def size(self) -> None:
@@ -66,18 +68,23 @@ class Patients:
         image = image_of(disease, self.noise, rng) if kind == "image" else None
         told = ", ".join(map(str, rng.permutation(disease.findings)))
         seen = told if image is None else caption(image, MODALITIES[disease.modality][1])
+        shows = f"The {disease.modality} shows, in the {disease.place}: {seen}."
+        picture = scan(image) if image is not None and self.drawn else None
+        if picture is not None:
+            shows = f"This is the {disease.modality}, of the {disease.place}: {MARK}."
+        shown = image if picture is None else picture.url
         listed = "\n".join(f"{label}. {option}" for label, option in zip(LABELS, options, strict=True))
+        prompt = f"A patient complains of {' and '.join(disease.complaints)}. {shows} {question}\n{listed}\n{HOW}"
         return Task(
             id=f"cases/{self.seed}/{self.diseases}/{kind}/{index}",
-            prompt=f"A patient complains of {' and '.join(disease.complaints)}. The {disease.modality} shows, in the "
-            f"{disease.place}: {seen}. {question}\n{listed}\n{HOW}",
+            prompt=prompt if picture is None else ({"role": "user", "content": prompt, "images": (picture,)},),
             reference=LABELS[options.index(of(disease))],
             kind="choice",
             meta={
                 "options": options,
                 "disease": disease.name,
                 "entities": medicine.entities,
-                **({} if image is None else {"image": image}),
+                **({} if image is None else {"image": shown}),
             },
         )
 
@@ -98,7 +105,7 @@ class Patients:
         return [chosen[i] for i in rng.permutation(len(chosen))]
 
 
-def earlier(seed: int, diseases: int, count: int, noise: float) -> list[Case]:
+def earlier(seed: int, diseases: int, count: int, noise: float, drawn: bool = False) -> list[Case]:
     """Return the case base of a seed: patients that no task is about, each disease's as often as another's."""
     rng = generator(seed, diseases, count, 3)
     found = make_medicine(seed, diseases).diseases
@@ -107,5 +114,6 @@ def earlier(seed: int, diseases: int, count: int, noise: float) -> list[Case]:
         disease = found[i % len(found)]
         image = image_of(disease, noise, rng)
         told = f"The {disease.modality} shows {', '.join(disease.findings)} in the {disease.place}."
-        out.append(Case(image, f"{told} It is {disease.name}; treated with {disease.drug}.", disease.name))
+        report = f"{told} It is {disease.name}; treated with {disease.drug}."
+        out.append(Case(scan(image).url if drawn else image, report, disease.name))
     return out

@@ -14,12 +14,13 @@ from assay.engines.tokens import Tokens
 from assay.errors import RunError, UsageError
 from assay.from_file import from_file
 from assay.inference.base import Answer, Budget
+from assay.media import MARK, Picture
 from assay.ops.turns import own_turns
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.signals.steps import token_ends
-from assay.types import Ask, Episode, Message, Task
+from assay.types import Ask, Episode, Message, Task, pictures
 
 THOUGHT = "<think>A case with a similar image may help.</think>\n<query>the case with the most similar image</query>"
 OPEN = "<answer>"
@@ -42,8 +43,8 @@ class ReRetrieve:
         environment: in which the first answer is found, in several turns; ``None`` for a single one.
         sampling: of each turn.
         threshold: 0 never looks again, and what is above 1 always does.
-        embed: function of images that returns a vector for each, or ``path/to/file.py:function``; ``None`` where images
-            are vectors.
+        embed: function of images that returns a vector for each, or ``path/to/file.py:function``; ``None`` where
+            the environment has one, or images are vectors.
         turns: of an episode.
 
     Raises:
@@ -68,6 +69,8 @@ class ReRetrieve:
         self.sampling, self.threshold = sampling, threshold
         self.player = None if environment is None else MultiTurn(environment, sampling, turns=turns)
         self.embed: Any = from_file(embed, "embedding function") if isinstance(embed, str) else embed
+        if self.player is not None and self.embed is None:
+            self.embed = getattr(self.player.worlds.here(), "embed", None)
         rows: Sequence[Any]
         if cases is None:
             known = getattr(self.player.worlds.here(), "earlier", None) if self.player else None
@@ -79,7 +82,8 @@ class ReRetrieve:
         if not rows or not all(isinstance(row, Mapping) and {"image", "report"} <= {*row} for row in rows):
             raise UsageError("inference 're_retrieve': each case is {'image', 'report'}, and there must be one")
         self.reports = [str(row["report"]) for row in rows]
-        self.vectors = self.units([row["image"] for row in rows])
+        self.images = [row["image"] for row in rows]
+        self.vectors = self.units(self.images)
 
     def __call__(
         self, tasks: list[Task], engine: Engine, budget: Budget | int, rng: np.random.Generator
@@ -95,7 +99,7 @@ class ReRetrieve:
             if sure[i] >= self.threshold or "image" not in task.meta or episode.stop == "error":
                 continue
             case = self.nearest(task.meta["image"])
-            request = self.again(task, episode, self.reports[case], int(seeds[i, 1]), engine)
+            request = self.again(task, episode, case, int(seeds[i, 1]), engine)
             shown = len(request.prefix) - own_turns(episode)[-1].start
             if most is None or cost[i] + shown + self.sampling.max_tokens <= most:
                 cost[i] += shown
@@ -120,15 +124,19 @@ class ReRetrieve:
         requests = [Request(task.prompt, 1, self.sampling, seed) for task, seed in zip(tasks, seeds, strict=True)]
         return [made[0] for made in engine.generate(requests)]
 
-    def again(self, task: Task, episode: Episode, report: str, seed: int, engine: Any) -> Request:
-        """Return what is asked for the second look."""
-        block = f"<retrieve>\n{report}\n</retrieve>"
+    def again(self, task: Task, episode: Episode, case: int, seed: int, engine: Any) -> Request:
+        """Return what is asked for the second look; where the task shows its image, the case's is shown as well."""
+        block = f"<retrieve>\n{self.reports[case]}\n</retrieve>"
         before = episode.tokens[: own_turns(episode)[-1].start].tolist()
         if self.player is None or not can(engine, Conversing):
             after = engine.encode_response(f"{THOUGHT}\n{block}\n", end=False).tolist()
             return Request(task.prompt, 1, self.sampling, seed, (*before, *after))
         thought = engine.encode_response(THOUGHT, end=False).tolist()
-        bridge = engine.bridge((Message(role="user", content=block),), False).tolist()
+        message = Message(role="user", content=block)
+        if pictures(task.prompt):
+            block = f"<retrieve>\n{MARK}\n{self.reports[case]}\n</retrieve>"
+            message = {"role": "user", "content": block, "images": (Picture.from_url(self.images[case]),)}
+        bridge = engine.bridge((message,), False).tolist()
         return Request(Tokens(episode.prompt), 1, self.sampling, seed, (*before, *thought, *bridge))
 
     def nearest(self, image: Any) -> int:

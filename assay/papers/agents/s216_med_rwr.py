@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.environments.cases.clip import similarity as by_sight
 from assay.environments.cases.diseases import make_medicine
 from assay.environments.cases.environment import Cases
-from assay.environments.cases.images import similarity as by_findings
 from assay.environments.cases.patients import LABELS
 from assay.inference.sampling.re_retrieve import ReRetrieve
 from assay.method import Method
@@ -44,6 +44,8 @@ STAGES: dict[str, tuple[str, ...]] = {"text": ("accuracy", "format", "length", "
         "an answer below the threshold is given again after the most similar case, once": (
             "test_a_second_look_at_the_most_similar_case"
         ),
+        "the policy sees the image, and the similar case's": "test_a_policy_that_sees_looks_at_scans",
+        "images and texts are compared by an encoder learned by contrast": "test_an_encoder_learned_by_contrast",
         "a threshold of 0 never looks again, one above 1 always": "test_thresholds_at_the_ends",
     },
     choices=(
@@ -55,11 +57,10 @@ STAGES: dict[str, tuple[str, ...]] = {"text": ("accuracy", "format", "length", "
         "all queries are compared with the image, in the mean; a random one in the authors' code",
         "the words of the second look",
     ),
-    lacks="policies read text alone: a caption stands for the image, and its encoder is made up or given",
 )
 def med_rwr(
     stage: Literal["text", "multimodal"] = "multimodal",
-    similarity: Any = by_findings,
+    similarity: Any = by_sight,
     entities: Path | Sequence[str] = (),
     shortest: int = 512,
     longest: int = 3072,
@@ -74,7 +75,7 @@ def med_rwr(
 
         [tasks.source]
         name = "environment"
-        environment = {name = "cases", kind = "text"}          # then "image", from model.source, the first run
+        environment = {name = "cases", kind = "text"}          # then "image", frames = "picture", from the first run
         [method]
         name = "S216"
         options = {stage = "text"}                              # then "multimodal"
@@ -85,7 +86,8 @@ def med_rwr(
 
     Args:
         stage: see above.
-        similarity: of images and texts; by default that of the images of environment ``cases``.
+        similarity: of images and texts; by default that of the images of environment ``cases``: of scans by an encoder
+            that is learned by contrast, of vectors by their findings.
         entities: medical terms beside the task's.
         shortest, longest: characters that cost nothing.
         kl_weight: of the divergence (k3).

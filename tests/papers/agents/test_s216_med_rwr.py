@@ -19,14 +19,22 @@ from tiny import TOKENIZER, plain_logits, tiny
 from assay.batch import Batch
 from assay.catalogue import make
 from assay.engines.base import Sampling
+from assay.engines.hf import HFEngine
+from assay.environments.cases.clip import patient
+from assay.environments.cases.clip import similarity as by_sight
+from assay.environments.cases.diseases import FINDINGS
 from assay.environments.cases.environment import Cases
-from assay.environments.cases.images import similarity
+from assay.environments.cases.images import scan, similarity
 from assay.environments.tools import say
 from assay.errors import RunError, UsageError
 from assay.inference.named import make_strategy
 from assay.inference.sampling.re_retrieve import THOUGHT, ReRetrieve, confidence
+from assay.media import Picture
 from assay.papers.agents.s216_med_rwr import STAGES, med_rwr
 from assay.policies.causal_lm import CausalLM
+from assay.policies.nano import NanoConfig, NanoVision, nano_vision_model
+from assay.policies.pictures.album import numbers
+from assay.policies.pictures.vision_lm import VisionLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.text.retrieval import CONFIDENCE, Retrieval, gold_of, pieces
 from assay.rewards.text.retrieval_terms import (
@@ -321,7 +329,7 @@ def test_the_papers_numbers() -> None:
     method: Any = med_rwr()
     assert method.reward.terms == ("accuracy", "format", "length", "semantics", "gain", "image")
     assert (method.reward.shortest, method.reward.longest, method.reward.most) == (512, 3072, 5)
-    assert method.reward.similarity is similarity and method.objective.kl_weight == 1e-3
+    assert method.reward.similarity is by_sight and method.objective.kl_weight == 1e-3
     first: Any = make("S216", stage="text", kl_weight=0.0, entities=["x"], shortest=1, longest=2)
     assert first.reward.terms == STAGES["text"] and first.objective.kl_weight == 0 and first.reward.shortest == 1
     world = Cases()
@@ -609,6 +617,65 @@ def test_two_stages_train(tmp_path: Path) -> None:
         [row] = [m for m in metrics(made) if m["stage"] == "rl"]
         assert {f"reward/{term}" for term in STAGES[stage]} <= {*row}, sorted(row)
         [folder] = (made / "checkpoints").glob("rl-000001/policy")
+
+
+def test_an_encoder_learned_by_contrast() -> None:
+    """Of 16 texts on other scans each scan's own is the most like it nine times in ten; chance is one in sixteen."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    rng = np.random.default_rng(11)
+    images, texts = zip(*(patient(rng) for _ in range(96)), strict=True)
+    urls = [scan(image).url for image in images]
+    found = 0
+    for start in range(0, 96, 16):
+        part, said = urls[start : start + 16], list(texts[start : start + 16])
+        table = np.array([by_sight([url] * 16, said) for url in part])
+        assert (np.abs(table) <= 1 + 1e-6).all()
+        # Two scans may have the same findings named.
+        found += sum(said[int(row.argmax())] == own for row, own in zip(table, said, strict=True))
+    assert found >= 80, found
+    assert by_sight(urls[:1], ["nothing it knows"]) == [0.0]
+    # Vectors are compared by their findings, as before.
+    vector = [1.0] + [0.0] * (len(FINDINGS) - 1)
+    assert by_sight([vector], [FINDINGS[0]]) == similarity([vector], [FINDINGS[0]]) == [1.0]
+
+
+def test_a_policy_that_sees_looks_at_scans(tmp_path: Path) -> None:
+    """The scan stands in the prompt; the most similar case's, of the same disease mostly, in the second look."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    world = {"name": "cases", "kind": "image", "diseases": 4, "frames": "picture", "asked": ["diagnosis"]}
+    vision = {"hidden": 16, "layers": 1, "pixels": 64}
+    made = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 1400, "vision": vision}},
+        tasks={"source": {"name": "environment", "environment": world}, "eval_share": 0.2, "eval_size": 2},
+        warmup={"steps": 0},
+        method={
+            "name": "S216",
+            "reward": None,
+            "rollout": {"name": "multi_turn", "environment": world, "turns": 2},
+        },
+        rollout={"prompts": 2, "group": 2, "max_tokens": 8, "max_rows": 64},
+        train={"steps": 1, "epochs": 1, "mini_batches": 1},
+        evaluate={"every": 0},
+    )
+    [row] = [m for m in metrics(made) if m["stage"] == "rl"]
+    assert "reward/image" in row
+
+    cases = Cases("image", 4, ["diagnosis"], frames="picture")
+    tasks = [cases.tasks()[i] for i in range(8)]
+    strategy = ReRetrieve(Sampling(max_tokens=4), environment=world, threshold=1.01)
+    nano = NanoConfig(hidden=16, layers=1, heads=2, context=1400, vision=NanoVision(**vision))
+    policy = VisionLM(*nano_vision_model(nano, 0))
+    answers = strategy(tasks, HFEngine(policy), 1, np.random.default_rng(0))
+    bank, same = cases.earlier(), 0
+    for task, answer in zip(tasks, answers, strict=True):
+        first, again = answer.episodes
+        assert len(numbers(first.prompt)) == 1
+        case = bank[answer.meta["case"]]
+        wanted = [policy.album.number(Picture.from_url(url)) for url in (task.meta["image"], str(case.image))]
+        assert numbers(np.concatenate([again.prompt, again.tokens])) == wanted
+        same += case.disease == task.meta["disease"]
+    assert same >= 6
 
 
 def test_the_plan_is_worth_all_there_is() -> None:
