@@ -106,7 +106,7 @@ def judged_tasks(path: Path) -> Listed:
     Raises:
         UsageError: there are none, or something does not fit, with its line.
     """
-    tasks = []
+    tasks = list[Task]()
     for group in judged_groups(path, {}, None):
         gold = " / ".join(references(group.task.reference))
         for episode, verdict in zip(group.episodes, group.verdicts, strict=True):

@@ -72,7 +72,7 @@ class Made:
             turns.append({"user": f"{asks} order {number}? If it is lost, refund it.", "items": items})
             plan.append([*steps, {"say": f"It is near {town}."}])
         meta = {"turns": turns, "recorded": recorded, "tools": TOOLS, "plan": plan}
-        return Task(f"dialogue/{self.seed}/{index}", turns[0]["user"], meta=meta)
+        return Task(f"dialogue/{self.seed}/{index}", str(turns[0]["user"]), meta=meta)
 
 
 def _called(name: str, text: str, arguments: Mapping[str, str], after: tuple[str, ...]) -> dict[str, Any]:

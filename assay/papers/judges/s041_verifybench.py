@@ -144,7 +144,11 @@ def changes(cells: Mapping[Cell, Measured]) -> dict[tuple[Cell, Cell], float]:
 
 
 def _capped(verifier: Any, length: Length) -> Any:
-    if dataclasses.is_dataclass(verifier) and any(f.name == "max_tokens" for f in dataclasses.fields(verifier)):
+    if (
+        dataclasses.is_dataclass(verifier)
+        and not isinstance(verifier, type)
+        and any(f.name == "max_tokens" for f in dataclasses.fields(verifier))
+    ):
         return dataclasses.replace(verifier, max_tokens=TOKENS[length])
     return verifier
 

@@ -82,7 +82,7 @@ def with_traces(tasks: Sequence[Task], judge: Engine, tries: int = 8, sampling: 
 
     The first such one is taken; tasks without one are left out.
     """
-    drawn, out = sampling or Sampling(max_tokens=8192), []
+    drawn, out = sampling or Sampling(max_tokens=8192), list[Task]()
     for k in range(tries):
         open_ = [t for t in tasks if t.id not in {o.id for o in out}]
         # A blank behind the prompt makes it another draw of the same.

@@ -12,7 +12,7 @@ from assay.registry import part
 from assay.tasks.critiques import judged_groups
 from assay.tasks.judging.boundary import PATTERNS, boundary_cases
 from assay.tasks.judging.formulas import formula_variants
-from assay.tasks.judging.ternary import DIRECT, PARAPHRASES, SHOWN, Item, retold
+from assay.tasks.judging.ternary import DIRECT, PARAPHRASES, SHOWN, Item, Letter, retold
 from assay.tasks.seeded import check_index, check_seed
 from assay.types import Group, Task
 from assay.verify.text.text import references
@@ -78,12 +78,12 @@ def judged_items(groups: Sequence[Group]) -> list[Item]:
     Raises:
         UsageError: there is none.
     """
-    out = {}
+    out = dict[tuple[str, str, str], Item]()
     for group in groups:
         task, gold = group.task, " / ".join(references(group.task.reference))
         for episode, verdict in zip(group.episodes, group.verdicts, strict=True):
             if gold and verdict.passed is not None:
-                label = "A" if verdict.passed else "B"
+                label: Letter = "A" if verdict.passed else "B"
                 item = Item(task.question, gold, episode.text, label, domain=str(task.meta.get("domain", "")))
                 out.setdefault((item.question, gold, episode.text), item)
     if not out:
