@@ -186,7 +186,7 @@ def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="no option"):
         load("stack_programs", {"stepz": 1})
     with pytest.raises(UsageError, match="no claim"):
-        claim_of("S226")
+        claim_of("S110")
     with pytest.raises(UsageError, match="its claims are tree, unseen, mechanism"):
         claim_of("S014", "unsen")
     assert [claim_of("S014", name).measure for name in (None, "unseen", "mechanism")] == ["area", "area", "hard/area"]
