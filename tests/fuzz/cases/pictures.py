@@ -75,3 +75,11 @@ entry(
         Case({"gesture": "swipe up"}, ["I look further down.\nswipe up"]),
     ],
 )
+RING = {"path": "RD", "cells": [["RD", "LD"], ["RU", "LU"]], "start": [0, 0], "goal": [1, 1]}
+for variant, options in (("", {}), ("/simulate", {"mode": "simulate"})):
+    entry(
+        f"path_prefix{variant}",
+        options=options,
+        marked=False,
+        cases=[Case(RING, ["<think>1 right, 1 down</think><|right|><|down|>", "</think> <|right|> <|down|>"])],
+    )
