@@ -169,7 +169,10 @@ def test_repeated_runs() -> None:
         0.416333, abs=1e-6
     )
     assert found.success.runs == (0, 0, 1) and found.invalid.deviation == 0
-    for none in ((), (Evaluation("a", 0, (sample(0.0, "away"),)),)):
+    two = GameScores()(*runs[:2]).progress
+    assert two.mean == pytest.approx(0.3) and two.deviation == pytest.approx(0.141421, abs=1e-6)
+    away = Evaluation("a", 0, (sample(0.0, "away"),))
+    for none in ((), (away,), (runs[0], away)):
         with pytest.raises(UsageError, match="need runs"):
             GameScores()(*none)
 
