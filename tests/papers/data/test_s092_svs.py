@@ -60,6 +60,7 @@ def test_who_is_asked_to_write() -> None:
     asked = derived(group(3, name="a"), group(6, name="b"))
     assert [(a.task.id, a.n) for a in asked] == [("a/write-0", 8), ("a/write-1", 8), ("a/write-2", 8)]
     assert [len(derived(group(right), solved=(0.6, 0.9))) for right in (4, 5, 7, 8)] == [0, 5, 7, 0]
+    assert len(derived(group(0, name="a"), group(3, name="b"))) == 3, "the next problem is looked at all the same"
     # What could not be judged does not count: 2 of 3.
     one = group(2, 4)
     unsure = one.judged([*one.verdicts[:3], Verdict.abstain("?")])
@@ -106,6 +107,7 @@ def test_the_reward_of_a_writer() -> None:
     assert [v.score for v in groups[1].verdicts] == [1.0, 0.0]
     assert groups[1].verdicts[0].parts == {"format": 1.0, "accuracy": 0.5}
     assert groups[1].verdicts[1].parts == {"format": 0.0}
+    assert rollout.metrics()["derived/left_out"] == 0
     assert rollout.metrics()["written/read"] == 0.5 and rollout.metrics()["written/accepted"] == 0.5
 
 
@@ -132,6 +134,9 @@ def test_what_is_learned_from() -> None:
 def test_with_nothing_to_write_from_it_is_grpo() -> None:
     groups, engine, rollout = step(["4", "4", "4", "5"])
     assert len(groups) == 1 and len(engine.asked) == 1 and rollout.metrics()["derived/asked"] == 0
+    assert rollout.metrics()["written/read"] == rollout.metrics()["written/accepted"] == 0
+    half, _, _ = step(["4", "so 4", "6", "7", *"wxyz"], share=0.5)
+    assert [g.derived for g in half] == [False, True], "of two writers one is learned from"
     kept, _, _ = step([*STEP[:4], "x", "y"], share=0.4)
     assert [g.derived for g in kept] == [False]  # one writer's group, 0.4 of it none
 
@@ -172,11 +177,28 @@ def test_one_update_of_all_three(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"solved": (0.0, 0.5)}, {"window": (0.5, 0.2)}, {"share": 0.0}, {"template": "{question}"}]
+    "bad",
+    [
+        {"solved": (0.0, 0.5)},
+        {"solved": (0.5, 1.0)},
+        {"window": (0.5, 0.2)},
+        {"share": 0.0},
+        {"share": 1.5},
+        {"template": "{question}"},
+    ],
 )
 def test_options_that_cannot_be(bad: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="variational"):
         made(**bad)
+
+
+def test_the_papers_numbers() -> None:
+    spec = make_method("S092").rollout
+    assert (spec["solved"], spec["window"]) == ((0.125, 0.5), (0.125, 0.625)) and (spec["share"], spec["n"]) == (
+        1,
+        None,
+    )
+    assert made(solved=(0.25, 0.25)).solved == (0.25, 0.25), "a range may be a point"
 
 
 def test_variations_are_learned_from() -> None:
