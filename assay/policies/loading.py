@@ -213,7 +213,7 @@ def _pretrained(source: str, dtype: torch.dtype, of: Any = None) -> tuple[Any, A
         ) from error
     if path.suffix == ".gguf":
         # The weights were expanded on loading; left marked as quantised, the model could not be saved.
-        model.hf_quantizer = None  # type: ignore[assignment]
+        model.hf_quantizer = None
         model.config.__dict__.pop("quantization_config", None)
     return model, tokenizer
 
