@@ -44,6 +44,7 @@ class Shapes:
         pixels: on a side of a cell.
         most: shapes in a picture, at most; at least one.
         questions: kinds of question, one of which is drawn for each picture.
+        choice: each with up to four options, A, B, C and D, of which one is right.
 
     Raises:
         UsageError: an option out of range, or Pillow is not installed.
@@ -54,6 +55,7 @@ class Shapes:
     pixels: int = 16
     most: int = 4
     questions: tuple[Question, ...] = ("colour", "count", "place")
+    choice: bool = False
 
     def __post_init__(self) -> None:
         check_seed("tasks 'shapes'", self.seed)
@@ -65,6 +67,8 @@ class Shapes:
             raise UsageError(f"tasks 'shapes': most {self.most} must be 1 to the {self.grid**2} cells of the grid")
         if not self.questions:
             raise UsageError("tasks 'shapes': questions is empty; name some of colour, count, place")
+        if self.choice and self.grid == 1:
+            raise UsageError("tasks 'shapes': in a grid of 1 cell there is no choice of places; take 2 or more")
 
     @property
     def size(self) -> None:
@@ -89,15 +93,30 @@ class Shapes:
         drawn = [Drawn(shape, colour, *cell) for cell in cells[:named]]
         drawn += [Drawn(*self._other(rng, shape, colour, question), *cell) for cell in cells[named:count]]
         picture = Picture.of(draw(drawn, self.grid, self.pixels))
+        reference = solution = answer
+        if self.choice:
+            options = self._options(rng, question, answer)
+            reference = "ABCD"[options.index(answer)]
+            asked += "".join(f"\n{label}. {text}" for label, text in zip("ABCD", options, strict=False))
+            solution = f"<think>{answer}</think><answer>{reference}</answer>"
         message: Message = {"role": "user", "content": f"{MARK}{asked}", "images": (picture,)}
         return Task(
             id=f"shapes/{self.seed}/{index}",
             prompt=(message,),
-            reference=answer,
-            kind="exact",
-            solution=answer,
+            reference=reference,
+            kind="choice" if self.choice else "exact",
+            solution=solution,
             meta={"source": "shapes", "question": question, "difficulty": count},
         )
+
+    def _options(self, rng: np.random.Generator, question: Question, answer: str) -> list[str]:
+        """Draw up to three answers that are wrong, and put them and the right one in random order."""
+        numbers, sides = range(self.most + 1), range(1, self.grid + 1)
+        all_of = {"colour": list(COLOURS), "count": [str(n) for n in numbers]}
+        pool = all_of.get(question) or [f"{r},{c}" for r in sides for c in sides]
+        wrong = [text for text in pool if text != answer]
+        options = [answer, *(wrong[i] for i in rng.permutation(len(wrong))[:3])]
+        return [options[i] for i in rng.permutation(len(options))]
 
     def _other(self, rng: np.random.Generator, shape: str, colour: str, question: Question) -> tuple[str, str]:
         """Draw a shape and a colour that leave the question's answer as it is."""

@@ -99,14 +99,20 @@ _BULLET = re.compile(r"\n[ \t]*[-*•+]\Z")
 """The bullet of the next label's line."""
 
 
-@functools.lru_cache(2048)
 def listed(question: str) -> Mapping[str, str]:
     """Return the text of each label of the options that a question lists, empty where it lists none.
 
     ``(A) 5 (B) 7``, ``A. 5`` on lines, ``A) 5  B) 7``, ``a) ...``: labels in their order from A, in one style, of which
     the longest list counts, and the last of several. A text ends at the next label or blank line, the last at its line.
     """
-    question = question[-MAX_QUESTION:]
+    return {label: question[start:end] for label, (start, end) in places(question).items()}
+
+
+@functools.lru_cache(2048)
+def places(question: str) -> Mapping[str, tuple[int, int]]:
+    """Return where the texts of :func:`listed` stand in the question, from their first character to behind the last."""
+    cut = max(len(question) - MAX_QUESTION, 0)
+    question = question[cut:]
     marks = [(m[1] or m[2], m[1] is not None, m.start(), m.end()) for m in _LABEL.finditer(question)]
     best: list[tuple[str, bool, int, int]] = []
     for first, opening in enumerate(marks):
@@ -121,12 +127,14 @@ def listed(question: str) -> Mapping[str, str]:
         if len(run) >= max(len(best), 2):
             best = run
     ends = [mark[2] for mark in best[1:]] + [len(question)]
-    texts = {}
+    found = {}
     for mark, end in zip(best, ends, strict=True) if best else ():
-        text = question[mark[3] : end].strip()
-        text = re.split(r"\n" if mark is best[-1] else r"\n\s*\n", text, maxsplit=1)[0]
-        texts[mark[0].upper()] = _BULLET.sub("", text).rstrip("\\,;| \t\n")
-    return texts
+        text = question[mark[3] : end].lstrip()
+        start = end - len(text)
+        text = re.split(r"\n" if mark is best[-1] else r"\n\s*\n", text.rstrip(), maxsplit=1)[0]
+        text = _BULLET.sub("", text).rstrip("\\,;| \t\n")
+        found[mark[0].upper()] = (cut + start, cut + start + len(text))
+    return found
 
 
-__all__ = ["LETTERS", "MAX_QUESTION", "Options", "folded", "listed", "options", "plain"]
+__all__ = ["LETTERS", "MAX_QUESTION", "Options", "folded", "listed", "options", "places", "plain"]
