@@ -136,7 +136,7 @@ def lay(rng: np.random.Generator, grid: int, moves: int, turns: int) -> Laid:
     if found is None:
         raise ValueError(f"no path of {moves} moves and {turns} turns in {grid} x {grid} cells")
     start, path = found
-    joined = {cell: cell for cell in product(range(grid), repeat=2)}
+    joined = {cell: cell for cell in product(range(grid), range(grid))}
 
     def root(cell: Cell) -> Cell:
         while joined[cell] != cell:
@@ -228,7 +228,7 @@ def draw(laid: Laid, pixels: int) -> Any:
     for k in range(1, grid + 2):
         pen.line((k * pixels, 0, k * pixels, side), GREY)
         pen.line((0, k * pixels, side, k * pixels), GREY)
-    for cell in product(range(grid), repeat=2):
+    for cell in product(range(grid), range(grid)):
         x, y = corner(cell)
         ends = {"U": (0, 0, 1, 0), "D": (0, 1, 1, 1), "L": (0, 0, 0, 1), "R": (1, 0, 1, 1)}
         for move, (x0, y0, x1, y1) in ends.items():

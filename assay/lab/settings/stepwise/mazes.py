@@ -88,5 +88,5 @@ def chance(policy: TabularPolicy, routes: list[list[int]]) -> float:
     logs = []
     for i, route in enumerate(routes):
         nodes = [policy.tree.node([i, *route[:k]]) for k in range(len(route))]
-        logs.append(sum(p[node, move] for node, move in zip(nodes, route, strict=True)))
+        logs.append(float(np.sum([p[node, move] for node, move in zip(nodes, route, strict=True)])))
     return float(np.mean(np.exp(logs)))
