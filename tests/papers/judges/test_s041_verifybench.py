@@ -193,7 +193,7 @@ def test_a_cell_in_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
     seen, no = r"Response:(.|\n)*7(.|\n)*Is the", "[Incorrect]"
     judge = f'judge={{name="keywords", replies=[[{json.dumps(seen)}, "[Correct]"]], otherwise="{no}"}}'
     words = ("assay.rewards.judges.word_judge:WordJudge", str(file), judge, "view=boxed", "max_tokens=8")
-    assert audit(words, as_json=True, workers=1, unsafe_no_sandbox=True) == 0
+    assert audit(words, as_json=True, workers=1) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["clean"]["accuracy"]["value"] == 1.0 == report["categories"]["physics"]["recall"]["value"]
     # The complete response names the reference whatever stands in its box.
