@@ -36,7 +36,7 @@ __all__ = ["Mazes", "PathPoints", "PathPrefix", "ariadne"]
     choices=(
         "of the turns that a path of some length can have, each is as frequent; AlphaMaze's are as they come",
         "blanks between moves leave a path right; the code takes the path for wrong, and its form for right",
-        "a KL term of 0.04, which is what the authors' trainer takes where their script says nothing",
+        "a KL term of 0.04; the authors' script says nothing of one",
         "no penalty of repetition while sampling; 1.1 in the script",
         "solutions for a warm-up tell the path in words, run by run",
         "simulate, for mazes with several shortest paths, is not in the paper, whose label is one text",
