@@ -37,7 +37,7 @@ from assay.tasks.judging.ternary import DIRECT, LETTERS, REASONED, Item, Letter,
         "all wording; a reply without a letter abstains",
         "a reply without a letter is a mistake in accuracy and recall, and counted apart",
     ),
-    lacks="the paper's benchmark of 2,817 items, and a count of the faults that its tests notice",
+    lacks="the paper's benchmark of 2,817 items",
 )
 def compassverifier(
     judge: Any = None,
