@@ -69,7 +69,7 @@ def ended(arguments: list[str]) -> int:
 
 
 @pytest.mark.usefixtures("bare")
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
 def test_without_bubblewrap_one_line_says_what_to_install(
     number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,9 @@
 """Every standard part trains: two steps through the real loop, with finite metrics and weights that move."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,6 +26,11 @@ SELECTS = {name: name for name in names("select")} | {
 }
 
 
+def some(names: Iterable[str]) -> list[Any]:
+    """Names as parameters, of which every other is quick."""
+    return [pytest.param(name, marks=pytest.mark.slow) if i % 2 else name for i, name in enumerate(names)]
+
+
 def trained(folder: Path, **method: object) -> None:
     made = run(folder, method=method, **SHORT)
     steps = [row for row in metrics(made) if row["stage"] == "rl"]
@@ -32,18 +39,18 @@ def trained(folder: Path, **method: object) -> None:
     assert all(bool(w.isfinite().all()) for w in weights(made).values())
 
 
-@pytest.mark.parametrize("name", names("objective"))
+@pytest.mark.parametrize("name", some(names("objective")))
 def test_objectives(tmp_path: Path, name: str) -> None:
     trained(tmp_path / "run", objective=name)
 
 
-@pytest.mark.parametrize("name", CREDITS)
+@pytest.mark.parametrize("name", some(CREDITS))
 def test_credits(tmp_path: Path, name: str) -> None:
     rollout = {"rollout": {"name": "anytime", "summary_tokens": 2}} if name == "brpo" else {}
     trained(tmp_path / "run", credit=name, **rollout)
 
 
-@pytest.mark.parametrize("name", SELECTS)
+@pytest.mark.parametrize("name", some(SELECTS))
 def test_selections(tmp_path: Path, name: str) -> None:
     trained(tmp_path / "run", select=SELECTS[name])
 

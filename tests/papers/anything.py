@@ -172,6 +172,10 @@ FIRST = {frozenset(TRAINING & {*catalogue.find(key).seams}): key for key in reve
 """A method of each kind: of those that bring parts at the same seams, the first."""
 FIRST_ONES = [key if key in FIRST else pytest.param(key, marks=pytest.mark.slow) for key in METHODS]
 """All methods as parameters, of which only one of each kind is quick."""
+SOME = [
+    key if key in FIRST or not i % 3 else pytest.param(key, marks=pytest.mark.slow) for i, key in enumerate(METHODS)
+]
+"""All methods as parameters, of which one of each kind is quick, and of the others every third."""
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from anything import METHODS, NANO, method_of, signalled
+from anything import NANO, SOME, method_of, signalled
 
 from assay.batch import Batch
 from assay.method import Method
@@ -121,7 +121,7 @@ def made_of(batch: Batch) -> dict[str, torch.Tensor]:
     return {name: value for name, value in (found | batch.reward_terms).items() if value is not None}
 
 
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", SOME)
 def test_order_and_padding_of_a_batch_change_nothing(key: str, policy: CausalLM) -> None:
     """Rewards, validity, weights and advantages of a batch whose rows are shuffled, and which is padded further."""
     batch = signalled(fresh(key), policy, written(policy))

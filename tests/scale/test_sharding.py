@@ -104,6 +104,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return together(tmp_path_factory.mktemp("both") / "run", train={"steps": 10}, run={"checkpoint_every": 5})
 
 
+@pytest.mark.slow
 def test_ten_steps_on_two_ranks_are_those_of_one_process(ten: Path, both: Path) -> None:
     folder = both
     assert_alike(folder, ten)

@@ -122,7 +122,8 @@ def killed(log: Path, file: Path, when: int) -> None:
     command(log, "train", str(file))
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [1, 3, 4])
+@pytest.mark.slow
 def test_a_run_killed_in_any_stage_goes_on_bit_for_bit(whole: Path, tmp_path: Path, step: int) -> None:
     folder, file = tmp_path / "run", tmp_path / "recipe.toml"
     file.write_text(tomli_w.dumps(recipe(folder)))

@@ -293,6 +293,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 def test_no_text_raises_or_is_abstained_on(engine: str) -> None:
     reference = {"query": "SELECT count(*) FROM staff", "database": DATABASE, "engine": engine}
     verifier = build("verify", "sql")

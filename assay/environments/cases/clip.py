@@ -19,7 +19,7 @@ from assay.media import Picture
 
 WORDS = {word: i for i, word in enumerate(sorted({w for f in FINDINGS for w in re.findall(r"[a-z]+", f)}), 1)}
 """Words it knows; 0 is none of them."""
-STEPS, PAIRS = 200, 64
+STEPS, PAIRS = 120, 64
 """Updates, and scans with their texts in each."""
 
 
