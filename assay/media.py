@@ -90,6 +90,19 @@ class Picture:
         return cls(out.getvalue())
 
 
+def canvas(width: int, height: int, colour: tuple[int, int, int] = (255, 255, 255)) -> tuple[Any, Any]:
+    """Return a ``PIL.Image`` of so many pixels, all of a colour, and a pen to draw on it.
+
+    Raises:
+        UsageError: Pillow is not installed.
+    """
+    pillow = _pillow()
+    from PIL import ImageDraw
+
+    image = pillow.new("RGB", (width, height), colour)
+    return image, ImageDraw.Draw(image)
+
+
 def _pillow() -> Any:
     try:
         from PIL import Image

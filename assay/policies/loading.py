@@ -180,7 +180,7 @@ def device_of(config: ModelConfig) -> torch.device:
     return device
 
 
-def _pretrained(source: str, dtype: torch.dtype, of: Any = None) -> tuple[Any, Any]:
+def _pretrained(source: str, dtype: torch.dtype, auto: Any = None) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     path = Path(source).expanduser()
@@ -200,7 +200,7 @@ def _pretrained(source: str, dtype: torch.dtype, of: Any = None) -> tuple[Any, A
         raise UsageError(f"model.source: no folder {source}")
     try:
         with no_progress_bar():
-            model = (of or AutoModelForCausalLM).from_pretrained(where, dtype=dtype, **arguments)
+            model = (auto or AutoModelForCausalLM).from_pretrained(where, dtype=dtype, **arguments)
             tokenizer = AutoTokenizer.from_pretrained(where, **arguments)
     except ImportError as error:
         raise UsageError(f"model.source = {source!r}: {_one_line(error)}; pip install assay[gguf]") from error

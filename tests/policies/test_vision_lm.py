@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from policies.sighted import ALPHABET, KINDS, asked, parts, picture, sighted
+from policies.sighted import ALPHABET, KINDS, NANO, asked, parts, picture, sighted
 
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
@@ -194,6 +194,20 @@ def test_gradients_reach_the_tower_unless_it_is_frozen() -> None:
         learned = {name.split(".")[1] for name, p in policy.module.named_parameters() if p.grad is not None}
         assert ("language_model" in learned) and ("vision_tower" in learned) != freeze
         assert ("multi_modal_projector" in learned) != freeze
+
+
+def test_gradients_are_the_same_where_they_are_checkpointed() -> None:
+    found = []
+    for checkpointed in (False, True):
+        config = ModelConfig(nano=NANO, gradient_checkpointing=checkpointed)
+        policy = load_policy(config)
+        inner = policy.decoder.layers[0].mlp
+        passes: list[int] = []
+        inner.register_forward_pre_hook(lambda *_, passes=passes: passes.append(1))
+        policy.forward(batch_of(policy, PROMPTS[1:2], [responses(0, 4)])).logprobs.sum().backward()  # type: ignore[arg-type]
+        assert len(passes) == 1 + checkpointed
+        found.append([p.grad for p in policy.module.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*found, strict=True))
 
 
 def test_a_picture_is_processed_once_and_seen_once_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:

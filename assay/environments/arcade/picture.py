@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from assay.errors import UsageError
-from assay.media import Picture
+from assay.media import Picture, canvas
 
 SKY, GROUND, PLAYER = (225, 238, 250), (110, 80, 50), (30, 80, 200)
 TILES = {
@@ -27,13 +26,8 @@ def picture_of(shown: str) -> Picture:
     Raises:
         UsageError: Pillow is not installed.
     """
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError as error:
-        raise UsageError(f"environment 'arcade': pictures need Pillow: pip install assay[vision] ({error})") from None
     lines = shown.split("\n")
-    image = Image.new("RGB", (TILE * max(8, *map(len, lines)), TILE * len(lines)), (255, 255, 255))
-    pen = ImageDraw.Draw(image)
+    image, pen = canvas(TILE * max(8, *map(len, lines)), TILE * len(lines))
     for row, line in enumerate(lines):
         signs = line[::2] if set(line[1::2]) == {" "} else line
         if set(signs) - set(TILES) or line[:1] == " ":

@@ -69,6 +69,7 @@ class VisionLM(CausalLM):
         # Rotary positions have axes where a picture's are two-dimensional.
         self.axes = hasattr(model.base_model, "get_rope_index")
         _check_pictures(self)
+        self.module.train()  # where gradients are checkpointed
         if freeze:
             learns = {id(p) for part in (self.decoder, model.get_output_embeddings()) for p in part.parameters()}
             for parameter in self.module.parameters():

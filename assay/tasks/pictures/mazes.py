@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import UsageError
-from assay.media import MARK, Picture
+from assay.media import MARK, Picture, canvas
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Message, Task
@@ -210,14 +210,9 @@ def told(path: str) -> str:
 
 def draw(laid: Laid, pixels: int) -> Any:
     """Return the picture, a ``PIL.Image`` of ``(grid + 2) * pixels`` pixels on a side."""
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError as error:
-        raise UsageError(f"tasks 'mazes' needs Pillow: pip install assay[vision] ({error})") from None
     grid = len(laid.cells)
     side, wide = (grid + 2) * pixels, max(2, pixels // 8)
-    image = Image.new("RGB", (side, side), WHITE)
-    pen = ImageDraw.Draw(image)
+    image, pen = canvas(side, side, WHITE)
 
     def corner(cell: Sequence[int]) -> tuple[int, int]:
         return (cell[1] + 1) * pixels, (cell[0] + 1) * pixels

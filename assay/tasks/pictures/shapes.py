@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.errors import UsageError
-from assay.media import MARK, Picture
+from assay.media import MARK, Picture, canvas
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Message, Task
@@ -128,12 +128,7 @@ class Shapes:
 
 def draw(shapes: Sequence[Drawn], grid: int, pixels: int) -> Any:
     """Return the picture, a ``PIL.Image`` of ``grid * pixels`` pixels on a side."""
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError as error:
-        raise UsageError(f"tasks 'shapes' needs Pillow: pip install assay[vision] ({error})") from None
-    image = Image.new("RGB", (grid * pixels, grid * pixels), (255, 255, 255))
-    pen = ImageDraw.Draw(image)
+    image, pen = canvas(grid * pixels, grid * pixels)
     for one in shapes:
         left, top, edge = one.column * pixels, one.row * pixels, max(1, pixels // 8)
         x0, y0, x1, y1 = left + edge, top + edge, left + pixels - 1 - edge, top + pixels - 1 - edge
