@@ -53,6 +53,10 @@ class Training:
     max_tokens: int = 64
 
 
+class Spent(Exception):
+    """Raised by what watches a training: the rollouts are used up."""
+
+
 def train(
     policy: Any,
     tasks: Sequence[Task],

@@ -18,7 +18,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
-from assay.lab.settings._tabular import Training, pass_at, train
+from assay.lab.settings._tabular import Spent, Training, pass_at, train
 from assay.lab.settings.tree import COVERED, Counting, Noisy
 from assay.policies.tabular import TabularPolicy, Tree, text_of
 from assay.types import Task
@@ -136,10 +136,10 @@ class Setting:
             spent.append(engine.sampled)
             curve.append((float(p[new].mean()), float(p[new & ~known].mean())))
             if self.rollouts is not None and engine.sampled >= self.rollouts:
-                raise _Spent
+                raise Spent
 
         start = float(policy.chances()[new].mean())
-        with suppress(_Spent):
+        with suppress(Spent):
             train(policy, self._tasks(policy, seed), verifier, method, training, seed, watch, engine)
         p, answers = policy.chances(), policy.answers()[new]
         correct = policy.correct[new]
@@ -175,10 +175,6 @@ class Setting:
             solution = text_of(right.tolist()) if self.shown else None
             tasks.append(Task(str(i), text_of(policy.paths[i]), kind="tabular", solution=solution))
         return tasks
-
-
-class _Spent(Exception):
-    """The rollouts are used up."""
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,1 @@
+"""Settings of tasks that are seen: where and when something is, what leads to it."""
