@@ -48,10 +48,10 @@ class Picture:
         Raises:
             UsageError: it cannot be read, or Pillow is not installed.
         """
-        pillow = _pillow()
+        reader = pillow()
         try:
-            return pillow.open(io.BytesIO(self.data)).convert("RGB")
-        except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+            return reader.open(io.BytesIO(self.data)).convert("RGB")
+        except (OSError, ValueError, SyntaxError, reader.DecompressionBombError) as error:
             what = f"a picture of {len(self.source)} bytes" if isinstance(self.source, bytes) else f"{self.source}"
             raise UsageError(f"{what} is none that Pillow can read: {error}") from error
 
@@ -60,7 +60,7 @@ class Picture:
         """The picture as a ``data:`` URL, as chat APIs take it."""
         data = self.data
         try:
-            kind = _pillow().open(io.BytesIO(data)).get_format_mimetype()
+            kind = pillow().open(io.BytesIO(data)).get_format_mimetype()
         except OSError as error:
             raise UsageError(f"a picture of {len(data)} bytes is none that Pillow can read: {error}") from error
         return f"data:{kind};base64,{base64.b64encode(data).decode()}"
@@ -85,8 +85,8 @@ class Picture:
     @classmethod
     def of(cls, image: Any) -> Picture:
         """Return the picture of a ``PIL.Image``, or of pixels ``(H, W, 3)`` uint8, kept as PNG."""
-        pillow, out = _pillow(), io.BytesIO()
-        (pillow.fromarray(image) if isinstance(image, np.ndarray) else image).save(out, "PNG")
+        out = io.BytesIO()
+        (pillow().fromarray(image) if isinstance(image, np.ndarray) else image).save(out, "PNG")
         return cls(out.getvalue())
 
 
@@ -96,14 +96,19 @@ def canvas(width: int, height: int, colour: tuple[int, int, int] = (255, 255, 25
     Raises:
         UsageError: Pillow is not installed.
     """
-    pillow = _pillow()
+    maker = pillow()
     from PIL import ImageDraw
 
-    image = pillow.new("RGB", (width, height), colour)
+    image = maker.new("RGB", (width, height), colour)
     return image, ImageDraw.Draw(image)
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """Return ``PIL.Image``.
+
+    Raises:
+        UsageError: Pillow is not installed.
+    """
     try:
         from PIL import Image
     except ImportError as error:

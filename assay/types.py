@@ -256,6 +256,25 @@ class Fork:
     prompt: np.ndarray
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a sample came out of noise, step by step (:mod:`assay.ops.denoising`): of policies that draw.
+
+    Attributes:
+        states: ``(K + 1, *shape)`` float32, noise first; the last one is the sample.
+        levels: ``(K + 1,)`` float32, the noise level of each.
+        taken: ``(T,)`` int64, the noisy steps: decision t led from ``states[taken[t]]`` to the one after it.
+        noise: how much of it steps had at temperature 1.
+        sampler: how it entered them.
+    """
+
+    states: np.ndarray
+    levels: np.ndarray
+    taken: np.ndarray
+    noise: float
+    sampler: Literal["sde", "cps"]
+
+
 Stop = Literal["eos", "stop", "length", "context", "turns", "limit", "error"]
 """Why an episode ended; of several turns also for its number of ``turns``, or another ``limit`` (tokens, time)."""
 
@@ -280,6 +299,8 @@ class Episode:
         forks: in order, where its tokens go on from another prompt; a policy reads it as :attr:`rows`, while rewards,
             credit and statistics see one response.
         trajectory: key of the trajectory it is a part of, where that is trained as several episodes.
+        drawing: how it was drawn, where it is a sample of a policy that draws; its text is then the sample, its tokens
+            number the noisy steps.
         meta: anything else (role, version of the weights that sampled it).
     """
 
@@ -297,6 +318,7 @@ class Episode:
     turns: tuple[Turn, ...] = ()
     forks: tuple[Fork, ...] = ()
     trajectory: str | None = None
+    drawing: Drawing | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -175,7 +175,10 @@ def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engi
     Raises:
         UsageError: no such engine, or one that cannot generate with a policy's weights.
     """
-    name = spec if isinstance(spec, str) else spec["name"]
+    spec = {"name": spec} if isinstance(spec, str) else spec
+    if spec["name"] == "hf":  # the policy's own weights, in the policy's own way
+        spec = {**spec, "name": getattr(policy, "engine", "hf")}
+    name = spec["name"]
     if "policy" not in signature(find("engine", name)).parameters:
         raise UsageError(
             f"engine {name} has weights of its own and cannot follow a policy in training; take hf, vllm or vllm-server"

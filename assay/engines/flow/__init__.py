@@ -1,0 +1,1 @@
+"""Draws samples from a flow that is being trained."""

@@ -1,0 +1,1 @@
+"""A policy that draws: a rectified flow from noise to points, pictures or videos, whose noisy steps are its decisions."""

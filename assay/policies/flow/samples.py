@@ -1,0 +1,60 @@
+"""Samples as text and back: a point as its numbers, a picture as a ``data:`` URL, a video as one URL a line.
+
+What a flow draws is a response like any other: verifiers read its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.errors import UsageError
+from assay.media import Picture, pillow
+
+
+def written(sample: np.ndarray) -> str:
+    """Return a sample ``(*shape)`` as text; pixels, -1 to 1 from dark to bright, are rounded to 256 levels."""
+    if sample.ndim == 1:
+        return " ".join(f"{x:.9g}" for x in sample.tolist())
+    pixels = (np.clip((sample + 1) / 2, 0, 1) * 255).round().astype(np.uint8)
+    return "\n".join(Picture.of(frame).url for frame in (pixels if pixels.ndim == 4 else pixels[None]))
+
+
+def point(text: str) -> np.ndarray | None:
+    """Return the numbers ``(D,)`` float32 of a point; ``None`` for a text that is none."""
+    try:
+        found = np.array([float(word) for word in text.split()], dtype=np.float32)
+    except ValueError:
+        return None
+    return found if len(found) and np.isfinite(found).all() else None
+
+
+def frames(text: str) -> np.ndarray | None:
+    """Return the pixels ``(F, H, W, 3)`` uint8 of a picture (F = 1) or video; ``None`` for a text that is neither.
+
+    Raises:
+        UsageError: Pillow is not installed.
+    """
+    pillow()
+    try:
+        found = [np.asarray(Picture.from_url(line).open()) for line in text.split()]
+    except UsageError:
+        return None
+    return np.stack(found) if found and len({frame.shape for frame in found}) == 1 else None
+
+
+def read(text: str, shape: Sequence[int]) -> np.ndarray:
+    """Return the sample of a text as float32, pixels between -1 and 1.
+
+    Raises:
+        UsageError: the text is no sample of that shape.
+    """
+    found = point(text) if len(shape) == 1 else frames(text)
+    if found is not None and len(shape) > 1:
+        found = found.astype(np.float32) / 255 * 2 - 1
+        found = found[0] if len(shape) == 3 and len(found) == 1 else found
+    if found is None or found.shape != tuple(shape):
+        what = "nothing of the kind" if found is None else f"{list(found.shape)}"
+        raise UsageError(f"a sample of shape {list(shape)} is wanted, and {text[:40]!r} is {what}")
+    return found

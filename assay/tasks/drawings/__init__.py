@@ -1,0 +1,1 @@
+"""Things to draw, for models that draw."""

@@ -1,0 +1,1 @@
+"""Verifiers of what was drawn."""
