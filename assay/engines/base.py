@@ -176,9 +176,12 @@ def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engi
         UsageError: no such engine, or one that cannot generate with a policy's weights.
     """
     spec = {"name": spec} if isinstance(spec, str) else spec
+    own = getattr(policy, "engine", "hf")
     if spec["name"] == "hf":  # the policy's own weights, in the policy's own way
-        spec = {**spec, "name": getattr(policy, "engine", "hf")}
+        spec = {**spec, "name": own}
     name = spec["name"]
+    if own != "hf" and name != own:
+        raise UsageError(f"engine {name} generates text, and the model does not; leave engine.name out")
     if "policy" not in signature(find("engine", name)).parameters:
         raise UsageError(
             f"engine {name} has weights of its own and cannot follow a policy in training; take hf, vllm or vllm-server"

@@ -20,7 +20,7 @@ Sampler = Literal["sde", "cps"]
 
 
 def grid(steps: int, shift: float = 1.0) -> Tensor:
-    """Return the ``(K + 1,)`` levels from 1 down to 0, evenly spaced in s; ``shift`` c moves s to c s / (1 + (c - 1) s).
+    """Return ``(K + 1,)`` levels from 1 down to 0, evenly spaced in s; ``shift`` c moves s to c s / (1 + (c - 1) s).
 
     Args:
         steps: K, at least 1.

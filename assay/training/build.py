@@ -20,7 +20,8 @@ from assay.learning.warmup import demonstrations
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
-from assay.policies.policy import load_policy
+from assay.policies.flow.policy import FlowPolicy
+from assay.policies.policy import draws, load_policy
 from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build
@@ -100,6 +101,13 @@ def check_quantised(config: RunConfig) -> None:
         raise UsageError("model.quantise: weights in four bits are not sharded; set scale.trainers=1")
 
 
+def check_flow(config: RunConfig) -> None:
+    """Raise UsageError for a flow that is to be trained by several processes."""
+    scale = config.scale
+    if draws(config.model) and (scale.trainers > 1 or scale.engines or scale.verifiers):
+        raise UsageError("model.source: a flow learns and draws in one process; set scale.trainers=1 and no engines")
+
+
 def _assemble(
     config: RunConfig,
     reporter: Reporter,
@@ -111,6 +119,7 @@ def _assemble(
 ) -> Trainer:
     check_given(config, given)
     check_quantised(config)
+    check_flow(config)
     events = make_events(config, say=reporter.line, **told)
     if not ranks.first:
         events = Events()
@@ -257,7 +266,7 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: An
                 f"task {task.id}: its text of {len(text):,} characters does not fit the model's context of "
                 f"{policy.context} tokens; leave the task out or use a model with a longer context"
             )
-        # A token covers a byte or more, so a short text needs no closer look.
+        # A token covers a byte or more, so a short text needs no closer look; not every one is a sample.
         if size + TEMPLATE >= policy.context:
             length = len(policy.encode(task.prompt))
             if length >= policy.context:
@@ -265,7 +274,7 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: An
                     f"task {task.id}: its prompt of {length} tokens does not fit the model's context of "
                     f"{policy.context}; leave the task out or use a model with a longer context"
                 )
-        elif not warmup or task.solution is not None:
+        elif not warmup or (task.solution is not None and not isinstance(policy, FlowPolicy)):
             continue
         if warmup:
             demonstrations([task], policy, rollout)

@@ -15,7 +15,9 @@ import torch
 from assay.errors import UsageError
 from assay.types import Ask, Drawing, Episode, Fork, Group, Span, Task, ToolCall, Turn, Verdict
 
-RECORDS: dict[str, Any] = {c.__name__: c for c in (Ask, Drawing, Episode, Fork, Group, Span, Task, ToolCall, Turn, Verdict)}
+RECORDS: dict[str, Any] = {
+    c.__name__: c for c in (Ask, Drawing, Episode, Fork, Group, Span, Task, ToolCall, Turn, Verdict)
+}
 ATOMS = (type(None), bool, float, str)
 EXACT: dict[str, Any] = {"int": int, "Fraction": Fraction, "Decimal": Decimal}
 """Numbers that are written as text, integers where they are large."""

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from assay.config import RunConfig
-from assay.engines.base import Engine, Sampling
-from assay.engines.hf import HFEngine
+from assay.engines.base import Engine, Sampling, engine_of
 from assay.errors import UsageError
 from assay.learning.optimizer import learning_rate, make_optimizer
 from assay.learning.signals import check_signals, wants_reference
@@ -61,7 +60,7 @@ class Second:
     ):
         self.spec, self.config, self.policy, self.random = spec, config, policy, random
         self.ranks = ranks or Ranks()
-        own = HFEngine(policy, config.rollout.max_rows) if engine is None else engine  # type: ignore[arg-type]
+        own = engine_of(policy, "hf", config.rollout.max_rows) if engine is None else engine
         self.engine: Any = divided_engine(own, policy, self.ranks)
         self.method: Method = AgreedMethod.of(spec.method, self.ranks)
         check_signals(self.method.needs, self.method.live, policy)

@@ -23,14 +23,15 @@ class Shadow(Speaking):
     stream of its own. ``close`` ends a generation under way at its next token, where the engine tells of tokens.
 
     Args:
-        policy: what is trained, a :class:`~assay.policies.causal_lm.CausalLM`.
+        policy: what is trained.
         make: an engine that decodes with the very weights of the policy it is given; that tells of tokens which has
             ``observe``, see :meth:`assay.engines.hf.HFEngine.observe`.
     """
 
     def __init__(self, policy: Policy, make: Callable[[Policy], Engine]):
         copy: Any = policy.twin()
-        copy.tokenizer = deepcopy(copy.tokenizer)  # the other thread has the policy's
+        if hasattr(copy, "tokenizer"):
+            copy.tokenizer = deepcopy(copy.tokenizer)  # the other thread has the policy's
         copy.module.requires_grad_(False).eval()
         self._shared = [not p.requires_grad for p in policy.module.parameters()]
         for mine, theirs, shared in zip(

@@ -31,6 +31,7 @@ NAMES = [
     "mirror_critique",
     "prime",
     "quickstart",
+    "ring",
     "sft",
     "shapes",
     "smollm2-arithmetic",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -33,6 +33,9 @@ class FlowEngine:
         self.policy = policy
         self.max_rows = max_rows
 
+    def observe(self, step: int) -> None:
+        """Called before each step of a drawing; for whoever wants to end it."""
+
     def encode(self, prompt: Prompt) -> np.ndarray:
         return self.policy.encode(prompt)
 
@@ -51,7 +54,7 @@ class FlowEngine:
         alike: dict[Sampling, list[int]] = {}
         for i, request in enumerate(requests):
             if request.within is not None or request.beam or request.prefix:
-                raise UsageError("a flow draws whole samples: it goes on from no prefix, and searches no catalogue or beam")
+                raise UsageError("a flow draws whole samples: no prefix to go on from, no catalogue, no beam")
             if request.sampling.stop or request.sampling.top_p != 1 or request.sampling.top_k:
                 raise UsageError("a flow has no tokens: rollout.stop, top_p and top_k are not for it; leave them out")
             alike.setdefault(request.sampling, []).append(i)
@@ -62,7 +65,8 @@ class FlowEngine:
             for start in range(0, len(rows), self.max_rows):
                 chosen = rows[start : start + self.max_rows]
                 prompts = [self.encode(requests[i].prompt) for i, _ in chosen]
-                for (i, _), episode in zip(chosen, how.draw(slice(start, start + self.max_rows), prompts), strict=True):
+                drawn = how.draw(slice(start, start + self.max_rows), prompts, self.observe)
+                for (i, _), episode in zip(chosen, drawn, strict=True):
                     out[i].append(episode)
         return out
 
@@ -71,7 +75,9 @@ class _Plan:
     """What requests of one sampling draw: noise and noisy steps of every row, by the requests' seeds alone."""
 
     def __init__(self, policy: FlowPolicy, sampling: Sampling, requests: Sequence[Request]):
-        how = sampling if isinstance(sampling, FlowSampling) else FlowSampling(sampling.max_tokens, sampling.temperature)
+        how = (
+            sampling if isinstance(sampling, FlowSampling) else FlowSampling(sampling.max_tokens, sampling.temperature)
+        )
         begin, end = how.window()
         self.policy, self.steps, self.temperature = policy, how.max_tokens, how.temperature
         self.sampler = how.sampler or policy.config.sampler
@@ -88,14 +94,15 @@ class _Plan:
         self.starts, self.kicks, self.begins = np.concatenate(starts), np.concatenate(noise), np.concatenate(begins)
 
     @torch.no_grad()
-    def draw(self, rows: slice, prompts: Sequence[np.ndarray]) -> list[Episode]:
-        """Return the episodes of some rows."""
+    def draw(self, rows: slice, prompts: Sequence[np.ndarray], observe: Callable[[int], None]) -> list[Episode]:
+        """Return the episodes of some rows; ``observe`` is told of every step."""
         policy, device = self.policy, self.policy.device
         kicks, begins = torch.from_numpy(self.kicks[rows]).to(device), torch.from_numpy(self.begins[rows]).to(device)
         levels, every = grid(self.steps, policy.config.shift), torch.arange(len(prompts), device=device)
         said, x = policy.prompts(prompts), torch.from_numpy(self.starts[rows]).to(device)
         states, logprobs = [x], torch.zeros(len(x), self.count, device=device)
         for k in range(self.steps):
+            observe(k)
             level, following = levels[k].to(device).expand(len(x), 1), levels[k + 1].to(device).expand(len(x), 1)
             v = policy.velocity(x, level[:, 0], said)
             place = k - begins

@@ -1,1 +1,1 @@
-"""A policy that draws: a rectified flow from noise to points, pictures or videos, whose noisy steps are its decisions."""
+"""A policy that draws: a rectified flow to points, pictures or videos, whose noisy steps are its decisions."""

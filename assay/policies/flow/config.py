@@ -40,7 +40,9 @@ class FlowConfig(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> FlowConfig:
         if len(self.shape) not in (1, 3, 4) or min(self.shape, default=0) < 1 or math.prod(self.shape) > 2**24:
-            raise ValueError(f"shape = {list(self.shape)} is none of a point [D], picture [H, W, 3] or video [F, H, W, 3]")
+            raise ValueError(
+                f"shape = {list(self.shape)} is none of a point [D], a picture [H, W, 3], a video [F, H, W, 3]"
+            )
         if len(self.shape) > 1 and self.shape[-1] != 3:
             raise ValueError(f"shape = {list(self.shape)}: pictures have three channels, which stand last")
         if self.guidance != 1 and not self.prompt:

@@ -45,7 +45,9 @@ class MLP(torch.nn.Module):
             width = config.hidden
         self.layers = torch.nn.Sequential(*layers, torch.nn.Linear(width, size))
 
-    def forward(self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None) -> Float[Tensor, "N D"]:
+    def forward(
+        self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None
+    ) -> Float[Tensor, "N D"]:
         said = [] if prompt is None else [prompt]
         return self.layers(torch.cat([x, level[:, None], *said], -1))
 
@@ -58,7 +60,7 @@ class UNet(torch.nn.Module):
         try:
             from diffusers import UNet2DModel
         except ImportError as error:
-            raise UsageError(f"model.flow.network = unet needs diffusers: pip install assay[diffusion] ({error})") from None
+            raise UsageError(f"model.flow: a unet needs diffusers: pip install assay[diffusion] ({error})") from None
         self.shape = config.shape
         frames = config.shape[0] if len(config.shape) == 4 else 1
         widths = tuple(config.hidden * 2**level for level in range(config.layers))
@@ -75,7 +77,9 @@ class UNet(torch.nn.Module):
         )
         self.project = torch.nn.Linear(config.prompt, 4 * config.hidden) if config.prompt else None
 
-    def forward(self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None) -> Float[Tensor, "N D"]:
+    def forward(
+        self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None
+    ) -> Float[Tensor, "N D"]:
         *frames, height, width, colours = self.shape
         pictures = x.reshape(len(x), *(frames or [1]), height, width, colours).permute(0, 1, 4, 2, 3).flatten(1, 2)
         said = {} if self.project is None or prompt is None else {"class_labels": self.project(prompt)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Sequence
 from copy import copy, deepcopy
@@ -21,9 +20,7 @@ from assay.errors import UsageError
 from assay.ops.denoising import noised, step, step_logprob
 from assay.policies.base import PolicyOutput
 from assay.policies.flow.config import FlowConfig
-from assay.policies.flow.networks import network
 from assay.policies.flow.samples import read
-from assay.policies.loading import ModelConfig, device_of
 from assay.types import Episode, Prompt, pictures
 
 CONFIG, WEIGHTS = "flow.json", "model.safetensors"
@@ -58,25 +55,6 @@ class FlowPolicy:
         # Of demonstrations seen: what is drawn for the next ones follows from it, in a resumed run too.
         self.module.register_buffer("drawn", torch.zeros((), dtype=torch.int64, device=device))
         self.device = torch.device(device)
-
-    @classmethod
-    def load(cls, config: ModelConfig, seed: int = 0) -> FlowPolicy:
-        """Return the policy that a recipe's ``[model]`` table describes.
-
-        Raises:
-            UsageError: the table asks for what flows have not, or the folder holds none.
-        """
-        odd = [name for name in ("lora", "quantise") if getattr(config, name) is not None]
-        odd += [name for name in ("compile", "freeze_vision", "gradient_checkpointing") if getattr(config, name)]
-        if odd or config.dtype != "float32":
-            raise UsageError(f"model.{(odd or ['dtype'])[0]}: a flow has none of that, and learns in float32; leave it out")
-        own = config.flow
-        if config.source != "flow":
-            own = FlowConfig(**json.loads((Path(config.source).expanduser() / CONFIG).read_text(encoding="utf-8")))
-        policy = cls(own, network(own, seed), device_of(config))
-        if config.source != "flow":
-            policy.load_weights(Path(config.source).expanduser())
-        return policy
 
     @property
     def model(self) -> Any:
@@ -180,7 +158,7 @@ class FlowPolicy:
     def _decided(
         self, episodes: Sequence[Episode], said: Tensor | None, rows: Tensor, temperature: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return mean ``(S, D)``, deviation ``(S,)`` and log-probability ``(S,)`` of every decision of some drawings."""
+        """Return mean ``(S, D)``, deviation and log-probability ``(S,)`` of every decision of some drawings."""
         drawings = [e.drawing for e in episodes if e.drawing is not None]
         column = lambda parts: torch.from_numpy(np.concatenate(parts)).to(self.device)  # noqa: E731
         x = column([d.states[d.taken] for d in drawings]).flatten(1)
@@ -192,7 +170,9 @@ class FlowPolicy:
         v = self.velocity(x, level[:, 0], None if said is None else said[rows.to(self.device)])
         kinds = {d.sampler for d in drawings}
         if len(kinds) > 1:
-            raise UsageError(f"a batch mixes samplers, {' and '.join(sorted(kinds))}; give rollouts of a run the same one")
+            raise UsageError(
+                f"a batch mixes samplers, {' and '.join(sorted(kinds))}; give rollouts of a run the same one"
+            )
         sampler = drawings[0].sampler
         mean, deviation = step(x, v, level, following, first, noise, sampler)
         return mean, deviation[:, 0], step_logprob(after, mean, deviation, sampler)
@@ -284,11 +264,6 @@ class FlowPolicy:
         if odd:
             raise UsageError(f"{folder} does not hold this flow's weights: {min(odd)} does not match")
         self.module.load_state_dict(state)
-
-
-def draws(config: ModelConfig) -> bool:
-    """Whether a recipe's model is a flow."""
-    return config.source == "flow" or (Path(config.source).expanduser() / CONFIG).is_file()
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +35,7 @@ class Near:
 
     def __call__(self, task: Task, response: str) -> Verdict:
         wanted = task.reference
-        if not isinstance(wanted, Sequence) or isinstance(wanted, str) or not all(isinstance(x, int | float) for x in wanted):
+        if not isinstance(wanted, list | tuple) or not all(isinstance(x, int | float) for x in wanted):
             raise UsageError(f"task {task.id}: verifier 'near' wants the point's numbers as reference, not {wanted!r}")
         found = point(response)
         if found is None or len(found) != len(wanted):
