@@ -86,16 +86,19 @@ def _kept(path: Path) -> list[Task]:
     return File(path, "prompt", "label", "comparison", "id", "pair_scores", meta=("pair",)).tasks
 
 
-def pair_tasks(preferences: Sequence[Task], rng: np.random.Generator, template: str = TEMPLATE) -> list[Task]:
+def pair_tasks(
+    preferences: Sequence[Task], rng: np.random.Generator, template: str = TEMPLATE, kind: str = "pair_scores"
+) -> list[Task]:
     """Return two tasks for each preference, in an order by lot: the better answer shown first, and second.
 
     Args:
         preferences: tasks whose ``meta["responses"]`` are a better and a worse one.
         rng: of the order.
         template: see :class:`Pairs`.
+        kind: of the tasks, the verifier of what is asked for.
 
     Returns:
-        Tasks of kind ``pair_scores`` whose reference, 1 or 2, says which is better; ``meta["pair"]`` is the number of
+        Tasks of that kind whose reference, 1 or 2, says which is better; ``meta["pair"]`` is the number of
         the preference.
 
     Raises:
@@ -111,7 +114,7 @@ def pair_tasks(preferences: Sequence[Task], rng: np.random.Generator, template: 
         better, worse = (str(r["text"]) for r in found)
         for label, (first, second) in (("1", (better, worse)), ("2", (worse, better))):
             prompt = filled(template, question=task.question, first=untagged(first), second=untagged(second))
-            out.append(Task(f"{task.id}/{label}", prompt, label, "pair_scores", meta={"pair": k}))
+            out.append(Task(f"{task.id}/{label}", prompt, label, kind, meta={"pair": k}))
     return [out[i] for i in rng.permutation(len(out)).tolist()]
 
 

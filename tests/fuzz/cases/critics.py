@@ -51,6 +51,14 @@ entry(
 )
 
 entry(
+    "pair_verdict",
+    cases=[
+        Case("1", ["It adds up.\n[Verdict]\n\\boxed{1}\n[End of Verdict]"]),
+        Case("2", ["[Verdict]\n\n \\boxed{ 2 }\n[End of Verdict]\n"]),
+    ],
+)
+
+entry(
     "gameable",
     cases=[
         Case({"metric": "best_of_list", "answer": 13}, ["13", "It is 13."]),
