@@ -27,6 +27,8 @@ First write your reasons, in <reasoning>...</reasoning>. Then write one label fo
 and nothing else. For example:
 {example}"""
 YES_NO = {"yes": 1.0, "no": 0.0}
+MARKS = "marks"
+"""Key of ``episode.meta``: the marks of a response, where a rollout has had it marked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.types import Task
-from assay.verify.none import NoVerifier
-
-UNJUDGED = NoVerifier()(Task("", ""), "")
+from assay.verify.none import told
 
 
 def judged(batch: Batch) -> Bool[Tensor, "N"]:
     """Samples whose verifier did not fail: it gave a verdict, or there is none (verifier ``none``)."""
-    return torch.tensor([v.passed is not None or v == UNJUDGED for v in batch.verdicts], dtype=torch.bool)
+    return torch.tensor([told(v) for v in batch.verdicts], dtype=torch.bool)

@@ -15,3 +15,11 @@ class NoVerifier:
 
     def __call__(self, task: Task, response: str) -> Verdict:
         return Verdict.abstain("no verifier: only the reward function judges")
+
+
+UNJUDGED = NoVerifier()(Task("", ""), "")
+
+
+def told(verdict: Verdict) -> bool:
+    """Whether the verifier did not fail: it gave a verdict, or there is none."""
+    return verdict.passed is not None or verdict == UNJUDGED

@@ -38,6 +38,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
     "S139": {"judge": CRITIC["critic"]},
     "S068": PRM,
+    "S101": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
     "S113": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
     "S062": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
     "S109": {"judge": {"name": f"{Path(__file__)}:Grades"}},

@@ -13,12 +13,13 @@ from assay.environments.diagnosis.environment import Diagnosis
 from assay.errors import UsageError
 from assay.method import Method
 from assay.ops.turns import own_turns
-from assay.rewards.judged import UNJUDGED, judged
+from assay.rewards.judged import judged
 from assay.rewards.outcome.verdict_part import VerdictPart
 from assay.rewards.shaping.weighted import WeightedSum
 from assay.rewards.spec import reward_of
 from assay.tasks.procedural.calculators import Calculators
 from assay.verify.answer.place import marked
+from assay.verify.none import UNJUDGED
 
 __all__ = ["Calculators", "Diagnosis", "wingpt3"]
 

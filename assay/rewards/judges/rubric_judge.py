@@ -10,7 +10,7 @@ import torch
 from assay.batch import Batch, Reward
 from assay.engines.asking import ask, judge_of
 from assay.engines.base import Sampling
-from assay.engines.marking import TEMPLATE, YES_NO, Question
+from assay.engines.marking import MARKS, TEMPLATE, YES_NO, Question
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.judged import judged
@@ -122,8 +122,9 @@ class RubricJudge:
 class RubricReward:
     """R_i = the aggregate of the marks that a judge gives response i by its task's rubric.
 
-    No reward where the aggregate is open, or the verifier failed; take verifier ``none`` for tasks judged by nothing
-    else. Terms: ``marks``, the mean of those that were read, and ``unread``, the share of those that were not.
+    A response that its rollout has had marked is not marked again. No reward where the aggregate is open, or the
+    verifier failed; take verifier ``none`` for tasks judged by nothing else. Terms: ``marks``, the mean of those that
+    were read, and ``unread``, the share of those that were not.
 
     Args:
         judge: a :class:`RubricJudge`, a table of its options (``judge`` among them), or the specification of an engine.
@@ -145,12 +146,15 @@ class RubricReward:
 
     def __call__(self, batch: Batch) -> Reward:
         rows = judged(batch).nonzero()[:, 0].tolist()
-        pairs = [(batch.tasks[i], batch.episodes[i].text) for i in rows]
+        known = [batch.episodes[i].meta.get(MARKS) for i in rows]
+        pairs = [(batch.tasks[i], batch.episodes[i].text) for i, m in zip(rows, known, strict=True) if m is None]
+        asked = iter(self.judge.marks(pairs))
         values, valid = torch.zeros_like(batch.rewards), torch.zeros(len(batch), dtype=torch.bool)
         terms = {"marks": values.clone(), "unread": values.clone()}
-        for i, (task, _), marks in zip(rows, pairs, self.judge.marks(pairs), strict=True):
+        for i, before in zip(rows, known, strict=True):
+            marks = next(asked) if before is None else before
             read = [mark for mark in marks if mark is not None]
-            found = self.judge.value(self.judge.rubric(task), marks)
+            found = self.judge.value(self.judge.rubric(batch.tasks[i]), marks)
             values[i], valid[i] = found or 0.0, found is not None
             terms["marks"][i] = sum(read) / max(len(read), 1)
             terms["unread"][i] = 1 - len(read) / len(marks)

@@ -8,10 +8,11 @@ import torch
 
 from assay.batch import Batch, Reward
 from assay.registry import part
-from assay.rewards.judged import UNJUDGED, judged
+from assay.rewards.judged import judged
 from assay.rewards.outcome.vote import Ballot, Equal, Ties
 from assay.rollout.paraphrased import VIEW
 from assay.verify.answer.extract import Fallback, Rule
+from assay.verify.none import UNJUDGED
 
 
 @part("reward", "majority")

@@ -68,12 +68,16 @@ class Surgeon(ABC):
     def operate(self, groups: list[Group], cases: Sequence[int], engine: Engine, rng: np.random.Generator) -> None:
         """Change the judged ``groups`` at ``cases`` in place; what stands there afterwards has verdicts."""
 
+    def judged(self, groups: Sequence[Group], engine: Engine) -> list[Group]:
+        """Return groups with what is said of their responses: verdicts, and whatever else :meth:`operate` goes by."""
+        return self.judge(groups)
+
     def check_tasks(self, tasks: Sequence[Task]) -> None:
         """Raise UsageError if nothing could be done for any of ``tasks``."""
         return None
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
-        groups = self.judge(self._inner.collect(asks, engine, rng))
+        groups = self.judged(self._inner.collect(asks, engine, rng), engine)
         if any(episode.turns for group in groups for episode in group.episodes):
             raise UsageError(
                 f"rollout {type(self).__name__} changes responses of one turn, and those of "
@@ -151,7 +155,7 @@ class Surgeon(ABC):
         ]
         self.spend(e for group in made for e in group.episodes)
         if begun is None:
-            return self.judge(made)
+            return self.judged(made, engine)
         whole = [
             replace(group, episodes=tuple(replace(e, text=text + e.text) for e in group.episodes))
             for group, text in zip(made, begun, strict=True)

@@ -12,7 +12,7 @@ from assay.types import NOTE, Task
 
 ALIASES = {"criterion": "text", "points": "weight", "importance": "weight"}
 """What public sets of rubrics call the keys of a criterion."""
-KEYS = ("text", "id", "weight", "tiers", "veto")
+KEYS = ("text", "id", "weight", "tiers", "veto", "kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Criterion:
         weight: what meeting it is worth; below 0 for what a response should not do.
         levels: what the tiers 0..M mean, lowest first; empty for a criterion that is met or not, M = 1.
         veto: a response that does not meet it at all is worth nothing, for aggregates that know vetoes.
+        kind: a word for what it is about, such as ``factual`` or ``process``; none if empty.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Criterion:
     weight: float = 1.0
     levels: tuple[str, ...] = ()
     veto: bool = False
+    kind: str = ""
 
     @property
     def top(self) -> int:
@@ -63,8 +65,8 @@ class Rubric:
 
         Args:
             rows: each a text, or a table with ``text`` and, if wanted, ``id`` (else its place, from 1), ``weight``,
-                ``tiers`` (M, or a list of what 0..M mean) and ``veto``. ``criterion`` is text, ``points`` weight. A
-                rubric made already is returned as it is.
+                ``tiers`` (M, or a list of what 0..M mean), ``veto`` and ``kind``. ``criterion`` is text, ``points``
+                weight. A rubric made already is returned as it is.
             who: named in the error.
 
         Raises:
@@ -95,6 +97,7 @@ class Rubric:
         """Return what :meth:`read` reads: a table of each criterion."""
         return [
             {"text": c.text, "id": c.id, "weight": c.weight, "tiers": list(c.levels), "veto": c.veto}
+            | ({"kind": c.kind} if c.kind else {})
             for c in self.criteria
         ]
 
@@ -126,7 +129,10 @@ def _criterion(row: Any, place: str, who: str) -> Criterion:
         raise UsageError(f"{who}: criterion {place} has the weight {weight!r}, which is no number")
     if not isinstance(veto, bool):
         raise UsageError(f"{who}: criterion {place} has the veto {veto!r}, neither true nor false")
-    return Criterion(text.strip(), name, float(weight), _levels(tiers, f"{who}: criterion {place}"), veto)
+    kind = table.get("kind", "")
+    if not isinstance(kind, str):
+        raise UsageError(f"{who}: criterion {place} has the kind {kind!r}, which is no word")
+    return Criterion(text.strip(), name, float(weight), _levels(tiers, f"{who}: criterion {place}"), veto, kind)
 
 
 def _levels(tiers: Any, who: str) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ class Setting:
             Task(str(i), f"question {i}", reference="here", kind="tabular", meta=meta) for i in range(self.prompts)
         ]
         training = Training(self.steps, self.prompts, self.group, self.lr, self.optimizer)
-        engine = Counting(policy)
+        engine = self.engine(policy, seed)
         curve: list[float] = []
 
         def expected(values: torch.Tensor | None = None) -> float:
@@ -112,6 +112,10 @@ class Setting:
             "start": start,
             "rollouts": engine.sampled,
         }
+
+    def engine(self, policy: TabularPolicy, seed: int) -> Counting:
+        """Return what samples from the policy."""
+        return Counting(policy)
 
     def stated(self, path: Sequence[int], fact: int) -> int:
         """Return how many parts of a fact a response states."""
