@@ -1,0 +1,1 @@
+"""Advantages that a number of the whole group is multiplied with."""
