@@ -115,10 +115,15 @@ def f1(reference: str, answer: str) -> float:
 
 def rouge_l(reference: str, answer: str, words: Literal["unicode", "ascii"] = "unicode") -> float:
     """Return the F-measure of the longest common subsequence of words (Lin 2004, equations 2 to 4, beta = 1)."""
-    pattern = _ASCII if words == "ascii" else _WORD
-    split = str.split if words == "ascii" else tokens
-    wanted, given = (split(" ".join(pattern.findall(t.lower()))) for t in (reference, answer))
+    wanted, given = rouge_words(reference, words), rouge_words(answer, words)
     return _f(common_subsequence(wanted, given), len(wanted), len(given))
+
+
+def rouge_words(text: str, words: Literal["unicode", "ascii"] = "unicode") -> list[str]:
+    """Return the words by which ROUGE compares a text."""
+    if words == "ascii":
+        return _ASCII.findall(text.lower())
+    return tokens(" ".join(_WORD.findall(text.lower())))
 
 
 _ASCII = re.compile(r"[a-z0-9]+")

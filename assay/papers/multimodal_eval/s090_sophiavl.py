@@ -1,0 +1,128 @@
+"""S090: thoughts are rewarded as far as who scores them can be trusted, and less as training goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
+from assay.credit.grpo import GRPO
+from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
+from assay.rewards.process.trusted_thinking import TrustedThinking
+from assay.verify.text.transcript import RougeMean, WordErrors
+
+__all__ = ["RougeMean", "TrustedThinking", "WordErrors", "sophiavl"]
+
+
+@paper(
+    "S090",
+    "SophiaVL-R1",
+    arxiv="2505.17018",
+    seams=["verify", "reward", "credit", "objective"],
+    essentials={
+        "trust from the mean scores of right and of wrong responses to a prompt": "test_by_hand",
+        "without right or without wrong ones trust is whole": "test_trust_wants_both_sides",
+        "the thinking reward fades as the run goes on": "test_it_fades",
+        "a model scores the thought alone, without the answer": "test_the_thought_alone_is_shown",
+        "rule outcomes: one less the word error rate, and the mean of three ROUGEs": "test_rules_of_outcomes",
+        "the code's switches: no scores in flat groups, none of low outcomes": "test_the_switches_of_the_code",
+        "it trains a model that sees": "test_it_trains",
+    },
+    choices=(
+        "where the scorer fails, or writes no number, a response has no reward; the code asks until it works",
+        "the scorer is asked about all responses, as the paper's trust needs; by the code's min_outcome = .2 wrong "
+        "ones are never asked about, and with outcomes of 0 and 1 trust is then always whole",
+        "transcripts are worth 1 - WER as in the paper; exp(-WER) in the code",
+        "ROUGE without a stemmer",
+        "T is the run's steps",
+    ),
+    lacks="the thinking reward model of 3B parameters that is trained on 156,703 scored thoughts, and a count of the "
+    "faults that its tests notice",
+)
+def sophiavl(
+    scorer: Any = None,
+    outcome: Any = "verdict",
+    alpha: float = 0.3,
+    decay: float | None = None,
+    trust: bool = True,
+    skip_flat: bool = False,
+    min_outcome: float | None = None,
+    kl_weight: float = 0.04,
+) -> Method:
+    """GRPO with a reward for the thought, weighted by trust in who scores it and fading over the run.
+
+        R_i = o_i + gamma alpha exp(-t / T) s_i,    gamma = exp(min(mu_right - mu_wrong, 0))
+
+    Args:
+        scorer, outcome, alpha, decay, trust, skip_flat, min_outcome: see
+            :class:`~assay.rewards.process.trusted_thinking.TrustedThinking`.
+        kl_weight: of the divergence from the model at the start.
+
+    Source: SophiaVL-R1 (arXiv 2505.17018) and its authors' code: groups of 8, temperature 1, learning rate 6e-7, with
+    Qwen2.5-VL-7B.
+    """
+    return Method(
+        reward=TrustedThinking(scorer, outcome, alpha, decay, trust, skip_flat, min_outcome),
+        credit=GRPO(),
+        objective=ClippedSurrogate(kl_weight=kl_weight),
+    )
+
+
+PLAIN, FLASHY, EMPTY = {"thought": 0.3}, {"thought": 0.5}, {"thought": 1.0}
+
+
+def scored(**options: Any) -> dict[str, Any]:
+    """An arm whose scorer says what the setting's choices have."""
+    scorer = {"name": "part", "part": "thought"}
+    return {"name": "S090", "options": {"scorer": scorer, "kl_weight": 0.0, **options}}
+
+
+claims(
+    Claim(
+        paper="S090",
+        text="A scorer of thoughts that likes best what is flashy and wrong leads a policy astray; where it is trusted "
+        "by how it tells right from wrong, and less as time goes on, it does not.",
+        setting="choices",
+        evidence="construction",
+        arms={
+            "trusted": scored(decay=75.0),
+            "added": scored(decay=1e9, trust=False),
+        },
+        better="trusted",
+        baseline="added",
+        measure="choice 0",
+        options={
+            "choices": [
+                [[0.55, True, PLAIN], [0.45, False, PLAIN]],
+                [[0.45, True, FLASHY], [0.55, False, EMPTY]],
+            ],
+            "steps": 300,
+            "prompts": 1,
+        },
+        sweep={"lr": (0.05, 0.1, 0.2)},
+    ),
+    Claim(
+        paper="S090",
+        text="Trust alone leads such a policy less astray than a thinking reward of a fixed weight.",
+        setting="choices",
+        evidence="construction",
+        arms={
+            "trusted": scored(decay=1e9),
+            "added": scored(decay=1e9, trust=False),
+        },
+        better="trusted",
+        baseline="added",
+        measure="choice 0",
+        options={
+            "choices": [
+                [[0.55, True, PLAIN], [0.45, False, PLAIN]],
+                [[0.45, True, FLASHY], [0.55, False, EMPTY]],
+            ],
+            "steps": 300,
+            "prompts": 1,
+        },
+        sweep={"lr": (0.05, 0.1, 0.2)},
+        name="trust alone",
+    ),
+)
