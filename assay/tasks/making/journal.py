@@ -13,13 +13,20 @@ from typing import IO, Any
 
 from assay.engines.base import Request
 from assay.errors import RunError, UsageError
+from assay.media import Picture
 from assay.tasks.making.work import Reply
 
 
 def key_of(model: str, request: Request) -> str:
     """Return what a request is known by: a hash of the model's name and of all that the replies depend on."""
     asked = [model, request.prompt, request.n, asdict(request.sampling), request.seed]
-    return hashlib.blake2b(json.dumps(asked).encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps(asked, default=_plain).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _plain(value: Any) -> str:
+    """A picture, by which alone a request is more than JSON."""
+    assert isinstance(value, Picture)
+    return value.digest.hex()
 
 
 class Journal:

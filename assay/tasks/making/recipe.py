@@ -18,6 +18,7 @@ from assay.tasks.making.nuggets import Compositions
 from assay.tasks.making.operators import Compose, Concepts, Reformulate, Vary
 from assay.tasks.making.overlap import Decontaminate, Distinct
 from assay.tasks.making.sampled_concepts import SampledConcepts
+from assay.tasks.making.visible import Visible
 from assay.tasks.making.work import Pipeline
 
 STEPS: dict[str, Callable[..., Any]] = {
@@ -33,6 +34,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "band": Band,
     "windows": Windows,
     "compositions": Compositions,
+    "visible": Visible,
     "distinct": Distinct,
     "decontaminate": Decontaminate,
 }

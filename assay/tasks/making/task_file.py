@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
+from assay.media import Picture
 from assay.records.files import write_file
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.files.file import File
 from assay.tasks.seeded import check_index
-from assay.types import Message, Task
+from assay.types import Message, Prompt, Task
 
 FIELDS = ("id", "prompt", "reference", "kind")
 """What every row of a task file has; ``solution``, ``hints`` and ``meta`` where there are any."""
@@ -23,11 +24,28 @@ RECORDED = "responses"
 
 
 def row_of(task: Task) -> dict[str, Any]:
-    """Return a task as a row."""
-    row = {"id": task.id, "prompt": task.prompt, "reference": task.reference, "kind": task.kind}
+    """Return a task as a row; pictures are ``data:`` URLs in it."""
+    row = {"id": task.id, "prompt": _written(task.prompt), "reference": task.reference, "kind": task.kind}
     meta = {name: value for name, value in task.meta.items() if name != RECORDED}
     more = {"solution": task.solution, "hints": task.hints, RECORDED: task.meta.get(RECORDED), "meta": meta}
     return row | {name: value for name, value in more.items() if value}
+
+
+def _written(prompt: Prompt) -> Any:
+    if isinstance(prompt, str):
+        return prompt
+    return [m | {"images": [p.url for p in m["images"]]} if "images" in m else m for m in prompt]
+
+
+def _message(row: Mapping[str, Any], where: str) -> Message:
+    if "images" not in row:
+        return Message(**row)  # type: ignore[typeddict-item]
+    try:
+        return Message(**{**row, "images": tuple(Picture.from_url(url) for url in row["images"])})  # type: ignore[typeddict-item]
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    except (AttributeError, TypeError):
+        raise UsageError(f"{where}: field 'images' of a message is no list of data: URLs") from None
 
 
 def write_tasks(path: Path, tasks: Iterable[Task]) -> None:
@@ -60,7 +78,7 @@ def task_of(row: Mapping[str, Any], where: str) -> Task:
     if isinstance(prompt, list):
         if not all(isinstance(m, Mapping) and {"role", "content"} <= {*m} for m in prompt):
             raise UsageError(f"{where}: field 'prompt' is neither text nor a list of messages")
-        prompt = tuple(Message(**m) for m in prompt)  # type: ignore[typeddict-item]
+        prompt = tuple(_message(m, where) for m in prompt)
     elif not isinstance(prompt, str):
         raise UsageError(f"{where}: field 'prompt' is neither text nor a list of messages")
     if not isinstance(kind, str):
