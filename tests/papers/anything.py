@@ -29,6 +29,7 @@ PRM = {"prm": f"{Path(__file__)}:scored"}
 TEXTS = {name: f"{Path(__file__)}:{name}" for name in ("overlap", "plainness")}
 CRITIC = {"critic": f"{Path(__file__)}:scored"}
 REQUIRED: dict[str, dict[str, Any]] = {
+    "S007": {"reader": {"name": "keywords", "replies": []}},
     "S018": PRM,
     "S046": {**CRITIC, "gated": False},
     "S057": CRITIC,
@@ -38,6 +39,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S075": {"judge": Reader("3+9"), "penalty": 0.5},
     "S139": {"judge": CRITIC["critic"]},
     "S068": PRM,
+    "S090": {"scorer": f"{Path(__file__)}:plain_length"},
     "S101": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
     "S113": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
     "S062": {"judge": {"name": f"{Path(__file__)}:Ticks"}, "rubric": ["is odd"]},
@@ -161,7 +163,7 @@ class Marks(Lengths):
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
-ELSEWHERE = {"S013", "S020", "S039", "S042", "S048", "S073", "S106", "S126", "S148", "S168", "S177"}
+ELSEWHERE = {"S007", "S013", "S020", "S039", "S042", "S048", "S073", "S102", "S106", "S126", "S148", "S168", "S177"}
 """Those that refuse any tasks but their own, or make tasks and no method, or need a model in a folder; their own tests
 have them."""
 METHODS = [

@@ -83,7 +83,7 @@ class Shapes:
         if question == "count":
             named = int(rng.integers(self.most + 1))
             count = max(count, named)
-            asked, answer = f"How many {_plural(shape)} are {colour}?", str(named)
+            asked, answer = f"How many {plural(shape)} are {colour}?", str(named)
         else:
             named = 1
             row, column = cells[0]
@@ -146,5 +146,6 @@ def draw(shapes: Sequence[Drawn], grid: int, pixels: int) -> Any:
     return image
 
 
-def _plural(shape: str) -> str:
+def plural(shape: str) -> str:
+    """Return the name of several of a shape."""
     return f"{shape}es" if shape.endswith("s") else f"{shape}s"

@@ -99,7 +99,7 @@ for normalise in ("none", "space", "case", "squad"):
     )
 
 PROSE = "The quick brown fox jumps over the lazy dog, and then it sleeps for hours."
-for measure in ("rouge_l", "token_f1", "chrf"):
+for measure in ("rouge_l", "rouge_mean", "word_errors", "token_f1", "chrf"):
     entry(
         measure,
         cases=[
@@ -109,6 +109,23 @@ for measure in ("rouge_l", "token_f1", "chrf"):
         ],
     )
 
+entry(
+    "permutation",
+    soup="list",
+    cases=[
+        Case([2, 0, 3, 1], ["2, 0, 3, 1", "[2, 0, 3, 1]", "2; 0; 3; 1"]),
+        Case(["x", "1/2"], ["x > 0.5", '["x", 0.5]']),
+    ],
+)
+entry(
+    "short_answers",
+    soup="list",
+    marked=False,
+    cases=[
+        Case(["2", "red"], ["2\nred", "1. 2\n2. Red.", "<think>3\n4</think>\n2\n\nred"]),
+        Case([1.5], ["3/2"]),
+    ],
+)
 entry(
     "set",
     soup="list",

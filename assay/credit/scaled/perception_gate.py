@@ -1,0 +1,81 @@
+"""Reasoning counts as far as what there was to be seen was seen; perceiving counts by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from assay.batch import Batch
+from assay.errors import UsageError
+from assay.registry import build, part
+from assay.rollout.reread.perceived import checklist_of, told_of
+from assay.types import Task
+
+
+@part("credit", "perception_gate")
+@dataclass(slots=True)
+class PerceptionGate:
+    """A_it = min(p, cap) A'_it of an answer that reasons, and ``weight`` A'_it of one to its checklist
+
+    with p the mean score of the checklist and A' another credit's advantages, each branch a group of its own: with a
+    loss that is a mean over responses this is J(reasoning) + ``weight`` J(perception). Reads rollout
+    :class:`~assay.rollout.reread.perceived.PerceivedFirst`.
+
+    Args:
+        credit: A' (name, table or part).
+        cap: above 0, at most 1.
+        weight: lambda, at least 0.
+
+    Raises:
+        UsageError: an option out of range; before a run, a task without a checklist; episodes of another rollout.
+
+    Source: PEARL (arXiv 2511.18437).
+    """
+
+    credit: Any = "grpo"
+    cap: float = 0.5
+    weight: float = 0.1
+
+    rollout = "perceived"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cap <= 1 or self.weight < 0:
+            raise UsageError(
+                f"credit 'perception_gate': cap {self.cap:g} must be in (0, 1], and weight {self.weight:g} at least 0"
+            )
+        self.credit = build("credit", self.credit)
+
+    @property
+    def members(self) -> list[Any]:
+        return [self.credit]
+
+    @property
+    def needs(self) -> frozenset[Any]:
+        return frozenset(getattr(self.credit, "needs", ()))
+
+    @property
+    def group_relative(self) -> bool:
+        return bool(getattr(self.credit, "group_relative", False))
+
+    @property
+    def level(self) -> str:
+        return str(getattr(self.credit, "level", "response"))
+
+    @property
+    def summary(self) -> dict[str, str]:
+        return dict(getattr(self.credit, "summary", {}))
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            checklist_of(task)
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
+        told = [told_of(episode, "credit 'perception_gate'") for episode in batch.episodes]
+        factors = [self.weight if one.perception else min(one.mean, self.cap) for one in told]
+        found: Tensor = self.credit(batch)
+        return found * torch.tensor(factors, dtype=found.dtype, device=found.device)[:, None]
