@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.batch import Batch, Reward
 from assay.errors import UsageError
 from assay.rewards.spec import reward_of
+from assay.types import Task
 
 TAKEN = frozenset({"mean", "std"})
 
@@ -34,6 +35,10 @@ class Around:
     @property
     def needs(self) -> frozenset[Any]:
         return frozenset(n for part in self.members for n in getattr(part, "needs", ()))
+
+    def check_tasks(self, tasks: Sequence[Task]) -> None:
+        for part in self.members:
+            getattr(part, "check_tasks", lambda _: None)(tasks)
 
     def found(self, batch: Batch) -> dict[str, Reward]:
         """Return the reward of each member."""

@@ -16,6 +16,7 @@ MEASURED = "the paper measures what training by plain rewards does"
 SPELLED = "its arm spells the method's parts out"
 STANDS_IN = "scores typed into the setting stand for the paper's own reward: by construction"
 OTHERWISE = {
+    ("S008", "watched_plans"): "its arms are who watches in the environment that the paper brings",
     ("S012", "choices"): STANDS_IN,
     ("S018", "provers"): "its setting makes the method, with the prover that an arm names",
     ("S022", "unseen"): MEASURED,
@@ -44,6 +45,7 @@ OTHERWISE = {
     ("S126", "far_samples"): "its setting measures distances from clusters as the paper's reward does",
     ("S128", "reward_models"): "its setting measures reward models by the functions that the paper brings",
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
+    ("S142", "shuffled_traces"): "its setting scores by the alignment that the paper brings, as an arm says",
     ("S144", "rationales"): "its setting learns by the loop that the paper brings",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
     ("S158", "preference_design"): "its setting asks about pairs by the function that the paper brings",

@@ -163,7 +163,22 @@ class Marks(Lengths):
 
 
 TRAINING = {"curriculum", "rollout", "reward", "credit", "select", "objective"}
-ELSEWHERE = {"S007", "S013", "S020", "S039", "S042", "S048", "S073", "S102", "S106", "S126", "S148", "S168", "S177"}
+ELSEWHERE = {
+    "S007",
+    "S008",
+    "S013",
+    "S020",
+    "S039",
+    "S042",
+    "S048",
+    "S073",
+    "S102",
+    "S106",
+    "S126",
+    "S148",
+    "S168",
+    "S177",
+}
 """Those that refuse any tasks but their own, or make tasks and no method, or need a model in a folder; their own tests
 have them."""
 METHODS = [

@@ -83,3 +83,14 @@ for variant, options in (("", {}), ("/simulate", {"mode": "simulate"})):
         marked=False,
         cases=[Case(RING, ["<think>1 right, 1 down</think><|right|><|down|>", "</think> <|right|> <|down|>"])],
     )
+STEPS = {
+    "skills": ["Open the [object].", "Put the [object] into the [location]."],
+    "plan": ["Open the box.", "Put the x into the box."],
+}
+for variant, options in (("", {}), ("/max", {"measure": "max", "partial": (0.4, 0.4, 0.2)})):
+    entry(
+        f"plan_match{variant}",
+        options=options,
+        marked=False,
+        cases=[Case(STEPS, ["<answer>1. open the box\n2. put the x into the box.</answer>"])],
+    )
