@@ -11,7 +11,8 @@ import tyro
 from tyro.conf import Positional
 
 from assay.cli.common import AsJson, Overrides, Unprotected, protect, say
-from assay.cli.dimensions import eval_dimensions
+from assay.cli.evaluations.dimensions import eval_dimensions
+from assay.cli.evaluations.traces import eval_traces
 from assay.cli.prm import eval_prm
 from assay.errors import RunError, UsageError
 from assay.printable import printable
@@ -46,6 +47,7 @@ def evaluate(
     judge: str | None = None,
     steps: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     dimensions: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    traces: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     as_json: AsJson = False,
     unsafe_no_sandbox: Unprotected = False,
 ) -> int:
@@ -101,6 +103,9 @@ def evaluate(
             classifier, path/to/file.py:function), on the labelled solutions in this file.
         dimensions: probe a reward model instead, a folder or hub id, on the responses in this file, which say how well
             each does in a dimension; out is then a JSON file for the clusters of its states.
+        traces: measure the solutions in this file step by step against their reference solutions instead; the model
+            says by its log-probabilities how alike two steps are (scorer gain, or rollout for its attention), and which
+            points of the references are made, unless judge is another one.
         as_json: print the results as JSON.
     """
     from assay.cli import harnesses
@@ -134,8 +139,14 @@ def evaluate(
         if unused := [f"--{name}" for name, value in given.items() if value is not None]:
             raise UsageError(f"--dimensions probes a reward model, where {', '.join(unused)} would say nothing")
         return eval_dimensions(target, dimensions, out, as_json)
+    if traces is not None:
+        unknown = {"strategy": strategy, "budgets": budgets, "verifier": verifier, "samples": samples, "out": out}
+        given = {k: v for k, v in {**given, **unknown}.items() if k != "scorer"}
+        if unused := [f"--{name}" for name, value in given.items() if value is not None]:
+            raise UsageError(f"--traces measures steps of solutions, where {', '.join(unused)} would say nothing")
+        return eval_traces(target, overrides, traces, scorer or "gain", judge, as_json)
     if judge is not None:
-        raise UsageError("--judge is for --harness; who judges the reasoning of responses is --chain")
+        raise UsageError("--judge is for --harness and --traces; who judges the reasoning of responses is --chain")
     if strategy is not None:
         given |= {"samples": samples}
         if unused := [f"--{name}" for name, value in given.items() if value is not None]:

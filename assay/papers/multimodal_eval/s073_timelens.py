@@ -84,7 +84,7 @@ def timelens(pool: int = 256, keep: int = 64, mean: float = 0.05, deviation: flo
     )
 
 
-ARM = {"name": "S073", "curriculum": {"name": "matched", "by": "", "pool": 96, "keep": 48}}
+ARM = {"name": "S073", "curriculum": {"name": "matched", "by": "", "pool": 64, "keep": 32}}
 
 claims(
     Claim(

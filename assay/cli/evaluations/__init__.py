@@ -1,0 +1,1 @@
+"""What `assay eval` measures besides held-out tasks."""

@@ -1,0 +1,1 @@
+"""Solutions of several steps, in words and pictures, measured step by step against reference solutions."""
