@@ -163,8 +163,9 @@ def _assemble(
     for stage in stages:
         stage.config = _rated(stage.config, config) if stage.name else config
         check_signals(stage.method.needs, stage.method.live, policy)
-        for learner in stage.method.learners:
-            getattr(learner, "check", lambda _: None)(policy)
+        signals = [need for need in stage.method.needs if not isinstance(need, str)]
+        for each in (*stage.method.learners, *signals, stage.rollout):
+            getattr(each, "check", lambda _: None)(policy)
         check_fit(stage.tasks, policy, stage is first and config.warmup.steps > 0, stage.rollout)
     spec = {"name": config.engine.name, **config.engine.options}
     if cluster is not None and config.scale.engines:

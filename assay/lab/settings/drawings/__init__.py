@@ -1,0 +1,1 @@
+"""Settings in which a flow draws."""

@@ -1,0 +1,1 @@
+"""What must be known of drawings, and rewards that learn from them."""
