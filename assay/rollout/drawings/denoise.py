@@ -23,10 +23,11 @@ class Denoise:
 
     Args:
         sampling: how many steps, and how much heat.
+        early: in place of ``end``: the ``trained`` noisy steps begin within this share of all steps.
         begin, end, trained, branch, noise, sampler: see :class:`~assay.engines.flow.sampling.FlowSampling`.
 
     Raises:
-        UsageError: the window has no room for the noisy steps.
+        UsageError: the window has no room for the noisy steps; ``early`` is no share, or stands beside ``end``.
     """
 
     sampling: Sampling
@@ -36,18 +37,24 @@ class Denoise:
     branch: int = 1
     noise: float | None = None
     sampler: Sampler | None = None
+    early: float | None = None
 
     def __post_init__(self) -> None:
+        if self.early is not None and not (0 <= self.early <= 1 and self.end is None):
+            raise UsageError("rollout 'denoise': early is a share of the steps, 0 to 1, in place of end")
         self.how.window()
 
     @property
     def how(self) -> FlowSampling:
         """The sampling of every request."""
+        end = self.end
+        if self.early is not None:
+            end = int(self.early * self.sampling.max_tokens) + (self.trained or 1)
         return FlowSampling(
             self.sampling.max_tokens,
             self.sampling.temperature,
             begin=self.begin,
-            end=self.end,
+            end=end,
             trained=self.trained,
             branch=self.branch,
             noise=self.noise,

@@ -57,8 +57,9 @@ class Setting:
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return measures of ODE samples, MEASURED of them.
 
-        ``final``: the mean reward; ``start``; ``distance``: of the samples' mean from the wanted place; ``off_ring``:
-        mean distance from the ring; ``spread``: mean standard deviation of a coordinate; ``sampled``: samples drawn.
+        ``final``: the mean reward; ``start``; ``distance``: mean distance from the wanted place, and ``near``: less
+        than zero, that distance; ``off_ring``: mean distance from the ring; ``spread``: mean standard
+        deviation of a coordinate; ``sampled``: samples drawn.
         """
         config = FlowConfig(noise=self.noise)
         policy = FlowPolicy(config, network(config, seed))
@@ -82,10 +83,11 @@ class Setting:
             ]
         if self.shown:
             rng = np.random.default_rng([seed, 3])
-            near = lambda: " ".join(f"{x:.9g}" for x in np.array(ring.place(0)) + 0.15 * rng.standard_normal(2))  # noqa: E731
+            places = np.array(ring.place(0)) + 0.15 * rng.standard_normal((len(tasks), self.shown, 2))
+            texts = [[" ".join(f"{x:.9g}" for x in place) for place in own] for own in places]
             tasks = [
-                Task(t.id, t.prompt, t.reference, t.kind, meta={"references": [near() for _ in range(self.shown)]})
-                for t in tasks
+                Task(t.id, t.prompt, t.reference, t.kind, meta={"references": own})
+                for t, own in zip(tasks, texts, strict=True)
             ]
         start = self.measure(policy, verifier, tasks[0])["final"]
         training = Training(
@@ -105,9 +107,11 @@ class Setting:
         [drawn] = FlowEngine(policy).generate([Request(task.prompt, MEASURED, Sampling(self.max_tokens, 0.0), 11)])
         points = np.stack([point(e.text) for e in drawn])  # type: ignore[arg-type]
         scores = [verifier(task, e.text).score for e in drawn]
+        away = np.linalg.norm(points - np.array([2.0, 0.0]), axis=-1).mean()
         return {
             "final": float(np.mean(scores)),
-            "distance": float(np.linalg.norm(points.mean(0) - np.array([2.0, 0.0]))),
+            "distance": float(away),
+            "near": -float(away),
             "off_ring": float(np.abs(np.linalg.norm(points, axis=-1) - 2).mean()),
             "spread": float(points.std(0).mean()),
         }

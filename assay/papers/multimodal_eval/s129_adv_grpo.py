@@ -1,0 +1,117 @@
+"""S129: a flow against a reward model that learns to tell its drawings from references."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
+from assay.credit.batch_scaled import BatchScaled
+from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
+from assay.rewards.outcome.signalled import Signalled
+from assay.rollout.drawings.denoise import Denoise
+from assay.select.in_turns import InTurns
+from assay.signals.drawings.adversary import Adversary
+
+__all__ = ["Adversary", "BatchScaled", "Denoise", "InTurns", "Signalled", "adv_grpo"]
+
+
+@paper(
+    "S129",
+    "Adv-GRPO",
+    arxiv="2511.20256",
+    seams=["rollout", "reward", "select", "credit", "objective"],
+    essentials={
+        "two noisy steps in a row begin in the first half, after a path that half of the group shares": (
+            "test_noisy_steps_begin_early_and_parties_share_what_is_before"
+        ),
+        "steps keep each state's shares of data and noise (CPS)": "test_the_methods_own_numbers",
+        "a hinge on wholes and patches of references and drawings": "test_the_hinge_of_the_card",
+        "a reward of wholes and patches of unit length": "test_what_the_head_says_is_the_reward",
+        "Bradley-Terry, only while it is being exploited": "test_preferences_are_learned_while_they_are_exploited",
+        "flow and reward model learn in turns, what is idle stays as it is": "test_who_is_idle_stays_as_it_was",
+        "advantages on the scale of the whole batch": "test_advantages_of_the_whole_batch",
+        "it trains": "test_who_is_idle_stays_as_it_was",
+    },
+    choices=(
+        "a reference is drawn for each drawing, of the same prompt",
+        "preferences are of the same head on frozen features",
+        "of a point there are no patches, and its numbers are not of unit length",
+    ),
+    lacks="preferences of CLIP whose last two vision layers learn, and a count of the faults that its tests notice",
+)
+def adv_grpo(
+    encoder: str = "random",
+    loss: Literal["hinge", "preference"] = "hinge",
+    every: int = 10,
+    updates: int = 1,
+    lr: float = 1e-4,
+    width: int = 512,
+    normalise: Literal["reward", "both", "none"] = "reward",
+    trained: int = 2,
+    branch: int = 8,
+    noise: float = 0.8,
+    clip: float = 1e-5,
+    kl: float = 0.0,
+) -> Method:
+    """Flow-GRPO whose reward model is trained beside it, with references as positives and drawings as negatives.
+
+        L_D = 1/2 [relu(1 - h(real)) + relu(1 + h(drawn))] + .3 [the same of patches]
+        R = .7 h(whole) + .3 mean h(patches)
+
+    Of every ``every`` steps one is the flow's and the others are the reward model's; the style of the references is
+    what the flow learns. They stand in ``task.meta["references"]`` (eight to a prompt).
+
+    Args:
+        encoder, loss, every, updates, lr, width, normalise: see :class:`~assay.signals.drawings.adversary.Adversary`.
+        trained, branch, noise: noisy steps, which begin in the first half; how many of a group share what is before
+            them; how noisy they are (CPS).
+        clip: half-width of the ratio's range.
+        kl: weight of the divergence from the flow that training begins with.
+
+    Source: Adv-GRPO (arXiv 2511.20256) and its authors' code: 10 steps, 16 drawings to a prompt, DINO features.
+    """
+    adversary = Adversary(encoder, loss, width=width, lr=lr, updates=updates, every=every, normalise=normalise)
+    return Method(
+        rollout={
+            "name": "denoise",
+            "early": 0.5,
+            "trained": trained,
+            "branch": branch,
+            "noise": noise,
+            "sampler": "cps",
+        },
+        reward=Signalled(adversary),
+        select=InTurns(adversary),
+        credit=BatchScaled(),
+        objective=ClippedSurrogate(clip_low=clip, clip_high=clip, kl_weight=kl, aggregation="sequence_mean"),
+    )
+
+
+FREE = {"name": "denoise", "noise": 0.7, "sampler": "sde"}
+"""Points want noise in every step: the window and CPS are for pictures."""
+POINTS = {"encoder": "plain", "normalise": "none", "every": 1, "updates": 2, "lr": 1e-3, "width": 64, "clip": 0.01}
+
+claims(
+    Claim(
+        paper="S129",
+        text="A reward model that learns against the flow keeps its drawings near the references, where a fixed proxy "
+        "is hacked.",
+        setting="ring",
+        arms={
+            "adversary": {"name": "S129", "options": POINTS, "rollout": FREE},
+            "proxy": {
+                "name": "grpo",
+                "credit": "batch_scaled",
+                "rollout": FREE,
+                "objective": {"name": "clip", "clip_low": 0.01, "clip_high": 0.01, "aggregation": "sequence_mean"},
+            },
+        },
+        better="adversary",
+        baseline="proxy",
+        measure="near",
+        options={"reward": "right", "shown": 8, "steps": 120},
+        sweep={"lr": (1e-4, 3e-4, 1e-3)},
+    )
+)
