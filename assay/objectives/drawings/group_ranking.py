@@ -74,7 +74,7 @@ class GroupRanking:
                 right += int(scores[rows[0]] > scores[rows[-1]])
                 pairs += 1
         groups = batch.totals.groups if batch.totals is not None else len(found)
-        metrics = {"error": float(errors[batch.active].mean()) if found else 0.0}
+        metrics = {"error": float(errors.detach()[batch.active].mean()) if found else 0.0}
         if pairs:
             metrics["best_above_worst"] = right / pairs
         return Loss(total / max(groups, 1), metrics)
