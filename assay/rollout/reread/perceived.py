@@ -59,7 +59,7 @@ def perception_task(task: Task, template: str = TEMPLATE) -> Task:
     numbered = "\n".join(f"{k}. {question}" for k, (question, _) in enumerate(rows, 1))
     shown = pictures(task.prompt)
     text = filled(template, question="" if shown else f"{task.question}\n\n", questions=numbered)
-    message: Message = {"role": "user", "content": MARK * len(shown) + text, "images": shown}
+    message: Message = {"role": "user", "content": f"{MARK}\n" * len(shown) + text, "images": shown}
     return Task(
         id=f"{task.id}/perception",
         prompt=(message,) if shown else text,

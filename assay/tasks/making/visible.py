@@ -59,9 +59,9 @@ class Visible:
         wants = []
         for turn in (turn for each in turns for turn in each):
             text = turn.question + FORM
-            message: Message = {"role": "user", "content": MARK * len(shown) + text, "images": shown}
-            blind: Message = {"role": "user", "content": text}
-            wants += [Want((message,), 1, self.sampling, self.by), Want((blind,), 1, self.sampling, self.by)]
+            sighted: Message = {"role": "user", "content": f"{MARK}\n" * len(shown) + text, "images": shown}
+            bare: Message = {"role": "user", "content": text}
+            wants += [Want((asked,), 1, self.sampling, self.by) for asked in (sighted, bare)]
         replies = iter((yield wants))
         kept = []
         for question, each in zip(questions, turns, strict=True):

@@ -182,7 +182,7 @@ def test_questions_that_need_the_picture() -> None:
     task = Task("t", (message,), {"questions": rows, "more": 1}, "none")  # type: ignore[arg-type]
 
     def say(prompt: str) -> str:
-        seen, letters = prompt.startswith("<seen><image>"), {v: k for k, v in options_of(prompt).items()}
+        seen, letters = prompt.startswith("<seen><image>\n"), {v: k for k, v in options_of(prompt).items()}
         if "always" in prompt:
             return "A"
         knows = seen if "clear" in prompt and "unclear" not in prompt else "leaks" in prompt

@@ -45,7 +45,7 @@ def test_the_checklist_is_one_prompt() -> None:
     message = {"role": "user", "content": "<image>How many legs?", "images": (picture,)}
     seen = perception_task(replace(TASK, prompt=(message,)), "See {question}: {questions}")  # type: ignore[arg-type]
     [said] = seen.prompt
-    assert said["content"] == "<image>See : 1. How many cats?\n2. What colour?"  # type: ignore[index]
+    assert said["content"] == "<image>\nSee : 1. How many cats?\n2. What colour?"  # type: ignore[index]
     assert pictures(seen.prompt) == [picture] and ShortAnswers()(made, made.solution or "").passed
     judge = ShortAnswers()
     for response, score in (
