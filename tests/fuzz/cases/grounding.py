@@ -15,6 +15,16 @@ PARIS = "Paris is the capital of France; it lies on the Seine. It\u2019s \u201ct
 DOCUMENTS = [FOX, PARIS]
 
 entry(
+    "persona",
+    marked=False,
+    cases=[
+        Case({"type": "localize", "contexts": 3, "answer": 3}, ["\\boxed{3}", "Answer: 3", "So it is 3"]),
+        Case({"type": "verify", "answer": "no"}, ["No.", "yes? no"]),
+        Case({"type": "text_qa", "answer": "baker"}, ["She is a baker."]),
+        Case({"type": "text_qa", "answer": None}, ["I cannot determine that from the provided context."]),
+    ],
+)
+entry(
     "quotes",
     soup="quotes",
     apart=False,
