@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from assay.errors import UsageError
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.signals.base import Models
-from assay.types import Ask, Episode, Group, Task
+from assay.signals.judges.scalar_head import ScalarHead, clipped_step
+from assay.types import Task
 from assay.verify.answer.extract import extract
 from assay.verify.text.compare import same
 
@@ -54,51 +55,6 @@ class Pair:
     task: Task
     right: str
     wrong: str
-
-
-class ScalarHead:
-    """r(question, reference, response): a number read off a copy of the policy that is trained as a whole.
-
-    The copy reads the reference before the response, which is ended by the end-of-sequence token; the number is linear
-    in the hidden state that predicts that token, 0 at first.
-
-    Args:
-        models: of the run; its policy is copied.
-        template: with ``{question}`` and ``{reference}``, what stands before the response.
-    """
-
-    def __init__(self, models: Models, template: str):
-        self.policy, self.template, self.budget = models.policy.twin(), template, models.token_budget
-        first = next(self.policy.module.parameters())
-        self.head = torch.nn.Linear(self.policy.width, 1, device=first.device, dtype=first.dtype)
-        torch.nn.init.zeros_(self.head.weight)
-        torch.nn.init.zeros_(self.head.bias)
-
-    def parameters(self) -> Iterator[torch.nn.Parameter]:
-        yield from self.policy.module.parameters()
-        yield from self.head.parameters()
-
-    def __call__(self, pairs: Sequence[tuple[Task, str]]) -> Float[Tensor, "N"]:
-        """Return r of responses to tasks, with a gradient, from one pass."""
-        policy: Any = self.policy
-        groups = []
-        for task, text in pairs:
-            prompt = policy.encode(filled(self.template, question=task.question, reference=str(task.reference)))
-            tokens = np.asarray(policy.encode_response(text), dtype=np.int64)
-            groups.append(
-                Group(Ask(task, 1), (Episode(prompt, tokens, np.ones(len(tokens), dtype=bool), None, text, "eos"),))
-            )
-        batch = Batch.from_groups(groups)
-        hidden = policy.forward(batch, {"hidden"}).live["hidden"]
-        last = torch.tensor([len(e.tokens) - 1 for e in batch.episodes], device=hidden.device)
-        return self.head(hidden[torch.arange(len(batch), device=hidden.device), last])[:, 0]
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"policy": self.policy.module.state_dict(), "head": self.head.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.policy.module.load_state_dict(state["policy"])
-        self.head.load_state_dict(state["head"])
 
 
 @part("signal", "reference_reward")
@@ -198,7 +154,7 @@ class ReferenceReward:
             loss = -logsigmoid(r[:, 0] - r[:, 1]).sum() / (len(pairs) + 1e-6)
             loss.backward()
             total, won = total + loss.item(), won + int((r[:, 0] > r[:, 1]).sum())
-        self._step()
+        clipped_step(self.optimizer, self.max_grad_norm)
         return {**metrics, "reward_model/loss": total, "reward_model/accuracy": won / len(pairs)}
 
     def pairs(self, batch: Batch, models: Models) -> list[Pair]:
@@ -235,18 +191,13 @@ class ReferenceReward:
                 labels = torch.tensor([float(label) for *_, label in chosen]).to(r)
                 loss = binary_cross_entropy_with_logits(r, labels)
                 loss.backward()
-                self._step()
+                clipped_step(self.optimizer, self.max_grad_norm)
                 total += loss.item() * len(chosen)
             history.append(total / len(examples))
         return history
 
     def _asked(self, task: Task, right: str) -> str:
         return filled(self.forge, question=task.question, reference=str(task.reference), response=right)
-
-    def _step(self) -> None:
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        if float(torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)) < float("inf"):
-            self.optimizer.step()
 
     def state_dict(self) -> dict[str, Any]:
         return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}

@@ -95,6 +95,7 @@ AS_GRPO = {
     "S025": "responses of a form that is judged beside the answer",
     "S030": "a model behind the rule",
     "S027": "its rollout, which helps who failed",
+    "S051": "critiques by people, or a model that has learned from these",
     "S056": "tasks without a reference",
     "S058": "its rollout, which guides who failed",
     "S059": "its curriculum, which pairs prompts",

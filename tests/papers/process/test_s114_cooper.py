@@ -25,7 +25,8 @@ from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.judges.reference_model import ReferenceModel
 from assay.signals.base import Models
-from assay.signals.reference_reward import ReferenceReward, ScalarHead, agreed, wrongs
+from assay.signals.judges.scalar_head import ScalarHead
+from assay.signals.reference_reward import ReferenceReward, agreed, wrongs
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

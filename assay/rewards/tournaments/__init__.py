@@ -1,0 +1,1 @@
+"""Responses of a group ranked by playing against each other."""

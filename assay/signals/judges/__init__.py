@@ -1,0 +1,1 @@
+"""Signals of judges that are trained."""
