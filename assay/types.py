@@ -275,6 +275,24 @@ class Drawing:
     sampler: Literal["sde", "cps"]
 
 
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What a policy of numbers has seen and done in K steps; those of an episode follow each other.
+
+    Attributes:
+        states: ``(K, S)`` float32, seen before each step.
+        actions: ``(K, A)`` float32, as they were decided on: a world takes the part of them that lies in [-1, 1].
+        after: ``(K, S)`` float32, seen after each step.
+    """
+
+    states: np.ndarray
+    actions: np.ndarray
+    after: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
 Stop = Literal["eos", "stop", "length", "context", "turns", "limit", "error"]
 """Why an episode ended; of several turns also for its number of ``turns``, or another ``limit`` (tokens, time)."""
 
@@ -301,6 +319,7 @@ class Episode:
         trajectory: key of the trajectory it is a part of, where that is trained as several episodes.
         drawing: how it was drawn, where it is a sample of a policy that draws; its text is then the sample, its tokens
             number the noisy steps.
+        path: of a policy of numbers, the steps that its decisions were; equally many tokens are a step's.
         meta: anything else (role, version of the weights that sampled it).
     """
 
@@ -319,6 +338,7 @@ class Episode:
     forks: tuple[Fork, ...] = ()
     trajectory: str | None = None
     drawing: Drawing | None = None
+    path: Path | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property

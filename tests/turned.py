@@ -1,4 +1,4 @@
-"""Small batches of turns, made by hand."""
+"""Small batches of turns, and steps of policies of numbers, made by hand."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import numpy as np
 import torch
 
 from assay.batch import Batch
+from assay.environments.control.recorded import Record
+from assay.policies.loading import ModelConfig
+from assay.policies.policy import load_policy
+from assay.signals.transitions.columns import Drawn
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 
@@ -58,3 +62,32 @@ def by_turn(advantages: torch.Tensor, batch: Batch) -> list[list[float]]:
         out.append([values[0] for values in found])
     assert not advantages[~batch.mask].any()
     return out
+
+
+def policy_of(seed: int = 0, **control: Any) -> Any:
+    """A policy for the point mass, by the keys of ``model.control``."""
+    return load_policy(ModelConfig.model_validate({"source": "control", "control": control}), seed)
+
+
+def record_of(
+    lengths: Sequence[int], over: Sequence[bool] = (), sizes: tuple[int, int] = (2, 1), first: float = 0.0
+) -> Record:
+    """Episodes of so many steps, the k-th step of all paid k more than ``first``; cut where they are not over."""
+    count = sum(lengths)
+    ends = np.zeros(count, dtype=bool)
+    ends[np.cumsum(lengths) - 1] = True
+    last = np.repeat([*over, *[True] * (len(lengths) - len(over))], lengths)
+    k = np.arange(count, dtype=np.float32)[:, None] + first
+    states = np.repeat(k, sizes[0], 1)
+    actions = np.repeat(np.sin(k), sizes[1], 1)
+    return Record(states, actions, k[:, 0], states + 1, ends & last, ends & ~last, np.zeros(count, dtype=bool))
+
+
+def drawn(count: int, sizes: tuple[int, int] = (2, 1), seed: int = 0) -> Drawn:
+    """Random transitions, every third of them over, the first half of demonstrations."""
+    rng = np.random.default_rng(seed)
+    states, after = (torch.from_numpy(rng.standard_normal((count, sizes[0])).astype(np.float32)) for _ in range(2))
+    actions = torch.from_numpy(rng.uniform(-1, 1, (count, sizes[1])).astype(np.float32))
+    rewards = torch.from_numpy(rng.standard_normal(count).astype(np.float32))
+    index = torch.arange(count)
+    return Drawn(states, actions, rewards, after, index % 3 == 2, index < count // 2)

@@ -168,7 +168,7 @@ def engine_of(policy: Policy, spec: str | dict[str, Any], max_rows: int) -> Engi
     """Return the engine that generates for a policy in training.
 
     Args:
-        policy: what is trained.
+        policy: what is trained; one that acts by numbers has the one engine there is for it.
         spec: an engine's name, or a table with ``name`` and options.
         max_rows: responses decoded together, for an engine that takes that.
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from assay.errors import RunError
 from assay.sandbox.workspace import Workspace
 from assay.tasks.base import TaskSource
@@ -172,3 +174,46 @@ class Evidence(Protocol):
     """An environment that can tell its state as JSON has it; what a verifier of states judges."""
 
     def state_json(self) -> Any: ...
+
+
+@runtime_checkable
+class Numeric(Protocol):
+    """An environment that can be played by numbers: a world of Gymnasium's interface, and its verdict.
+
+    What ends an episode is told apart throughout: it is over (``terminated``: nothing comes after it), or a limit has
+    cut it (``truncated``: what would have come is worth something still).
+    """
+
+    @property
+    def world(self) -> Any:
+        """The world, with its ``observation_space`` and ``action_space``."""
+        ...
+
+    def sizes(self) -> tuple[int, int]:
+        """How many numbers are seen and decided, see :func:`assay.environments.foreign.vectors.sizes`."""
+        ...
+
+    def begin(self, task: Task) -> tuple[Any, Any]:
+        """Begin an episode: what is seen, and ``info``."""
+        ...
+
+    def take(self, value: Any) -> tuple[Any, float, bool, bool, Any]:
+        """Take an action: what is seen, the reward, ``terminated``, ``truncated``, ``info``."""
+        ...
+
+
+@runtime_checkable
+class Scripted(Protocol):
+    """A world that knows how to move somewhere; what offline data are recorded of."""
+
+    def toward(self, target: np.ndarray | None = None) -> np.ndarray:
+        """Return the action of shortest way to a place, or to the goal."""
+        ...
+
+    def somewhere(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a place to go to."""
+        ...
+
+    def half_way(self) -> np.ndarray:
+        """Return the place that all ways can be put together at."""
+        ...

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from assay.errors import UsageError
+from assay.policies.control.config import ControlConfig
 from assay.policies.flow.config import FlowConfig
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer, nano_vision_model
 
@@ -47,11 +48,14 @@ class ModelConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     source: str = "nano"
-    """``nano``, a folder, a ``.gguf`` file, or a hub id; ``flow`` for one that draws."""
+    """``nano``, a folder, a ``.gguf`` file, or a hub id; ``flow`` for one that draws, ``control`` for one that acts by
+    numbers."""
     nano: NanoConfig = NanoConfig()
     """Shape of the nano model; used when ``source`` is ``nano``."""
     flow: FlowConfig = FlowConfig()
     """What a flow draws; used when ``source`` is ``flow``."""
+    control: ControlConfig = ControlConfig()
+    """The policy of numbers; used when ``source`` is ``control``."""
     lora: LoraConfig | None = None
     """Low-rank adapters; the whole model learns when left out."""
     quantise: Literal["nf4", "fp4"] | None = None

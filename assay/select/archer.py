@@ -45,6 +45,8 @@ class Archer:
 
     speaks = True
     """It samples between updates, from the policy as it is then."""
+    replays_alone = True
+    """The policy learns from nothing but what it replays."""
 
     def __init__(
         self,

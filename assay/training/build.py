@@ -21,7 +21,7 @@ from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
 from assay.policies.flow.policy import FlowPolicy
-from assay.policies.policy import draws, load_policy
+from assay.policies.policy import acts, draws, load_policy
 from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import RunFolder, free_folder
 from assay.registry import build
@@ -101,11 +101,16 @@ def check_quantised(config: RunConfig) -> None:
         raise UsageError("model.quantise: weights in four bits are not sharded; set scale.trainers=1")
 
 
-def check_flow(config: RunConfig) -> None:
-    """Raise UsageError for a flow that is to be trained by several processes."""
+def check_alone(config: RunConfig) -> None:
+    """Raise UsageError for a flow, or a policy of numbers, that is to be trained by several processes, or by text."""
     scale = config.scale
-    if draws(config.model) and (scale.trainers > 1 or scale.engines or scale.verifiers):
-        raise UsageError("model.source: a flow learns and draws in one process; set scale.trainers=1 and no engines")
+    what = "a flow learns and draws" if draws(config.model) else "a policy of numbers learns and acts"
+    if not (draws(config.model) or acts(config.model)):
+        return
+    if scale.trainers > 1 or scale.engines or scale.verifiers:
+        raise UsageError(f"model.source: {what} in one process; set scale.trainers=1 and no engines")
+    if acts(config.model) and config.warmup.steps:
+        raise UsageError("warmup.steps: a policy of numbers reads no solutions; leave it out, and learn from records")
 
 
 def _assemble(
@@ -119,7 +124,7 @@ def _assemble(
 ) -> Trainer:
     check_given(config, given)
     check_quantised(config)
-    check_flow(config)
+    check_alone(config)
     events = make_events(config, say=reporter.line, **told)
     if not ranks.first:
         events = Events()

@@ -34,7 +34,7 @@ class Idle:
         """
         if not len(batch):
             return []
-        now = {"gradient": metrics.get("grad_norm") == 0}
+        now = {"gradient": metrics.get("grad_norm") == 0 and not metrics.get("replay/grad_norm")}
         if rewarded:
             now["groups"] = metrics.get("groups/zero_variance", 0.0) > EQUAL
             now |= {f"term {name}": steady for name, steady in self._steady(batch).items()}

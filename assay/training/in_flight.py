@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from assay.errors import UsageError
-from assay.types import Ask, Drawing, Episode, Fork, Group, Span, Task, ToolCall, Turn, Verdict
+from assay.types import Ask, Drawing, Episode, Fork, Group, Path, Span, Task, ToolCall, Turn, Verdict
 
 RECORDS: dict[str, Any] = {
-    c.__name__: c for c in (Ask, Drawing, Episode, Fork, Group, Span, Task, ToolCall, Turn, Verdict)
+    c.__name__: c for c in (Ask, Drawing, Episode, Fork, Group, Path, Span, Task, ToolCall, Turn, Verdict)
 }
 ATOMS = (type(None), bool, float, str)
 EXACT: dict[str, Any] = {"int": int, "Fraction": Fraction, "Decimal": Decimal}

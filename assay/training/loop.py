@@ -227,7 +227,8 @@ class Trainer(State):
             self.folder.save_rollouts(self.step, batch, version, tokens)
         self.events.rollouts(batch)
         self.say(self.watch.step(self.step, batch, metrics))
-        rewarded = not getattr(self.method.objective, "ignores_rewards", False)
+        replays = getattr(self.method.select, "replays_alone", False)
+        rewarded = not (replays or getattr(self.method.objective, "ignores_rewards", False))
         for line in self.watch.idle.step(self.step, batch, metrics, rewarded):
             self.reporter.line(line)
         return metrics

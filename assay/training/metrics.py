@@ -59,7 +59,8 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         out["pass_rate"] = float(np.mean(passed))
         out["score/mean"] = float(np.mean([v.score for v in batch.verdicts if v.passed is not None]))
         out |= _agreement(batch)
-    out["repetition"] = float(np.mean([repetition(e.tokens[e.mask]) for e in batch.episodes]))
+    if said := [e.tokens[e.mask] for e in batch.episodes if e.path is None]:  # who acts may well act the same way
+        out["repetition"] = float(np.mean([repetition(tokens) for tokens in said]))
     entropies = np.concatenate([np.zeros(0), *(e.entropies for e in batch.episodes if e.entropies is not None)])
     if not np.isnan(entropies).all():
         out["entropy"] = float(np.nanmean(entropies))

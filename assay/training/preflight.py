@@ -98,7 +98,8 @@ def _silent(method: Method, batch: Batch) -> Iterator[str]:
     for signal in sorted(_signals(method), key=lambda s: s.name):
         if (why := _empty(signal, batch)) is not None:
             yield f"signal {signal.name!r} is empty in the first step: {why}"
-    if bool(batch.valid.any()) and not bool((batch.weights[batch.valid] != 0).any()):
+    replays = getattr(method.select, "replays_alone", False)
+    if not replays and bool(batch.valid.any()) and not bool((batch.weights[batch.valid] != 0).any()):
         yield f"select {_name(method.select)} left out every response of the first step"
 
 

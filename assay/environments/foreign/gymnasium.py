@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.environments.base import Action, Observation, Step
 from assay.environments.foreign import spaces
+from assay.environments.foreign.vectors import sizes
 from assay.environments.lines import ACT, Interface, answered, how, taken
 from assay.errors import UsageError
 from assay.from_file import from_file, is_reference
@@ -105,7 +106,7 @@ class Gymnasium:
             raise UsageError(f"{self.where}: show {show!r}; it is observation, render or file.py:function")
         self.world: Any = self._made()
         self._under_way = False
-        threshold = getattr(self.world.spec, "reward_threshold", None)
+        threshold = getattr(getattr(self.world, "spec", None), "reward_threshold", None)
         self.passes = threshold if passes is None else passes
         if self.passes is None and success is None:
             raise UsageError(f"{self.where} does not say which return solves it; give passes = 1.0, or success = 'key'")
@@ -118,14 +119,41 @@ class Gymnasium:
     def tasks(self) -> Seeds:
         return self._tasks
 
-    def reset(self, task: Task, seed: int) -> Observation:
+    def sizes(self) -> tuple[int, int]:
+        """How many numbers a policy of numbers sees and decides on."""
+        return sizes(self.world)
+
+    def begin(self, task: Task) -> tuple[Any, Any]:
+        """Begin an episode; return what is seen, as the world has it, and ``info``.
+
+        Raises:
+            UsageError: the task is another environment's.
+        """
         if "seed" not in task.meta:
             raise UsageError(f"{self.where}: task {task.id} has no meta['seed']; take its own tasks")
         if self.world is None:
             self.world = self._made()
-        seen, info = self.world.reset(seed=int(task.meta["seed"]))
         self.total, self.ended, self.reached, self._under_way = 0.0, False, False, True
-        self._look(seen, info)
+        seen, info = self.world.reset(seed=int(task.meta["seed"]))
+        return seen, info
+
+    def take(self, value: Any) -> tuple[Any, float, bool, bool, Any]:
+        """Take an action, a value of the action space; return what Gymnasium's ``step`` does.
+
+        Raises:
+            RuntimeError: no episode is under way.
+        """
+        if not self._under_way:
+            raise RuntimeError("no episode is under way; call reset first")
+        seen, paid, over, cut, info = self.world.step(value)
+        self.total += float(paid)
+        self.ended = bool(over or cut)
+        self.reached = self.success is not None and bool(info.get(self.success, False))
+        self._under_way = not self.ended
+        return seen, float(paid), bool(over), bool(cut), info
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        self._look(*self.begin(task))
         before = (Message(role="user", content=task.prompt),) if isinstance(task.prompt, str) else task.prompt
         last: Any = before[-1]
         first = Message(role=last["role"], content=f"{last['content']}\n\n{self.seen}")
@@ -143,13 +171,9 @@ class Gymnasium:
                 error = str(unread)
         reply = error
         if not error:
-            seen, paid, over, cut, info = self.world.step(value)
-            reward, over, cut = float(paid), bool(over), bool(cut)
-            self.total += reward
+            seen, reward, over, cut, info = self.take(value)
             self._look(seen, info)
-            self.ended = over or cut
-            self.reached = self.success is not None and bool(info.get(self.success, False))
-            self._under_way, reply = not self.ended, self.seen
+            reply = self.seen
         messages, error = answered(action, reply, error)
         return Step(self._observed(messages), reward, over, cut and not over, valid=not error, error=error)
 
