@@ -18,7 +18,9 @@ from assay.registry import names
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
 CREDITS = [name for name in names("credit") if name not in ("class_balanced", "checklist", "perception_gate")]
 """All but those that read what tasks of judging, an environment or another rollout say, which their own tests have."""
-SELECTS = {name: name for name in names("select") if name != "either_branch"} | {
+OF_NUMBERS = ("dual_rl",)
+"""Those whose policy acts by numbers, which their own tests have."""
+SELECTS = {name: name for name in names("select") if name not in ("either_branch", *OF_NUMBERS)} | {
     "ranked": {"name": "ranked", "highest": 1, "lowest": 1},
     "chain": {"name": "chain", "parts": ["dapo", "overlong"]},
     "reward_term": {"name": "reward_term", "term": "varied", "least": 0.1},

@@ -181,6 +181,7 @@ ELSEWHERE = {
     "S148",
     "S168",
     "S177",
+    "S204",
 }
 """Those that refuse any tasks but their own, or make tasks and no method, or need a model in a folder; their own tests
 have them."""
