@@ -155,10 +155,17 @@ def test_what_does_not_fit_is_refused() -> None:
         policy_of(environment="corridor")
     with pytest.raises(UsageError, match="generates text"):
         engine_of(policy, "openai", 8)
-    for section, why in (({"scale": {"trainers": 2}}, "learns and acts in one process"), ({"warmup": {"steps": 1}}, "solutions")):
+    for section, why in (
+        ({"scale": {"trainers": 2}}, "learns and acts in one process"),
+        ({"warmup": {"steps": 1}}, "solutions"),
+    ):
         with pytest.raises(UsageError, match=why):
             check_alone(load_config({"model": {"source": "control"}, **section}))
-    for model, why in (({"lora": {}}, "model.lora"), ({"dtype": "bfloat16"}, "model.dtype"), ({"compile": True}, "comp")):
+    for model, why in (
+        ({"lora": {}}, "model.lora"),
+        ({"dtype": "bfloat16"}, "model.dtype"),
+        ({"compile": True}, "comp"),
+    ):
         with pytest.raises(UsageError, match=why):
             load_policy(load_config({"model": {"source": "control", **model}}).model)
     batch = Batch.from_groups(play(policy, [1]))
