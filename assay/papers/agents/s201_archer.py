@@ -8,7 +8,7 @@ from assay.credit.reinforce import Reinforce
 from assay.method import Method
 from assay.objectives.policy_gradient import PolicyGradient
 from assay.rewards.outcome.verdict import VerdictReward
-from assay.select.archer import Archer
+from assay.select.off_policy.archer import Archer
 
 
 @paper(
@@ -63,7 +63,7 @@ def archer(
     is that of the recipe, ``multi_turn`` for several turns.
 
     Args:
-        critic_updates, actor_updates, warm_up, rows: see :class:`~assay.select.archer.Archer`.
+        critic_updates, actor_updates, warm_up, rows: see :class:`~assay.select.off_policy.archer.Archer`.
         discount, rate, lr, batch, capacity, width, max_tokens, baseline: of the critic, see
             :class:`~assay.signals.transitions.utterance.UtteranceCritic`.
 

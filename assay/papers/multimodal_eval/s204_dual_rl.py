@@ -11,7 +11,7 @@ from assay.method import Method
 from assay.objectives.policy_gradient import PolicyGradient
 from assay.ops.implicit_value import Form
 from assay.rewards.outcome.verdict import VerdictReward
-from assay.select.offline import DualRL
+from assay.select.off_policy.offline import DualRL
 
 
 @paper(
@@ -71,10 +71,10 @@ def dual_rl(
         options = {offline = 50, updates = 100, data = {environment = "point_mass", mix = {random = 90, expert = 10}}}
 
     Args:
-        data, offline, updates, batch, capacity: see :class:`~assay.select.offline.Recorded`.
+        data, offline, updates, batch, capacity: see :class:`~assay.select.off_policy.offline.Recorded`.
         form, weight, temperature, discount, rate, lr, hidden: see
             :class:`~assay.signals.transitions.dual.DualCritic`.
-        imitate, beta: see :class:`~assay.select.offline.DualRL`.
+        imitate, beta: see :class:`~assay.select.off_policy.offline.DualRL`.
 
     Source: Dual RL (arXiv 2302.08560) and its authors' code: layers of 256 and 256, Adam at 3e-4, slow copies at 0.005,
     discount 0.99, temperature 3 for locomotion, 0.5 for the kitchen and 10 for the ant in mazes.

@@ -24,7 +24,7 @@ from assay.objectives.policy_gradient import PolicyGradient
 from assay.ops.turns import turns_of
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
-from assay.select.archer import Archer
+from assay.select.off_policy.archer import Archer
 from assay.signals.base import Models
 from assay.signals.transitions.replay import Replay, Transition, transitions_of
 from assay.signals.transitions.twins import TokenEncoder, Twins, hashed, pessimistic, targets

@@ -19,7 +19,7 @@ from assay.errors import UsageError
 from assay.learning.update import update
 from assay.objectives.policy_gradient import PolicyGradient
 from assay.ops.implicit_value import f_dvl, gain_weight, huber, value_loss, xql
-from assay.select.offline import DualRL
+from assay.select.off_policy.offline import DualRL
 from assay.signals.base import Models
 from assay.signals.transitions.columns import Columns
 from assay.signals.transitions.dual import DualCritic, RecoilCritic
