@@ -108,7 +108,6 @@ AS_GRPO = {
     "S081": "200 steps of plain GRPO come first",
     "S082": "more than one objective",
     "S087": "its rollout, which shows beginnings of solutions",
-    "S101": "its rollout, which has responses marked and refined",
     "S108": "tools that are called",
     "S111": "verdicts that are noisy",
     "S112": "puzzles, and prompts that are asked in place of others",
