@@ -83,7 +83,9 @@ def read_examples(path: Path) -> list[Row]:
       steps after the first wrong one nothing is known;
     - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share);
     - ``prompt``, ``chosen`` and ``rejected``, or ``prompt``, ``completion`` and ``label``, as texts: preferences and
-      judged responses, each a solution of one step; a preference may have a ``strength`` above 0;
+      judged responses, each a solution of one step; a preference may have a ``strength`` above 0, and its two
+      responses may be tables of ``answer``, ``calls`` of tools (each ``name`` and ``arguments``) that tell what it is
+      worth, and ``rationale``, what is to be said of it then;
     - people's ratings and preferences as HelpSteer2's files have them, see :mod:`assay.rewards.step_models.people`;
       pairs that nobody prefers or that people do not agree on are left out.
 
@@ -139,8 +141,8 @@ def _read(row: Mapping[str, Any]) -> Row | None:
         prompt = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in prompt)
     task = Task(str(row.get("id", prompt)), prompt)
     if "chosen" in row:
-        fork = row.get("fork", 0) if isinstance(row["chosen"], str) else row["fork"]
-        better, worse = (_example(task, _whole(row[name])) for name in ("chosen", "rejected"))
+        fork = row["fork"] if isinstance(row["chosen"], list) else row.get("fork", 0)
+        better, worse = (_side(task, row[name]) for name in ("chosen", "rejected"))
         if not isinstance(fork, int) or not 0 <= fork < min(len(better.steps), len(worse.steps)):
             raise ValueError(f"fork {fork!r} is no step of both solutions")
         strength = float(row.get("strength", 1.0))
@@ -168,6 +170,20 @@ def labels_of(error: int, count: int) -> tuple[Label, ...]:
     return (1.0,) * error + (0.0,) + (None,) * (count - error - 1)
 
 
+def _side(task: Task, told: Any) -> StepExample:
+    """One of two solutions, perhaps with the calls and the rationale that say what it is worth."""
+    if not isinstance(told, Mapping):
+        return _example(task, _whole(told))
+    calls, rationale = told.get("calls", []), told.get("rationale", "")
+    if not isinstance(rationale, str) or not all(
+        isinstance(c, Mapping) and isinstance(c.get("name"), str) and isinstance(c.get("arguments"), Mapping)
+        for c in calls
+    ):
+        raise ValueError("calls are tables of name and arguments, and a rationale is a text")
+    meta = {**task.meta, "plan": [dict(c) for c in calls], "rationale": rationale}
+    return _example(replace(task, meta=meta), _whole(told["answer"]))
+
+
 def _whole(text: Any) -> Any:
     """A solution that is told as a text is one step."""
     return [text] if isinstance(text, str) and text else text
@@ -182,7 +198,7 @@ def _example(task: Task, steps: Any) -> StepExample:
 def plain_row(row: Row) -> dict[str, Any]:
     """Return a row as JSON has it; tokens are left out."""
     if isinstance(row, StepPair):
-        pair: dict[str, Any] = {"chosen": list(row.better.steps), "rejected": list(row.worse.steps), "fork": row.fork}
+        pair: dict[str, Any] = {"chosen": _plain(row.better), "rejected": _plain(row.worse), "fork": row.fork}
         if row.strength != 1:
             pair["strength"] = row.strength
         return {"id": row.better.task.id, "prompt": row.better.task.prompt, **pair}
@@ -192,3 +208,9 @@ def plain_row(row: Row) -> dict[str, Any]:
         "completions": list(row.steps),
         "labels": list(row.labels),
     }
+
+
+def _plain(row: StepExample) -> Any:
+    if "plan" not in row.task.meta:
+        return list(row.steps)
+    return {"answer": row.steps[0], "calls": row.task.meta["plan"], "rationale": row.task.meta["rationale"]}

@@ -16,10 +16,11 @@ from assay.rewards.step_models.classifier import ClassifierPRM
 from assay.rewards.step_models.on_states import StatesPRM, StepHead
 from assay.rewards.step_models.probe import StepProbe
 from assay.rewards.step_models.states import LAST, Stateful, width
+from assay.rewards.step_models.traced import TracedRM
 
 FILE = "prm.json"
 
-Kind = Literal["head", "probe", "whole"]
+Kind = Literal["head", "probe", "whole", "traced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,13 @@ class PRMSettings:
 
     Attributes:
         kind: ``head``: linear on the last state of a step; ``probe``: a small transformer on the states of all tokens;
-            ``whole``: a token classifier that is a language model of its own.
+            ``whole``: a token classifier that is a language model of its own; ``traced``: a language model that
+            consults tools first, and a linear head.
         both_ways: steps are read in reverse too, and the scores put together by their mean or a gate.
         separator: between steps of which there is only the text.
         layers: whose states a head or a probe reads.
         probe: options of :class:`~assay.rewards.step_models.probe.StepProbe`.
+        traced: options of :class:`~assay.rewards.step_models.traced.TracedRM`.
     """
 
     kind: Kind = "head"
@@ -40,6 +43,7 @@ class PRMSettings:
     separator: str = "\n"
     layers: tuple[str, ...] = LAST
     probe: Mapping[str, Any] = field(default_factory=dict)
+    traced: Mapping[str, Any] = field(default_factory=dict)
 
     def made(self, policy: Stateful | None, source: str | Path = "", fresh: bool = True) -> Any:
         """Return an untrained scorer, which at first gives every step 1/2 (a probe: about that).
@@ -54,6 +58,9 @@ class PRMSettings:
             for name, parameter in base.model.named_parameters():
                 if fresh and name.startswith(("score", "classifier")):
                     torch.nn.init.zeros_(parameter)
+        elif self.kind == "traced":
+            language: Any = policy
+            base = TracedRM(language, StepHead(width(language)), **self.traced)
         else:
             assert policy is not None
             inputs = width(policy, self.layers)
@@ -91,6 +98,7 @@ def load_prm(folder: str | Path) -> Any:
             said["separator"],
             tuple(said["layers"]),
             dict(said["probe"]),
+            dict(said.get("traced", {})),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder / FILE} cannot be read as that of a scorer of steps: {error}") from None
