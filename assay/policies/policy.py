@@ -16,6 +16,7 @@ from assay.policies.control.policy import ABOUT, ControlPolicy
 from assay.policies.flow.config import FlowConfig
 from assay.policies.flow.networks import network
 from assay.policies.flow.policy import CONFIG, FlowPolicy
+from assay.policies.flow.thinking import FLOW, LANGUAGE, ThinkingFlow
 from assay.policies.loading import ModelConfig, device_of, sees
 from assay.policies.pictures.vision_lm import VisionLM
 from assay.registry import build
@@ -30,6 +31,8 @@ def load_policy(config: ModelConfig, seed: int = 0) -> Any:
     Raises:
         UsageError: see :func:`assay.policies.loading.load_model`; of ``control``, its environment has no numbers.
     """
+    if thinks(config):
+        return _thinking(config, seed)
     if draws(config):
         return _flow(config, seed)
     if acts(config):
@@ -38,8 +41,24 @@ def load_policy(config: ModelConfig, seed: int = 0) -> Any:
 
 
 def draws(config: ModelConfig) -> bool:
-    """Whether a recipe's model is a flow."""
-    return config.source == "flow" or (Path(config.source).expanduser() / CONFIG).is_file()
+    """Whether a recipe's model is a flow, after thoughts or not."""
+    return config.source == "flow" or (Path(config.source).expanduser() / CONFIG).is_file() or thinks(config)
+
+
+def thinks(config: ModelConfig) -> bool:
+    """Whether a recipe's model is a flow that draws after a language model's thoughts."""
+    folder = Path(config.source).expanduser() / FLOW
+    return (config.source == "flow" and bool(config.flow.language)) or (folder / CONFIG).is_file()
+
+
+def _thinking(config: ModelConfig, seed: int) -> ThinkingFlow:
+    if config.source == "flow":
+        language, drawing = config.flow.language, config.source
+    else:
+        language, drawing = (str(Path(config.source).expanduser() / part) for part in (LANGUAGE, FLOW))
+    of_flow = config.model_copy(update={"lora": None, "gradient_checkpointing": False, "source": drawing})
+    flow = _flow(of_flow, seed)
+    return ThinkingFlow(load_policy(config.model_copy(update={"source": language}), seed), flow)
 
 
 def acts(config: ModelConfig) -> bool:

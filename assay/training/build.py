@@ -20,7 +20,6 @@ from assay.learning.warmup import demonstrations
 from assay.method import Method, make_method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
-from assay.policies.flow.policy import FlowPolicy
 from assay.policies.policy import acts, draws, load_policy
 from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import RunFolder, free_folder
@@ -280,7 +279,7 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: An
                     f"task {task.id}: its prompt of {length} tokens does not fit the model's context of "
                     f"{policy.context}; leave the task out or use a model with a longer context"
                 )
-        elif not warmup or (task.solution is not None and not isinstance(policy, FlowPolicy)):
+        elif not warmup or (task.solution is not None and not getattr(policy, "draws", False)):
             continue
         if warmup:
             demonstrations([task], policy, rollout)

@@ -37,6 +37,12 @@ class FlowConfig(BaseModel):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of supervised samples whose prompt is hidden, so that the flow knows what to draw without one."""
 
+    language: str = ""
+    """A language model that writes a thought before each sample, which the flow reads after the prompt: ``nano``, a
+    folder, a hub id; both learn. ``rollout.max_tokens`` is then the longest thought's."""
+    steps: int = Field(10, gt=0, le=10_000)
+    """Steps of a drawing after a thought."""
+
     @model_validator(mode="after")
     def _fits(self) -> FlowConfig:
         if len(self.shape) not in (1, 3, 4) or min(self.shape, default=0) < 1 or math.prod(self.shape) > 2**24:
@@ -47,6 +53,8 @@ class FlowConfig(BaseModel):
             raise ValueError(f"shape = {list(self.shape)}: pictures have three channels, which stand last")
         if self.guidance != 1 and not self.prompt:
             raise ValueError("guidance wants a prompt that is read: set prompt to the width of its reader")
+        if self.language and not self.prompt:
+            raise ValueError("a thought wants a flow that reads it: set prompt to the width of its reader")
         if self.network == "unet":
             if len(self.shape) == 1:
                 raise ValueError("a unet draws pictures and videos; a point wants network = mlp")

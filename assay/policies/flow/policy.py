@@ -45,6 +45,8 @@ class FlowPolicy:
     quantities = frozenset({"step_mean", "step_deviation", "sample"})
     engine = "flow"
     """Which engine generates for it."""
+    draws = True
+    """Whether its decisions, or the last of them, are a drawing's."""
     adapter = None
     context = 4096
     """Longest prompt, in bytes."""

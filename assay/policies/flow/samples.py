@@ -1,6 +1,6 @@
 """Samples as text and back: a point as its numbers, a picture as a ``data:`` URL, a video as one URL a line.
 
-What a flow draws is a response like any other: verifiers read its text.
+What a flow draws is a response like any other: verifiers read its text. A thought may stand before it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,15 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.media import Picture, pillow
+
+DRAWN = "<drawn>"
+"""What stands between a thought and what is drawn after it."""
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return the thought of a response, which may be empty, and the sample's text."""
+    thought, _, drawn = text.rpartition(DRAWN)
+    return thought, drawn
 
 
 def written(sample: np.ndarray) -> str:
@@ -24,7 +33,7 @@ def written(sample: np.ndarray) -> str:
 def point(text: str) -> np.ndarray | None:
     """Return the numbers ``(D,)`` float32 of a point; ``None`` for a text that is none."""
     try:
-        found = np.array([float(word) for word in text.split()], dtype=np.float32)
+        found = np.array([float(word) for word in split(text)[1].split()], dtype=np.float32)
     except ValueError:
         return None
     return found if len(found) and np.isfinite(found).all() else None
@@ -38,7 +47,7 @@ def frames(text: str) -> np.ndarray | None:
     """
     pillow()
     try:
-        found = [np.asarray(Picture.from_url(line).open()) for line in text.split()]
+        found = [np.asarray(Picture.from_url(line).open()) for line in split(text)[1].split()]
     except UsageError:
         return None
     return np.stack(found) if found and len({frame.shape for frame in found}) == 1 else None
@@ -56,5 +65,5 @@ def read(text: str, shape: Sequence[int]) -> np.ndarray:
         found = found[0] if len(shape) == 3 and len(found) == 1 else found
     if found is None or found.shape != tuple(shape):
         what = "nothing of the kind" if found is None else f"{list(found.shape)}"
-        raise UsageError(f"a sample of shape {list(shape)} is wanted, and {text[:40]!r} is {what}")
+        raise UsageError(f"a sample of shape {list(shape)} is wanted, and {split(text)[1][:40]!r} is {what}")
     return found

@@ -63,7 +63,7 @@ class Denoise:
 
     def check(self, policy: object) -> None:
         """Raise UsageError for a policy that is no flow."""
-        if getattr(policy, "engine", "") != "flow":
+        if not getattr(policy, "draws", False):
             raise UsageError("rollout 'denoise' draws with a flow; set model.source=flow")
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:

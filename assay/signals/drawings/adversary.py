@@ -88,7 +88,7 @@ class Adversary:
 
     def check(self, policy: Any) -> None:
         """Raise UsageError for a policy that is no flow, or draws what the encoder does not look at."""
-        if getattr(policy, "engine", "") != "flow":
+        if not getattr(policy, "draws", False):
             raise UsageError("the reward is learned from drawings; set model.source=flow")
         encoder_of(self.encoder, policy.config.shape)
 

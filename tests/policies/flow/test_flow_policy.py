@@ -203,6 +203,7 @@ def test_what_is_for_text_is_refused():
         engine.encode_response("no point")
 
 
+@pytest.mark.slow
 def test_a_unet_reads_prompt_and_level_of_every_frame():
     pytest.importorskip("diffusers")
     policy = flow(network="unet", shape=(2, 8, 8, 3), hidden=8, layers=2, prompt=4)
