@@ -71,17 +71,25 @@ def likeliest(judge: Engine, prompts: Sequence[str], n: int = 20) -> list[dict[s
     once = list(dict.fromkeys(prompts))
     sampling = Sampling(1, 1.0)
     replies = judge.generate([Request(p, n, sampling, seed_of(p), beam=True) for p in once]) if once else []
-    found: dict[str, dict[str, float]] = {}
-    for prompt, beams in zip(once, replies, strict=True):
-        said = found[prompt] = {}
-        for reply in beams:
-            if reply.stop == "error":
-                continue
-            if reply.logprobs is None:
-                raise RunError("the judge reports no log-probabilities, by which it is to be read; take engine 'hf'")
-            text, value = judge.decode(reply.tokens[:1]).strip(), float(reply.logprobs[0])
-            said[text] = float(np.logaddexp(said.get(text, -math.inf), value))
+    found = {prompt: first_tokens(judge, beams) for prompt, beams in zip(once, replies, strict=True)}
     return [found[p] for p in prompts]
+
+
+def first_tokens(judge: Engine, beams: Sequence[Episode]) -> dict[str, float]:
+    """Return the log-probabilities of replies' first tokens, by their text; see :func:`likeliest`.
+
+    Raises:
+        RunError: the judge reports no log-probabilities.
+    """
+    said: dict[str, float] = {}
+    for reply in beams:
+        if reply.stop == "error":
+            continue
+        if reply.logprobs is None:
+            raise RunError("the judge reports no log-probabilities, by which it is to be read; take engine 'hf'")
+        text, value = judge.decode(reply.tokens[:1]).strip(), float(reply.logprobs[0])
+        said[text] = float(np.logaddexp(said.get(text, -math.inf), value))
+    return said
 
 
 def shared(engine: Engine, items: Sequence[X], work: Callable[[Sequence[X]], Sequence[T]]) -> list[T]:

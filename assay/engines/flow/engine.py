@@ -12,7 +12,7 @@ from assay.engines.flow.sampling import FlowSampling
 from assay.errors import UsageError
 from assay.ops.denoising import grid, step, step_logprob
 from assay.policies.flow.policy import FlowPolicy
-from assay.policies.flow.samples import written
+from assay.policies.flow.samples import read, split, written
 from assay.registry import part
 from assay.types import Drawing, Episode, Prompt
 
@@ -92,13 +92,17 @@ class _Plan:
             begins.append((begin + rng.integers(end - begin - self.count + 1, size=parties))[party])
             noise.append(rng.standard_normal((request.n, self.count, policy.size), dtype=np.float32))
         self.starts, self.kicks, self.begins = np.concatenate(starts), np.concatenate(noise), np.concatenate(begins)
+        self.levels = how.strength * grid(how.max_tokens, policy.config.shift)
+        if how.draft:
+            drawn = read(split(how.draft)[1], policy.config.shape).reshape(1, -1)
+            self.starts = np.float32(1 - how.strength) * drawn + np.float32(how.strength) * self.starts
 
     @torch.no_grad()
     def draw(self, rows: slice, prompts: Sequence[np.ndarray], observe: Callable[[int], None]) -> list[Episode]:
         """Return the episodes of some rows; ``observe`` is told of every step."""
         policy, device = self.policy, self.policy.device
         kicks, begins = torch.from_numpy(self.kicks[rows]).to(device), torch.from_numpy(self.begins[rows]).to(device)
-        levels, every = grid(self.steps, policy.config.shift), torch.arange(len(prompts), device=device)
+        levels, every = self.levels, torch.arange(len(prompts), device=device)
         said, x = policy.prompts(prompts), torch.from_numpy(self.starts[rows]).to(device)
         states, logprobs = [x], torch.zeros(len(x), self.count, device=device)
         for k in range(self.steps):

@@ -18,6 +18,8 @@ class FlowSampling(Sampling):
         trained: so many noisy steps in a row, from a place in the window that is drawn; ``None`` takes all of it.
         branch: so many of a request's responses share noise and place, and part ways at their first noisy step.
         noise, sampler: in place of the model's own.
+        draft: a sample, as text, that is drawn over: the drawing begins with it, noised up to ``strength``.
+        strength: noise level that a draft is brought to, in (0, 1].
     """
 
     begin: int = 0
@@ -26,13 +28,17 @@ class FlowSampling(Sampling):
     branch: int = 1
     noise: float | None = None
     sampler: Sampler | None = None
+    draft: str = ""
+    strength: float = 1.0
 
     def window(self) -> tuple[int, int]:
         """Return the window within the steps.
 
         Raises:
-            UsageError: it is empty, or has no room for the noisy steps.
+            UsageError: it is empty, or has no room for the noisy steps; ``strength`` is out of range.
         """
+        if not 0 < self.strength <= 1:
+            raise UsageError(f"strength {self.strength:g} of a draft's noise is above 0 and at most 1")
         begin, end = self.begin, self.max_tokens if self.end is None else min(self.end, self.max_tokens)
         if not 0 <= begin < end or not 1 <= (self.trained or 1) <= end - begin or self.branch < 1:
             raise UsageError(

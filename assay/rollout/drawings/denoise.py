@@ -63,8 +63,13 @@ class Denoise:
 
     def check(self, policy: object) -> None:
         """Raise UsageError for a policy that is no flow."""
-        if not getattr(policy, "draws", False):
-            raise UsageError("rollout 'denoise' draws with a flow; set model.source=flow")
+        check_draws(policy, "denoise")
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         return SingleTurn(self.how).collect(asks, engine, rng)
+
+
+def check_draws(policy: object, name: str) -> None:
+    """Raise UsageError for a policy that does not draw, which rollout ``name`` wants."""
+    if not getattr(policy, "draws", False):
+        raise UsageError(f"rollout {name!r} draws with a flow; set model.source=flow")

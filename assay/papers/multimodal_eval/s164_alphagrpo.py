@@ -1,0 +1,109 @@
+"""S164: one model thinks in words and draws, and learns both from what a judge answers about the drawing."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
+from assay.credit.by_kind import ByKind
+from assay.method import Method
+from assay.objectives.drawings.thought_and_steps import ThoughtAndSteps
+from assay.rewards.drawings.decomposed import Combine, Decomposed
+from assay.rewards.drawings.thought_first import ThoughtFirst
+from assay.rollout.drawings.redrawn import Redrawn
+
+__all__ = ["ByKind", "Decomposed", "Redrawn", "ThoughtAndSteps", "ThoughtFirst", "alphagrpo"]
+
+
+@paper(
+    "S164",
+    "AlphaGRPO",
+    seams=["rollout", "reward", "credit", "objective"],
+    essentials={
+        "a request in questions of two kinds, the confidence of yes against no": "test_confidences_of_answers",
+        "sqrt(sc pq), or means": "test_the_cards_rewards",
+        "a thought, then a drawing that reads it, as one response": "test_it_trains_both",
+        "the thought has the drawing's reward and one for its form": "test_forms",
+        "the worst draft is drawn over": "test_the_worst_draft_is_drawn_over",
+        "no drawing is worth less than the least draft; where none is better nothing is learned": (
+            "test_no_worse_than_the_least_draft"
+        ),
+        "a group's mean and the whole batch's deviation, at most 5, each kind with its own reward": (
+            "test_each_kind_has_its_own_advantage"
+        ),
+        "a thought's ratio is of the whole of it, a step's its own, within widths of their own": (
+            "test_the_loss_of_both_kinds"
+        ),
+        "it trains": "test_it_trains_both",
+    },
+    choices=(
+        "thoughts stand in <think>, reflections in <reflect>",
+        "a drawing over a draft begins with the draft, noised to .6",
+        "what the request's questions are is given by the task",
+        "an answer that is neither yes nor no leaves the response without a reward",
+    ),
+    lacks="a model whose flow sees the picture that it edits, and a count of the faults that its tests notice",
+)
+def alphagrpo(
+    judge: Any = None,
+    mode: Literal["reason", "refine"] = "reason",
+    combine: Combine = "geometric",
+    thoughts: bool = True,
+    form: float = 0.5,
+    trained: int | None = None,
+    end: int | None = None,
+    drafts: int = 4,
+    low: float = 0.2,
+    high: float = 0.28,
+    step: float = 1e-5,
+) -> Method:
+    """GRPO on thoughts and drawings of one model, ``model.source = "flow"`` with ``model.flow.language``.
+
+        R = sqrt(mean semantic confidence x mean quality confidence),   R_thought = R + form (think + reflect) / 2
+        A = clip((R - group mean) / (batch deviation + 1e-4), -5, 5), of each kind of decision from its own reward
+
+    Args:
+        judge: an engine that answers the questions in ``task.meta["questions"]``, see
+            :class:`~assay.rewards.drawings.decomposed.Decomposed`; the run's verifier rewards if ``None``.
+        mode: ``reason``: thought and drawing; ``refine``: a drawing over the worst of ``drafts``, see
+            :class:`~assay.rollout.drawings.redrawn.Redrawn`.
+        combine: of the questions' confidences.
+        thoughts: whether thoughts are learned, or the drawing alone.
+        form: weight of a thought's form.
+        trained, end: noisy steps in a row, and before which step they end: 10 of 16 before 11 (``reason``), 5 of 40
+            before 15 (``refine``) in the paper; all of them if ``None``.
+        drafts: of a prompt.
+        low, high, step: widths of the ratios' ranges.
+
+    Source: AlphaGRPO (huangrh99.github.io/AlphaGRPO) and a public copy of its code.
+    """
+    window = {"trained": trained, "end": end}
+    rollout = {"name": "denoise", **window} if mode == "reason" else {"name": "redrawn", "drafts": drafts, **window}
+    return Method(
+        rollout=rollout,
+        reward=ThoughtFirst("verdict" if judge is None else Decomposed(judge, combine), form),
+        credit=ByKind(thoughts=thoughts),
+        objective=ThoughtAndSteps(low, high, step),
+    )
+
+
+OPTIONS = {"form": 0.0, "step": 0.01}
+"""Points want a wider range; the setting's thoughts name a place."""
+
+claims(
+    Claim(
+        paper="S164",
+        text="Where the prompt says what is wanted and the drawing follows the thought, learning thought and drawing "
+        "together draws more of what is wanted than learning the drawing alone.",
+        setting="named_places",
+        arms={
+            "both": {"name": "S164", "options": OPTIONS},
+            "drawing": {"name": "S164", "options": {**OPTIONS, "thoughts": False}},
+        },
+        better="both",
+        baseline="drawing",
+        measure="final",
+        sweep={"lr": (3e-4, 1e-3, 3e-3)},
+    )
+)

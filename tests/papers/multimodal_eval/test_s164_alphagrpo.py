@@ -1,0 +1,276 @@
+"""AlphaGRPO: confidences, forms, drafts, advantages and losses of two kinds by hand, and a run."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from running import metrics, recipe
+
+import assay
+from assay.batch import Batch
+from assay.credit.by_kind import ByKind
+from assay.engines.base import Sampling, engine_of
+from assay.errors import RunError, UsageError
+from assay.method import make_method
+from assay.objectives.drawings.thought_and_steps import ThoughtAndSteps
+from assay.policies.flow.config import FlowConfig
+from assay.policies.flow.samples import DRAWN, split, written
+from assay.policies.flow.thinking import STEP, response
+from assay.policies.loading import ModelConfig
+from assay.policies.nano import NanoConfig
+from assay.policies.policy import load_policy
+from assay.rewards.drawings.decomposed import Decomposed, combined
+from assay.rewards.drawings.thought_first import ThoughtFirst
+from assay.rollout.drawings.redrawn import Redrawn
+from assay.types import Ask, Episode, Group, Task, Verdict, pictures
+
+CONFIG = ModelConfig(
+    source="flow",
+    nano=NanoConfig(hidden=16, layers=1, heads=2, context=64),
+    flow=FlowConfig(hidden=8, layers=1, prompt=4, language="nano", steps=3),
+)
+NONE = np.zeros(0, np.int64)
+
+
+class Judge:
+    """Says yes with the chance that its table has for a question, no with another."""
+
+    def __init__(self, table):
+        self.table, self.asked = table, []
+
+    def encode(self, prompt):
+        return NONE
+
+    def encode_response(self, text, end=True):
+        return NONE
+
+    def decode(self, tokens):
+        return ["yes", "No ", " Yes", "perhaps"][int(tokens[0])]
+
+    def generate(self, requests):
+        self.asked += requests
+        return [self.reply(request) for request in requests]
+
+    def reply(self, request):
+        text = request.prompt if isinstance(request.prompt, str) else request.prompt[0]["content"]
+        [chances] = [p for question, p in self.table.items() if question in text]
+        if isinstance(chances, str):
+            return [Episode(NONE, NONE, NONE > 0, None, chances, "error" if chances == "error" else "eos")]
+        ids = [np.array([i]) for i in range(len(chances))]
+        logprobs = [np.array([math.log(p)], np.float32) for p in chances]
+        return [Episode(NONE, i, np.ones(1, bool), p, "", "eos") for i, p in zip(ids, logprobs, strict=True)]
+
+
+def shown(groups, dtype=torch.float64) -> Batch:
+    """One list a group: (thought tokens, steps, score, meta) each."""
+    made = []
+    for i, group in enumerate(groups):
+        episodes, verdicts = [], []
+        for words, steps, score, meta in group:
+            tokens = np.concatenate([np.arange(1, words + 1), STEP + np.arange(steps)]).astype(np.int64)
+            mask = np.full(words + steps, meta.get("role") != "draft")
+            text = response(meta.get("thought", ""), "0 0")
+            episodes.append(Episode(NONE, tokens, mask, np.zeros(words + steps, np.float32), text, "eos", meta=meta))
+            verdicts.append(Verdict(score, score >= 1))
+        made.append(Group(Ask(Task(str(i), ""), len(group)), tuple(episodes), tuple(verdicts)))
+    batch = Batch.from_groups(made, dtype)
+    batch.totals = batch.count()
+    return batch
+
+
+def test_the_cards_rewards() -> None:
+    assert combined([[0.6], [0.9]], "geometric") == pytest.approx(0.734847, abs=1e-6)
+    assert combined([[0.6], [0.9]], "mean") == pytest.approx(0.75)
+    assert combined([[0.6] * 5, [0.9] * 2], "pooled") == pytest.approx(0.685714, abs=1e-6)
+    assert combined([[0.5, 0.7], []], "geometric") == pytest.approx(0.6)
+    assert combined([[], [0.4]], "mean") == pytest.approx(0.4)
+
+
+def test_confidences_of_answers() -> None:
+    judge = Judge(
+        {
+            "red": [0.55, 0.15],
+            "round": [0.2, 0.3, 0.1],
+            "sharp": "Yes, it is",
+            "dull": "no.",
+            "odd": "well",
+            "gone": "error",
+        }
+    )
+    part = Decomposed(judge)
+    ask = [part.request(q, "1 2") for q in ("red", "round", "sharp", "dull", "odd", "gone")]
+    assert part.confidences(ask) == [pytest.approx(0.785714, abs=1e-6), pytest.approx(0.5), 1.0, 0.0, None, None]
+    assert (ask[0].n, ask[0].beam, ask[0].sampling.max_tokens) == (5, True, 1)
+    assert ask[0].prompt == "1 2\nred Answer yes or no."
+    batch = shown([[(1, 1, 1.0, {}), (1, 1, 1.0, {})]])
+    batch.tasks = [
+        Task("a", "", meta={"questions": {"semantic": ["red"], "quality": ["round", "sharp"]}}),
+        Task("b", "", meta={"questions": {"quality": ["odd"]}}),
+    ]
+    found = part(batch)
+    assert found.values[0].item() == pytest.approx(math.sqrt(0.785714 * 0.75), abs=1e-6)
+    assert found.valid.tolist() == [True, False]
+    batch.tasks = [Task("c", "")] * 2
+    with pytest.raises(RunError, match="task c has no questions"):
+        part(batch)
+    with pytest.raises(UsageError, match="must show"):
+        Decomposed(judge, template="{question}")
+
+
+def test_a_picture_is_shown() -> None:
+    pytest.importorskip("PIL")
+    drawn = written(np.zeros((2, 4, 4, 3), np.float32))
+    request = Decomposed(Judge({})).request("red", drawn)
+    assert len(pictures(request.prompt)) == 2
+    assert request.prompt[0]["content"] == "<image><image>\nred Answer yes or no."
+
+
+@pytest.mark.parametrize(
+    ("thought", "plain", "redrawn"),
+    [
+        ("<think>a place</think>", 1, 0),
+        ("<think>a</think> <reflect>wrong place</reflect>", 1, 1),
+        ("<reflect>wrong</reflect>", 0, 0),
+        ("<think>a</think><think>b</think>", 0, -1),
+        ("<think>a<reflect> </reflect></think>", 1, 0),
+        ("<think></think>", 0, -1),
+        ("place", 0, -1),
+    ],
+)
+def test_forms(thought: str, plain: float, redrawn: float) -> None:
+    assert ThoughtFirst.formed(thought, False) == plain
+    assert ThoughtFirst.formed(thought, True) == redrawn
+    batch = shown([[(1, 1, 0.25, {"thought": thought})]])
+    found = ThoughtFirst()(batch)
+    assert found.values.tolist() == [0.25] and found.terms["thought"].tolist() == [0.25 + 0.5 * plain / 2]
+    assert ThoughtFirst(form=2.0)(batch).terms["thought"].tolist() == [0.25 + plain]
+
+
+def test_no_worse_than_the_least_draft() -> None:
+    over, draft = {"redrawn": True, "thought": "<think>a</think><reflect>b</reflect>"}, {"role": "draft"}
+    group = [(1, 0, 0.6, draft), (1, 0, 0.4, draft), *((1, 1, s, over) for s in (0.3, 0.4, 0.5, 0.7))]
+    batch = shown([group])
+    found = ThoughtFirst()(batch)
+    assert found.values[2:].tolist() == pytest.approx([0.4, 0.4, 0.5, 0.7])
+    assert found.terms["thought"][2:].tolist() == pytest.approx([0.65, 0.65, 0.75, 0.95])
+    assert found.valid.tolist() == [False, False, True, True, True, True]
+    batch.rewards, batch.valid, batch.reward_terms = found.values, found.valid, found.terms
+    advantages = ByKind()(batch)[2:, 1].tolist()
+    assert advantages == pytest.approx([-0.81583, -0.81583, 0, 1.631661], abs=2e-3)
+    free = ThoughtFirst(clamp=False)(batch)
+    assert free.values[2:].tolist() == pytest.approx([0.3, 0.4, 0.5, 0.7])
+    batch.rewards = free.values
+    assert ByKind(thoughts=False)(batch)[2:, 1].tolist() == pytest.approx(
+        [-1.182416, -0.50675, 0.168917, 1.52025], abs=2e-3
+    )
+    worse = shown([[(1, 0, 0.4, draft), (1, 1, 0.1, over), (1, 1, 0.3, over)]])
+    found = ThoughtFirst()(worse)
+    worse.rewards, worse.valid, worse.reward_terms = found.values, found.valid, found.terms
+    assert ByKind()(worse).abs().sum() == 0
+
+
+def test_each_kind_has_its_own_advantage() -> None:
+    batch = shown([[(2, 3, 1.0, {}), (1, 3, 0.0, {})]])
+    batch.rewards = torch.tensor([1.0, 0.0]).double()
+    batch.reward_terms = {"thought": torch.tensor([0.0, 3.0]).double()}
+    found = ByKind()(batch)
+    a, b = 0.5 / 0.5001, 1.5 / 1.5001
+    assert found[0].tolist() == pytest.approx([-b, -b, a, a, a]) and found[1].tolist() == pytest.approx(
+        [b, -a, -a, -a, 0]
+    )
+    assert batch.rewards.tolist() == [1, 0]
+    assert ByKind(thoughts=False)(batch)[0].tolist() == pytest.approx([0, 0, a, a, a])
+    assert ByKind(limit=0.5)(batch).abs().max() == 0.5 and ByKind() == ByKind(5.0, True)
+    batch.reward_terms = {}
+    with pytest.raises(RunError, match="thought_first"):
+        ByKind()(batch)
+    with pytest.raises(UsageError, match="above 0"):
+        ByKind(limit=0)
+
+
+def test_the_loss_of_both_kinds() -> None:
+    batch = shown([[(2, 2, 1.0, {}), (1, 1, 1.0, {})]])
+    batch.advantages = torch.tensor([[2.0, 2.0, 1.0, 1.0], [-1.0, 3.0, 0, 0]]).double()
+    logprobs = torch.tensor([[0.5, 0.1, 0.2, -0.1], [-0.4, 0.05, 9.0, 9.0]]).double().requires_grad_()
+    loss = ThoughtAndSteps(0.2, 0.28, 0.1)(logprobs, batch)
+    first = (min(math.exp(0.3), 1.28) * 2 + 1.1 + math.exp(-0.1)) / 2
+    second = (max(math.exp(-0.4), 0.8) * -1 + math.exp(0.05) * 3) / 1
+    assert loss.value.item() == pytest.approx(-(first + second) / 2)
+    assert loss.metrics["ratio/thought"] == pytest.approx((math.exp(0.3) + math.exp(-0.4)) / 2)
+    assert loss.metrics["clipped/steps"] == pytest.approx(1 / 3)
+    loss.value.backward()
+    grad = logprobs.grad
+    assert grad[0].tolist() == pytest.approx([0, 0, 0, -math.exp(-0.1) / 4])
+    assert grad[1].tolist() == pytest.approx([0, -3 * math.exp(0.05) / 2, 0, 0])
+    assert ThoughtAndSteps() == ThoughtAndSteps(0.2, 0.28, 1e-5)
+    for odd in ({"low": 0.0}, {"high": 0.0}, {"step": 0.0}):
+        with pytest.raises(UsageError, match="widths"):
+            ThoughtAndSteps(**odd)
+
+
+def test_the_worst_draft_is_drawn_over() -> None:
+    policy = load_policy(CONFIG)
+    engine, seen = engine_of(policy, "hf", 16), []
+
+    def judge(groups):
+        seen.extend(groups)
+        scores = {id(e): s for g in groups for e, s in zip(g.episodes, (0.5, 0.2, 0.9), strict=True)}
+        return [g.judged([Verdict(scores[id(e)], False) for e in g.episodes]) for g in groups]
+
+    rollout = Redrawn(Sampling(4), judge, drafts=3, strength=0.5, end=2)
+    [group] = rollout.collect([Ask(Task("t", "draw"), 4, hint="well")], engine, np.random.default_rng(0))
+    assert [e.meta.get("role") for e in group.episodes] == ["draft"] * 3 + [None] * 4
+    assert not any(e.mask.any() for e in group.episodes[:3]) and all(e.mask.all() for e in group.episodes[3:])
+    draft = split(seen[0].episodes[1].text)[1]
+    for e in group.episodes[3:]:
+        assert e.meta["redrawn"] and e.drawing.taken.tolist() == [0, 1]
+        assert policy.language.decode(e.prompt) == f"well\ndraw\nDrawn before: {draft}"
+        assert e.drawing.levels.tolist() == pytest.approx([0.5, 1 / 3, 1 / 6, 0])
+    starts = np.stack([e.drawing.states[0] for e in group.episodes[3:]])
+    noise = 2 * starts - np.array([float(x) for x in draft.split()])
+    assert len({tuple(row) for row in noise.tolist()}) == 4 and np.abs(noise).max() < 5
+    batch = Batch.from_groups([replace(group, verdicts=(Verdict.right(),) * 7)])
+    assert torch.allclose(policy.forward(batch).logprobs[3:], batch.logprobs[3:], atol=1e-5)
+    for odd in ({"drafts": 0}, {"strength": 0.0}, {"strength": 1.5}):
+        with pytest.raises(UsageError, match="redrawn"):
+            Redrawn(Sampling(4), judge, **odd)
+    with pytest.raises(UsageError, match="draws with a flow"):
+        rollout.check(object())
+
+
+@pytest.mark.parametrize("mode", ["reason", pytest.param("refine", marks=pytest.mark.slow)])
+def test_it_trains_both(mode: str, tmp_path: Path) -> None:
+    made = recipe(
+        tmp_path / "run",
+        model=CONFIG.model_dump(),
+        tasks={"source": {"name": "ring"}},
+        warmup={"steps": 1},
+        train={"steps": 2},
+        evaluate={"samples": 1, "every": 0},
+    )
+    made["model"]["nano"]["context"] = 128
+    made["method"] = {"name": "S164", "options": {"mode": mode, "step": 0.01}}
+    start: list[dict[str, torch.Tensor]] = []
+
+    class Keep:
+        def on_rollouts(self, running, batch) -> None:
+            start.append({k: v.clone() for k, v in running.policy.module.state_dict().items()})
+
+    assay.train(made, quiet=True, callbacks=[Keep()])
+    rows = [row for row in metrics(tmp_path / "run") if "reward/mean" in row]
+    assert len(rows) == 2 and all("ratio/thought" in row for row in rows)
+    moved = {k.partition(".")[0] for k in start[0] if not torch.equal(start[0][k], start[1][k])}
+    assert moved == {"language", "flow"}
+
+
+def test_the_methods_own_numbers() -> None:
+    made = make_method("S164")
+    assert made.rollout == {"name": "denoise", "trained": None, "end": None}
+    assert made.objective == ThoughtAndSteps() and made.credit == ByKind() and made.reward.form == 0.5
+    refine = make_method("S164", options={"mode": "refine", "judge": Judge({}), "combine": "mean", "thoughts": False})
+    assert refine.rollout == {"name": "redrawn", "drafts": 4, "trained": None, "end": None}
+    assert refine.reward.members[0].combine == "mean" and not refine.credit.thoughts
+    assert DRAWN in response("a", "b")
