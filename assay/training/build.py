@@ -168,8 +168,8 @@ def _assemble(
         stage.config = _rated(stage.config, config) if stage.name else config
         check_signals(stage.method.needs, stage.method.live, policy)
         signals = [need for need in stage.method.needs if not isinstance(need, str)]
-        for each in (*stage.method.learners, *signals, stage.rollout):
-            getattr(each, "check", lambda _: None)(policy)
+        for piece in (*stage.method.learners, *signals, stage.rollout):
+            getattr(piece, "check", lambda _: None)(policy)
         check_fit(stage.tasks, policy, stage is first and config.warmup.steps > 0, stage.rollout)
     spec = {"name": config.engine.name, **config.engine.options}
     if cluster is not None and config.scale.engines:

@@ -105,7 +105,7 @@ class Setting:
     def measure(self, policy: FlowPolicy, verifier: Any, task: Task) -> dict[str, float]:
         """Measure a policy by its ODE samples."""
         [drawn] = FlowEngine(policy).generate([Request(task.prompt, MEASURED, Sampling(self.max_tokens, 0.0), 11)])
-        points = np.stack([point(e.text) for e in drawn])  # type: ignore[arg-type]
+        points = np.array([point(e.text) for e in drawn])
         scores = [verifier(task, e.text).score for e in drawn]
         away = np.linalg.norm(points - np.array([2.0, 0.0]), axis=-1).mean()
         return {
