@@ -31,7 +31,7 @@ def test_pass_at_k_is_the_share_of_subsets_with_a_right_sample(case: tuple[int, 
 
 
 @given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_pass_at_k_equals_exact_binomials(case: tuple[int, int, int]) -> None:
     n, c, k = case
     missed = math.comb(n - c, k)

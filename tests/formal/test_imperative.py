@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.tasks.contracts import problems
@@ -106,7 +106,6 @@ INTS = st.recursive(
 
 
 @given(INTS)
-@settings(max_examples=200)
 def test_writing_and_reading_are_inverse(e: Expr) -> None:
     again = expression(shown(e))
     assert Run({}).value(again, NAMES) == Run({}).value(e, NAMES)
@@ -200,7 +199,6 @@ def test_there_is_one_method() -> None:
 
 
 @given(st.text(alphabet="method(x:int)returns{}=<>&|![].+-*/% rsq\n;,0123", max_size=200))
-@settings(max_examples=150)
 def test_any_text_is_a_program_or_not(text: str) -> None:
     for whole in (text, f"method m(x: int) returns (r: int) ensures {text} {{ r := x; }}"):
         with contextlib.suppress(BadProgram):

@@ -56,7 +56,7 @@ def packed(policy: CausalLM, episodes: list[Episode], layout: type[SharedPrompts
     return token_logprobs(hidden, policy.head, torch.cat(responses))[0]
 
 
-@pytest.mark.parametrize("layout", [SharedPrompts, SplitPrompts])
+@pytest.mark.parametrize("layout", [SharedPrompts, pytest.param(SplitPrompts, marks=pytest.mark.slow)])
 def test_loss_and_gradients_equal_the_unshared_ones(layout: type[SharedPrompts]) -> None:
     """512 tokens of prompt, 32 of response, groups of 16, against every sequence by itself in transformers' own way."""
     plain = tiny("grouped queries", max_position_embeddings=1024)

@@ -10,7 +10,7 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
@@ -404,7 +404,6 @@ marked = st.lists(
 
 
 @pytest.mark.parametrize("kind", sorted(REFERENCES))
-@settings(max_examples=300)
 @given(response=marked)
 def test_no_verifier_raises(kind, response):
     verdict = build("verify", kind)(Task("t", "?", REFERENCES[kind], kind), response)

@@ -276,7 +276,7 @@ def test_the_work_of_a_domain_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         assert (world.work > 40) == (one is quick)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.data())
 def test_hostile_domains(data: st.DataObject) -> None:
     words = data.draw(st.lists(st.sampled_from(MOVE.replace("(", " ( ").replace(")", " ) ").split()), max_size=40))

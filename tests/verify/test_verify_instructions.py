@@ -159,7 +159,7 @@ def test_language_is_the_same_every_time():
 ALL = [{"id": name, **arguments} for name, arguments in {c[0]: c[1] for c in CASES}.items()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.text() | st.text(alphabet="ab .!?\n*#[]<>|`'\"-1A,"))
 def test_no_text_raises(text):
     verdict = judge(ALL, text, mode="loose")

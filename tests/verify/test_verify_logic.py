@@ -219,7 +219,7 @@ STATEMENT = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.tuples(STATEMENT, STATEMENT, STATEMENT))
 def test_knights_and_knaves_agree_with_a_truth_table(statements: tuple[object, ...]) -> None:
     def truth(s: object, w: dict[str, bool]) -> bool:
@@ -574,7 +574,7 @@ def test_no_text_raises_or_is_abstained_on(kind: str) -> None:
         pytest.importorskip({"smt": "z3", "asp": "clingo"}[kind])
     verifier, task = build("verify", kind), Task("t", "?", HARD[kind], kind)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     @given(TEXT)
     def check(text: str) -> None:
         for response in (text, said(text)):

@@ -211,7 +211,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=30).map("".join)))
 def test_no_text_raises_or_is_abstained_on(text: str) -> None:
     for response in (text, f"<answer>{text}</answer>"):

@@ -244,7 +244,7 @@ def alike(a: object, b: object) -> bool:
     return a is b or a == b
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(ROWS, ROWS, st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_comparison_agrees_with_all_permutations(
     left: list[tuple[object, ...]], right: list[tuple[object, ...]], shuffled: bool, free: bool, rng: random.Random
@@ -298,7 +298,7 @@ def test_no_text_raises_or_is_abstained_on(engine: str) -> None:
     reference = {"query": "SELECT count(*) FROM staff", "database": DATABASE, "engine": engine}
     verifier = build("verify", "sql")
 
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=20).map("".join)))
     def check(text: str) -> None:
         for response in (text, sql(text), "SELECT " + text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
@@ -126,7 +126,6 @@ def test_common_subsequence_is_the_table_s(left, right):
     assert common_subsequence(left, right) == table[-1][-1]
 
 
-@settings(max_examples=100)
 @given(st.sampled_from(KINDS), st.text(), st.text())
 def test_no_text_raises_and_scores_are_in_the_unit_interval(kind, reference, response):
     verdict = judge(kind, reference, response)

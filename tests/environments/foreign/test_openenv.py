@@ -38,7 +38,11 @@ def at_random(shown: Any, tools: Any, rng: np.random.Generator) -> Any:
 
 @pytest.mark.parametrize(
     "world",
-    ["guess", {"name": "games", "names": ["tictactoe", "sudoku4"], "interface": "tool"}, "search"],
+    [
+        "guess",
+        {"name": "games", "names": ["tictactoe", "sudoku4"], "interface": "tool"},
+        pytest.param("search", marks=pytest.mark.slow),
+    ],
     ids=["text", "tool act", "tools"],
 )
 def test_ours_behind_a_server_is_ours(world: Any) -> None:

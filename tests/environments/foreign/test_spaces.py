@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces as gym
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.environments.foreign.spaces import Unread, described, read, shown, size
@@ -43,7 +43,6 @@ def test_what_is_shown_is_read_as_the_same(name: str) -> None:
     assert described(space) and size(space) >= 1
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=40) | st.from_regex(r"[\[\]{}\d\s,.\-eE\"a-z]{0,30}"))
 def test_whatever_is_said_is_a_value_or_refused(text: str) -> None:
     for space in SPACES.values():

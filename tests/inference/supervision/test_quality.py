@@ -29,7 +29,7 @@ def test_first_errors_by_hand() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=30))
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 def test_average_precision_is_scikit_learns(rows: list[tuple[int, bool]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     scores, positive = [float(s) for s, _ in rows], [p for _, p in rows]

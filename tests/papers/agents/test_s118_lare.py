@@ -210,7 +210,7 @@ def test_decoded_rewards_stand_on_turns() -> None:
     assert len(part.kept) == before + 2, "what was not judged was paid nothing that is known"
 
 
-@pytest.mark.parametrize("loss", ["sum", "random"])
+@pytest.mark.parametrize("loss", ["sum", pytest.param("random", marks=pytest.mark.slow)])
 def test_the_decoder_recovers_step_rewards(loss: str) -> None:
     rng = np.random.default_rng(0)
     part = started(loss=loss, k=3, updates=1, width=16)

@@ -194,7 +194,7 @@ def test_what_is_no_sentence(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_any_text_is_a_sentence_or_not(text: str) -> None:
     assert formula(text) is None or isinstance(formula(text), str)
     assert formula("(" * 400 + text) is None

@@ -623,16 +623,16 @@ def test_an_encoder_learned_by_contrast() -> None:
     """Of 16 texts on other scans each scan's own is the most like it nine times in ten; chance is one in sixteen."""
     pytest.importorskip("PIL", reason="pip install assay[vision]")
     rng = np.random.default_rng(11)
-    images, texts = zip(*(patient(rng) for _ in range(96)), strict=True)
+    images, texts = zip(*(patient(rng) for _ in range(48)), strict=True)
     urls = [scan(image).url for image in images]
     found = 0
-    for start in range(0, 96, 16):
+    for start in range(0, 48, 16):
         part, said = urls[start : start + 16], list(texts[start : start + 16])
         table = np.array([by_sight([url] * 16, said) for url in part])
         assert (np.abs(table) <= 1 + 1e-6).all()
         # Two scans may have the same findings named.
         found += sum(said[int(row.argmax())] == own for row, own in zip(table, said, strict=True))
-    assert found >= 80, found
+    assert found >= 40, found
     assert by_sight(urls[:1], ["nothing it knows"]) == [0.0]
     # Vectors are compared by their findings, as before.
     vector = [1.0] + [0.0] * (len(FINDINGS) - 1)

@@ -43,7 +43,7 @@ def test_reactions_by_hand() -> None:
         reactions((3, 3), [])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     st.integers(0, 20),
     st.integers(1, 20),

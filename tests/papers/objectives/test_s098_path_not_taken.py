@@ -487,7 +487,7 @@ def test_what_pissa_adapters_learned_is_saved_for_peft_and_measured_against_the_
     assert table["all"]["spectral_shift"] > 0 and spectrum.change[-1] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("start", ["lora", "pissa"])
+@pytest.mark.parametrize("start", ["lora", pytest.param("pissa", marks=pytest.mark.slow)])
 def test_a_run_with_adapters_resumes_and_its_checkpoint_is_compared_whole(tmp_path: Path, start: str):
     """A change is of rank r from adapters that were nothing, of rank 2 r from those that were a part of the matrix."""
     pytest.importorskip("peft")

@@ -45,7 +45,7 @@ def test_labels_of_four_sequences() -> None:
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=5), st.booleans()), min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_labels_are_those_of_the_definition_and_means_of_their_continuations(
     rows: list[tuple[list[int], bool]],
 ) -> None:

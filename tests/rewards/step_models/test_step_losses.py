@@ -64,7 +64,7 @@ def test_a_ranking_by_hand() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-5, 5), st.sampled_from([0.0, 0.5, 1.0, None])), min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_hard_labels_are_the_cross_entropy_of_a_token_classifier(rows: list[tuple[float, float | None]]) -> None:
     scores, labels = [a for a, _ in rows], [p for _, p in rows]
     logits = torch.tensor([[0.3 - s / 2, 0.3 + s / 2] for s in scores], dtype=torch.float64)

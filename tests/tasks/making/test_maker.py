@@ -243,7 +243,7 @@ def _live(log: Path, path: Path, life: int, calls: int, batch: int, out: Path) -
     out.write_text(json.dumps(plain(found.tasks)))
 
 
-@pytest.mark.parametrize(("calls", "batch"), [(1, 4), (3, 1)])
+@pytest.mark.parametrize(("calls", "batch"), [pytest.param(1, 4, marks=pytest.mark.slow), (3, 1)])
 def test_killed_at_random_it_asks_nothing_twice(tmp_path: Path, calls: int, batch: int) -> None:
     """What was answered is never asked again; what is asked again was under way when the process was killed."""
     log, path, out = tmp_path / "log", tmp_path / "asked.jsonl", tmp_path / "out"
