@@ -6,7 +6,7 @@ from typing import Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.batch_scaled import BatchScaled
+from assay.credit.drawings.batch_scaled import BatchScaled
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.outcome.signalled import Signalled

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.by_kind import ByKind
+from assay.credit.drawings.by_kind import ByKind
 from assay.method import Method
 from assay.objectives.drawings.thought_and_steps import ThoughtAndSteps
 from assay.rewards.drawings.decomposed import Combine, Decomposed

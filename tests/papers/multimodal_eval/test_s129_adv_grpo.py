@@ -11,7 +11,7 @@ from running import metrics, recipe
 
 import assay
 from assay.batch import Batch
-from assay.credit.batch_scaled import BatchScaled
+from assay.credit.drawings.batch_scaled import BatchScaled
 from assay.engines.base import Sampling
 from assay.engines.flow.engine import FlowEngine
 from assay.errors import RunError, UsageError

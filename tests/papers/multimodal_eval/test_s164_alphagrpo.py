@@ -11,7 +11,7 @@ from running import metrics, recipe
 
 import assay
 from assay.batch import Batch
-from assay.credit.by_kind import ByKind
+from assay.credit.drawings.by_kind import ByKind
 from assay.engines.base import Sampling, engine_of
 from assay.errors import RunError, UsageError
 from assay.method import make_method

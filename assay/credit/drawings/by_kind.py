@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.credit.batch_scaled import BatchScaled
+from assay.credit.drawings.batch_scaled import BatchScaled
 from assay.errors import RunError, UsageError
 from assay.policies.flow.thinking import drawing_steps
 from assay.registry import part
@@ -21,7 +21,7 @@ from assay.registry import part
 class ByKind:
     """A drawing's steps have the advantage of the reward, a thought's tokens that of its term ``thought``.
 
-    Both are group-relative on the scale of the whole batch: :class:`~assay.credit.batch_scaled.BatchScaled`.
+    Both are group-relative on the scale of the whole batch: :class:`~assay.credit.drawings.batch_scaled.BatchScaled`.
 
     Args:
         limit: of an advantage.

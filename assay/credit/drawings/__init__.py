@@ -1,0 +1,1 @@
+"""Credit of what was drawn."""
