@@ -25,7 +25,7 @@ from assay.report.diagnosis import (
     summary,
     weight_rows,
 )
-from assay.report.page import clip, template
+from assay.report.page import clip, shown, template
 from assay.report.svg import Series, legend, line_chart, stacked_bar
 from assay.report.values import values_table
 from assay.statistics.intervals import Interval
@@ -106,6 +106,7 @@ def render(d: Diagnosis) -> str:
             spectrum_legend=legend(spectrum),
             spectrum_words=spectrum_words(d.spectrum) if d.spectrum else "",
             clip=clip,
+            shown=shown,
             show=show,
         )
     )

@@ -18,7 +18,7 @@ from assay.records.sign import TITLES
 from assay.records.stages import stages
 from assay.report import format as show
 from assay.report.links import run_links
-from assay.report.page import clip, template
+from assay.report.page import clip, shown, template
 from assay.report.run import Rollout, Run, as_float, read_run
 from assay.report.svg import Series, drawable, legend, line_chart, stacked_bar
 from assay.report.values import values_table
@@ -95,6 +95,7 @@ def render(run: Run) -> str:
             config=run.config,
             environment=_flat(run.environment),
             clip=clip,
+            shown=shown,
             show=show,
         )
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 from importlib import resources
 from typing import Any
 
 LONGEST_TEXT = 6000
+PICTURE = re.compile(r"(data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2})")
+"""A picture in a text, as models that draw answer with."""
 
 
 @functools.cache
@@ -26,3 +29,14 @@ def clip(text: str | None) -> str:
         return text
     half = LONGEST_TEXT // 2
     return f"{text[:half]}\n\n[… {len(text) - 2 * half:,} characters left out …]\n\n{text[-half:]}"
+
+
+def shown(text: str | None) -> Any:
+    """The text as HTML, escaped and clipped, its pictures as pictures."""
+    from markupsafe import Markup, escape
+
+    parts = PICTURE.split(text or "")
+    return Markup("").join(
+        Markup('<img class="drawn" alt="picture" src="{}">').format(part) if i % 2 else escape(clip(part))
+        for i, part in enumerate(parts)
+    )

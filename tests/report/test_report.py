@@ -21,6 +21,7 @@ from assay.errors import UsageError
 from assay.evaluate import Evaluation, Sample
 from assay.report import format as show
 from assay.report import write_report
+from assay.report.page import shown
 from assay.report.run import read_run
 from assay.report.svg import MOST_POINTS, Series, axis_labels, line_chart, thinned, ticks
 from assay.report.values import values_table
@@ -421,3 +422,12 @@ def test_numbers(value: float | None, text: str) -> None:
 def test_durations_and_shares() -> None:
     assert [show.duration(s) for s in (4.2, 65, 3600 * 3 + 425)] == ["4.2 s", "1 min 05 s", "3 h 07 min"]
     assert show.percent(0.4123) == "41.2%" and show.points(-0.031) == "\u22123.1" and show.count(12345.0) == "12,345"
+
+
+def test_what_was_drawn_is_shown_and_nothing_else_is_html() -> None:
+    url = "data:image/png;base64,iVBORw0KGgo="
+    found = str(shown(f"<think>x</think>{url} data:image/svg+xml;base64,AAAA <img src={url}>"))
+    assert found.count("<img") == 2 == found.count(f'<img class="drawn" alt="picture" src="{url}">')
+    assert "&lt;think&gt;x" in found and "&lt;img src=" in found and "data:image/svg+xml" in found
+    assert str(shown("x" * 7000 + url)).startswith("x" * 3000 + "\n\n[… 1,000 characters left out …]")
+    assert str(shown(None)) == ""

@@ -92,6 +92,13 @@ export async function copy(text) {
   say("Copied");
 }
 
+const PICTURE = /(data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2})/;
+
+// A text with the pictures in it, as models that draw answer with, as pictures; `words` are marked in the rest.
+export function shown(text, words = null) {
+  return text.split(PICTURE).map((part, i) => (i % 2 ? h("img", { class: "drawn", alt: "picture", src: part }) : words === null ? part : marked(part, words)));
+}
+
 export function marked(text, words) {
   if (!words) return [text];
   const out = [], low = text.toLowerCase(), wanted = words.toLowerCase();

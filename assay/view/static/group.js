@@ -1,5 +1,5 @@
 // All responses to a prompt, and one response with its turns and tokens.
-import { address, ask, badge, copy, h, link, number } from "./dom.js";
+import { address, ask, badge, copy, h, link, number, shown } from "./dom.js";
 import { tokens } from "./tokens.js";
 
 const SHOWN = new Set(["file", "row", "step", "task_id", "prompt", "response", "passed", "score", "reward", "advantage", "length", "stop", "feedback", "turns", "parts", "meta", "group", "sample", "label", "tokens"]);
@@ -29,7 +29,7 @@ export async function group(parameters) {
 function response(row, source) {
   return h("section", { class: "card response" },
     h("div", { class: "row" }, badge(row.passed), facts(row), h("span", { class: "grow" }), link({ view: "sample", source, file: row.file, row: row.row }, "open")),
-    h("pre", { tabindex: 0 }, row.response || "(empty)"),
+    h("pre", { tabindex: 0 }, shown(row.response || "(empty)")),
     terms(row), parts(row.parts),
     row.feedback && h("p", { class: "small" }, h("span", { class: "soft" }, "feedback "), row.feedback));
 }
@@ -65,7 +65,7 @@ export async function sample(parameters) {
       link({ view: "group", source, step: row.step, task: row.task_id, group: row.group }, "its group"), link({ view: "task", source, task: row.task_id }, "its task"),
       h("button", { type: "button", onclick: () => copy(JSON.stringify({ ...row, tokens: undefined })) }, "Copy JSON"), h("button", { type: "button", onclick: () => copy(location.href) }, "Copy link")),
     h("h2", {}, "Prompt"), h("pre", { class: "prompt", tabindex: 0 }, row.prompt),
-    h("h2", {}, "Response"), row.tokens ? tokens(row, parameters) : [h("pre", { class: "tall" }, row.response || "(empty)"), turns(row.turns)],
+    h("h2", {}, "Response"), row.tokens ? tokens(row, parameters) : [h("pre", { class: "tall" }, shown(row.response || "(empty)")), turns(row.turns)],
     h("h2", {}, "Verdict"), h("div", { class: "card" }, badge(row.passed), row.feedback && h("pre", { tabindex: 0 }, row.feedback), terms(row), parts(row.parts)),
     rest.length > 0 && [h("h2", {}, "What else is stored"), h("div", { class: "card" }, h("table", { class: "facts" }, h("tbody", {}, rest.map(([k, v]) => h("tr", {}, h("td", {}, k), h("td", {}, typeof v === "number" ? number(v) : String(v)))))))],
     !row.tokens && h("p", { class: "soft small" }, "Values of single tokens are stored with run.rollout_tokens = true."),

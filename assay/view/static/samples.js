@@ -1,5 +1,5 @@
 // Lists of samples and of groups, with filters; one task across steps and runs.
-import { address, ask, badge, copy, h, link, marked, number, percent, say, table } from "./dom.js";
+import { address, ask, badge, copy, h, link, marked, number, percent, say, shown, table } from "./dom.js";
 import { chart } from "./chart.js";
 
 const VERDICTS = ["right", "wrong", "abstains"];
@@ -32,7 +32,7 @@ export async function samples(parameters, again) {
     return h("tr", { "data-href": address(open), tabindex: -1 },
       h("td", {}, box), h("td", {}, badge(row.passed)),
       h("td", { class: "text" }, h("div", { class: "one prompt" }, link({ view: "task", task: row.task_id, source }, row.task_id), " ", marked(row.prompt ?? "", parameters.get("q"))),
-        h("a", { class: "one", href: address(open) }, marked(row.response || "(empty)", parameters.get("q"))),
+        h("a", { class: "one", href: address(open) }, shown(row.response || "(empty)", parameters.get("q"))),
         row.feedback && h("div", { class: "one soft" }, marked(row.feedback, parameters.get("q")))),
       numeric.map((c) => h("td", { "data-name": c }, c === "step" ? link({ view: "group", source, step: row.step, task: row.task_id, group: row.group }, number(row.step)) : number(row[c]))),
       h("td", {}, row.stop));
