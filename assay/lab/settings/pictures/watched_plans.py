@@ -35,7 +35,8 @@ class Setting:
         world = TabletopWorld(failure=self.failure, moves=self.moves, seed=seed, **arm)
         verdicts = []
         for i in range(self.episodes):
-            world.reset(world.tasks()[i], seed)
+            # Of one seed all episodes would have the same chance.
+            world.reset(world.tasks()[i], seed * self.episodes + i)
             while not world.over(world.state):
                 world.step(say(world.plan(world.state)[0]))
             verdicts.append(world.verdict())
