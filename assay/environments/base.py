@@ -149,6 +149,13 @@ class Comparing(Protocol):
 
 
 @runtime_checkable
+class Thoughtful(Protocol):
+    """An environment that knows what a right thought says in the present state: what is seen there, what follows."""
+
+    def thought(self) -> str: ...
+
+
+@runtime_checkable
 class Foldered(Protocol):
     """An environment whose state is a folder, in which a program may work by itself.
 

@@ -53,6 +53,7 @@ OTHERWISE = {
     ("S167", "choices"): STANDS_IN,
     ("S171", "harness_runs"): "its setting calls the comparison of harnesses, whose design an arm is",
     ("S174", "toolmaking"): "its setting makes the strategy, whose library an arm keeps or forgets",
+    ("S207", "thoughts"): "its setting makes the objective and the labels that the paper brings, as an arm says",
     ("S212", "ceiling"): "its setting calls the links that the paper brings",
     ("S182", "citations"): "its setting scores by the encoder that the command trains, or by words",
     ("S183", "memorised"): "its setting measures by the gap that the paper brings, on instances of a specification",

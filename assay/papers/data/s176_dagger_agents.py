@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from assay.batch import Batch
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Engine, Sampling
@@ -21,12 +17,10 @@ from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.registry import part
-from assay.rollout.turns.multi_turn import MultiTurn
+from assay.rollout.turns.labelling import Labelling, label_of
 from assay.rollout.turns.under_way import Live
-from assay.types import Ask, Episode, Group, Origin, Task, Verdict
-
-LABEL = "label"
-"""Key in an episode's ``meta`` of what is a teacher's action in a state that was visited."""
+from assay.select.labels import Labels
+from assay.types import Ask, Episode, Group
 
 
 @paper(
@@ -85,7 +79,9 @@ def dagger(
     options = {"name": "dagger", "mixing": mixing, "turns": turns}
     rollout = {**options, "environment": environment} if environment is not None else "single_turn"
     return Method(
-        rollout=rollout, select=Aggregated(mixing, aggregate, replayed, solved), objective=SFT("sequence_mean")
+        rollout=rollout,
+        select=Aggregated("labels", aggregate, replayed, solved, mixing),
+        objective=SFT("sequence_mean"),
     )
 
 
@@ -121,7 +117,7 @@ class Mixing:
 
 
 @part("rollout", "dagger")
-class Dagger(MultiTurn):
+class Dagger(Labelling):
     """Plays as ``multi_turn`` with a teacher in some of the turns, and adds what he would do in every state.
 
     What the teacher says is no token of the policy: it stands in the episode without log-probabilities. A group of
@@ -135,6 +131,8 @@ class Dagger(MultiTurn):
     Raises:
         UsageError: an environment without a plan; of a step, an engine of several processes.
     """
+
+    name = "dagger"
 
     def __init__(
         self,
@@ -151,34 +149,14 @@ class Dagger(MultiTurn):
         self.mixing = mixing if isinstance(mixing, Mixing) else Mixing(**(mixing or {}))
         if not isinstance(self.worlds.here(), Guided):
             raise UsageError(f"rollout 'dagger': environment {self.worlds.name!r} has no plan to label states by")
-        self._labels: dict[str, list[Episode]] | None = None
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
-        if getattr(engine, "divided", None) is not None:
-            raise UsageError("rollout 'dagger' keeps its labels in one process; set scale.trainers = 1")
         if self.progress is not None:
             self.mixing.round = self.progress()[0]
-        self._labels = {}
-        try:
-            groups = super().collect(asks, engine, rng)
-            labels = [self._labelled(group) for group in groups]
-        finally:
-            self._labels = None
-        self._metrics = {**self._metrics, "dagger/beta": self.mixing.share}
-        self._metrics["dagger/labels"] = float(sum(len(g.episodes) for g in labels))
+        groups = super().collect(asks, engine, rng)
+        self._metrics["dagger/beta"] = self.mixing.share
         self.mixing.round += 1
-        return [*groups, *(group for group in labels if group.episodes)]
-
-    def _labelled(self, group: Group) -> Group:
-        """Return the labels of a group's episodes; each has the verdict of the episode that it is from."""
-        assert self._labels is not None
-        made, verdicts = list[Episode](), list[Verdict]()
-        for episode, verdict in zip(group.episodes, group.verdicts, strict=True):
-            mine = self._labels.get(str(episode.trajectory), [])
-            made += mine
-            verdicts += [verdict if verdict.passed is not None else Verdict.wrong("lost")] * len(mine)
-        task = replace(group.task, id=f"{group.task.id}/labels", parent=group.task.id)
-        return Group(replace(group.ask, task=task, n=len(made)), tuple(made), tuple(verdicts))
+        return groups
 
     def _said(self, going: Sequence[Live], engine: Any) -> list[Episode]:
         if self._labels is None:
@@ -192,7 +170,7 @@ class Dagger(MultiTurn):
                 continue
             if label is None:
                 continue
-            self._labels.setdefault(live.trajectory, []).append(label)
+            self.note(live, label)
             if self.mixing.teacher_acts(len(live.turns), live.rng):
                 chosen[i] = label
         acting = [live for i, live in enumerate(going) if i not in chosen and live.stop is None]
@@ -209,66 +187,21 @@ class Dagger(MultiTurn):
             return None
         action = plan[0]
         text = written(action.calls, self.calls) if action.calls and self.calls == "python" else action.text
-        tokens = np.asarray(engine.encode_response(text), dtype=np.int64)
-        origins = np.full(len(tokens), Origin.TEACHER, dtype=np.uint8)
-        mask = np.ones(len(tokens), dtype=bool)
-        return Episode(live.context, tokens, mask, None, text, "eos", origins=origins, meta={LABEL: True})
+        return label_of(live.context, np.asarray(engine.encode_response(text), dtype=np.int64), text)
 
 
 @dataclass(slots=True)
-class Aggregated:
-    """Weight 1 for labels, 0 for what was played; labels of earlier rounds are replayed.
-
-    Args:
-        mixing: whose round is kept with the labels.
-        aggregate, replayed, solved: see :func:`dagger`.
-
-    Raises:
-        UsageError: ``replayed`` below 0.
-    """
+class Aggregated(Labels):
+    """Labels of all rounds, see :class:`~assay.select.labels.Labels`; which round it is is kept with them."""
 
     mixing: Mixing = field(default_factory=Mixing)
-    aggregate: Literal["union", "latest"] = "union"
-    replayed: int = 256
-    solved: bool = False
-    _known: list[tuple[list[int], list[int]]] = field(default_factory=list, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.replayed < 0:
-            raise UsageError(f"S176: replayed {self.replayed} must be at least 0")
-
-    def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
-        keep = [
-            bool(e.meta.get(LABEL)) and (not self.solved or v.passed is True)
-            for e, v in zip(batch.episodes, batch.verdicts, strict=True)
-        ]
-        return torch.tensor(keep).to(batch.rewards)
-
-    def replay(self, batch: Batch, rng: np.random.Generator) -> list[Batch]:
-        """Return a batch of earlier labels, and remember those that are new."""
-        if self.aggregate == "latest":
-            return []
-        old = [self._known[i] for i in rng.permutation(len(self._known))[: self.replayed].tolist()]
-        for episode, weight in zip(batch.episodes, batch.weights.tolist(), strict=True):
-            if weight:
-                self._known.append((episode.prompt.tolist(), episode.tokens.tolist()))
-        return [relabelled(old, batch)] if old else []
 
     def state_dict(self) -> dict[str, Any]:
-        return {"known": list(self._known), "round": self.mixing.round}
+        return {**Labels.state_dict(self), "round": self.mixing.round}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._known, self.mixing.round = [(p, t) for p, t in state["known"]], state["round"]
-
-
-def relabelled(labels: Sequence[tuple[list[int], list[int]]], like: Batch) -> Batch:
-    """Return a batch of labels, each a prompt and a response, of weight 1."""
-    groups = []
-    for i, (prompt, tokens) in enumerate(labels):
-        ids, mask = np.array(tokens, dtype=np.int64), np.ones(len(tokens), dtype=bool)
-        one = Episode(np.array(prompt, dtype=np.int64), ids, mask, None, "", "eos", meta={LABEL: True})
-        groups.append(Group(Ask(Task(f"label-{i}", ""), 1), (one,), (Verdict.right(),)))
-    return Batch.from_groups(groups, like.rewards.dtype)
+        Labels.load_state_dict(self, state)
+        self.mixing.round = state["round"]
 
 
 def arm(decay: float) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from assay.environments.corridor import ACTIONS, Corridor
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.sft import SFT
-from assay.papers.data.s176_dagger_agents import LABEL, Aggregated, Dagger, Mixing, relabelled
+from assay.papers.data.s176_dagger_agents import Aggregated, Dagger, Mixing
 from assay.registry import build
 from assay.rollout.turns.enumerated import player
+from assay.rollout.turns.labelling import LABEL
+from assay.select.labels import relabelled
 from assay.types import Ask, Group, Origin, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -169,7 +171,7 @@ def test_options() -> None:
     method = make_method("S176")
     assert method.objective == SFT("sequence_mean") and method.rollout == "single_turn"
     for bad in ({"beta": 1.5}, {"decay": -0.1}, {"switch": -1}, {"replayed": -1}):
-        with pytest.raises(UsageError, match="S176"):
+        with pytest.raises(UsageError, match=r"S176|replayed -1"):
             make_method("S176", options=bad)
     with pytest.raises(UsageError, match="no plan"):
         Dagger(f"{__file__}:Planless", Sampling(1))

@@ -1,0 +1,1 @@
+"""Losses in which a turn is one action."""
