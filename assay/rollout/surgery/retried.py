@@ -157,6 +157,6 @@ class Retried(Surgeon):
 
 
 def states(text: str, reference: str) -> bool:
-    """Whether the reference stands in a text as a word of its own: not within a longer word or number."""
+    """Whether the reference stands in a text, in any case, as a word of its own: not within a longer word or number."""
     wanted = reference.strip()
-    return bool(wanted) and re.search(rf"(?<![\w.]){re.escape(wanted)}(?!\w|\.\d)", text) is not None
+    return bool(wanted) and re.search(rf"(?i)(?<![\w.]){re.escape(wanted)}(?!\w|\.\d)", text) is not None

@@ -14,7 +14,7 @@ for kind, options in (
     ("weighted", {"checks": BOTH, "weights": {"value": 3.0}, "threshold": 0.6}),
     ("gated", {"gate": BOTH["format"], "then": "exact"}),
     ("first", {"checks": ["none", "choice", "exact"]}),
-    ("hybrid", {"rule": BOTH["format"], "model": "exact"}),
+    ("hybrid", {"rule": "text", "model": "exact"}),
     ("ensemble", {"checks": BOTH, "need": "majority"}),
 ):
     # What a check makes of white space outside of tags is its own.

@@ -71,6 +71,7 @@ def test_hints_do_not_state_the_reference() -> None:
     assert states("it is 42.", "42") and states("42", "42") and states("(42)", " 42 ") and states("say a b!", "a b")
     assert not states("it is 142", "42") and not states("421", "42") and not states("4.42", "42")
     assert not states("42.5", "42") and not states("forty", "42") and not states("anything", "")
+    assert states("Say PARIS.", "Paris")
     writer = Told(lambda prompt, i: "the answer is 42" if "Wrote: 2" in prompt else " mind the carry ")
     write = "{question} wants {reference}. Wrote: {response}, {feedback}"
     group, engine, made = tried(["2", "4", "10"], hints=writer, write=write)
