@@ -33,10 +33,11 @@ def written(sample: np.ndarray) -> str:
 def point(text: str) -> np.ndarray | None:
     """Return the numbers ``(D,)`` float32 of a point; ``None`` for a text that is none."""
     try:
-        found = np.array([float(word) for word in split(text)[1].split()], dtype=np.float32)
+        found = np.array([float(word) for word in split(text)[1].split()])
     except ValueError:
         return None
-    return found if len(found) and np.isfinite(found).all() else None
+    # What no float32 holds is no number of a sample.
+    return found.astype(np.float32) if len(found) and (np.abs(found) <= np.finfo(np.float32).max).all() else None
 
 
 def frames(text: str) -> np.ndarray | None:

@@ -1,6 +1,6 @@
 """The table of verifiers to be fuzzed, a module for each sort of answer."""
 
-from fuzz.cases import answers, composed, critics, documents, formal, grounding, logic, pictures, programs
+from fuzz.cases import answers, composed, critics, documents, drawings, formal, grounding, logic, pictures, programs
 from fuzz.entry import ENTRIES, Case, Entry
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "composed",
     "critics",
     "documents",
+    "drawings",
     "formal",
     "grounding",
     "logic",
