@@ -102,7 +102,7 @@ def test_sketches_show_what_is_asked_and_often_something_else() -> None:
         at = np.argwhere(there)
         assert (
             (at // 8 == [int(row) - 1, int(column) - 1]).all()
-            and 8 < len(at)
+            and len(at) > 8
             and not (~there & (pixels < 200).any(-1)).any()
         )
         assert task.meta["faithful"] == (task.solution == task.reference)
