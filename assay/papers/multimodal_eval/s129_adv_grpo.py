@@ -13,8 +13,10 @@ from assay.rewards.outcome.signalled import Signalled
 from assay.rollout.drawings.denoise import Denoise
 from assay.select.in_turns import InTurns
 from assay.signals.drawings.adversary import Adversary
+from assay.signals.drawings.clip_judge import ClipJudge
+from assay.signals.drawings.opponent import Opponent
 
-__all__ = ["Adversary", "BatchScaled", "Denoise", "InTurns", "Signalled", "adv_grpo"]
+__all__ = ["Adversary", "BatchScaled", "ClipJudge", "Denoise", "InTurns", "Signalled", "adv_grpo"]
 
 
 @paper(
@@ -30,19 +32,20 @@ __all__ = ["Adversary", "BatchScaled", "Denoise", "InTurns", "Signalled", "adv_g
         "a hinge on wholes and patches of references and drawings": "test_the_hinge_of_the_card",
         "a reward of wholes and patches of unit length": "test_what_the_head_says_is_the_reward",
         "Bradley-Terry, only while it is being exploited": "test_preferences_are_learned_while_they_are_exploited",
+        "of CLIP the last two vision layers": "test_clip_learns_with_its_last_layers_alone",
         "flow and reward model learn in turns, what is idle stays as it is": "test_who_is_idle_stays_as_it_was",
         "advantages on the scale of the whole batch": "test_advantages_of_the_whole_batch",
         "it trains": "test_who_is_idle_stays_as_it_was",
     },
     choices=(
         "a reference is drawn for each drawing, of the same prompt",
-        "preferences are of the same head on frozen features",
         "of a point there are no patches, and its numbers are not of unit length",
     ),
-    lacks="preferences of CLIP whose last two vision layers learn, and a count of the faults that its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def adv_grpo(
     encoder: str = "random",
+    clip_model: str = "",
     loss: Literal["hinge", "preference"] = "hinge",
     every: int = 10,
     updates: int = 1,
@@ -64,6 +67,8 @@ def adv_grpo(
     what the flow learns. They stand in ``task.meta["references"]`` (eight to a prompt).
 
     Args:
+        clip_model: in place of all of these, a CLIP model that prefers references, see
+            :class:`~assay.signals.drawings.clip_judge.ClipJudge`.
         encoder, loss, every, updates, lr, width, normalise: see :class:`~assay.signals.drawings.adversary.Adversary`.
         trained, branch, noise: noisy steps, which begin in the first half; how many of a group share what is before
             them; how noisy they are (CPS).
@@ -72,7 +77,11 @@ def adv_grpo(
 
     Source: Adv-GRPO (arXiv 2511.20256) and its authors' code: 10 steps, 16 drawings to a prompt, DINO features.
     """
-    adversary = Adversary(encoder, loss, width=width, lr=lr, updates=updates, every=every, normalise=normalise)
+    adversary: Opponent = Adversary(
+        encoder, loss, width=width, lr=lr, updates=updates, every=every, normalise=normalise
+    )
+    if clip_model:
+        adversary = ClipJudge(clip_model, lr=lr, updates=updates, every=every)
     return Method(
         rollout={
             "name": "denoise",

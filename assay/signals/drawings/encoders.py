@@ -14,6 +14,7 @@ from torch import Tensor
 
 from assay.errors import UsageError
 from assay.policies.flow.samples import read
+from assay.policies.loading import no_progress_bar
 
 Seen = tuple[Float[Tensor, "N W"], Float[Tensor, "N P W"]]
 
@@ -80,7 +81,8 @@ class Pretrained:
         from transformers import AutoImageProcessor, AutoModel
 
         try:
-            self.model: Any = AutoModel.from_pretrained(source).eval().requires_grad_(False)
+            with no_progress_bar():
+                self.model: Any = AutoModel.from_pretrained(source).eval().requires_grad_(False)
             self.processor: Any = AutoImageProcessor.from_pretrained(source)
         except (OSError, ValueError) as error:
             raise UsageError(f"encoder {source!r} cannot be loaded: {str(error).splitlines()[0]}") from None

@@ -1,5 +1,7 @@
 """Adv-GRPO: worked losses and rewards, who learns when, what is shared before the noise, the batch's scale."""
 
+import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from running import metrics, recipe
+from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel, CLIPProcessor
 
 import assay
 from assay.batch import Batch
@@ -15,14 +18,17 @@ from assay.credit.drawings.batch_scaled import BatchScaled
 from assay.engines.base import Sampling
 from assay.engines.flow.engine import FlowEngine
 from assay.errors import RunError, UsageError
+from assay.media import Picture
 from assay.method import make_method
 from assay.policies.flow.config import FlowConfig
 from assay.policies.flow.networks import network
 from assay.policies.flow.policy import FlowPolicy
 from assay.policies.flow.samples import written
+from assay.policies.nano import NanoConfig, nano_tokenizer
 from assay.rollout.drawings.denoise import Denoise
 from assay.signals.base import Models
 from assay.signals.drawings.adversary import Adversary
+from assay.signals.drawings.clip_judge import ClipJudge
 from assay.signals.drawings.encoders import Pretrained, encoder_of
 from assay.types import Ask, Episode, Group, Task, Verdict
 
@@ -53,7 +59,7 @@ def test_the_methods_own_numbers() -> None:
     adversary = made.reward.signal
     assert (adversary.lr, adversary.betas, adversary.every, adversary.updates) == (1e-4, (0.5, 0.999), 10, 1)
     assert (adversary.width, adversary.patch_loss, adversary.patch_reward) == (512, 0.3, 0.3)
-    assert (adversary.normalise, adversary.loss, adversary.encoder) == ("reward", "hinge", "random")
+    assert (adversary.normalise, adversary.by, adversary.encoder) == ("reward", "hinge", "random")
     assert made.rollout == {
         "name": "denoise", "early": 0.5, "trained": 2, "branch": 8, "noise": 0.8, "sampler": "cps"
     }  # fmt: skip
@@ -229,3 +235,61 @@ def test_a_vision_transformer_looks(tmp_path: Path) -> None:
     assert whole.shape == (2, 8) and patches.shape == (2, 4, 8) and not torch.equal(whole[0], whole[1])
     with pytest.raises(UsageError, match="cannot be loaded"):
         encoder_of("no/such model", (8, 8, 3))
+
+
+def test_clip_learns_with_its_last_layers_alone(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    vision = {"hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 8, "patch_size": 4}
+    text = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 120, "eos_token_id": 2}
+    sizes = {"intermediate_size": 8}
+    torch.manual_seed(0)
+    config = CLIPConfig(text_config=text | sizes, vision_config=vision | sizes, projection_dim=4)
+    CLIPModel(config).save_pretrained(tmp_path)
+    images = CLIPImageProcessorPil(size={"shortest_edge": 8}, crop_size={"height": 8, "width": 8})
+    CLIPProcessor(images, nano_tokenizer(NanoConfig())).save_pretrained(tmp_path)
+    judge = ClipJudge(str(tmp_path), every=1)
+    picture = [written(np.full((8, 8, 3), x, np.float32)) for x in (-1.0, 0.2, 1.0)]
+    batch = shown(picture[:2])
+    batch.tasks = [replace(t, prompt=p) for t, p in zip(batch.tasks, ("dark", "grey"), strict=True)]
+    judge.check(flow((8, 8, 3)))
+    judge.start(Models(flow((8, 8, 3))))
+    found = judge(batch, Models(flow((8, 8, 3))))
+    inputs = judge.processor(
+        text=["dark", "grey"],
+        images=[Picture.from_url(p).open() for p in picture[:2]],
+        return_tensors="pt",
+        padding=True,
+    )
+    wanted = judge.model(**inputs).logits_per_image.diagonal()
+    assert found.tolist() == pytest.approx(wanted.tolist(), rel=1e-5)
+    # The reference is whichever is less liked: the layers learn, and the others do not.
+    liked = judge.scores(batch, picture[:2]).mean() > judge.scores(batch, picture[2:] * 2).mean()
+    real, drawn = (picture[2:] * 2, picture[:2]) if liked else (picture[:2], picture[2:] * 2)
+    before = {k: v.clone() for k, v in judge.model.state_dict().items()}
+    metrics = judge.learn(shown_with(batch, drawn, real), Models(flow((8, 8, 3))))
+    assert metrics["adversary/gap"] < 0 and metrics["adversary/loss"] > math.log(2)
+    changed = {k for k, v in judge.model.state_dict().items() if not torch.equal(v, before[k])}
+    assert changed and all(
+        k.startswith(("vision_model.encoder.layers.1", "vision_model.encoder.layers.2")) for k in changed
+    )
+    state = judge.state_dict()
+    again = ClipJudge(str(tmp_path))
+    again.start(Models(flow((8, 8, 3))))
+    again.load_state_dict(state)
+    assert again.step == 1 and torch.equal(again.scores(batch, picture[:2]), judge.scores(batch, picture[:2]))
+    assert "adversary/loss" not in judge.learn(shown_with(batch, real, drawn), Models(flow((8, 8, 3))))
+    assert (again.layers, again.lr, again.betas, again.every) == (2, 1e-4, (0.5, 0.999), 10)
+    with pytest.raises(UsageError, match="at least 1"):
+        ClipJudge("x", layers=0)
+    with pytest.raises(UsageError, match="looks at pictures"):
+        judge.check(flow())
+    with pytest.raises(UsageError, match="clip_judge"):
+        ClipJudge(str(tmp_path / "no")).start(Models(flow()))
+    assert isinstance(make_method("S129", options={"clip_model": "x", "every": 3}).select.learner, ClipJudge)
+
+
+def shown_with(batch: Batch, drawn: list[str], real: list[str]) -> Batch:
+    """The batch with other drawings, each with one reference."""
+    episodes = [replace(e, text=t) for e, t in zip(batch.episodes, drawn, strict=True)]
+    tasks = [replace(t, meta={"references": [r]}) for t, r in zip(batch.tasks, real, strict=True)]
+    return replace(batch, episodes=episodes, tasks=tasks)
