@@ -31,7 +31,7 @@ class ByKind:
         UsageError: ``limit`` is not above 0.
         RunError: the reward has no term ``thought``.
 
-    Source: AlphaGRPO.
+    Source: AlphaGRPO (arXiv 2605.12495).
     """
 
     limit: float = 5.0

@@ -32,7 +32,7 @@ class ThoughtAndSteps:
     Raises:
         UsageError: a width that is not above 0.
 
-    Source: AlphaGRPO (its public code).
+    Source: AlphaGRPO (arXiv 2605.12495) (its public code).
     """
 
     low: float = 0.2

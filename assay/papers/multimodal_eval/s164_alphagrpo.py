@@ -19,6 +19,7 @@ __all__ = ["ByKind", "Decomposed", "Redrawn", "ThoughtAndSteps", "ThoughtFirst",
 @paper(
     "S164",
     "AlphaGRPO",
+    arxiv="2605.12495",
     seams=["rollout", "reward", "credit", "objective"],
     essentials={
         "a request in questions of two kinds, the confidence of yes against no": "test_confidences_of_answers",
@@ -76,7 +77,7 @@ def alphagrpo(
         drafts: of a prompt.
         low, high, step: widths of the ratios' ranges.
 
-    Source: AlphaGRPO (huangrh99.github.io/AlphaGRPO) and a public copy of its code.
+    Source: AlphaGRPO (arXiv 2605.12495) and a public copy of its code.
     """
     window = {"trained": trained, "end": end}
     rollout = {"name": "denoise", **window} if mode == "reason" else {"name": "redrawn", "drafts": drafts, **window}

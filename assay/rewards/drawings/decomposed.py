@@ -42,7 +42,7 @@ class Decomposed:
         UsageError: no engine, a template that does not show both.
         RunError: a task has no questions, of one kind or of both.
 
-    Source: AlphaGRPO, its decompositional verifiable reward (DVReward).
+    Source: AlphaGRPO (arXiv 2605.12495), its decompositional verifiable reward (DVReward).
     """
 
     def __init__(self, judge: Any, combine: Combine = "geometric", template: str = TEMPLATE):

@@ -32,7 +32,7 @@ class ThoughtFirst(Around):
         form: weight of the form.
         clamp: see above.
 
-    Source: AlphaGRPO. What a reflection looks like is not known from the paper; these tags are ours.
+    Source: AlphaGRPO (arXiv 2605.12495). What a reflection looks like is not known from the paper; these tags are ours.
     """
 
     def __init__(self, reward: Any = "verdict", form: float = 0.5, clamp: bool = True):

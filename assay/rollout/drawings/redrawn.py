@@ -39,7 +39,7 @@ class Redrawn:
     Raises:
         UsageError: no drafts, or a window or strength out of range.
 
-    Source: AlphaGRPO, self-reflective refinement; how its model edits a picture is another way than this.
+    Source: AlphaGRPO (arXiv 2605.12495), self-reflective refinement, whose model edits a picture in another way.
     """
 
     sampling: Sampling
