@@ -49,6 +49,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
+    "S044": {"judge": {"name": "keywords", "replies": []}},
     "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
     "S086": {"model": f"{Path(__file__)}:plain_length", "missing": "whole"},
     "S123": {"judge": {"name": f"{Path(__file__)}:Opinions"}, "principles": ["odd", "even"], "form": "reasons"},

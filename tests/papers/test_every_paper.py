@@ -139,6 +139,7 @@ NOTHING = {
     "S015": "a policy to which reasoning makes the reference likelier",
     "S040": "a policy to which reasoning makes the reference likelier",
     "S114": "a reward model that has learned, which says the same of everything at first",
+    "S044": "proofs with an analysis of their own",
     "S125": "verdicts that say whether a tool has helped",
     "S143": "calls of tools, and a flag handed in",
     "S146": "turns that come nearer, and work handed in",

@@ -53,6 +53,7 @@ BY_PLACE = {
     "S094": "rewards are drawn one after the other, whatever the responses",
 }
 SILENT = {
+    "S044": "it rewards proofs with an analysis of their own",
     "S125": "it judges as its environment's verdict says, and pays for calls of tools",
     "S114": "its reward model says the same of everything at first",
     "S143": "it keeps what has handed in a flag after calls of tools",

@@ -59,6 +59,14 @@ entry(
 )
 
 entry(
+    "analysis",
+    cases=[
+        Case(1, ["My analysis:\nIt holds.\nSo the score is:\n\\boxed{1}"]),
+        Case(0.5, ["<think>?</think>My analysis: a gap. So the score is: \\boxed{ .5 }\n"]),
+    ],
+)
+
+entry(
     "gameable",
     cases=[
         Case({"metric": "best_of_list", "answer": 13}, ["13", "It is 13."]),
