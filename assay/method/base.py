@@ -71,8 +71,9 @@ class Method:
 
     @property
     def group_relative(self) -> bool:
-        """Whether an advantage compares a sample with its siblings, so that a group of one says nothing."""
-        return bool(getattr(self.credit, "group_relative", False))
+        """Whether advantages compare a sample with its siblings, and are read: a group of one then says nothing."""
+        read = getattr(self.objective, "reads", "tokens") != "nothing"
+        return read and bool(getattr(self.credit, "group_relative", False))
 
     def value(self, batch: Batch) -> Batch:
         """Fill in rewards, weights and advantages of a judged batch, and its totals; changes and returns ``batch``."""

@@ -10,6 +10,7 @@ import torch
 
 from assay.errors import UsageError
 from assay.policies.causal_lm import CausalLM
+from assay.policies.control.binned import BinnedPolicy
 from assay.policies.control.config import ControlConfig
 from assay.policies.control.gaussian import GaussianPolicy
 from assay.policies.control.policy import ABOUT, ControlPolicy
@@ -21,7 +22,7 @@ from assay.policies.loading import ModelConfig, device_of, sees
 from assay.policies.pictures.vision_lm import VisionLM
 from assay.registry import build
 
-DECISIONS: dict[str, type[ControlPolicy]] = {"gaussian": GaussianPolicy}
+DECISIONS: dict[str, type[ControlPolicy]] = {"gaussian": GaussianPolicy, "bins": BinnedPolicy}
 
 
 def load_policy(config: ModelConfig, seed: int = 0) -> Any:

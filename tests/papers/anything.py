@@ -183,6 +183,7 @@ ELSEWHERE = {
     "S164",
     "S168",
     "S177",
+    "S196",
     "S204",
 }
 """Those that refuse any tasks but their own, or make tasks and no method, or need a model in a folder; their own tests

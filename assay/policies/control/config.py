@@ -25,3 +25,5 @@ class ControlConfig(BaseModel):
     """Parts of an interval."""
     alpha: float = Field(0.001, gt=0)
     """Temperature of the bins' values, see :mod:`assay.policies.control.binned`."""
+    conditioned: bool = True
+    """Whether a bin is chosen in view of those chosen before it in the step."""
