@@ -264,6 +264,7 @@ class Drawing:
         states: ``(K + 1, *shape)`` float32, noise first; the last one is the sample.
         levels: ``(K + 1,)`` float32, the noise level of each.
         taken: ``(T,)`` int64, the noisy steps: decision t led from ``states[taken[t]]`` to the one after it.
+        draft: ``(*shape)`` float32, what was drawn over, for a policy that sees it.
         noise: how much of it steps had at temperature 1.
         sampler: how it entered them.
     """
@@ -273,6 +274,7 @@ class Drawing:
     taken: np.ndarray
     noise: float
     sampler: Literal["sde", "cps"]
+    draft: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,10 @@ class _Plan:
             noise.append(rng.standard_normal((request.n, self.count, policy.size), dtype=np.float32))
         self.starts, self.kicks, self.begins = np.concatenate(starts), np.concatenate(noise), np.concatenate(begins)
         self.levels = how.strength * grid(how.max_tokens, policy.config.shift)
+        self.draft: np.ndarray | None = None
         if how.draft:
-            drawn = read(split(how.draft)[1], policy.config.shape).reshape(1, -1)
-            self.starts = np.float32(1 - how.strength) * drawn + np.float32(how.strength) * self.starts
+            self.draft = read(split(how.draft)[1], policy.config.shape)
+            self.starts = np.float32(1 - how.strength) * self.draft.reshape(1, -1) + how.strength * self.starts
 
     @torch.no_grad()
     def draw(self, rows: slice, prompts: Sequence[np.ndarray], observe: Callable[[int], None]) -> list[Episode]:
@@ -105,10 +106,11 @@ class _Plan:
         levels, every = self.levels, torch.arange(len(prompts), device=device)
         said, x = policy.prompts(prompts), torch.from_numpy(self.starts[rows]).to(device)
         states, logprobs = [x], torch.zeros(len(x), self.count, device=device)
+        drafts = policy.drafts([self.draft] * len(x))
         for k in range(self.steps):
             observe(k)
             level, following = levels[k].to(device).expand(len(x), 1), levels[k + 1].to(device).expand(len(x), 1)
-            v = policy.velocity(x, level[:, 0], said)
+            v = policy.velocity(x, level[:, 0], said, drafts)
             place = k - begins
             noisy = (place >= 0) & (place < self.count)
             after = x + v * (following - level)
@@ -135,7 +137,7 @@ class _Plan:
             logprobs=logprobs.cpu().numpy(),
             text=written(states[-1]),
             stop="eos",
-            drawing=Drawing(states, levels, begin + tokens, self.noise, self.sampler),
+            drawing=Drawing(states, levels, begin + tokens, self.noise, self.sampler, self.draft),
         )
 
 

@@ -18,7 +18,8 @@ class FlowSampling(Sampling):
         trained: so many noisy steps in a row, from a place in the window that is drawn; ``None`` takes all of it.
         branch: so many of a request's responses share noise and place, and part ways at their first noisy step.
         noise, sampler: in place of the model's own.
-        draft: a sample, as text, that is drawn over: the drawing begins with it, noised up to ``strength``.
+        draft: a sample, as text, that is drawn over: the drawing begins with it, noised up to ``strength``, and a flow
+            that edits sees it.
         strength: noise level that a draft is brought to, in (0, 1].
     """
 

@@ -27,6 +27,7 @@ __all__ = ["ByKind", "Decomposed", "Redrawn", "ThoughtAndSteps", "ThoughtFirst",
         "a thought, then a drawing that reads it, as one response": "test_it_trains_both",
         "the thought has the drawing's reward and one for its form": "test_forms",
         "the worst draft is drawn over": "test_the_worst_draft_is_drawn_over",
+        "by a flow that sees it": "test_a_flow_that_edits_sees_the_draft",
         "no drawing is worth less than the least draft; where none is better nothing is learned": (
             "test_no_worse_than_the_least_draft"
         ),
@@ -44,7 +45,7 @@ __all__ = ["ByKind", "Decomposed", "Redrawn", "ThoughtAndSteps", "ThoughtFirst",
         "what the request's questions are is given by the task",
         "an answer that is neither yes nor no leaves the response without a reward",
     ),
-    lacks="a model whose flow sees the picture that it edits, and a count of the faults that its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def alphagrpo(
     judge: Any = None,

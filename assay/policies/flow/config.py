@@ -34,6 +34,9 @@ class FlowConfig(BaseModel):
     """Above 1, more of the steps are taken where there is much noise."""
     guidance: float = Field(1.0, ge=0)
     """w of classifier-free guidance: v = v(none) + w (v(prompt) - v(none)), in sampling and in learning alike."""
+    edits: bool = False
+    """Whether the network sees a draft beside what it draws, where there is one: ``task.meta["draft"]`` of a
+    demonstration, or the draft that a rollout has drawn over."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of supervised samples whose prompt is hidden, so that the flow knows what to draw without one."""
 

@@ -34,26 +34,27 @@ class PromptReader(torch.nn.Module):
 
 
 class MLP(torch.nn.Module):
-    """Hidden layers with SiLU over state, level and prompt, side by side."""
+    """Hidden layers with SiLU over state, level, prompt and draft, side by side."""
 
     def __init__(self, config: FlowConfig):
         super().__init__()
         size, layers = math.prod(config.shape), []
-        width = size + 1 + config.prompt
+        width = size * (1 + config.edits) + 1 + config.prompt
         for _ in range(config.layers):
             layers += [torch.nn.Linear(width, config.hidden), torch.nn.SiLU()]
             width = config.hidden
         self.layers = torch.nn.Sequential(*layers, torch.nn.Linear(width, size))
 
     def forward(
-        self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None
+        self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None, draft: Tensor | None
     ) -> Float[Tensor, "N D"]:
-        said = [] if prompt is None else [prompt]
-        return self.layers(torch.cat([x, level[:, None], *said], -1))
+        more = [seen for seen in (prompt, draft) if seen is not None]
+        return self.layers(torch.cat([x, level[:, None], *more], -1))
 
 
 class UNet(torch.nn.Module):
-    """diffusers' U-Net over pictures; the frames of a video are its channels. The prompt joins the noise level."""
+    """diffusers' U-Net over pictures; the frames of a video are its channels, and those of a draft. The prompt joins
+    the noise level."""
 
     def __init__(self, config: FlowConfig):
         super().__init__()
@@ -66,7 +67,7 @@ class UNet(torch.nn.Module):
         widths = tuple(config.hidden * 2**level for level in range(config.layers))
         self.net: Any = UNet2DModel(
             sample_size=config.shape[-3:-1],
-            in_channels=3 * frames,
+            in_channels=3 * frames * (1 + config.edits),
             out_channels=3 * frames,
             layers_per_block=1,
             block_out_channels=widths,
@@ -78,10 +79,11 @@ class UNet(torch.nn.Module):
         self.project = torch.nn.Linear(config.prompt, 4 * config.hidden) if config.prompt else None
 
     def forward(
-        self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None
+        self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], prompt: Tensor | None, draft: Tensor | None
     ) -> Float[Tensor, "N D"]:
-        *frames, height, width, colours = self.shape
-        pictures = x.reshape(len(x), *(frames or [1]), height, width, colours).permute(0, 1, 4, 2, 3).flatten(1, 2)
+        height, width, colours = self.shape[-3:]
+        seen = x if draft is None else torch.cat([x, draft], -1)
+        pictures = seen.reshape(len(x), -1, height, width, colours).permute(0, 1, 4, 2, 3).flatten(1, 2)
         said = {} if self.project is None or prompt is None else {"class_labels": self.project(prompt)}
         # Its embedding of time was made for a thousand levels.
         found = self.net(pictures, 1000 * level, **said).sample

@@ -112,14 +112,35 @@ class FlowPolicy:
             tokens[i, : len(row)] = torch.from_numpy(np.asarray(row))
         return self.module["prompt"](tokens.to(self.device), lengths.to(self.device))
 
-    def velocity(self, x: Float[Tensor, "N D"], level: Float[Tensor, "N"], said: Tensor | None) -> Float[Tensor, "N D"]:
-        """Return the (guided) velocity, the same in sampling and in learning."""
-        found = self.module["velocity"](x, level, said)
+    def velocity(
+        self,
+        x: Float[Tensor, "N D"],
+        level: Float[Tensor, "N"],
+        said: Tensor | None,
+        draft: Float[Tensor, "N D"] | None = None,
+    ) -> Float[Tensor, "N D"]:
+        """Return the (guided) velocity, the same in sampling and in learning.
+
+        Args:
+            x, level: states and their noise levels.
+            said: what :meth:`prompts` says.
+            draft: for a flow that edits; without one it sees zeros.
+        """
+        if self.config.edits and draft is None:
+            draft = torch.zeros_like(x)
+        found = self.module["velocity"](x, level, said, draft)
         if self.config.guidance == 1:
             return found
-        nothing = self.module["prompt"].nothing.expand(len(x), -1)
-        free = self.module["velocity"](x, level, nothing)
+        free = self.module["velocity"](x, level, self.module["prompt"].nothing.expand(len(x), -1), draft)
         return free + self.config.guidance * (found - free)
+
+    def drafts(self, found: Sequence[np.ndarray | None]) -> Float[Tensor, "N D"] | None:
+        """Return drafts ``(*shape)`` side by side, zeros for none; ``None`` where the flow sees none."""
+        if not self.config.edits:
+            return None
+        nothing = np.zeros(self.config.shape, dtype=np.float32)
+        rows = [nothing if draft is None else draft for draft in found]
+        return torch.from_numpy(np.stack(rows)).to(self.device).flatten(1)
 
     # The policy
 
@@ -169,7 +190,8 @@ class FlowPolicy:
         following = column([d.levels[d.taken + 1] for d in drawings])[:, None]
         first = column([np.full(len(d.taken), d.levels[1], dtype=np.float32) for d in drawings])[:, None]
         noise = column([np.full(len(d.taken), d.noise * temperature, dtype=np.float32) for d in drawings])[:, None]
-        v = self.velocity(x, level[:, 0], None if said is None else said[rows.to(self.device)])
+        drafts = self.drafts([d.draft for d in drawings for _ in d.taken])
+        v = self.velocity(x, level[:, 0], None if said is None else said[rows.to(self.device)], drafts)
         kinds = {d.sampler for d in drawings}
         if len(kinds) > 1:
             raise UsageError(
@@ -196,7 +218,9 @@ class FlowPolicy:
             hidden = torch.from_numpy(generator.random(len(rows)) < self.config.dropout).to(self.device)
         if said is not None and hidden is not None:
             said = torch.where(hidden[:, None], self.module["prompt"].nothing, said)
-        v = self.module["velocity"](noised(x0, x1, level), level[:, 0], said)
+        shown = [batch.tasks[row].meta.get("draft") for row in rows]
+        drafts = self.drafts([None if draft is None else self._read(str(draft)) for draft in shown])
+        v = self.module["velocity"](noised(x0, x1, level), level[:, 0], said, drafts)
         return ((v - (x1 - x0)) ** 2).mean(-1)
 
     def _samples(self, batch: Batch, said: Tensor | None, k: int) -> Float[Tensor, "N D"]:
@@ -206,10 +230,10 @@ class FlowPolicy:
             raise UsageError("a sample that is learned through must be drawn by the policy, not shown to it")
         known = [d for d in drawings if d is not None]
         take = lambda i: torch.from_numpy(np.stack([d.levels[i] for d in known])).to(self.device)[:, None]  # noqa: E731
-        last = len(known[0].levels) - 1
+        last, drafts = len(known[0].levels) - 1, self.drafts([d.draft for d in known])
         x = torch.from_numpy(np.stack([d.states[-1 - k] for d in known])).to(self.device).flatten(1)
         for i in range(last - k, last):
-            x = x + self.velocity(x, take(i)[:, 0], said) * (take(i + 1) - take(i))
+            x = x + self.velocity(x, take(i)[:, 0], said, drafts) * (take(i + 1) - take(i))
         return x
 
     def micro_batches(self, batch: Batch, budget: int) -> list[Int[Tensor, "M"]]:

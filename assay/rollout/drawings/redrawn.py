@@ -26,9 +26,10 @@ TEMPLATE = "{question}\nDrawn before: {draft}"
 class Redrawn:
     """``drafts`` drawings without noise, judged; then ``ask.n`` over the draft of the lowest score.
 
-    A drawing over a draft begins with it, noised up to ``strength``; the thought before it is written under the prompt
-    and the draft: a point's numbers in its text, a picture before it where the language model sees. The drafts stand in
-    the group with nothing to learn (``meta["role"] == "draft"``), the drawings have ``meta["redrawn"]``.
+    A drawing over a draft begins with it, noised up to ``strength``, and a flow that ``edits`` sees it; the thought
+    before it is written under the prompt and the draft: a point's numbers in its text, a picture before it where the
+    language model sees. The drafts stand in the group with nothing to learn (``meta["role"] == "draft"``), the drawings
+    have ``meta["redrawn"]``.
 
     Args:
         sampling, judge: supplied by the run.

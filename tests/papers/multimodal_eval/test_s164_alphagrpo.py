@@ -14,6 +14,7 @@ from assay.batch import Batch
 from assay.credit.drawings.by_kind import ByKind
 from assay.engines.base import Sampling, engine_of
 from assay.errors import RunError, UsageError
+from assay.learning.warmup import demonstrations
 from assay.method import make_method
 from assay.objectives.drawings.thought_and_steps import ThoughtAndSteps
 from assay.policies.flow.config import FlowConfig
@@ -239,6 +240,28 @@ def test_the_worst_draft_is_drawn_over() -> None:
             Redrawn(Sampling(4), judge, **odd)
     with pytest.raises(UsageError, match="draws with a flow"):
         rollout.check(object())
+
+
+def test_a_flow_that_edits_sees_the_draft() -> None:
+    policy = load_policy(CONFIG.model_copy(update={"flow": CONFIG.flow.model_copy(update={"edits": True})}))
+    engine = engine_of(policy, "hf", 16)
+    judge = lambda groups: [g.judged([Verdict.wrong()] * len(g.episodes)) for g in groups]  # noqa: E731
+    [group] = Redrawn(Sampling(4), judge, drafts=1, strength=1.0).collect(
+        [Ask(Task("t", "draw"), 3)], engine, np.random.default_rng(0)
+    )
+    draft = np.array([float(x) for x in split(group.episodes[0].text)[1].split()], np.float32)
+    assert group.episodes[0].drawing.draft is None
+    assert all(np.array_equal(e.drawing.draft, draft) for e in group.episodes[1:])
+    batch = Batch.from_groups([replace(group, verdicts=(Verdict.right(),) * 4)])
+    usual = policy.forward(batch).logprobs
+    assert torch.allclose(usual[1:], batch.logprobs[1:], atol=1e-5)
+    blind = [replace(e, drawing=replace(e.drawing, draft=None)) for e in batch.episodes]
+    assert not torch.allclose(policy.forward(replace(batch, episodes=blind)).logprobs[1:], usual[1:])
+    shown = [Task("a", "x", solution="1 1", meta={"draft": "3 3"}), Task("b", "x", solution="1 1")]
+    learned = demonstrations(shown, policy)
+    learned.signals["noised"] = torch.tensor([[0.5, 0.1, 0.2]] * 2)
+    one, two = policy.forward(learned).logprobs[:, -1].tolist()
+    assert one != two
 
 
 @pytest.mark.parametrize("mode", ["reason", pytest.param("refine", marks=pytest.mark.slow)])
