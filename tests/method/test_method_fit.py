@@ -135,10 +135,10 @@ def judged(seed: int, right: Callable[[int], bool | None]) -> Batch:
 
 def credits() -> dict[str, Any]:
     """Every credit that is made from its name or its paper's, each class and setting once."""
-    apart = ("segment_gain", "class_balanced", "checklist")
+    apart = ("segment_gain", "class_balanced", "checklist", "perception_gate", "by_kind")
     found = {name: build("credit", name) for name in names("credit") if name not in apart}
     for row in ROWS:
-        if row.id == "S020":  # it has what stands apart
+        if row.id in ("S020", "S102", "S164"):  # they have what stands apart
             continue
         try:
             made = row.factory() if "credit" in row.seams and row.factory is not None else None
@@ -168,7 +168,8 @@ def test_relabelling_does_nothing_where_it_is_said_to(name: str, reward: Any) ->
         for batch, mine in ((found, part), (plain, build("reward", "verdict"))):
             batch.rewards = mine(batch).values
             batch.advantages = CREDITS[name](batch)
-        assert torch.allclose(found.advantages, plain.advantages, atol=1e-5)
+        small = getattr(CREDITS[name], "epsilon", 0) < 1e-5
+        assert torch.allclose(found.advantages, plain.advantages, atol=1e-5 if small else 1e-3)
 
 
 def test_relabelling_does_something_elsewhere() -> None:
@@ -205,10 +206,25 @@ def test_the_lists_are_those_of_the_field() -> None:
 # Every pair of a credit and an objective.
 
 NANO = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
-NOT_ALONE = ("S007", "S068", "S075", "S086", "S090", "S118", "S169", "S177", "S194", "S196", "S209", "S223")
+NOT_ALONE = (
+    "S007",
+    "S068",
+    "S075",
+    "S086",
+    "S090",
+    "S101",
+    "S118",
+    "S133",
+    "S169",
+    "S177",
+    "S194",
+    "S196",
+    "S209",
+    "S223",
+)
 """Papers whose objectives are not to be had without a judge, an engine, a scorer, tasks or a policy of theirs."""
 OBJECTIVES = [
-    *(name for name in names("objective") if name != "soft_bins"),
+    *(name for name in names("objective") if name not in ("soft_bins", "group_ranking")),
     *(row.id for row in ROWS if "objective" in row.seams and row.id not in NOT_ALONE),
 ]
 

@@ -16,8 +16,12 @@ from assay.method import make_method
 from assay.registry import names
 
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
-CREDITS = [name for name in names("credit") if name not in ("class_balanced", "checklist", "perception_gate")]
+CREDITS = [
+    name for name in names("credit") if name not in ("class_balanced", "checklist", "perception_gate", "by_kind")
+]
 """All but those that read what tasks of judging, an environment or another rollout say, which their own tests have."""
+OF_DRAWINGS = ("group_ranking", "by_kind")
+"""Those that learn from drawings, or from a reward of thoughts before them, which their own tests have."""
 OF_NUMBERS = ("dual_rl", "soft_bins")
 """Those whose policy acts by numbers, which their own tests have."""
 SELECTS = {name: name for name in names("select") if name not in ("either_branch", *OF_NUMBERS)} | {
@@ -41,7 +45,7 @@ def trained(folder: Path, **method: object) -> None:
     assert all(bool(w.isfinite().all()) for w in weights(made).values())
 
 
-@pytest.mark.parametrize("name", some(name for name in names("objective") if name not in OF_NUMBERS))
+@pytest.mark.parametrize("name", some(name for name in names("objective") if name not in (*OF_NUMBERS, *OF_DRAWINGS)))
 def test_objectives(tmp_path: Path, name: str) -> None:
     trained(tmp_path / "run", objective=name)
 
