@@ -114,6 +114,6 @@ claims(
         baseline="as they stand",
         measure="named",
         sweep={"lr": (0.1, 0.3, 1.0)},
-        name="shuffled options",
+        name="shuffled",
     ),
 )

@@ -123,6 +123,6 @@ claims(
             "prompts": 1,
         },
         sweep={"lr": (0.05, 0.1, 0.2)},
-        name="trust alone",
+        name="trust",
     ),
 )

@@ -98,7 +98,7 @@ claims(
         baseline="ungated",
         measure="evidence",
         sweep={"lr": (0.1, 0.3)},
-        name="the cap",
+        name="cap",
         unequal="what nobody sees is not reasoned about, which saves responses",
     ),
 )
