@@ -15,7 +15,7 @@ from assay.rewards.step_models.traced import TracedTraining
     "S136",
     "Themis",
     arxiv="2310.01045",
-    seams=["policies", "verify", "rollout"],
+    seams=["policies", "verify"],
     essentials={
         "a trace of calls, observations and a rationale, and a number at its end": "test_a_trace_by_tokens",
         "both heads learn: L_lm + 0.5 L_rm": "test_the_loss_by_hand",
