@@ -140,6 +140,28 @@ def test_the_loss_by_hand() -> None:
         BothOrders(-0.1)
 
 
+def test_pairs_of_a_batch() -> None:
+    """Gaps .15 and .6; then the last reply is empty, and its twin counts alone; then one reply is all there is."""
+    batch = grouped(["m", "M"], ["m", "M"])
+    logprobs = torch.tensor([[0.8], [0.65], [0.9], [0.3]], dtype=torch.float64).log().requires_grad_()
+    assert BothOrders()(logprobs, batch).metrics == {"judge/right": 0.75, "judge/place": pytest.approx(0.1875)}
+    batch.mask[3] = False
+    found = BothOrders()(logprobs, batch)
+    assert float(found.value.detach()) == pytest.approx(-math.log(0.8 * 0.65 * 0.9) / 3 + 0.0225 / 2)
+    assert found.metrics == {"judge/right": 1, "judge/place": pytest.approx(0.075)}
+    [slope] = torch.autograd.grad(found.value, logprobs)  # d gap^2 / d log p = 2 gap p
+    assert slope[:, 0].tolist() == pytest.approx([-1 / 3 + 0.12, -1 / 3 - 0.0975, -1 / 3, 0])
+    one = grouped(["m", "M"])
+    gap = float(BothOrders()(logprobs.detach()[:2], one).value) - float(
+        BothOrders(0.0)(logprobs.detach()[:2], one).value
+    )
+    assert gap == pytest.approx(0.0225)
+    one.valid[1] = False
+    assert float(BothOrders()(logprobs.detach()[:2], one).value) == pytest.approx(-math.log(0.8))
+    assert BothOrders.whole_groups, "a pair cut over two passes is none"
+    assert BothOrders.ignores_rewards, "what is on record earns the same all over, which is no standstill"
+
+
 def test_a_judge_is_trained(tmp_path: Path) -> None:
     """A small model learns that answers with a 7 are better, in either order."""
     path = tmp_path / "pairs.jsonl"
