@@ -163,8 +163,9 @@ def test_who_has_to_agree() -> None:
 
 def test_who_has_a_reward() -> None:
     """One that cannot be compared has none, nor one that is alone among the judged, nor a broken one."""
-    _, valid, reference = judged(["3", "?", "4"])
+    values, valid, reference = judged(["3", "?", "4"])
     r = reference.index(1)
+    assert all(value == 0 for value, known in zip(values, valid, strict=True) if not known)
     assert (valid == [True, False, True]) if r != 1 else (valid == [False, True, False])
     found = AgainstMember({"judge": Critic(scoring), "template": SHOWN})(grouped(["1", "broken"], ["2", "3", "broken"]))
     assert found.valid is not None and found.valid.tolist() == [False, False, True, True, False]
@@ -196,6 +197,8 @@ def test_what_is_left_out() -> None:
     batch.valid[-1] = False
     assert RewardBalance()(batch).tolist()[-5:] == [0.0] * 5  # 3 of 4
     assert RewardBalance(0.8)(batch).tolist()[-5:] == [1.0] * 5
+    batch.rewards[16:32] = torch.tensor([1.0, -1.0] * 8)
+    assert RewardBalance(0.0)(batch).tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 5
     for bad in (-0.1, 1.1):
         with pytest.raises(UsageError, match="must lie in"):
             RewardBalance(bad)
@@ -211,6 +214,7 @@ def test_it_acts_in_training(tmp_path: Path) -> None:
     made = catalogue.make("S029", judge=Critic(scoring), votes=2)
     assert isinstance(made, Method) and isinstance(made.reward, AgainstMember) and made.credit == Reinforce()
     assert (made.select, made.reward.judge.votes) == (RewardBalance(0.6), 2)
+    assert catalogue.make("S029", judge=Critic(scoring)).reward.judge.votes == 1
     assert catalogue.make("S029", judge={"judge": Critic(scoring), "votes": 5}).reward.judge.votes == 5
     judge = {
         "name": "keywords",
