@@ -37,12 +37,14 @@ def problem(id: str, text: str, answer: int, key: int | None = None, **meta: obj
         ("Solve $x^2 + 5 = 2^{10}$ for x2.", [5]),
         ("Let f(3) = \\frac{1}{2} and -4.", []),
         ("A $12$ by $x_3$ field, 9 rows.", [12, 9]),
+        ("Of 123456789012 stars 1234567890123 shine.", [123456789012]),
     ],
 )
 def test_integers_that_a_variable_can_stand_for(text: str, values: list[int]) -> None:
     found = integers(text)
     assert [k.value for k in found] == values
     assert all(text[k.start : k.end] == str(k.value) for k in found)
+    assert [k.formula for k in integers("\\(x\\)5 or $5$")] == [False, True], "a formula is over at its end"
     assert whole("-42") == -42 and whole(" 1,200 ") == 1200 and whole("4.5") is None and whole("x") is None
 
 
@@ -54,7 +56,8 @@ def test_a_chain_is_composed() -> None:
     assert made.question.startswith("Problem 1: What is 6 times 7?\n\nProblem 2: ")
     assert "from the previous calculation, [variable2] = [answer1] - 35. Take [variable2] from 4." in made.question
     assert "[variable3] = [answer2] + 8. Solve $x - {[variable3]} = 0$." in made.question
-    assert made.question.endswith("Problem 2: \\boxed{answer2}\nProblem 3: \\boxed{answer3}")
+    boxes = [f"Problem {k}: \\boxed{{answer{k}}}" for k in (1, 2, 3)]
+    assert made.question.endswith("### Final Answers\n" + "\n".join(boxes))
     assert made.reference == {"answers": ["42", "-3", "5"], "by": "last"} and made.kind == "boxed_answers"
     assert (made.id, made.meta["parents"]) == ("a+b+c", ("a", "b", "c")) and "expected" not in made.meta
     same = composed([first, problem("d", "Take 42 from 50.", 8, 42)], "all")
@@ -66,7 +69,7 @@ def test_which_boxes_are_read() -> None:
     assert boxed_answers(final, 2) == ["42", "9"]
     assert boxed_answers(final, 3) == ["2", "42", "9"] and boxed_answers(final, 4) == ["1", "2", "42", "9"]
     assert boxed_answers("\\boxed{1} \\boxed{42} \\boxed{9}", 2) == ["42", "9"], "three for two: the last two"
-    assert boxed_answers("\\boxed{42}", 2) is None
+    assert boxed_answers("\\boxed{42}", 2) is None and boxed_answers("\\boxed{1}\\boxed{2}", 2) == ["1", "2"]
     assert boxed_answers("\\boxed{\\frac{1}{2}} \\boxed{3 \\boxed{4}}", 2) == ["\\frac{1}{2}", "3 \\boxed{4}"]
 
 
@@ -94,6 +97,19 @@ def test_rewards_of_the_last_and_of_all() -> None:
         build("verify", {"name": "boxed_answers", "by": "first"})
 
 
+def test_an_answer_that_cannot_be_judged() -> None:
+    """It leaves open what is not settled by a wrong one; the last alone does not wait for it."""
+
+    def said(response: str, by: str, *answers: str) -> tuple[float, bool | None]:
+        judge = build("verify", {"name": "boxed_answers", "by": by, "of": "number"})
+        verdict = judge(Task("t", "?", list(answers), "boxed_answers"), response)
+        return verdict.score, verdict.passed
+
+    right, wrong = "\\boxed{1} \\boxed{2}", "\\boxed{1} \\boxed{3}"
+    assert said(right, "all", "one", "2") == (0, None) and said(wrong, "all", "one", "2") == (0, False)
+    assert said(right, "last", "one", "2") == (1, True) and said(right, "last", "1", "two") == (0, None)
+
+
 def verdict_of(scores: tuple[float, ...]) -> Verdict:
     return Verdict(scores[-1], scores[-1] == 1, {f"problem {k}": s for k, s in enumerate(scores, 1)})
 
@@ -107,6 +123,7 @@ def test_expected_and_actual_accuracy() -> None:
     verdicts = [Verdict.abstain("away") if r is None else verdict_of(r) for r in rows]
     found = horizon([(chain, v) for v in verdicts])
     assert (found.all, found.last, found.first_errors) == (0.25, 0.5, {1: 1, 2: 2})
+    assert horizon([(chain, v) for v in verdicts[:3]]).last == pytest.approx(2 / 3)
     assert found.gap == pytest.approx(0.03) and horizon([(chain, Verdict.wrong())]).first_errors == {1: 1}
     unknown = Verdict(1.0, True, {"problem 1": None, "problem 2": 1.0})
     assert horizon([(chain, unknown), (chain, Verdict.wrong())]) == horizon([(chain, Verdict.wrong())])
@@ -131,6 +148,9 @@ def test_the_judge_says_which_number_is_needed() -> None:
         Chains(1)
     with pytest.raises(UsageError, match="once or more"):
         Chains(rounds=0)
+    assert {(r.sampling.max_tokens, r.sampling.temperature, r.n) for r in told.asked} == {(16, 0.0, 1)}
+    own = Maker(Pipeline("one", [("key", KeyNumber(ask=False))]), {}).make(tasks)
+    assert [t.meta["key"][2] for t in own.tasks] == [3, 5] and not own.counts["key"].dropped
     # No more than four numbers are asked about; nobody is asked unless a judge is to say.
     many = Task("m", "Of 1, 2, 3, 4, 5 and 6.", "1")
     told = Told(lambda prompt, j: "yes")
@@ -159,6 +179,8 @@ def test_chains_are_made_from_the_command_line(tmp_path: Path, capsys: pytest.Ca
     models = {"writer": Model("m", told)}
     found = Maker(r_horizon(2, tries=4, keys="first", least=0.0), models).make(seeds)
     assert not found.tasks and found.counts["compose"].dropped == {"expected to be too hard": 4, "left over": 1}
+    even = Maker(r_horizon(2, tries=0, keys="first"), {}).make(seeds[:8])
+    assert len(even.tasks) == 4 and even.counts["compose"].dropped == {}
     assert found.counts["rate"].out == 9, "the rates are noted, and nobody is left out by them alone"
 
 
