@@ -92,6 +92,40 @@ def test_mean_g_pass_by_hand() -> None:
     # n = 4, c = 3, k = 2: shares above a half are i = 2 alone: 2/2 * P(both right) = C(3,2)/C(4,2).
     assert mean_g_pass_at_k(4, 3, 2) == pytest.approx(0.5)
     assert mean_g_pass_at_k(4, 4, 4) == pytest.approx(2 / 4 * 2)
+    # Of five, shares above three fifths: 4/5 and 5/5.
+    assert mean_g_pass_at_k(5, 5, 5) == pytest.approx(2 / 5 * 2)
+
+
+def test_what_has_no_share_of_right_ones() -> None:
+    for tau in (0.0, 1.5):
+        with pytest.raises(ValueError, match="tau in"):
+            g_pass_at_k(4, 2, 2, tau)
+    counts: list[tuple[Any, Any, int]] = [([4, 2], [1, 1], 3), ([4, 4], [1, 5], 3), ([4, 4], [-1, 1], 3), (4, 2, 0)]
+    for total, correct, k in counts:
+        with pytest.raises(ValueError, match="1 <= k <= total and 0 <= correct <= total"):
+            g_pass_at_k(total, correct, k, 0.5)
+
+
+def test_scores_that_are_no_finite_numbers() -> None:
+    """NaN and -inf are below everything, inf above."""
+    assert best_of_k([math.nan, 1.0], [1, 0], 2) == best_of_k([-math.inf, 1.0], [1, 0], 2) == 0
+    assert best_of_k([math.inf, 1.0], [1, 0], 2) == 1
+
+
+def test_votes_are_exact_up_to_a_size() -> None:
+    """40 of 64 are right: two or three of three drawn have to be; of 65, one draw is one vote."""
+    answers = ["a"] * 40 + ["b"] * 24
+    exact = float(stats.hypergeom.sf(1, 64, 40, 3))
+    assert majority_at_k(answers, [a == "a" for a in answers], 3, draws=1) == pytest.approx(exact)
+    answers.append("b")
+    assert majority_at_k(answers, [a == "a" for a in answers], 3, draws=1) in (0, 1)
+    # Five level answers, one right; and one vote of two, of which one says nothing.
+    assert majority_at_k(list("abcde"), [True] + [False] * 4, 5) == pytest.approx(0.2)
+    mute = majority_at_k(["a", None], [True, False], 1, weights=[1.0, 1.0])
+    assert mute == pytest.approx(0.5, abs=0.05) and mute not in (0, 1)
+    for right, k in (([True], 1), ([True, False], 0), ([True, False], 3)):
+        with pytest.raises(ValueError, match="each with its truth"):
+            majority_at_k(["a", "b"], right, k)
 
 
 def test_many_samples_vote_by_random_subsets() -> None:
@@ -103,6 +137,8 @@ def test_many_samples_vote_by_random_subsets() -> None:
     sampled = majority_at_k(answers, right, 40, draws=4000)
     again = majority_at_k(answers, right, 40, draws=4000, seed=1)
     assert abs(sampled - again) < 8 * 0.5 / math.sqrt(4000)
+    few = majority_at_k(answers, right, 8)
+    assert few == majority_at_k(answers, right, 8, draws=1000, seed=0) and 0 < few < 1
     assert majority_at_k(["a", "b", "b"], [True, False, False], 3, weights=[0.95, 0.3, 0.4]) == 1.0
     assert majority_at_k([None, None], [False, False], 1) == 0.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from marked import Critic
 from scipy import stats
 
 from assay import catalogue, cli
+from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.inference.sampling.best_of_n import BestOfN
 from assay.inference.scoring.scorers import BySteps, Reduce, reduced
@@ -38,10 +40,10 @@ def test_worked_numbers() -> None:
     assert (level.strict.value, level.tied.value) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert level.mrr.value == pytest.approx((1 / 2 + 1 / 3 + 1) / 3) and level.wrong == pytest.approx(7 / 3)
     # Of several right ones the worst has to be above, and the best has the rank.
-    several = one_of_many([([0.8, 0.3], [0.5, 0.9])])
-    assert (several.strict.value, several.tied.value, several.mrr.value) == (0, 0, 0.5)
+    several = one_of_many([([0.8, 0.3], [0.5, 0.9]), ([0.8, 0.3], [0.5])])
+    assert (several.strict.value, several.tied.value, several.mrr.value) == (0, 0, 0.75)
     assert one_of_many([([1.0], [0.0]), ([0.0], [1.0])]).strict.low == pytest.approx(stats_wilson(1, 2), abs=1e-9)
-    for bad in ([], [([], [1.0])], [([1.0], [])]):
+    for bad in ([], [([], [1.0])], [([1.0], [])], [([1.0], [0.0]), ([], [1.0])]):
         with pytest.raises(ValueError, match="scores of what is right and what is wrong"):
             one_of_many(bad)  # type: ignore[arg-type]
 
@@ -64,10 +66,11 @@ def test_a_judge_of_pairs_has_to_win_them_all() -> None:
     assert (one.strict.value, one.tied.value, one.mrr.value) == (0, 0, pytest.approx(1 / 3))
 
     class Likes(PairJudge):
-        """Prefers the longer, with a liking for the first place; cannot be read on a question."""
+        """Prefers the longer, with a liking for the first place; cannot be read on a question, is unsure on another."""
 
         def preferences(self, items: Any) -> list[float | None]:
-            return [None if q == "?" else 0.6 + 0.3 * np.sign(len(a) - len(b)) - 1e-9 for q, a, b in items]
+            sure = {"q": 0.3, "unsure": 0.1}
+            return [None if q == "?" else 0.6 + sure[q] * np.sign(len(a) - len(b)) - 1e-9 for q, a, b in items]
 
     judge = Likes(Critic(lambda p, k: ""))
     assert judge.both_orders([("q", "aa", "b"), ("?", "a", "b"), ("q", "a", "bb")]) == [
@@ -79,6 +82,8 @@ def test_a_judge_of_pairs_has_to_win_them_all() -> None:
     found = by_pairs(judge, asked)
     assert (found.problems, found.strict.value) == (3, pytest.approx(1 / 3))  # level is no win
     assert found.mrr.value == pytest.approx((1 + 1 / 2 + 1 / 2) / 3)
+    assert by_pairs(judge, [("q", "aaa", ["b", "bb"]), ("q", "a", ["bb"])]).strict.value == 0.5
+    assert by_pairs(judge, [("unsure", "aa", ["b"])]).strict.value == 1
     with pytest.raises(UsageError, match="cannot be read on all pairs"):
         by_pairs(judge, [("?", "a", ["b"])])
 
@@ -127,6 +132,11 @@ def test_a_tie_is_broken_by_the_answers() -> None:
     voted = replace(made, scorer=score)
     assert answer(voted) == "#### 5 ok" and answer(voted, 4) == "#### 3 ok"
     assert answer(BestOfN(score)) == "#### 3 ok" and BestOfN().ties == "first"
+    low = replace(made, scorer=score, least=1.5)
+    assert answer(replace(low, least=1.0)) == answer(replace(low, least=0.5)) == "#### 5 ok" and answer(low) is None
+    assert answer(BestOfN(lambda task, text: None, least=0.5)) == "#### 7", "the first, where nothing has a score"
+    own = catalogue.make("S128", scorer=lambda task, steps: [0.0 for _ in steps], sampling=Sampling(7))
+    assert (own.sampling, made.sampling) == (Sampling(7), Sampling())
     # None of the best gives an answer.
     assert answer(replace(made, scorer=lambda task, text: float(text == "ok"))) == "ok"
 
@@ -149,8 +159,11 @@ def test_the_curve_bends_down() -> None:
 
 def test_validity() -> None:
     assert validity([0.9, 0.5, 0.7, 0.1], [0.8, 0.3, 0.2, 0.1]) == pytest.approx(0.8)
-    assert math.isnan(validity([1, 1, 1], [1, 2, 3])) and math.isnan(validity([1, 2, 3], [1, 1, 1]))
-    assert validity([1, 2, 3], [3, 2, 1]) == -1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isnan(validity([1, 1, 1], [1, 2, 3])) and math.isnan(validity([1, 2, 3], [1, 1, 1]))
+    assert validity([1, 2, 3], [3, 2, 1]) == -1 == validity([0, 0.5, 1], [5, 4, 3])
+    assert validity([1, 2, 3], [0, 0.5, 1]) == 1
     with pytest.raises(ValueError, match="three or more"):
         validity([1, 2], [1, 2])
 
