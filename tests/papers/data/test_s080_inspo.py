@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import running
+import torch
 from running import assert_same, tables
 from scripted import Talking
 
@@ -21,6 +22,8 @@ from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.inference.instructed import Instructed, best_instruction
 from assay.method import make_method
+from assay.records.checkpoints import checkpoint
+from assay.records.files import write_folder
 from assay.registry import build
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tasks.listed import Listed
@@ -51,6 +54,7 @@ def judged(ask: Ask, scores: Sequence[float | None], text: str = "y") -> Group:
 
 def test_the_worked_example() -> None:
     assert chances([0.6, 0.4, 0.5], 0.1) == pytest.approx([0.665241, 0.090031, 0.244728], abs=5e-7)
+    assert chances([0.0, 50.0], 0.05).tolist() == [0, 1], "whatever the worths are"
     curriculum = made(worth=0.6, rate=0.1)
     [ask] = curriculum.next(0)
     curriculum.observe([judged(ask, [1.0, 1.0, 1.0, 0.2])])
@@ -59,6 +63,8 @@ def test_the_worked_example() -> None:
     assert [m.worth for m in curriculum.members if m.number != number] == [0.6] * 3
     curriculum.observe([judged(ask, [None, None])])
     assert curriculum.members[number].worth == pytest.approx(0.62) and curriculum.members[number].asked == 1
+    curriculum.observe([judged(ask, [None, None]), judged(ask, [1.0])])
+    assert curriculum.members[number].worth == pytest.approx(0.658), "one that is not judged holds no other up"
 
 
 def test_a_group_never_mixes() -> None:
@@ -111,6 +117,50 @@ def test_the_author_sees_low_attempts() -> None:
     assert (f"The instruction:\n{kept}\n" in shown and "scored 0.0" in shown) or "scored 0.25" in shown
     assert "scored 1.0" not in shown and "scored 0.75" not in shown, "the buffer keeps the three lowest"
     assert shown.count("Attempt:") == 2 and curriculum._candidates == ["be careful"]
+
+
+def under(curriculum: Instructions, number: int, ask: Ask) -> Ask:
+    """What is asked, under an instruction of one's choice."""
+    text = curriculum.members[number].text
+    meta = {**ask.task.meta, "instruction": number, "instruction_text": text}
+    return replace(ask, instruction=text, task=replace(ask.task, meta=meta))
+
+
+def test_the_author_sees_the_lowest_of_its_own_instruction() -> None:
+    """Of five attempts under each of two instructions it is shown one, of the two lowest, whichever comes first."""
+    author = Noting("<instruction>no</instruction><instruction>a</instruction>")
+    curriculum = made(first="ab", author=author, period=2, proposals=40, failures=1, keep=0.9)
+    [ask] = curriculum.next(0)
+    scores = [0.5, 0.1, 0.9, 0.0, 0.7]
+    for number, name in enumerate("ab"):
+        curriculum.observe([judged(under(curriculum, number, ask), scores, f"{name}-")])
+    assert len(author.prompts) == 4 and not curriculum._candidates, "the last that is marked is there already"
+    seen = {(p.split("instruction:\n")[1][0], p.split("Attempt: ")[1][:3]) for p in author.prompts}
+    assert seen == {("a", "a-1"), ("a", "a-3"), ("b", "b-1"), ("b", "b-3")}
+
+
+def test_of_equal_attempts_the_latest_is_kept() -> None:
+    author = Noting("<instruction>new</instruction>")
+    curriculum = made(first="ab", author=author, period=1, proposals=1, failures=3, buffer=1)
+    [ask] = curriculum.next(0)
+    curriculum.observe([judged(ask, [0.0, 0.0, 0.5])])
+    assert author.prompts[0].count("Attempt: ") == 1 and "Attempt: y1\n" in author.prompts[0]
+
+
+def test_nobody_joins_a_population_that_is_whole() -> None:
+    """Two of two stay: a candidate that does well is let go, and the next one has a number of its own."""
+    author = Noting("<instruction>new</instruction>")
+    curriculum = made(first="ab", author=author, period=1, proposals=1, questions=1, keep=0.9)
+    for step in range(2):
+        [ask] = curriculum.next(2 * step)
+        curriculum.observe([judged(ask, [0.0, 0.25])])
+        [trial] = curriculum.next(2 * step + 1)
+        assert (trial.instruction, trial.task.meta["instruction"]) == ("new", 2 + step)
+        curriculum.observe([judged(trial, [1.0])])
+        assert [m.text for m in curriculum.members] == ["a", "b"]
+    again = made(first="ab", author=author, period=1, proposals=1, questions=1, keep=0.9)
+    again.load_state_dict(curriculum.state_dict())
+    assert again.state_dict() == curriculum.state_dict() and len(again.state_dict()["low"]) == 4
 
 
 def test_the_best_candidates_join() -> None:
@@ -242,6 +292,17 @@ def test_a_run_evolves_instructions_and_goes_on_bit_for_bit(whole: Path, tmp_pat
     assert_same(tmp_path / "run", whole)
 
 
+def test_the_instruction_worth_most_is_taken_from_the_last_checkpoint(tmp_path: Path) -> None:
+    rows = [[0, "a", 0.2, 9], [1, "b", 0.7, 1], [2, "c", 0.7, 3]]
+    for step, kept in enumerate((rows, [])):
+        state = {"curriculum": {"instructions": kept}}
+        write_folder(checkpoint(tmp_path, "rl", step), lambda f, state=state: torch.save(state, f / "trainer.pt"))
+        if kept:
+            assert best_instruction(tmp_path) == "b"
+    with pytest.raises(UsageError, match="keeps no instructions"):
+        best_instruction(tmp_path)
+
+
 def test_the_best_instruction_is_used_at_test_time(whole: Path) -> None:
     assert best_instruction(whole) in {"1", "2", "3"}
     strategy, engine = Instructed(run=str(whole)), Noting("4")
@@ -305,8 +366,7 @@ def test_instructions_are_credited_for_searches(tmp_path: Path) -> None:
     engine, worth = Talking(obedient), dict[str, float]()
     for step, member in enumerate(curriculum.members):
         [ask] = curriculum.next(step)
-        instruction = {"instruction": member.number, "instruction_text": member.text}
-        ask = replace(ask, instruction=member.text, task=replace(ask.task, meta={**ask.task.meta, **instruction}))
+        ask = under(curriculum, member.number, ask)
         [group] = rollout.collect([ask], engine, np.random.default_rng(0))
         for episode in group.episodes:
             text = engine.decode(episode.prompt)
