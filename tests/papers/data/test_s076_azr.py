@@ -43,12 +43,19 @@ def curriculum(**options: Any) -> AbsoluteZero:
 
 def played(texts: list[str], learnability: bool = True, **options: Any) -> tuple[list[Group], AbsoluteZero, Scripted]:
     """A step whose responses are ``texts``, in order: proposals, answers that estimate, answers that are learned."""
+    return measured(texts, learnability, **options)[:3]
+
+
+def measured(
+    texts: list[str], learnability: bool = True, **options: Any
+) -> tuple[list[Group], AbsoluteZero, Scripted, dict[str, float]]:
+    """The same, with what the rollout has measured."""
     catalogue.find("S076")
     engine, asked = Scripted((text, "eos") for text in texts), curriculum(**options)
     spec = {"name": "absolute_zero", "learnability": learnability}
     rollout = build("rollout", spec, sampling=Sampling(32), curriculum=asked, judge=partial(judge_groups, ProgramIO()))
-    groups = rollout.collect(asked.next(0), engine, np.random.default_rng(0))
-    return groups, asked, engine
+    groups = rollout.collect(asked.next(7), engine, np.random.default_rng(0))
+    return groups, asked, engine, rollout.metrics()
 
 
 def test_answers_are_judged_by_running() -> None:
@@ -70,7 +77,20 @@ def test_answers_are_judged_by_running() -> None:
         given = pairs if mode == "induction" else triplet
         task = Task("t", "", solving_reference("python", mode, given, 2), KIND)  # type: ignore[arg-type]
         verdict = ProgramIO()(task, response)
-        assert (verdict.passed, verdict.parts["format"]) == (right, float("```" in response)), response
+        found = (verdict.passed, verdict.score, verdict.parts["format"])
+        assert found == (right, right, float("```" in response)) and bool(verdict.feedback) != right, response
+
+
+def test_proposals_are_judged_by_whether_they_can_be_asked() -> None:
+    """Without ``seen`` a program is tried on every pair: +1 is *2 from 1 on, and not from 0."""
+    asked = Task("t", "", {"language": "steps", "mode": "deduction", "propose": 2, "program": ""}, KIND)
+    assert ProgramIO()(asked, "+3*2|4") == Verdict(1.0, True, {"format": 1.0})
+    none = ProgramIO()(asked, "nonsense")
+    assert (none.score, none.passed, none.parts) == (0, False, {"format": 0})
+    pairs = solving_reference("steps", "induction", Triplet("+1", ("0", "1"), ("1", "2")), 1)
+    assert ProgramIO()(Task("t", "", pairs, KIND), "*2").passed is True
+    del pairs["seen"]
+    assert ProgramIO()(Task("t", "", pairs, KIND), "*2").passed is False
 
 
 @pytest.mark.parametrize(
@@ -154,15 +174,37 @@ def test_valid_proposals_are_kept_however_easy() -> None:
     assert groups[0].verdicts[0].score == 0 and len(asked.buffers["deduction"]) == 2
     # Without learnability nothing is sampled to tell how hard it is.
     groups, asked, engine = played(["+3*2|4", "-1", "4", "0"], learnability=False, modes=["deduction"])
-    assert groups[0].verdicts[0].score == 1 and [r.n for r in engine.asked] == [1, 1, 1, 1]
+    assert groups[0].verdicts[0] == Verdict(1.0, True, {"format": 1.0}) and [r.n for r in engine.asked] == [1] * 4
+
+
+def test_what_a_step_says_of_its_proposals() -> None:
+    """Shares valid, and of those that some solve and some do not; tokens are characters here."""
+    found = [
+        measured(texts, modes=["deduction"])[3]
+        for texts in (
+            STEP,
+            ["+3*2|4", "+1|1", *"4444", *"2255", "2", "4"],
+            ["+3*2|4", "+1|1", *"5555", *"2255", "2", "4"],
+            ["no", "no", "0", "0"],
+        )
+    ]
+    assert [m["propose/valid"] for m in found] == [0.5, 1, 1, 0]
+    assert [m["propose/learnable"] for m in found] == [1, 0.5, 0.5, 0]
+    assert [m["propose/accuracy"] for m in found] == [0.5, 0.75, 0.25, 0]
+    assert [m["propose/tokens"] for m in found] == [10, 8, 8, 0]
+    assert [(m["derived/asked"], m["derived/left_out"], m["derived/tokens"]) for m in found] == [(2, 0, 2)] * 4
 
 
 def test_the_newest_are_solved_first() -> None:
     groups, asked, _ = played(STEP, modes=["deduction"])
     assert [g.task.prompt for g in groups[2:]] == ["d+3*2|4=", "d+0|0="]
+    assert [g.task.id for g in groups[2:]] == ["solve/deduction/7-0", "solve/deduction/7-1"]
+    assert groups[2].task.reference["seen"] == 0, "half of the pairs are shown in induction alone"
     assert [v.passed for g in groups[2:] for v in g.verdicts] == [True, True]
     asked.admit("deduction", [Triplet(f"+{i}", ("0",), (str(i),)) for i in range(3)])
     assert [t.prompt for t in asked.pick("deduction", "1")] == ["d+2|0=", "d+1|0="]
+    asked.admit("deduction", [])
+    assert len({asked.pick("deduction", "2")[0].prompt for _ in range(20)}) > 2, "nothing is new: any may come"
     full = curriculum(capacity=2, modes=["deduction"])
     full.admit("deduction", [Triplet(f"+{i}", ("0",), (str(i),)) for i in range(3)])
     assert [t.program for t in full.buffers["deduction"]] == ["+1", "+2"]
@@ -212,7 +254,9 @@ def test_what_cannot_be_judged_is_no_failure() -> None:
     groups = rollout.collect(asked.next(0), engine, np.random.default_rng(0))
     assert [g.verdicts[0].passed for g in groups] == [None, None, True, True]
     batch = Batch.from_groups(groups)
-    assert Composite()(batch).valid.tolist() == [False, False, True, True]  # type: ignore[union-attr]
+    reward = Composite()(batch)
+    assert reward.valid is not None and reward.valid.tolist() == [False, False, True, True]
+    assert reward.values.tolist()[:2] == [0, 0]
 
 
 class Anything(Steps):
@@ -264,8 +308,16 @@ def test_it_trains_from_nothing(folder: Path) -> None:
     assert {row["reward"] for row in first if row["task_id"].startswith("solve")} <= {-1.0, -0.5, 1.0}
 
 
-@pytest.mark.parametrize("options", [{"modes": []}, {"modes": ["reduction"]}, {"inputs": 1}, {"language": "cobol"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"modes": []}, {"modes": ["reduction"]}, {"inputs": 1}, {"language": "cobol"}),
+        *({"shown": 0}, {"capacity": 0}),
+    ],
+)
 def test_options_that_cannot_be(options: dict[str, Any]) -> None:
+    least = curriculum(shown=1, inputs=2, capacity=1)
+    assert (least.shown, least.inputs, least.capacity) == (1, 2, 1)
     with pytest.raises(UsageError, match=r"absolute_zero|cobol"):
         curriculum(**options)
 
@@ -274,7 +326,12 @@ def test_what_it_has_seen_is_no_option() -> None:
     for name in ("known", "buffers", "_fresh", "_rng"):
         with pytest.raises(UsageError, match="no option"):
             curriculum(**{name: {}})
-    assert "buffers" not in repr(curriculum()) and "Generator" not in repr(curriculum())
+    assert not any(name in repr(curriculum()) for name in ("buffers", "Generator", "known", "_fresh"))
+    spec = {"name": "absolute_zero", "n": 2}
+    more: dict[str, Any] = {"sampling": Sampling(8), "judge": list, "curriculum": curriculum()}
+    assert "_valid" not in repr(build("rollout", spec, **more)), "two answers are enough to tell"
+    with pytest.raises(UsageError, match="no option"):
+        build("rollout", {**spec, "_valid": {}}, **more)
 
 
 def test_the_papers_numbers() -> None:
