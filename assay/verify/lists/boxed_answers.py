@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,28 +11,21 @@ from assay.registry import build, part
 from assay.types import Task, Verdict
 from assay.verify.answer.spans import boxes
 
-SECTION = re.compile(r"^#+\s*final answers?\b.*$", re.IGNORECASE | re.MULTILINE)
 By = Literal["last", "all"]
 
 
 def boxed_answers(response: str, n: int) -> list[str] | None:
-    r"""Return the ``n`` answers of a response, ``None`` where it has fewer.
+    """Return the last ``n`` answers in boxes of a response, ``None`` where it has fewer.
 
-    Those in boxes after the last heading "### Final Answers" if they are exactly n; else all boxes of the response if
-    they are n, the last n of more.
+    Where boxes under a last heading "### Final Answers" are n, these are they.
     """
-    headings = list(SECTION.finditer(response))
-    if headings:
-        final = _boxed(response[headings[-1].end() :])
-        if len(final) == n:
-            return final
     found = _boxed(response)
     return found[-n:] if len(found) >= n else None
 
 
 def _boxed(text: str) -> list[str]:
     """The texts of the boxes that stand in no other."""
-    out, over = [], -1
+    out, over = [], 0
     for box in boxes(text):
         if box.begin >= over:
             out.append(text[box.start : box.end].strip())
