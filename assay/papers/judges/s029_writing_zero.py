@@ -37,7 +37,7 @@ from assay.select.reward_balance import RewardBalance
         "one greedy vote in either order unless more are asked for",
         "clipping and the mean over tokens are those of objective clip",
     ),
-    lacks="the reward terms of the judge's training that the paper does not write out, and a count of noticed faults",
+    lacks="the reward terms of the judge's training that the paper does not write out",
 )
 def writing_zero(judge: Any = None, votes: int = 1, most: float = 0.6) -> Method:
     """BRPO: each response against one of its own group, by a generative judge of pairs.

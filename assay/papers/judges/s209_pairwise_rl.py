@@ -38,7 +38,7 @@ from assay.rewards.shaping.weighted import WeightedSum
         "the critic does not see the prompt's own answer",
         "GAE with lambda 0.95, penalty 0.05",
     ),
-    lacks="the paper's own weight of consistency and transform of the reward, and a count of noticed faults",
+    lacks="the paper's own weight of consistency and transform of the reward",
 )
 def pairwise_rl(
     judge: Any = None,
