@@ -221,6 +221,10 @@ class Scripted(Protocol):
         """Return a place to go to."""
         ...
 
-    def half_way(self) -> np.ndarray:
-        """Return the place that all ways can be put together at."""
+    def middle(self) -> np.ndarray:
+        """Return a place that ways cross at."""
+        ...
+
+    def aside(self, side: int) -> np.ndarray:
+        """Return a place beside the goal, as seen from the middle: 1 on the one side, -1 on the other."""
         ...

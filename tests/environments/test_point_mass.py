@@ -133,12 +133,16 @@ def test_records_are_of_the_qualities_asked_for() -> None:
     returns = {q: record.returns.mean() for q, record in made.items()}
     assert made["expert"].terminated.sum() == 6 and returns["expert"] > returns["noisy"] > returns["random"]
     assert made["expert"].expert.all() and not any(made[q].expert.any() for q in QUALITIES if q != "expert")
-    halves = made["halves"]
-    ends = np.flatnonzero(halves.terminated | halves.truncated)
-    # Half way and no further, then from there to the goal: no episode has both.
-    assert halves.truncated[ends].tolist() == [True, False] * 3
-    assert np.abs(halves.after[ends[::2], :2]).max() < 1e-6
-    assert np.allclose(halves.states[ends[:-1:2] + 1, :2], 0)
+    crossing = recorded({"name": "point_mass", "start": [-0.7, -0.7, 0.1]}, {"crossing": 4})
+    ends = np.flatnonzero(crossing.terminated | crossing.truncated)
+    # To a place beside the goal, or to the goal from the place opposite; both by way of the middle.
+    assert crossing.truncated[ends].tolist() == [True, False, True, False]
+    assert np.allclose(crossing.after[ends[::2], :2], [0.7, -0.7], atol=1e-6)
+    begins = [0, *(ends[:-1] + 1)]
+    assert (
+        np.allclose(crossing.states[begins[1::2], :2], [-0.7, 0.7]) and (crossing.states[begins[::2], :2] < -0.5).all()
+    )
+    assert (np.abs(crossing.states[:, :2]).max(1) < 1e-6).sum() >= 4, "each has been in the middle"
     assert np.unique(made["play"].actions[:10] > 0, axis=0).shape[0] > 1
     again = recorded("point_mass", {"random": 6}, seed=3)
     assert np.array_equal(again.actions, made["random"].actions)

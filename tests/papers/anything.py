@@ -186,6 +186,7 @@ ELSEWHERE = {
     "S177",
     "S196",
     "S204",
+    "S220",
 }
 """Those that refuse any tasks but their own, or make tasks and no method, or need a model in a folder; their own tests
 have them."""

@@ -115,8 +115,11 @@ class PointMass:
     def somewhere(self, rng: np.random.Generator) -> np.ndarray:
         return rng.uniform(-1, 1, 2)
 
-    def half_way(self) -> np.ndarray:
+    def middle(self) -> np.ndarray:
         return np.zeros(2)
+
+    def aside(self, side: int) -> np.ndarray:
+        return side * np.array([self.goal[1], -self.goal[0]])
 
     def close(self) -> None:
         """Nothing is held."""

@@ -14,13 +14,14 @@ from assay.environments.foreign.vectors import decided, sizes, taken, vector
 from assay.errors import UsageError
 from assay.registry import build
 
-QUALITIES = ("expert", "noisy", "play", "halves", "random")
+QUALITIES = ("expert", "noisy", "play", "crossing", "random")
 """How episodes are recorded:
 
 - ``expert``: straight to the goal: narrow, always the same;
 - ``noisy``: straight to the goal, but every other action is drawn at random, on average;
 - ``play``: to one place after another, undirected; what is paid is what the world pays on the way;
-- ``halves``: from the start half way and no further, and from half way to the goal: no episode is a whole one;
+- ``crossing``: from the start by way of the middle to a place beside, and in every other episode from the opposite
+  place by way of the middle to the goal: no episode goes from the start to the goal, but two can be put together;
 - ``random``: uniform actions.
 
 All but ``random`` are of a world that is :class:`~assay.environments.base.Scripted`.
@@ -99,9 +100,12 @@ def recorded(environment: Any, mix: Mapping[str, int], seed: int = 0, limit: int
 def _episode(world: Any, quality: str, number: int, rng: np.random.Generator, limit: int) -> Record:
     bare: Any = getattr(world, "unwrapped", world)
     seed = int(rng.integers(2**31))
-    second = quality == "halves" and number % 2 == 1
-    seen, _ = world.reset(seed=seed, options={"start": bare.half_way()}) if second else world.reset(seed=seed)
-    target = bare.half_way() if quality == "halves" and not second else None
+    second = quality == "crossing" and number % 2 == 1
+    seen, _ = world.reset(seed=seed)
+    if second:
+        seen, _ = world.reset(options={"start": bare.aside(-1)})
+    way = [bare.middle(), None if second else bare.aside(1)] if quality == "crossing" else []
+    target = way[0] if way else None
     rows = []
     space, size = world.action_space, sizes(world)[1]
     for step in range(limit):
@@ -109,14 +113,17 @@ def _episode(world: Any, quality: str, number: int, rng: np.random.Generator, li
             target = bare.somewhere(rng)
         noise = quality == "random" or (quality == "noisy" and rng.random() < 0.5)
         action = rng.uniform(-1, 1, size).astype(np.float32) if noise else _numbers(space, bare.toward(target))
-        there = quality == "halves" and target is not None and float(np.abs(bare.toward(target)).max()) < 1
+        near = bool(way) and target is not None and float(np.abs(bare.toward(target)).max()) < 1
         state = vector(world.observation_space, seen)
         seen, reward, over, cut, _ = world.step(taken(space, action))
         after = vector(world.observation_space, seen)
-        cut = not over and (bool(cut) or step + 1 == limit or there)
+        cut = not over and (bool(cut) or step + 1 == limit or (near and len(way) == 1))
         rows.append((state, action, float(reward), after, bool(over), cut))
         if over or cut:
             break
+        if near:
+            way = way[1:]
+            target = way[0]
     states, actions, rewards, after, terminated, truncated = zip(*rows, strict=True)
     return Record(
         np.stack(states),

@@ -12,8 +12,7 @@ import numpy as np
 
 from assay.engines.base import Sampling
 from assay.engines.control import ControlEngine
-from assay.environments.control.recorded import recorded
-from assay.environments.control.returns import normalised_return
+from assay.environments.control.returns import course, normalised_return, scale_of
 from assay.lab.settings._tabular import Training, train
 from assay.policies.loading import ModelConfig
 from assay.policies.policy import load_policy
@@ -56,16 +55,15 @@ class Setting:
     @cached_property
     def scale(self) -> tuple[float, float]:
         """Mean returns of uniform actions and of the script."""
-        random, expert = (recorded(self.environment, {q: MEASURED}, 7).returns for q in ("random", "expert"))
-        return float(random.mean()), float(expert.mean())
+        return scale_of(self.environment)
 
     def run(self, arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
         """Return measures by the likeliest actions, on episodes that all arms and seeds begin alike.
 
         ``final``: return of the trained policy, 0 of uniform actions and 100 of the script; ``area``: its mean over
         the measurements; ``best``: the largest of them; ``offline``: the last one before it played, where the arm says
-        how long it is ``offline``; ``online``: the mean of those after; ``reached``: share of episodes that got to the
-        goal; ``rollouts``: episodes played.
+        how long it is ``offline``; ``online``: the mean height of the line from there on; ``reached``: share of
+        episodes that got to the goal; ``rollouts``: episodes played.
         """
         control = {
             "environment": self.environment,
@@ -95,13 +93,13 @@ class Setting:
         training = Training(self.steps, self.prompts, self.group, self.lr, "adam")
         train(policy, tasks, NoVerifier(), {"rollout": "vector", **arm}, training, seed, watch, engine)
         offline = int(arm.get("options", {}).get("offline", 0))
-        before, after = ([v for step, v, _ in curve if (step <= offline) == early] for early in (True, False))
+        line = [(step, value) for step, value, _ in curve]
+        went = course(line, offline) if 0 < offline < self.steps else None
         return {
             "final": curve[-1][1],
             "area": float(np.mean([value for _, value, _ in curve])),
             "best": max(value for _, value, _ in curve),
-            **({"offline": before[-1]} if before else {}),
-            **({"online": float(np.mean(after))} if before and after else {}),
+            **({} if went is None else {"offline": went.offline, "online": went.area}),
             "reached": curve[-1][2],
             "rollouts": float(self.steps * self.prompts * self.group),
         }

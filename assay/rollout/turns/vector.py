@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.engines.base import Engine, Sampling
 from assay.environments.base import Numeric
+from assay.environments.control.returns import normalised_return, scale_of
 from assay.environments.foreign.vectors import sizes, taken, vector
 from assay.errors import UsageError
 from assay.registry import build, part
@@ -94,6 +95,7 @@ class Vector:
         sampling: its temperature counts; 0 takes the likeliest action.
         environment: a part that is played by numbers, by name or as a table; that of ``model.control`` if left out.
         steps: of an episode, at most.
+        normalised: whether returns are told beside those of uniform actions and of the world's script.
 
     Raises:
         UsageError: ``steps`` below 1, or an environment that is not played by numbers.
@@ -104,15 +106,20 @@ class Vector:
         sampling: Sampling,
         environment: str | dict[str, Any] | None = None,
         steps: int = 1000,
+        normalised: bool = False,
     ):
         if steps < 1:
             raise UsageError(f"rollout 'vector': steps {steps} must be at least 1")
         self.sampling, self.environment, self.steps = sampling, environment, steps
+        self.normalised = normalised
+        self._scale: tuple[float, float] | None = None
         self._worlds: list[Any] = []
         self._metrics: dict[str, float] = {}
 
     def metrics(self) -> dict[str, float]:
-        """``return/mean`` of the last collection's episodes, undiscounted, and ``return/steps``, their mean number."""
+        """``return/mean`` of the last collection's episodes, undiscounted, and ``return/steps``, their mean number;
+        where that is wanted ``return/normalised``, see
+        :func:`~assay.environments.control.returns.normalised_return`."""
         return self._metrics
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
@@ -122,6 +129,9 @@ class Vector:
         returns = [sum(turn.reward or 0.0 for turn in turns) for turns in played]
         counts = [len(turns) for turns in played]
         means = {"return/mean": float(np.mean(returns)), "return/steps": float(np.mean(counts))} if played else {}
+        if self.normalised and played:
+            self._scale = self._scale or scale_of(self.environment or engine.policy.config.environment)  # type: ignore[attr-defined]
+            means["return/normalised"] = normalised_return(means["return/mean"], *self._scale)
         self._metrics = means
         return groups
 
