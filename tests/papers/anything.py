@@ -23,6 +23,7 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.verify.grounding.sentence_labels import written_labels
 
 NANO: dict[str, Any] = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
 PRM = {"prm": f"{Path(__file__)}:scored"}
@@ -49,6 +50,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S118": {"path": str(Path(__file__).with_name("factors_of_turns.py"))},
     "S214": {"tuned": NANO, "base": NANO},
     "S114": {"assistant": {"name": f"{Path(__file__)}:Lengths"}},
+    "S049": {"judge": {"name": f"{Path(__file__)}:Sentences"}, "steps": {"by": "newline"}},
     "S044": {"judge": {"name": "keywords", "replies": []}},
     "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
     "S086": {"model": f"{Path(__file__)}:plain_length", "missing": "whole"},
@@ -135,6 +137,19 @@ class Opinions(Lengths):
         none = np.zeros(0, dtype=np.int64)
         said = ["Yes" if sum(map(ord, str(r.prompt))) % 3 else "No" for r in requests]
         return [[Episode(none, none, none > 0, None, f"\\boxed{{{x}}}", "eos")] for x in said]
+
+
+class Sentences(Lengths):
+    """A judge of sentences who calls those of an odd number of characters correct."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
+        none, out = np.zeros(0, dtype=np.int64), []
+        for request in requests:
+            shown = str(request.prompt).partition("Sentences of the answer:\n")[2].partition("\n\nWrite")[0]
+            labels = [(True, bool(len(line) % 2)) for line in shown.splitlines()]
+            text = written_labels(labels, ["so"] * len(labels))
+            out.append([Episode(none, none, none > 0, None, text, "eos")])
+        return out
 
 
 class Ticks(Lengths):

@@ -67,6 +67,14 @@ entry(
 )
 
 entry(
+    "sentence_labels",
+    cases=[
+        Case([[True, False]], ["Sentence 1\nFaithful: yes\nReason: it is old\nCorrect: no"]),
+        Case([[False, True]], ["Well.\nSentence 1:\nFaithful: No\n Reason: known.\nCorrect: YES\n"]),
+    ],
+)
+
+entry(
     "gameable",
     cases=[
         Case({"metric": "best_of_list", "answer": 13}, ["13", "It is 13."]),
