@@ -219,6 +219,7 @@ def test_a_patch_fits_where_it_was() -> None:
 
 def test_decoys() -> None:
     """Ten ways to alter a patch; squares from elsewhere do not touch it, and the nearer colour of four is taken."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
     image = scene(generator(0, 0), 16)
     piece = np.ascontiguousarray(cuts.patch(image, (4, 8), 4))
     assert len(list(cuts.changed(piece, generator(0)))) == 10
