@@ -48,7 +48,7 @@ WRONG = 9
         "validity is Spearman's rank correlation",
         "by default steps end with lines, and the lowest score counts",
     ),
-    lacks="the 483 problems of the benchmark, and a count of the faults that its tests notice",
+    lacks="the 483 problems of the benchmark",
 )
 def rewardmath(
     scorer: Any, reduce: Reduce = "min", steps: Steps | None = None, sampling: Sampling | None = None
