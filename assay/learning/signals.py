@@ -8,7 +8,7 @@ import torch
 
 from assay.batch import Batch
 from assay.errors import UsageError, nearest
-from assay.policies.base import QUANTITIES, Policy
+from assay.policies.base import DRAWING_QUANTITIES, QUANTITIES, Policy
 from assay.signals.base import Models, Signal
 
 ALIASES = {"entropy": "policy_entropy"}
@@ -33,7 +33,9 @@ def wants_reference(needs: Collection[str | Signal]) -> bool:
 
 def check_signals(needs: Collection[str | Signal], live: Collection[str], policy: Policy) -> None:
     """Raise UsageError for a signal nobody can compute, or two of one name."""
-    known = {f"{m}_{q}" for m in ("policy", "reference") for q in ("logprobs", *QUANTITIES)} | {*ALIASES}
+    known = {f"{m}_{q}" for m in ("policy", "reference") for q in ("logprobs", *QUANTITIES, *DRAWING_QUANTITIES)} | {
+        *ALIASES
+    }
     wanted = set(live)
     names = [name_of(n) for n in needs]
     for name in names:

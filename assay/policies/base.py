@@ -46,6 +46,13 @@ QUANTITIES = frozenset(
 All are zero after the end of a response.
 """
 
+DRAWING_QUANTITIES = frozenset({"step_mean", "step_deviation", "sample"})
+"""What a policy that draws may compute, D being the numbers of a sample (:mod:`assay.ops.denoising`):
+
+- ``step_mean`` ``(N, T, D)``, ``step_deviation`` ``(N, T)``: of where each noisy step leads;
+- ``sample@k`` ``(N, D)``: the sample as it comes out of the last k steps, taken anew without noise.
+"""
+
 
 @dataclass(slots=True)
 class PolicyOutput:

@@ -18,7 +18,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.ops.denoising import noised, step, step_logprob
-from assay.policies.base import PolicyOutput
+from assay.policies.base import DRAWING_QUANTITIES, PolicyOutput
 from assay.policies.flow.config import FlowConfig
 from assay.policies.flow.samples import read
 from assay.types import Episode, Prompt, pictures
@@ -42,7 +42,7 @@ class FlowPolicy:
         device: of the module.
     """
 
-    quantities = frozenset({"step_mean", "step_deviation", "sample"})
+    quantities = DRAWING_QUANTITIES
     engine = "flow"
     """Which engine generates for it."""
     draws = True

@@ -27,7 +27,12 @@ def written(sample: np.ndarray) -> str:
     if sample.ndim == 1:
         return " ".join(f"{x:.9g}" for x in sample.tolist())
     pixels = (np.clip((sample + 1) / 2, 0, 1) * 255).round().astype(np.uint8)
-    return "\n".join(Picture.of(frame).url for frame in (pixels if pixels.ndim == 4 else pixels[None]))
+    return pixels_text(pixels if pixels.ndim == 4 else pixels[None])
+
+
+def pixels_text(pixels: np.ndarray) -> str:
+    """Return the pixels ``(F, H, W, 3)`` uint8 of a picture (F = 1) or video as text."""
+    return "\n".join(Picture.of(frame).url for frame in pixels)
 
 
 def point(text: str) -> np.ndarray | None:
@@ -54,16 +59,21 @@ def frames(text: str) -> np.ndarray | None:
     return np.stack(found) if found and len({frame.shape for frame in found}) == 1 else None
 
 
+def video(text: str) -> np.ndarray | None:
+    """Return the frames ``(F, H, W, 3)`` float32 of a video, -1 to 1 from dark to bright; ``None`` if it is none."""
+    found = frames(text)
+    return None if found is None else found.astype(np.float32) / 255 * 2 - 1
+
+
 def read(text: str, shape: Sequence[int]) -> np.ndarray:
     """Return the sample of a text as float32, pixels between -1 and 1.
 
     Raises:
         UsageError: the text is no sample of that shape.
     """
-    found = point(text) if len(shape) == 1 else frames(text)
-    if found is not None and len(shape) > 1:
-        found = found.astype(np.float32) / 255 * 2 - 1
-        found = found[0] if len(shape) == 3 and len(found) == 1 else found
+    found = point(text) if len(shape) == 1 else video(text)
+    if found is not None and len(shape) == 3 and len(found) == 1:
+        found = found[0]
     if found is None or found.shape != tuple(shape):
         what = "nothing of the kind" if found is None else f"{list(found.shape)}"
         raise UsageError(f"a sample of shape {list(shape)} is wanted, and {split(text)[1][:40]!r} is {what}")

@@ -21,3 +21,21 @@ entry(
 )
 entry("right", marked=False, apart=False, cases=[Case(None, ["2 0", "1e9"])])
 entry("likeness", marked=False, needs=("PIL",), cases=[Case(RED, [RED, f"a red square<drawn>{RED}"])])
+
+START = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAA"
+WAY = "\n".join(
+    START + rest
+    for rest in (
+        "MAAAADCAIAAADZSiLoAAAAGklEQVR4nD3BsQEAAAjDoPT/o3ETpqKHoVo7icAI/HFRVRIAAAAASUVORK5CYII=",
+        "MAAAADCAIAAADZSiLoAAAAG0lEQVR4nCXIsQEAAACCIP3/aBtixApApcqfOI/lCP7yc7tmAAAAAElFTkSuQmCC",
+        "MAAAADCAIAAADZSiLoAAAAFklEQVR4nGP8//8/AzL4//8/I0yMEQCPtwj7KVTnngAAAABJRU5ErkJggg==",
+    )
+)
+"""A red block that goes along the first row of a maze and down to the green one."""
+BOARDS = [[[2, 0, 0], [1, 1, 0], [0, 0, 3]], [[0, 0, 2], [1, 1, 0], [0, 0, 3]], [[0, 0, 0], [1, 1, 0], [0, 0, 5]]]
+entry(
+    "puzzle_video",
+    cases=[Case({"puzzle": "maze", "solution": BOARDS}, [WAY])],
+    marked=False,
+    needs=("PIL",),
+)

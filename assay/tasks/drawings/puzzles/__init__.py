@@ -1,0 +1,1 @@
+"""Puzzles that are solved in a video, made and solved."""

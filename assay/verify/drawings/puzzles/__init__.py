@@ -1,0 +1,1 @@
+"""Puzzles whose solutions are videos: what of a video is right."""
