@@ -119,6 +119,7 @@ AS_GRPO = {
     "S153": "dialogues of several turns",
     "S166": "texts to continue",
     "S167": "judges of open answers",
+    "S175": "its rollout, which grows trees of steps",
     "S173": "its rollout, which asks for judgements and reflections",
     "S187": "claims to verify",
     "S110": "turns that a checker has judged",

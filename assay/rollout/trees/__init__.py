@@ -1,0 +1,1 @@
+"""Trees that are grown for each prompt."""

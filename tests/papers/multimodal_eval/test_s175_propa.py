@@ -1,0 +1,241 @@
+"""PROPA: trees by hand, what siblings are worth, what is left out, solutions where all fails, and a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from claimed import learned
+from running import metrics, run
+
+from assay import catalogue
+from assay.batch import Batch
+from assay.engines.base import Request, Sampling
+from assay.errors import UsageError
+from assay.inference.supervision.searches import BestFirst
+from assay.inference.supervision.train import PRMMethod, make_method
+from assay.method import Method
+from assay.objectives.off_policy.shown import Shown
+from assay.papers.multimodal_eval.s175_propa import labelled, propa
+from assay.rewards.step_models.examples import StepExample
+from assay.rollout.trees.step_tree import Node, StepTree, back, boosted, ucb
+from assay.signals.steps import Steps
+from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+LINES = Steps(by="newline")
+
+
+def judge(groups: Any) -> list[Group]:
+    """Right is what ends in 1; what ends in ? is not judged; 5 is half right."""
+    worth = {"1": Verdict.right(), "?": Verdict.abstain("down"), "5": Verdict(0.5, False)}
+    return [
+        g if g.verdicts else g.judged([worth.get(e.text[-1:], Verdict.wrong()) for e in g.episodes]) for g in groups
+    ]
+
+
+class Steppers:
+    """Goes on from the steps so far as a table says: children's texts; a greedy ending is one of temperature 0."""
+
+    def __init__(self, steps: dict[str, list[str]], endings: dict[str, str]):
+        self.steps, self.endings, self.asked = steps, endings, list[Request]()
+
+    def encode(self, prompt: Any) -> np.ndarray:
+        return np.array([ord(c) for c in prompt], dtype=np.int64)
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.encode(text)
+
+    def decode(self, tokens: Any) -> str:
+        return "".join(map(chr, tokens))
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = []
+        for request in requests:
+            self.asked.append(request)
+            before, greedy = self.decode(request.prefix), request.sampling.temperature == 0
+            row = []
+            for text in [self.endings[before]] if greedy else self.steps[before]:
+                tokens, prompt = self.encode(text), self.encode(f"{request.prompt}{before}")
+                stop: Any = "eos" if greedy or not text.endswith("\n") else "stop"
+                known = np.full(len(tokens), -0.5, dtype=np.float32)
+                row.append(Episode(prompt, tokens, tokens > 0, known, text, stop))
+            out.append(row)
+        return out
+
+
+def grown(steps: dict[str, list[str]], endings: dict[str, str], **options: Any) -> tuple[Group, Steppers, StepTree]:
+    made = StepTree(Sampling(40), judge, LINES, **{"children": 2, "iterations": 2, **options})
+    engine = Steppers(steps, endings)
+    [group] = made.collect([Ask(Task("t", "Q", "1", solution="so 1"), 8)], engine, np.random.default_rng(0))
+    return group, engine, made
+
+
+def node(total: float, visits: int) -> Node:
+    return Node(None, None, (), 0, total=total, visits=visits)
+
+
+def test_ucb_by_hand() -> None:
+    """N = 4: .5 of 1 comes to 2.165109, 1.5 of 3 to 1.461351; what was never tried comes first."""
+    assert ucb(node(0.5, 1), 4, 1.0) == pytest.approx(2.165109, abs=1e-6)
+    assert ucb(node(1.5, 3), 4, 1.0) == pytest.approx(1.461351, abs=1e-6)
+    assert ucb(node(1.5, 3), 4, 0.0) == 0.5 and ucb(node(0.0, 0), 4, 1.0) == math.inf
+    assert node(0.0, 0).value == 0 and node(1.5, 3).value == 0.5
+
+
+def test_labels_are_boosted() -> None:
+    found = [boosted(q) for q in (0, 0.1, 0.25, 0.5, 0.9, 1)]
+    assert found == pytest.approx([0, 0.289065, 0.522443, 0.747222, 0.960253, 1], abs=1e-6)
+
+
+STEPS = {"": ["a\n", "b\n"], "b\n": ["c1", "d0"], "a\n": ["e0", "f0"]}
+ENDINGS = {"a\n": "x0", "b\n": "y1"}
+
+
+def test_a_tree_by_hand() -> None:
+    """First a goes on to a 0. Then b, never tried, is gone on from, and both of its children end: 1 and 0."""
+    group, engine, made = grown(STEPS, ENDINGS)
+    asked = [(engine.decode(r.prefix), r.n, r.sampling.temperature, r.sampling.stop) for r in engine.asked]
+    assert asked == [("", 2, 1.0, ("\n",)), ("a\n", 1, 0.0, ()), ("b\n", 2, 1.0, ("\n",))]
+    assert [e.text for e in group.episodes] == ["a\n", "b\n", "c1", "d0"]
+    assert [v.score for v in group.verdicts] == pytest.approx([0, boosted(0.5), 1, 0])
+    assert group.before is not None and [e.text for e in group.before.episodes] == ["a\nx0", "b\nc1", "b\nd0"]
+    assert [v.passed for v in group.before.verdicts] == [False, True, False]
+    found = made.metrics()
+    assert (found["tree/solved"], found["tree/nodes"], found["tree/kept"]) == (1.0, 2.0, 1.0)
+
+
+def test_a_node_that_has_ended_is_tried_again_by_its_score() -> None:
+    """Both children of the root end; whichever is chosen in the third iteration, nothing is asked any more."""
+    group, engine, _ = grown({"": ["x1", "y0"]}, {}, iterations=3)
+    assert len(engine.asked) == 1 and [v.score for v in group.verdicts] == [1, 0]
+    assert group.before is not None and len(group.before.episodes) == 2
+
+
+def test_nothing_is_lost_on_the_way_up() -> None:
+    """W of the root is the sum of all rewards, n their number; what was not judged adds nothing."""
+    root = node(0, 0)
+    child = Node(root, None, (), 1)
+    for reward in (1.0, 0.5, None, 0.0):
+        back(child, reward)
+    assert (root.total, root.visits, child.total, child.visits) == (1.5, 3, 1.5, 3)
+    assert child.value == 0.5
+
+
+def test_siblings_are_groups() -> None:
+    """Each node's children are compared with each other, after a prompt with the steps before them."""
+    group, engine, _ = grown(STEPS, ENDINGS)
+    method = propa()
+    assert isinstance(method, Method)
+    batch = Batch.from_groups([group], torch.float64)
+    method.value(batch)
+    assert batch.group.tolist() == [0, 0, 1, 1]
+    half = math.sqrt(0.5)
+    assert batch.advantages[:, 0].tolist() == pytest.approx([-half, half, half, -half], abs=1e-4)
+    assert [engine.decode(e.prompt) for e in group.episodes] == ["Q", "Q", "Qb\n", "Qb\n"]
+    assert all(e.logprobs is not None and set(e.logprobs.tolist()) == {-0.5} for e in group.episodes)
+    assert all(e.origins is None for e in group.episodes)
+
+
+def test_what_tells_nothing_is_left_out() -> None:
+    made = StepTree(Sampling(4), judge, LINES)
+
+    def tells(*values: float, least: float = 0.1) -> bool:
+        parent = node(0, 0)
+        parent.children = [node(v, 1) for v in values]
+        made.least = least
+        return made.tells(parent)
+
+    assert not tells(0, 0, 0, 0) and not tells(1, 1) and not tells(0.5, 0.5, 0.5, 0.5)
+    assert tells(1, 0) and tells(0.5, 0.6, least=0.05) and not tells(0.5, 0.6)  # b of .5 and .6 are .06 apart
+    assert not tells(0.5, 0.5, least=0.0) and tells(0.5, 0.6, least=0.0)
+    group, _, made = grown({"": ["x1", "y1"]}, {}, iterations=1)
+    assert group.episodes == () and made.metrics()["tree/kept"] == 0 and group.before is not None
+
+
+def test_unsolved_questions_are_shown_a_solution() -> None:
+    """The worked solution, to be learned whatever the advantage; without it nothing, and half right is not solved."""
+    group, engine, made = grown({"": ["x0", "y5"]}, {}, iterations=1)
+    [episode] = group.episodes
+    assert episode.text == "so 1" and engine.decode(episode.prompt) == "Q" and episode.logprobs is None
+    assert episode.origins is not None and episode.origins.tolist() == [Origin.HINT] * 4
+    assert made.metrics()["tree/solved"] == 0 and group.verdicts == (Verdict.right(),)
+    assert grown({"": ["x0", "y5"]}, {}, iterations=1, solutions=False)[0].episodes == ()
+    bare = StepTree(Sampling(4), judge, LINES)
+    with pytest.raises(UsageError, match="task u has none; set solutions = false"):
+        bare.check_tasks([Task("u", "Q", "1")])
+    bare.check_tasks([Task("u", "Q", "1"), Task("v", "Q", "1", solution="1")])
+    StepTree(Sampling(4), judge, LINES, solutions=False).check_tasks([Task("u", "Q", "1")])
+
+
+def test_what_is_too_long_or_not_judged() -> None:
+    """An ending beyond two steps earns nothing, right or not; a verdict that failed adds nothing."""
+    deep = {"": ["a\n", "b0"]}
+    for ending, depth, value in (("x\n1", 3, 1.0), ("x\n1", 2, 0.0), ("1", 2, 1.0)):
+        group, _, _ = grown(deep, {"a\n": ending}, iterations=1, depth=depth)
+        scores = [v.score for v in group.verdicts] if group.episodes and group.episodes[0].text == "a\n" else [0.0, 0.0]
+        assert scores == [value, 0.0]
+    group, _, _ = grown({"": ["a\n", "b1"]}, {"a\n": "?"}, iterations=1)
+    assert [v.score for v in group.verdicts] == [0, 1], "a was never tried"
+    counted = StepTree(Sampling(4), judge, Steps(by="fixed", size=2))
+    assert [counted.count("", n) for n in (1, 2, 3, 4)] == [1, 1, 2, 2]
+    assert StepTree(Sampling(4), judge, LINES).count("a\nb\n", 9) == 2
+
+
+def test_the_defaults() -> None:
+    made = propa()
+    assert isinstance(made, Method)
+    options = {"children": 4, "iterations": 10, "depth": 8, "c": 1.0, "least": 0.1, "solutions": True}
+    assert made.rollout == {"name": "step_tree", **options, "steps": LINES}
+    assert made.objective == Shown(weight=1.0, kl_weight=0.0)
+    plain = StepTree(Sampling(4), judge)
+    assert {name: getattr(plain, name) for name in options} == options
+    for bad in ({"children": 1}, {"iterations": 0}, {"depth": 0}, {"c": -1.0}, {"least": 1.1}, {"least": -0.1}):
+        with pytest.raises(UsageError, match="step_tree"):
+            StepTree(Sampling(4), judge, LINES, **bad)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="steps by sentence"):
+        StepTree(Sampling(4), judge, Steps(by="sentence"))
+
+
+def test_a_process_reward_model_learns_boosted_labels() -> None:
+    made = make_method("S175(stage=prm)")
+    assert isinstance(made, PRMMethod) and made.search == BestFirst(branch=4, expansions=10)
+    assert made.training.loss == "regression" and made.examples is labelled
+    assert catalogue.make("S175", stage="prm", training={"epochs": 3}).training.epochs == 3
+
+    class Grown:
+        def examples(self) -> list[StepExample]:
+            return [StepExample(Task("t", "q"), ("a", "b", "c"), (0.5, None, 1.0))]
+
+    tree: Any = Grown()
+    [row] = labelled(tree)
+    assert row.labels == (pytest.approx(0.747222, abs=1e-6), None, 1.0)
+
+
+def test_the_lab_learns_by_trees() -> None:
+    trees, whole = (learned("S175", arm, steps=2, depth=3, right=2) for arm in ("propa", "grpo"))
+    assert trees["start"] == whole["start"] and trees["final"] != whole["final"] and whole["rollouts"] == 32
+
+
+def test_it_trains(tmp_path: Path) -> None:
+    """Two steps of a nano model; sums that no tree solves have no solution, so they are left out."""
+    folder = run(
+        tmp_path / "run",
+        method={
+            "name": "S175",
+            "reward": None,
+            "options": {"steps": {"by": "fixed", "size": 1}, "iterations": 4, "solutions": False, "kl_weight": 0.0},
+        },
+        train={"steps": 2, "mini_batches": 1, "epochs": 1},
+        warmup={"steps": 40, "batch": 16, "lr": 0.01},
+        evaluate={"every": 0},
+    )
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert len(rows) == 2 and all(row["tree/nodes"] > 1 for row in rows)
+    assert any(row["tree/solved"] > 0 and row["grad_norm"] > 0 for row in rows)
