@@ -58,6 +58,10 @@ OTHERWISE = {
     ("S182", "citations"): "its setting scores by the encoder that the command trains, or by words",
     ("S183", "memorised"): "its setting measures by the gap that the paper brings, on instances of a specification",
     ("S226", "styled_items"): "its setting makes items by the function that the paper brings, as an arm says",
+    (
+        "S189",
+        "judged_trajectories",
+    ): "its setting judges by the verifier that the paper brings, whose evidence an arm is",
     ("S191", "contradictions"): "its setting makes the scorer that reads both ways, as an arm says",
     ("S213", "alike"): SPELLED,
 }
