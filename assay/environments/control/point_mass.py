@@ -177,7 +177,8 @@ class PointMasses(Gymnasium):
 
     def gold(self) -> Sequence[Action]:
         """Return steps straight to the goal, as lines."""
-        world, out = copy.deepcopy(self.world), []
+        world = copy.deepcopy(self.world)
+        out: list[Action] = []
         while len(out) < world.horizon:
             value = taken(world.action_space, world.toward())
             line = " ".join(f"{x:.6f}" for x in value)

@@ -68,7 +68,7 @@ def themis(
     """
     how: dict[str, Any] = {"epochs": 5, "batch": 64, "lr": 1e-5, "trunk_lr": 1e-5, "weight_decay": 0.1}
     settings = PRMSettings("traced", traced={"environment": environment, "calls": calls, "max_tokens": max_tokens})
-    learned = {"weight": weight, "observations": observations, "rationale": rationale}
+    learned: dict[str, Any] = {"weight": weight, "observations": observations, "rationale": rationale}
     return PRMMethod(settings=settings, training=TracedTraining(**{**how, **(training or {})}, **learned), told=True)
 
 

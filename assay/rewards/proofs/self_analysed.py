@@ -53,12 +53,12 @@ class SelfAnalysed:
                 form[i], own[i] = 1.0, said
         opinions = self.judge.analyses([(problem, y) for _, problem, y, _ in rows], self.n)
         asked = []
-        for (i, problem, y, z), said in zip(rows, opinions, strict=True):
-            valid[i] = bool(said)
-            if said:
-                proof[i] = sum(score for score, _ in said) / len(said)
+        for (i, problem, y, z), told in zip(rows, opinions, strict=True):
+            valid[i] = bool(told)
+            if told:
+                proof[i] = sum(score for score, _ in told) / len(told)
                 honesty[i] = 1 - (own[i] - proof[i]).abs()
-            if said and honesty[i] > 0:
+            if told and honesty[i] > 0:
                 asked.append((i, (problem, y, z)))
         for (i, _), quality in zip(asked, self.judge.qualities([item for _, item in asked]), strict=True):
             valid[i] = bool(quality)

@@ -139,7 +139,7 @@ class StepTree:
         solved = [any(v.passed for _, v in some) for some in ended]
         nodes = [node for tree in trees for node in tree.all() if node.children]
         self._seen = {
-            "tree/solved": float(np.mean(solved or [0.0])),
+            "tree/solved": float(np.mean(solved or [False])),
             "tree/nodes": len(nodes) / max(len(trees), 1),
             "tree/kept": sum(self.tells(node) for node in nodes) / max(len(nodes), 1),
         }

@@ -57,15 +57,16 @@ class Recorded:
             raise UsageError("steps on record are learned from by a policy of numbers; set model.source = control")
 
     def start(self, models: Models) -> None:
-        self.check(models.policy)
-        self.policy: Any = models.policy
+        policy: Any = models.policy
+        self.check(policy)
+        self.policy = policy
         record = None if self.data is None else data_of(self.data)
-        self.record = Columns(max(1, 0 if record is None else len(record)), self.policy.sizes)
-        self.experts = Columns(max(1, 0 if record is None else int(record.expert.sum())), self.policy.sizes)
+        self.record = Columns(max(1, 0 if record is None else len(record)), policy.sizes)
+        self.experts = Columns(max(1, 0 if record is None else int(record.expert.sum())), policy.sizes)
         if record is not None:
             self.record.add(record)
             self.experts.add(record.where(record.expert))
-        self.played = Columns(self.capacity, self.policy.sizes)
+        self.played = Columns(self.capacity, policy.sizes)
         self.begin(models)
 
     def begin(self, models: Models) -> None:

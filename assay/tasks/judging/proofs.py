@@ -79,4 +79,5 @@ def _task(where: str, row: Mapping[str, Any]) -> Task:
         )
     if "proof" not in shown:
         return Task(where, filled(PROVE, **shown), kind="none", meta=shown)
-    return Task(where, filled(META if "analysis" in shown else ANALYSE, **shown), float(score), "analysis", meta=shown)
+    asked = filled(META if "analysis" in shown else ANALYSE, **shown)
+    return Task(where, asked, float(str(score)), "analysis", meta=shown)

@@ -15,7 +15,7 @@ from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Message, Task
 from assay.verify.planning.skills import Skill, numbered
 
-SKILLS = ("Open the [object].", "Close the [object].", "Put the [object] into the [location].")
+SKILLS: tuple[str, ...] = ("Open the [object].", "Close the [object].", "Put the [object] into the [location].")
 OPEN, CLOSE, PUT = range(3)
 BLOCKS = tuple(f"{colour} block" for colour in COLOURS)
 PLACES = ("table", "tray", "drawer", "box")

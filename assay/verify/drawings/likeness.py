@@ -55,4 +55,5 @@ class Likeness:
 
     def apart(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return where two pictures' colours are apart."""
-        return (np.abs(one.astype(np.int16) - other.astype(np.int16)) > self.tolerance).any(-1)
+        apart = np.abs(one.astype(np.int16) - other.astype(np.int16)) > self.tolerance
+        return np.asarray(apart.any(-1))

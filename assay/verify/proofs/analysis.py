@@ -51,7 +51,7 @@ class Analysis:
 
     def __call__(self, task: Task, response: str) -> Verdict:
         try:
-            truth = float(task.reference)  # type: ignore[arg-type]
+            truth = float(task.reference)
         except (TypeError, ValueError):
             truth = -1.0
         if truth not in SCORES:
