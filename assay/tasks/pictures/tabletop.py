@@ -166,7 +166,8 @@ class Tabletop:
         kind = self.kinds[int(rng.integers(len(self.kinds)))]
         table, goal = laid(rng, 1 + int(rng.integers(self.moves)))
         plan = planned(table, goal)
-        shown, right, templates = [table], [said(skill) for skill in plan], SKILLS
+        shown, right = [table], [said(skill) for skill in plan]
+        templates: tuple[str, ...] = SKILLS
         asked = f"{wish(goal)} {told()}"
         if kind != "plan":
             step = int(rng.integers(len(plan)))
