@@ -96,6 +96,10 @@ def interpreter() -> str:
     return str(base if base.exists() else Path(sys.executable).resolve())
 
 
+LIBRARIES = {"PIL": "pillow"}
+"""Whose libraries lie in a folder of another name than the package."""
+
+
 def module_paths(packages: tuple[str, ...]) -> dict[str, str]:
     """Return, for each package and the libraries beside it, its path inside and its path here."""
     shown = {}
@@ -105,7 +109,7 @@ def module_paths(packages: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(f"a program may use {name!r}, which is not installed here: pip install {name}")
         origin = Path(spec.origin)
         origin = origin.parent if spec.submodule_search_locations else origin
-        for path in (origin, origin.with_name(f"{name}.libs")):
+        for path in (origin, origin.with_name(f"{LIBRARIES.get(name, name)}.libs")):
             if path.exists():
                 shown[f"/sandbox/packages/{path.name}"] = str(path)
     return shown

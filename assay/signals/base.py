@@ -39,7 +39,8 @@ class Models:
         answer: where a response to a task has its answer, see :class:`assay.verify.base.Locates`: as the run's verifier
             says, or by default that of the task's kind.
         engine: samples from the policy as it is, for parts that speak between updates; ``None`` where there is none.
-        partner: engine of the run's second policy, where it has one, see :class:`assay.method.partner.Partner`.
+        partner: engine of the run's second policy, where it has one, see :class:`assay.method.partner.Partner`; for
+            that one's own signals, of the first.
         lr: the policy's highest learning rate.
         optimizer: makes the run's kind of optimiser over a learner's parameters, at a learning rate.
     """

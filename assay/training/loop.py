@@ -260,7 +260,7 @@ class Trainer(State):
                 groups = judge_groups(self.verifier, groups)
             hook = partner.optimizer.register_step_pre_hook(self.touched)
             try:
-                found, tokens = partner.step(groups, self.step, clock, self.engine.decode)
+                found, tokens = partner.step(groups, self.step, clock, self.engine.decode, self.engine)
             finally:
                 hook.remove()
             metrics = {f"partner/{name}": value for name, value in found.items()}

@@ -98,9 +98,8 @@ class Second:
         """Its highest learning rate."""
         return self.config.train.peak if self.spec.lr is None else self.spec.lr
 
-    @property
-    def models(self) -> Models:
-        """What its method's signals may run."""
+    def models(self, policy: Engine | None = None) -> Models:
+        """What its method's signals may run; the run's policy is its partner."""
         rollout, train = self.config.rollout, self.config.train
         return DividedModels(
             self.policy,
@@ -111,6 +110,7 @@ class Second:
             self.engine.encode,
             partial(answer_place, self.spec.verifier),
             self.engine,
+            policy,
             ranks=self.ranks,
         )
 
@@ -118,8 +118,12 @@ class Second:
         """What the policy is asked in a step of the partner's."""
         return [replace(ask, n=self.spec.per_prompt) for ask in asks]
 
-    def step(self, groups: Sequence[Group], step: int, clock: Clock, decode: Decode) -> tuple[dict[str, float], int]:
+    def step(
+        self, groups: Sequence[Group], step: int, clock: Clock, decode: Decode, policy: Engine | None = None
+    ) -> tuple[dict[str, float], int]:
         """Answer what is made of the policy's judged groups, and learn; return metrics and tokens generated.
+
+        Signals of its method may ask the ``policy``'s engine.
 
         What leaves no room for a reply in the partner's context is left out.
         """
@@ -134,7 +138,7 @@ class Second:
             self.engine,
             self.spec.verifier,
             self.method,
-            self.models,
+            models := self.models(policy),
             self.random("partner rollout"),
             clock,
         )
@@ -166,7 +170,7 @@ class Second:
 
         with clock("update"):
             rng = self.random("partner mini-batches")
-            metrics |= learn(batch, self.method, self.models, rng, apply, train.epochs, train.mini_batches)
+            metrics |= learn(batch, self.method, models, rng, apply, train.epochs, train.mini_batches)
         return metrics, sum(len(e.tokens) for e in batch.episodes)
 
     # What a checkpoint holds

@@ -47,6 +47,7 @@ OTHERWISE = {
     ("S130", "supervision"): "its setting grows trees by the search that the paper brings",
     ("S142", "shuffled_traces"): "its setting scores by the alignment that the paper brings, as an arm says",
     ("S144", "rationales"): "its setting learns by the loop that the paper brings",
+    ("S152", "challenger"): "its setting pays by the weights of the reward that the paper brings, as an arm says",
     ("S156", "clocks"): "its arms are the clocks of the environment that the paper brings",
     ("S158", "preference_design"): "its setting asks about pairs by the function that the paper brings",
     ("S162", "world_models"): "its arms are what the verifier that the paper brings looks at",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations
 from typing import Any, Literal
 
@@ -19,37 +16,10 @@ from assay.rewards.judged import judged
 from assay.rollout.paraphrased import VIEW
 from assay.verify.answer.extract import RULES, Fallback, Rule, extract
 from assay.verify.text.compare import normalise
-from assay.verify.text.overlap import f1, rouge_l
+from assay.verify.text.overlap import bleu, f1, rouge_l
 from assay.verify.text.text import tokens
 
 Measure = Literal["bleu", "rouge_l", "token_f1", "jaccard", "exact"]
-
-
-def bleu(reference: str, answer: str, order: int = 4) -> float:
-    """Return BLEU of one sentence: the brevity penalty times the geometric mean of n-gram precisions up to ``order``.
-
-    Precisions above single words have one added to numerator and denominator; orders for which the answer is too short
-    are left out. Words are lower case. 0 where no word is shared.
-    """
-    wanted, given = _grams(reference, order), _grams(answer, order)
-    logs = []
-    for n, (here, there) in enumerate(zip(given, wanted, strict=True), 1):
-        if not here:
-            break
-        shared, extra = (here & there).total(), int(n > 1)
-        if n == 1 and not shared:
-            return 0.0
-        logs.append(math.log((shared + extra) / (here.total() + extra)))
-    if not logs:
-        return 0.0
-    return math.exp(min(0.0, 1 - wanted[0].total() / given[0].total()) + sum(logs) / len(logs))
-
-
-@lru_cache(maxsize=1024)
-def _grams(text: str, order: int) -> tuple[Counter[tuple[str, ...]], ...]:
-    """The n-grams of words of a text, which is compared with many, for n from 1 to ``order``."""
-    words = tokens(text.lower())
-    return tuple(Counter(zip(*(words[k:] for k in range(n)), strict=False)) for n in range(1, order + 1))
 
 
 def jaccard(reference: str, answer: str) -> float:

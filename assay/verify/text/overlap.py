@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from assay.errors import UsageError
@@ -192,3 +194,30 @@ def _words(text: str) -> list[str]:
 
 def _f(shared: int, wanted: int, given: int) -> float:
     return 2 * shared / (wanted + given) if shared else 0.0
+
+
+def bleu(reference: str, answer: str, order: int = 4) -> float:
+    """Return BLEU of one sentence: the brevity penalty times the geometric mean of n-gram precisions up to ``order``.
+
+    Precisions above single words have one added to numerator and denominator; orders for which the answer is too short
+    are left out. Words are lower case. 0 where no word is shared.
+    """
+    wanted, given = _word_grams(reference, order), _word_grams(answer, order)
+    logs = []
+    for n, (here, there) in enumerate(zip(given, wanted, strict=True), 1):
+        if not here:
+            break
+        shared, extra = (here & there).total(), int(n > 1)
+        if n == 1 and not shared:
+            return 0.0
+        logs.append(math.log((shared + extra) / (here.total() + extra)))
+    if not logs:
+        return 0.0
+    return math.exp(min(0.0, 1 - wanted[0].total() / given[0].total()) + sum(logs) / len(logs))
+
+
+@lru_cache(maxsize=1024)
+def _word_grams(text: str, order: int) -> tuple[Counter[tuple[str, ...]], ...]:
+    """The n-grams of words of a text, which is compared with many, for n from 1 to ``order``."""
+    words = tokens(text.lower())
+    return tuple(Counter(zip(*(words[k:] for k in range(n)), strict=False)) for n in range(1, order + 1))
