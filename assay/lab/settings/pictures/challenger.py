@@ -14,7 +14,8 @@ from assay.lab.settings._tabular import Training, jitter, train
 from assay.lab.settings.tree import Counting
 from assay.policies.tabular import TabularPolicy, Tree, path_of
 from assay.rewards.outcome.challenge import ChallengeReward
-from assay.tasks.pictures.challenges import worth
+from assay.signals.challenged import Challenged
+from assay.tasks.pictures.challenges import Challenges, worth
 from assay.types import Task, Verdict
 
 
@@ -51,8 +52,8 @@ class Setting:
         broken = rng.permutation(self.kinds) < round(self.broken * self.kinds)
         near = np.where(broken, 0.0, [worth(x) for x in p])
         policy = TabularPolicy(Tree.bandit(self.kinds), torch.from_numpy(jitter(self.spread, seed, 1, self.kinds)))
-        weights = {name: ChallengeReward.__dataclass_fields__[name].default for name in ("form", "valid", "hard")}
-        weights |= arm
+        plain = ChallengeReward(Challenged(Challenges()))
+        weights: dict[str, float] = {"form": plain.form, "valid": plain.valid, "hard": plain.hard, **arm}
 
         def verdict(task: Task, response: str) -> Verdict:
             [kind] = path_of(response) or (0,)
