@@ -215,6 +215,7 @@ NOT_ALONE = (
     "S101",
     "S118",
     "S133",
+    "S157",
     "S160",
     "S169",
     "S177",
@@ -225,7 +226,7 @@ NOT_ALONE = (
 )
 """Papers whose objectives are not to be had without a judge, an engine, a scorer, tasks or a policy of theirs."""
 OBJECTIVES = [
-    *(name for name in names("objective") if name not in ("soft_bins", "group_ranking")),
+    *(name for name in names("objective") if name not in ("soft_bins", "group_ranking", "newton")),
     *(row.id for row in ROWS if "objective" in row.seams and row.id not in NOT_ALONE),
 ]
 

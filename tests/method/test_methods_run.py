@@ -20,7 +20,7 @@ CREDITS = [
     name for name in names("credit") if name not in ("class_balanced", "checklist", "perception_gate", "by_kind")
 ]
 """All but those that read what tasks of judging, an environment or another rollout say, which their own tests have."""
-OF_DRAWINGS = ("group_ranking", "by_kind")
+OF_DRAWINGS = ("group_ranking", "by_kind", "newton")
 """Those that learn from drawings, or from a reward of thoughts before them, which their own tests have."""
 OF_NUMBERS = ("dual_rl", "soft_bins")
 """Those whose policy acts by numbers, which their own tests have."""

@@ -27,7 +27,7 @@ WAY = "\n".join(
     START + rest
     for rest in (
         "MAAAADCAIAAADZSiLoAAAAGklEQVR4nD3BsQEAAAjDoPT/o3ETpqKHoVo7icAI/HFRVRIAAAAASUVORK5CYII=",
-        "MAAAADCAIAAADZSiLoAAAAG0lEQVR4nCXIsQEAAACCIP3/aBtixApApcqfOI/lCP7yc7tmAAAAAElFTkSuQmCC",
+        "MAAAADCAIAAADZSiLoAAAAG0lEQVR4nCXIsQEAAACCIP3/aBtixApAucqfOI/lCP7yc7tmAAAAAElFTkSuQmCC",
         "MAAAADCAIAAADZSiLoAAAAFklEQVR4nGP8//8/AzL4//8/I0yMEQCPtwj7KVTnngAAAABJRU5ErkJggg==",
     )
 )
@@ -36,6 +36,23 @@ BOARDS = [[[2, 0, 0], [1, 1, 0], [0, 0, 3]], [[0, 0, 2], [1, 1, 0], [0, 0, 3]], 
 entry(
     "puzzle_video",
     cases=[Case({"puzzle": "maze", "solution": BOARDS}, [WAY])],
+    marked=False,
+    needs=("PIL",),
+)
+
+FALLEN = "\n".join(
+    f"{START}EAAAAECAIAAADAusJtAAAAGElEQVR4n{rest}ElFTkSuQmCC"
+    for rest in (
+        "GP48eMH08KFCxlEREQYGBkZAT0kBQ2oGzpIAAAAA",
+        "GN48eIF0/nz5xnk5OQYGBkZAUCcBYVzCAWsAAAAA",
+        "GOYMWMGw48fPxhCQ0MZ2NjYADwuBcKoUkSeAAAAA",
+        "GNQVlZmOHToEJOcnByDmZkZAB/6A64dZl0KAAAAA",
+    )
+)
+"""A disc that falls in four frames of four pixels by one."""
+entry(
+    "motion",
+    cases=[Case({"positions": [[0.125, y] for y in (0.83, 0.79, 0.67, 0.48)], "video": FALLEN}, [FALLEN])],
     marked=False,
     needs=("PIL",),
 )
