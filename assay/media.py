@@ -17,6 +17,11 @@ MARK = "<image>"
 """What stands in a message's text for each of its pictures, in order."""
 
 
+def marks(count: int) -> str:
+    """Return the marks of so many pictures, a line each: some models take two side by side for one."""
+    return "\n".join([MARK] * count)
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """An encoded picture: a file, read each time it is wanted, or what would stand in one (PNG, JPEG, ...)."""

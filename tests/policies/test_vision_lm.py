@@ -323,6 +323,14 @@ def test_refusals_are_one_line() -> None:
     text = load_policy(ModelConfig.model_validate({"nano": {**nano["nano"], "vision": None}}))
     with pytest.raises(UsageError, match="which this model does not see"):
         text.encode(PROMPTS[1])
+    sighted, picture = load_policy(ModelConfig.model_validate(nano)), Picture.of(np.zeros((16, 16, 3), np.uint8))
+    for between, fits in (("", False), ("\n", True), (" and ", True)):
+        asked = ({"role": "user", "content": f"{MARK}{between}{MARK}a?", "images": (picture, picture)},)
+        if fits:
+            assert len(sighted.encode(asked)) > 4
+        else:
+            with pytest.raises(UsageError, match="side by side for one"):
+                sighted.encode(asked)
     for wrong, said in (
         ({"hidden": 24}, "does not divide into four heads"),
         ({"pixels": 15}, "fewer than two patches"),

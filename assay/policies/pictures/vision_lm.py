@@ -118,7 +118,8 @@ class VisionLM(CausalLM):
         """See :meth:`assay.policies.causal_lm.CausalLM.filled`.
 
         Raises:
-            UsageError: there is not one placeholder for each picture.
+            UsageError: there is not one placeholder for each picture, or nothing between two where the model tells them
+                apart by that.
         """
         shown, places = pictures(tuple(messages)), np.flatnonzero(tokens == self.reader.token)
         if not shown:
@@ -128,6 +129,8 @@ class VisionLM(CausalLM):
                 f"{len(shown)} pictures have {len(places)} placeholders {self.reader.placeholder!r} once they are "
                 "written; texts must not have any of their own, and the chat template has to write one a picture"
             )
+        if hasattr(self.model.base_model, "get_rope_index") and (np.diff(places) == 1).any():
+            raise UsageError(f"the model takes two pictures side by side for one; put words between {MARK} and {MARK}")
         parts, start = [], 0
         for place, picture in zip(places.tolist(), shown, strict=True):
             parts += [tokens[start:place], self._picture(picture)]

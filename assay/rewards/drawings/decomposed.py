@@ -12,7 +12,7 @@ from assay.batch import Batch, Reward
 from assay.engines.asking import filled, first_tokens, judge_of, seed_of
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import RunError, UsageError
-from assay.media import MARK, Picture
+from assay.media import MARK, Picture, marks
 from assay.policies.flow.samples import point, split
 from assay.registry import part
 from assay.types import Prompt
@@ -76,7 +76,7 @@ class Decomposed:
         prompt: Prompt = text
         if words == MARK:
             images = tuple(Picture.from_url(line) for line in drawn.split())
-            text = text.replace(MARK, MARK * len(images))
+            text = text.replace(MARK, marks(len(images)))
             prompt = ({"role": "user", "content": text, "images": images},)
         return Request(prompt, ANSWERS, Sampling(1, 1.0), seed_of(text + drawn), beam=True)
 

@@ -11,7 +11,7 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.engines.flow.sampling import FlowSampling
 from assay.errors import UsageError
-from assay.media import MARK, Picture
+from assay.media import Picture, marks
 from assay.policies.flow.samples import point, split
 from assay.registry import part
 from assay.rollout.drawings.denoise import check_draws
@@ -101,5 +101,5 @@ def _shown(prompt: Prompt, draft: str, engine: Any) -> Prompt:
         return prompt
     images = tuple(Picture.from_url(line) for line in draft.split())
     chat: tuple[Message, ...] = ({"role": "user", "content": prompt},) if isinstance(prompt, str) else prompt
-    last = {**chat[-1], "content": MARK * len(images) + chat[-1]["content"]}
+    last = {**chat[-1], "content": marks(len(images)) + chat[-1]["content"]}
     return (*chat[:-1], {**last, "images": (*images, *chat[-1].get("images", ()))})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
-from assay.media import MARK, Picture
+from assay.media import MARK, Picture, marks
 from assay.types import Message, Prompt
 
 
@@ -49,14 +49,14 @@ def shown(prompt: Prompt, found: Sequence[Picture], where: str) -> Prompt:
         UsageError: more or fewer marks than pictures.
     """
     messages: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-    marks = sum(message["content"].count(MARK) for message in messages)
-    if not found and not marks:
+    there = sum(message["content"].count(MARK) for message in messages)
+    if not found and not there:
         return prompt
-    if not marks:
+    if not there:
         last = max(i for i, message in enumerate(messages) if message["role"] == "user")
-        messages[last] = {**messages[last], "content": MARK * len(found) + messages[last]["content"]}
-    elif marks != len(found):
-        raise UsageError(f"{where}: the prompt has {marks} marks {MARK!r} for {len(found)} pictures")
+        messages[last] = {**messages[last], "content": marks(len(found)) + messages[last]["content"]}
+    elif there != len(found):
+        raise UsageError(f"{where}: the prompt has {there} marks {MARK!r} for {len(found)} pictures")
     rest = list(found)
     for i, message in enumerate(messages):
         if count := message["content"].count(MARK):

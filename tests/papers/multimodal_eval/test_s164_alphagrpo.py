@@ -126,7 +126,7 @@ def test_a_picture_is_shown() -> None:
     drawn = written(np.zeros((2, 4, 4, 3), np.float32))
     request = Decomposed(Judge({})).request("red", drawn)
     assert len(pictures(request.prompt)) == 2
-    assert request.prompt[0]["content"] == "<image><image>\nred Answer yes or no."
+    assert request.prompt[0]["content"] == "<image>\n<image>\nred Answer yes or no."
 
 
 @pytest.mark.parametrize(
