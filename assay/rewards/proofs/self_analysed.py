@@ -47,10 +47,10 @@ class SelfAnalysed:
         rows: list[tuple[int, str, str, str]] = []
         for i, (task, episode) in enumerate(zip(batch.tasks, batch.episodes, strict=True)):
             parts = divided(episode.text)
-            said = None if parts is None else score_of(parts[1])
-            if parts is not None and said is not None and valid[i]:
+            score = None if parts is None else score_of(parts[1])
+            if parts is not None and score is not None and valid[i]:
                 rows.append((i, str(task.meta.get("problem", task.question)), *parts))
-                form[i], own[i] = 1.0, said
+                form[i], own[i] = 1.0, score
         opinions = self.judge.analyses([(problem, y) for _, problem, y, _ in rows], self.n)
         asked = []
         for (i, problem, y, z), told in zip(rows, opinions, strict=True):
