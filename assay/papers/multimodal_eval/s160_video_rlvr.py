@@ -95,8 +95,8 @@ SMALL = {"first": 4, "clip": 0.01, "guard": 0.0}
 claims(
     Claim(
         paper="S160",
-        text="Where hardly a video solves its puzzle at the start, pieces of the reward teach the cells of the "
-        "solution, and success alone does not.",
+        text="Where hardly a video solves its puzzle at the start, a reward of pieces leads to more that solve it than "
+        "success alone does.",
         setting="videos",
         arms={
             "pieces": {"name": "S160", "options": SMALL},
@@ -104,7 +104,7 @@ claims(
         },
         better="pieces",
         baseline="success",
-        measure="f1",
+        measure="final",
         sweep={"lr": (1e-4, 3e-4, 1e-3)},
     )
 )
