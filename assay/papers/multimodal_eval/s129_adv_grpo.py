@@ -41,7 +41,6 @@ __all__ = ["Adversary", "BatchScaled", "ClipJudge", "Denoise", "InTurns", "Signa
         "a reference is drawn for each drawing, of the same prompt",
         "of a point there are no patches, and its numbers are not of unit length",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def adv_grpo(
     encoder: str = "random",
@@ -120,6 +119,7 @@ claims(
         better="adversary",
         baseline="proxy",
         measure="near",
+        evidence="construction",
         options={"reward": "right", "shown": 8, "steps": 120},
         sweep={"lr": (1e-4, 3e-4, 1e-3)},
     )

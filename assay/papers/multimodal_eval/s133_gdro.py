@@ -35,7 +35,6 @@ __all__ = ["Corrected", "GroupRanking", "Noised", "gdro"]
         "the noise level is uniform",
         "the mean over groups",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def gdro(beta: float = 12.0, tau: float = 0.05, gamma: float = 0.5, reduce: Literal["sum", "mean"] = "sum") -> Method:
     """Offline learning of a flow from groups of its drawings and their rewards.

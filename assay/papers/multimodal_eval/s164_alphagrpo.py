@@ -45,7 +45,6 @@ __all__ = ["ByKind", "Decomposed", "Redrawn", "ThoughtAndSteps", "ThoughtFirst",
         "what the request's questions are is given by the task",
         "an answer that is neither yes nor no leaves the response without a reward",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def alphagrpo(
     judge: Any = None,
@@ -106,6 +105,7 @@ claims(
         better="both",
         baseline="drawing",
         measure="final",
+        evidence="mechanism",
         sweep={"lr": (3e-4, 1e-3, 3e-3)},
     )
 )

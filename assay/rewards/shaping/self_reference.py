@@ -122,7 +122,7 @@ def dbscan(points: np.ndarray, radius: float, least: int) -> np.ndarray:
     for first in np.flatnonzero(core):
         if labels[first] >= 0:
             continue
-        label, todo = labels.max() + 1, [first]
+        label, todo = labels.max() + 1, [int(first)]
         while todo:
             at = todo.pop()
             if labels[at] >= 0:
