@@ -293,3 +293,27 @@ def shown_with(batch: Batch, drawn: list[str], real: list[str]) -> Batch:
     episodes = [replace(e, text=t) for e, t in zip(batch.episodes, drawn, strict=True)]
     tasks = [replace(t, meta={"references": [r]}) for t, r in zip(batch.tasks, real, strict=True)]
     return replace(batch, episodes=episodes, tasks=tasks)
+
+
+def test_limits_and_what_is_said_where_nothing_is() -> None:
+    own = Adversary()
+    assert (own.encoder, own.by, own.lr, own.betas, own.updates, own.every) == (
+        "plain",
+        "hinge",
+        1e-4,
+        (0.5, 0.999),
+        1,
+        10,
+    )
+    assert (own.width, own.patch_loss, own.patch_reward, own.normalise) == (512, 0.3, 0.3, "reward")
+    least = Adversary(width=1, updates=1, every=1, patch_loss=0.0, patch_reward=1.0)
+    assert (least.patch_loss, Adversary(patch_reward=0.0).patch_reward) == (0, 0)
+    assert ClipJudge("x", layers=1).layers == 1 and ClipJudge("x").updates == 1
+    judge = linear(Adversary(loss="preference", every=1, normalise="none"), [1.0, 0.0])
+    alike = shown(["1 0", "3 0"], {"references": ["2 5"]})
+    found = judge.learn(alike, Models(flow()))
+    assert found == {"adversary/gap": 0.0}
+    assert judge.learn(shown([]), Models(flow())) == {} and judge.step == 2
+    twice = linear(Adversary(every=1, updates=2, normalise="none", lr=0.1), [1.0, 0.0])
+    twice.learn(shown(["1 0", "3 0"], {"references": ["0 1"]}), Models(flow()))
+    assert twice.head.weight[0, 0].item() == pytest.approx(0.8, abs=0.02)

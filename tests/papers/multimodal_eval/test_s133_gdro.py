@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from assay.policies.flow.policy import FlowPolicy
 from assay.rewards.outcome.corrected import Corrected
 from assay.signals.base import Models
 from assay.signals.drawings.noised import Noised
-from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.types import Ask, Drawing, Episode, Group, Task, Verdict
 
 SCORES, REWARDS = torch.tensor([0.4, 0.1, -0.2]).double(), torch.tensor([1.0, 0.9, 0.0]).double()
 
@@ -153,3 +154,41 @@ def test_what_it_cannot_learn_from_is_said() -> None:
     with pytest.raises(UsageError, match=r"set model.source=flow"):
         Noised().check(object())
     Noised().check(flow())
+
+
+def test_the_share_of_groups_whose_best_is_above_their_worst() -> None:
+    batch = shown(
+        [
+            [("1 0", 1.0)],
+            [("1 0", 0.5), ("0 1", 1.0), ("1 1", 0.2)],
+            [("1 0", 0.5), ("0 1", 1.0), ("1 1", 0.2)],
+            [("1 0", 0.9), ("0 1", 0.1)],
+        ]
+    )
+    batch.signals = {"noised": torch.zeros(9, 3), "reference_logprobs": torch.zeros(9, 1)}
+    # Best, middle, worst: .3 .5 .1, .3 .0 .1; best and worst: .1 .2.
+    logprobs = torch.tensor([0.0, 0.5, 0.3, 0.1, 0.0, 0.3, 0.1, 0.1, 0.2])[:, None]
+    objective = GroupRanking(beta=1.0, gamma=0.0)
+    found = objective(logprobs, batch)
+    assert found.metrics["best_above_worst"] == pytest.approx(2 / 3)
+    batch.totals = None
+    assert objective(logprobs, batch).value.item() == pytest.approx(found.value.item())
+    batch.weights[:] = 0
+    nothing = objective(logprobs, batch)
+    assert nothing.value.item() == 0 and nothing.metrics == {"error": 0.0}
+    assert GroupRanking.reads == "nothing" and GroupRanking.whole_groups and Noised.whole
+
+
+def test_a_drawing_of_its_own_is_no_record() -> None:
+    batch = shown([[("1 0", 1.0), ("0 1", 0.0)]])
+    drawing = Drawing(np.zeros((2, 2), np.float32), np.array([1, 0], np.float32), np.arange(1), 0.7, "sde")
+    batch.episodes = [batch.episodes[0], replace(batch.episodes[1], drawing=drawing)]
+    with pytest.raises(UsageError, match="not from its own"):
+        Noised()(batch, Models(flow(0), flow(1)))
+
+
+def test_one_judge_who_abstains_leaves_no_quality() -> None:
+    batch = shown([[("2 0", 0.8)]])
+    batch.tasks = [Task("0", "", reference=[2, 0])]
+    found = Corrected(["near", "none"])(batch)
+    assert found.valid.tolist() == [False] and found.values.tolist() == [0]
