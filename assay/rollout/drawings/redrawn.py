@@ -79,7 +79,7 @@ class Redrawn:
                 draft=split(worst.text)[1],
                 strength=self.strength,
             )
-            shown = replace(ask, task=replace(ask.task, prompt=_shown(full_prompt(ask), how.draft, engine)))
+            shown = replace(ask, task=replace(ask.task, prompt=with_draft(full_prompt(ask), how.draft, engine)))
             [drawn] = SingleTurn(how).collect([replace(shown, hint=None, instruction=None)], engine, rng)
             drafts = [
                 replace(e, mask=np.zeros(len(e.tokens), dtype=bool), meta={**e.meta, "role": "draft"})
@@ -90,7 +90,7 @@ class Redrawn:
         return out
 
 
-def _shown(prompt: Prompt, draft: str, engine: Any) -> Prompt:
+def with_draft(prompt: Prompt, draft: str, engine: Any) -> Prompt:
     """Return a prompt with a draft, where the language model can read it."""
     if point(draft) is not None:
         if isinstance(prompt, str):
@@ -101,5 +101,5 @@ def _shown(prompt: Prompt, draft: str, engine: Any) -> Prompt:
         return prompt
     images = tuple(Picture.from_url(line) for line in draft.split())
     chat: tuple[Message, ...] = ({"role": "user", "content": prompt},) if isinstance(prompt, str) else prompt
-    last = {**chat[-1], "content": marks(len(images)) + chat[-1]["content"]}
+    last = {**chat[-1], "content": f"{marks(len(images))}\n{chat[-1]['content']}"}
     return (*chat[:-1], {**last, "images": (*images, *chat[-1].get("images", ()))})

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from assay.credit.drawings.by_kind import ByKind
 from assay.engines.base import Sampling, engine_of
 from assay.errors import RunError, UsageError
 from assay.learning.warmup import demonstrations
+from assay.media import Picture
 from assay.method import make_method
 from assay.objectives.drawings.thought_and_steps import ThoughtAndSteps
 from assay.policies.flow.config import FlowConfig
@@ -25,7 +27,7 @@ from assay.policies.nano import NanoConfig
 from assay.policies.policy import load_policy
 from assay.rewards.drawings.decomposed import Decomposed, combined
 from assay.rewards.drawings.thought_first import ThoughtFirst
-from assay.rollout.drawings.redrawn import Redrawn
+from assay.rollout.drawings.redrawn import Redrawn, with_draft
 from assay.types import Ask, Episode, Group, Task, Verdict, pictures
 
 CONFIG = ModelConfig(
@@ -225,6 +227,7 @@ def test_the_worst_draft_is_drawn_over() -> None:
     [group] = rollout.collect([Ask(Task("t", "draw"), 4, hint="well")], engine, np.random.default_rng(0))
     assert [e.meta.get("role") for e in group.episodes] == ["draft"] * 3 + [None] * 4
     assert not any(e.mask.any() for e in group.episodes[:3]) and all(e.mask.all() for e in group.episodes[3:])
+    assert all(len(e.drawing.taken) == 0 for e in group.episodes[:3])
     draft = split(seen[0].episodes[1].text)[1]
     for e in group.episodes[3:]:
         assert e.meta["redrawn"] and e.drawing.taken.tolist() == [0, 1]
@@ -297,3 +300,58 @@ def test_the_methods_own_numbers() -> None:
     assert refine.rollout == {"name": "redrawn", "drafts": 4, "trained": None, "end": None}
     assert refine.reward.members[0].combine == "mean" and not refine.credit.thoughts
     assert DRAWN in response("a", "b")
+
+
+def test_a_draft_is_shown_where_it_can_be_read() -> None:
+    pytest.importorskip("PIL")
+
+    def engine(sighted: bool) -> SimpleNamespace:
+        return SimpleNamespace(policy=SimpleNamespace(language=SimpleNamespace(sighted=sighted)))
+
+    chat = ({"role": "system", "content": "s"}, {"role": "user", "content": "q"})
+    assert with_draft("q", "1 2", engine(False)) == "q\nDrawn before: 1 2"
+    said = with_draft(chat, "1 2", engine(False))
+    assert [m["content"] for m in said] == ["s", "q\nDrawn before: 1 2"]
+    drawn = written(np.zeros((4, 4, 3), np.float32))
+    assert with_draft(chat, drawn, engine(False)) == chat
+    assert with_draft("q", drawn, SimpleNamespace(policy=SimpleNamespace())) == "q"
+    [only] = with_draft("q", drawn, engine(True))
+    assert only["role"] == "user" and only["content"] == "<image>\nq" and only["images"][0].url == drawn
+    old = Picture.from_url(written(np.ones((4, 4, 3), np.float32)))
+    seen = with_draft((chat[0], {**chat[1], "content": "<image>q", "images": (old,)}), drawn, engine(True))
+    assert seen[0] == chat[0] and seen[1]["content"] == "<image>\n<image>q"
+    assert [p.url for p in seen[1]["images"]] == [drawn, old.url]
+    blank = Redrawn(Sampling(4), list)
+    assert (blank.drafts, blank.strength, blank.begin) == (4, 0.6, 0)
+
+
+def test_the_loss_where_a_kind_is_missing() -> None:
+    batch = shown([[(2, 0, 1.0, {}), (1, 0, 1.0, {}), (3, 0, 1.0, {})]])
+    batch.advantages = torch.tensor([[1.0, 1.0, 0], [2.0, 0, 0], [5.0, 5.0, 5.0]]).double()
+    batch.weights[2] = 0
+    batch.totals = batch.count()
+    logprobs = torch.full((3, 3), 0.1).double()
+    found = ThoughtAndSteps()(logprobs, batch)
+    assert found.value.item() == pytest.approx(-math.exp(0.1) * (1 + 2) / 2)
+    assert found.metrics == {"ratio/thought": pytest.approx(math.exp(0.1)), "clipped/steps": 0.0}
+    batch.totals = None
+    assert ThoughtAndSteps()(logprobs, batch).value.item() == pytest.approx(found.value.item())
+    drawn = shown([[(0, 2, 1.0, {})]])
+    drawn.advantages = torch.ones(1, 2).double()
+    alone = ThoughtAndSteps()(torch.zeros(1, 2).double(), drawn)
+    assert alone.value.item() == -1 and alone.metrics == {"ratio/thought": 1.0, "clipped/steps": 0.0}
+    drawn.weights[:] = 0
+    drawn.totals = None
+    assert ThoughtAndSteps()(torch.zeros(1, 2).double(), drawn).value.item() == 0
+
+
+def test_what_is_not_told_and_whose_draft_counts() -> None:
+    judge = Judge({"red": [0.55, 0.15], "odd": "well"})
+    batch = shown([[(1, 1, 1.0, {})]])
+    batch.tasks = [Task("a", "", meta={"questions": {"semantic": ["red", "odd"]}})]
+    assert Decomposed(judge)(batch).valid.tolist() == [False]
+    two = shown([[(1, 0, 0.9, {"role": "draft"}), (1, 1, 0.2, {"redrawn": True})], [(1, 1, 0.1, {"redrawn": True})]])
+    assert ThoughtFirst()(two).values.tolist() == [0.9, 0.9, 0.1]
+    two.valid[2] = False
+    assert ThoughtFirst()(two).valid.tolist() == [False, True, False]
+    assert ByKind.group_relative and ByKind.level == "token"
