@@ -256,6 +256,11 @@ class Fork:
     prompt: np.ndarray
 
 
+Sampler = Literal["sde", "cps"]
+"""How noise enters a step of a drawing: ``sde`` keeps the flow's marginals (Flow-GRPO), ``cps`` each state's share of
+data and noise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """How a sample came out of noise, step by step (:mod:`assay.ops.denoising`): of policies that draw.
@@ -273,7 +278,7 @@ class Drawing:
     levels: np.ndarray
     taken: np.ndarray
     noise: float
-    sampler: Literal["sde", "cps"]
+    sampler: Sampler
     draft: np.ndarray | None = None
 
 

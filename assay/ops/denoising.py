@@ -10,13 +10,11 @@ Levels and spreads are tensors that broadcast against the states.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-Sampler = Literal["sde", "cps"]
-"""``sde`` keeps the flow's marginals (Flow-GRPO); ``cps`` keeps each state's share of data and noise."""
+from assay.types import Sampler
 
 
 def grid(steps: int, shift: float = 1.0) -> Tensor:
@@ -58,7 +56,7 @@ def step(
         level, following: s and s'.
         first: the grid's first level below 1.
         noise: a.
-        sampler: see :data:`Sampler`.
+        sampler: see :data:`assay.types.Sampler`.
     """
     if sampler == "cps":
         sd = following * torch.sin(noise * math.pi / 2)

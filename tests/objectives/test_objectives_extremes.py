@@ -14,8 +14,8 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.policy_loss import PolicyLoss
 from assay.registry import build, find, names
 
-NAMES = [name for name in names("objective") if name != "soft_bins"]
-"""All but those of values of bins, which their own tests have."""
+NAMES = [name for name in names("objective") if name not in ("soft_bins", "group_ranking", "newton")]
+"""All but those of values of bins and of drawings, which their own tests have."""
 SHARED = {"kl_weight": 0.1, "kl_off_policy": True, "entropy_weight": 0.1, "correction": "token_truncate"}
 
 

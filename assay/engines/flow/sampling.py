@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from assay.engines.base import Sampling
 from assay.errors import UsageError
-from assay.ops.denoising import Sampler
+from assay.types import Sampler
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assay.ops.denoising import Sampler
+from assay.types import Sampler
 
 
 class FlowConfig(BaseModel):
@@ -29,7 +29,7 @@ class FlowConfig(BaseModel):
     noise: float = Field(0.7, gt=0, le=10)
     """Noise level a of sampled steps at temperature 1; the temperature multiplies it, and at 0 there is none."""
     sampler: Sampler = "sde"
-    """How noise enters a step, see :data:`assay.ops.denoising.Sampler`."""
+    """How noise enters a step, see :data:`assay.types.Sampler`."""
     shift: float = Field(1.0, gt=0)
     """Above 1, more of the steps are taken where there is much noise."""
     guidance: float = Field(1.0, ge=0)

@@ -10,10 +10,9 @@ import numpy as np
 from assay.engines.base import Engine, Sampling
 from assay.engines.flow.sampling import FlowSampling
 from assay.errors import UsageError
-from assay.ops.denoising import Sampler
 from assay.registry import part
 from assay.rollout.single_turn import SingleTurn
-from assay.types import Ask, Group
+from assay.types import Ask, Group, Sampler
 
 
 @part("rollout", "denoise")
