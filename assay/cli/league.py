@@ -23,7 +23,7 @@ def league(
     """Run methods in a setting of the league, each against the same GRPO on the same seeds, and make the table.
 
     The same command goes on after Ctrl-C, a crash, or on another machine with the records: a run that they have is not
-    repeated. GRPO is run first where its record is not whole.
+    repeated. GRPO is run too where its record is not whole.
 
     Example: assay league L1 --methods S017,rloo
 
@@ -53,18 +53,17 @@ def league(
         here.plan(label, method)
     folder = dir or Path("runs") / "league" / here.name
     store, docs = places(out or folder, given=out is not None)
-    for label, method in ({BASELINE: {"name": BASELINE}} | entrants if entrants else {}).items():
-        record = enter(
+    if entrants:
+        records = enter(
             here,
-            label,
-            method,
+            {BASELINE: {"name": BASELINE}} | entrants,
             folder,
             store / here.name,
             jobs,
             say=lambda line: print(printable(line), file=sys.stderr, flush=True),
             unprotected=unsafe_no_sandbox,
         )
-        if record is None:
+        if records is None:
             print("assay: stopped; the same command goes on", file=sys.stderr)
             return 130
     paths = write(store, docs)

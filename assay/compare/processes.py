@@ -59,7 +59,7 @@ def run_jobs(
     jobs: Sequence[Job],
     found: dict[str, Found],
     side_by_side: int,
-    done: Callable[[Job, Found], None] = lambda job, result: None,
+    done: Callable[[Job, Found], Sequence[Job] | None] = lambda job, result: None,
     quiet: bool = False,
 ) -> bool:
     """Run jobs in their order, as many side by side as told; return False if asked to stop before the end.
@@ -71,7 +71,7 @@ def run_jobs(
         jobs: names in ``needs`` and ``after`` are of jobs among them.
         found: filled with the result of every job, by name.
         side_by_side: processes at once; the processor's cores are divided among them.
-        done: called with each result of this call.
+        done: called with each result of this call; jobs that it returns are run before those that wait.
         quiet: say nothing when asked to stop.
     """
     threads = max(1, cores() // side_by_side)
@@ -86,7 +86,7 @@ def run_jobs(
 
     def settle(job: Job, result: Found) -> None:
         found[job.name] = result
-        done(job, result)
+        waiting[:0] = done(job, result) or ()
 
     with interrupts(quiet) as interrupt:
         try:

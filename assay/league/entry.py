@@ -1,4 +1,4 @@
-"""One method's runs in a setting: tuned until its optimum is within, then on the seeds that count; kept as they end."""
+"""Methods' runs in a setting: tuned until the optimum is within, then on the seeds that count; kept as they end."""
 
 from __future__ import annotations
 
@@ -23,55 +23,146 @@ Record = dict[str, Any]
 
 def enter(
     setting: Setting,
-    label: str,
-    method: Mapping[str, Any],
+    entrants: Mapping[str, Mapping[str, Any]],
     folder: Path,
     store: Path,
     jobs: int = 0,
     say: Callable[[str], None] = lambda line: None,
     unprotected: bool = False,
-) -> Record | None:
-    """Run a method in a setting as far as its record does not have it yet; ``None`` if asked to stop.
+) -> dict[str, Record] | None:
+    """Run methods in a setting as far as their records do not have it yet; ``None`` if asked to stop.
 
-    The sweep of the setting goes on beyond an end while the method does best there, up to a hundred times; the best of
-    it is then run on every seed that counts. The record ``store/LABEL.json`` is written whenever a run ends, and a run
-    that it has is not repeated, so that a method's runs may be spread over days and machines.
+    The sweep of the setting goes on beyond an end while a method does best there, up to a hundred times; the best of
+    it is then run on every seed that counts. A method waits for its own sweep alone: whatever can be run is, side by
+    side. The record ``store/LABEL.json`` is written whenever a run ends, and a run that it has is not repeated, so that
+    a method's runs may be spread over days and machines.
 
     Args:
         setting: of the league.
-        label: what the method is called.
-        method: its ``[method]`` table.
+        entrants: per label the ``[method]`` table.
         folder: of the runs themselves, shared by the methods of a setting: they begin from the same warm starts.
         store: of the records.
         jobs: processes side by side; 0 for one per core.
         say: told of each run that ends, in a line.
         unprotected: programs from responses run without the sandbox.
 
+    Returns:
+        The records by label.
+
     Raises:
-        UsageError: the record there is of another method or of the setting as it was before; the folder is in use.
+        UsageError: a record there is of another method or of the setting as it was before; the folder is in use.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    record = begun(setting, label, method, store / f"{label}.json")
+    found: dict[str, Found] = {}
+    entries = [Entry(setting, label, method, folder, store, unprotected) for label, method in entrants.items()]
+    asked: set[str] = set()
+
+    def due() -> list[Job]:
+        """What no entry has asked for before; a warm start is asked for once."""
+        jobs = [job for entry in entries for job in entry.due(found) if job.name not in asked]
+        new = list({job.name: job for job in jobs}.values())
+        asked.update(job.name for job in new)
+        return new
+
+    def done(job: Job, result: Found) -> list[Job]:
+        for entry in entries:
+            entry.keep(job, result)
+        further = due()
+        told = result.get("error") or "done"
+        say(f"[{len(asked & set(found))}/{len(asked)}] {job.name}: {told}, {result.get('seconds', 0):.0f} s")
+        return further
+
     with held(folder):
-        sweep = {key: sorted({*values, *(row[key] for row in record["tried"])})
-                 for key, values in setting.plan(label, method).sweep.items()}  # fmt: skip
-        while True:
-            runs = Runs(setting.plan(label, method, sweep), folder, unprotected)
-            found = _run(runs.tuning(), record, store, jobs, say)
-            if found is None:
-                return None
-            record["tried"] = tried(runs, label, found)
-            wider = _wider(runs.plan, record["tried"], setting.plan(label, method).sweep)
-            if wider == sweep:
-                break
-            sweep = wider
-        top = best(record["tried"])
-        record["chosen"] = {key: top[key] for key in sweep}
-        record["unsettled"] = [f"{label} did best at the {side} {key} that was tried"
-                               for key, side in open_ends(record["tried"])]  # fmt: skip
-        if _run(runs.jobs(found), record, store, jobs, say) is None:
+        if not run_jobs(due(), found, jobs or cores(), done):
             return None
-    return record
+    return {entry.label: entry.record for entry in entries}
+
+
+class Entry:
+    """A method on its way through a setting: the sweep as far as it has come, then the seeds that count.
+
+    Args:
+        setting, folder, store, unprotected: as of :func:`enter`.
+        label: what the method is called.
+        method: its ``[method]`` table.
+
+    Attributes:
+        record: what ``store/LABEL.json`` holds.
+        tuned: whether the sweep has ended.
+    """
+
+    def __init__(
+        self, setting: Setting, label: str, method: Mapping[str, Any], folder: Path, store: Path, unprotected: bool
+    ):
+        self.setting, self.label, self.method = setting, label, method
+        self.folder, self.path, self.unprotected = folder, store / f"{label}.json", unprotected
+        self.record = begun(setting, label, method, self.path)
+        self.known: dict[str, Found] = {run["name"]: run["result"] for run in self.record["runs"]}
+        self.first = setting.plan(label, method).sweep
+        self.sweep: Mapping[str, Sequence[Any]] = {
+            key: sorted({*values, *(row[key] for row in self.record["tried"])}) for key, values in self.first.items()
+        }
+        self.tuned = False
+
+    def due(self, found: dict[str, Found]) -> list[Job]:
+        """Return the runs that can be begun now and have not ended; none when all is done, or waits for them.
+
+        Args:
+            found: results by name; those that the record or the folder has are put into it.
+        """
+        while True:
+            runs = Runs(self.setting.plan(self.label, self.method, self.sweep), self.folder, self.unprotected)
+            left = self._left(runs.jobs(found) if self.tuned else runs.tuning(), found)
+            if left or self.tuned:
+                return left
+            self._settle(runs, found)
+
+    def keep(self, job: Job, result: Found) -> None:
+        """Write a run's result into the record, if it is one of this method's and has finished."""
+        mine = job.name.split("/")[-1].split("@")[0] == self.label
+        if not mine or result["status"] != "finished" or job.name in self.known:
+            return
+        here = {k: v for k, v in environment().items() if k != "command"}
+        if here not in self.record["environments"]:
+            self.record["environments"].append(here)
+        at = self.record["environments"].index(here)
+        self.known[job.name] = result
+        self.record["runs"].append({"name": job.name, "environment": at, "result": result})
+        self._write()
+
+    def _left(self, every: Sequence[Job], found: dict[str, Found]) -> list[Job]:
+        """The jobs without a result; a warm start only where a run begins from it: other machines made their own."""
+        for job in every:
+            if job.name in self.known and result_of(job.folder) is None:
+                job.folder.mkdir(parents=True, exist_ok=True)
+                write_text(job.folder / "result.json", json.dumps(self.known[job.name]))
+            result = found.get(job.name) or result_of(job.folder)
+            if result is not None and (job.name in found or result["status"] == "finished"):
+                found[job.name] = result
+                self.keep(job, result)  # what a lost record does not have
+        left = [job for job in every if job.name not in found]
+        starts = {name for job in every for name in job.needs}
+        wanted = {name for job in left for name in job.needs}
+        return [job for job in left if job.name not in starts - wanted]
+
+    def _settle(self, runs: Runs, found: Mapping[str, Found]) -> None:
+        """Widen the sweep by what it found, or take the best of it."""
+        self.record["tried"] = tried(runs, self.label, found)
+        wider = _wider(runs.plan, self.record["tried"], self.first)
+        if wider != self.sweep:
+            self.sweep = wider
+            return
+        self.tuned = True
+        top = best(self.record["tried"])
+        self.record["chosen"] = {key: top[key] for key in self.sweep}
+        self.record["unsettled"] = [
+            f"{self.label} did best at the {side} {key} that was tried" for key, side in open_ends(self.record["tried"])
+        ]
+        self._write()
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(self.path, record_text(self.record))
 
 
 def begun(setting: Setting, label: str, method: Mapping[str, Any], path: Path) -> Record:
@@ -110,40 +201,3 @@ def _wider(plan: Plan, rows: Tried, first: Mapping[str, Sequence[Any]]) -> dict[
         if value is not None:
             sweep[key] = sorted([*sweep[key], value])
     return sweep
-
-
-def _run(
-    every: Sequence[Job], record: Record, store: Path, jobs: int, say: Callable[[str], None]
-) -> dict[str, Found] | None:
-    """Run the jobs that the record does not have, and put each into it as it ends; ``None`` if asked to stop."""
-    known = {run["name"]: run["result"] for run in record["runs"]}
-    for job in every:
-        if job.name in known and result_of(job.folder) is None:
-            job.folder.mkdir(parents=True, exist_ok=True)
-            write_text(job.folder / "result.json", json.dumps(known[job.name]))
-    finished = {job.name for job in every if (result_of(job.folder) or {}).get("status") == "finished"}
-    starts = {name for job in every for name in job.needs}
-    wanted = {name for job in every if job.name not in finished for name in job.needs}
-    # A warm start is made where a run begins from it; the runs of other days and machines do without.
-    left = [job for job in every if job.name not in starts - wanted or job.name in finished]
-    here = {k: v for k, v in environment().items() if k != "command"}
-    found: dict[str, Found] = {}
-
-    def keep(job: Job, result: Found) -> None:
-        if job.name not in starts and result["status"] == "finished" and job.name not in known:
-            if here not in record["environments"]:
-                record["environments"].append(here)
-            known[job.name] = result
-            record["runs"].append(
-                {"name": job.name, "environment": record["environments"].index(here), "result": result}
-            )
-            store.mkdir(parents=True, exist_ok=True)
-            write_text(store / f"{record['label']}.json", record_text(record))
-        done = sum(j.name in found for j in left)
-        say(f"[{done}/{len(left)}] {job.name}: {result.get('error') or 'done'}, {result.get('seconds', 0):.0f} s")
-
-    whole = run_jobs(left, found, jobs or cores(), keep)
-    for job in left:  # what an earlier call left in the folder and a lost record does not have
-        if job.name in found and job.name not in {*known, *starts}:
-            keep(job, found[job.name])
-    return found if whole else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ makes this page again; runs go on where they were stopped, on another day or mac
 *p* is that of the t-test by Holm over all methods of the table, beside it the exact sign-flip test of the method alone.
 *pass@1* and *pass@{WIDE}* are of held-out tasks where the budget is spent; *tokens*: per response in training; *step*:
 seconds of a step by GRPO's; *beside*: the share of a step that is neither sampling nor updates; *ran at*: commit and
-processors. Methods with fewer than {LEAST} seeds do not stand here yet. Losing rows stay.
+machine. Methods with fewer than {LEAST} seeds do not stand here yet. Losing rows stay.
 """
 WORDS = {"area": "the area under held-out pass@1 over the budget", "final": "held-out pass@1 where the budget is spent"}
 
@@ -77,12 +78,17 @@ def cells(stand: Stand) -> Sequence[str]:
     fell = f"; {stand.fell} fell" if stand.fell else ""
     tuned = ", ".join(f"{key.removeprefix('train.')} {value:g}" for key, value in stand.record["chosen"].items())
     tuned += "".join(f"; {reason}" for reason in stand.record["unsettled"])
-    where = dict.fromkeys(
-        f"{e.get('commit') or 'release'}, {e['processors']} cores" for e in stand.record["environments"]
-    )
+    where = dict.fromkeys(map(place, stand.record["environments"]))
     shares = [f"{100 * value:.1f}%" for value in (stand.measure, stand.final, stand.wide)]
     costs = [f"{stand.tokens:.1f}", f"{stand.cost:.2f}", f"{100 * stand.beside:.0f}%"]
     return [stand.label, effect, p, seeds + fell, *shares, *costs, tuned, "; ".join(where)]
+
+
+def place(environment: Mapping[str, Any]) -> str:
+    """Return where a run ran: commit, cores, and the accelerators that it had."""
+    devices = Counter(environment.get("accelerators", ()))
+    has = "".join(f", {f'{n} × ' if n > 1 else ''}{name}" for name, n in devices.items())
+    return f"{environment.get('commit') or 'release'}, {environment['processors']} cores{has}"
 
 
 def curves(setting: Setting, found: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -300,6 +300,7 @@ def environment() -> dict[str, Any]:
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "processors": os.cpu_count(),
+        "accelerators": accelerators(),
         "packages": versions(),
         "commit": commit(),
         "command": sys.argv,
@@ -312,6 +313,25 @@ def run_id(folder: Path) -> str:
         return str(json.loads((folder / "environment.json").read_text(encoding="utf-8"))["id"])
     except (OSError, ValueError, KeyError):  # of an older version, or lost
         return blake2b(str(folder.absolute()).encode(), digest_size=16).hexdigest()
+
+
+@functools.cache
+def accelerators() -> list[str]:
+    """Return the names of NVIDIA GPUs, asked of their own program: a process that uses their driver cannot fork."""
+    program = shutil.which("nvidia-smi")
+    if program is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return []
+    try:
+        done = subprocess.run(
+            [program, "--query-gpu=name", "--format=csv,noheader"],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
 
 @functools.cache

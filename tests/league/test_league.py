@@ -16,7 +16,7 @@ from assay.compare.standing import counted
 from assay.errors import UsageError
 from assay.league import Setting, enter, load
 from assay.league.entry import _wider
-from assay.league.page import curves, table
+from assay.league.page import curves, place, table
 from assay.league.settings import entrant, known
 from assay.league.standing import records, standing
 
@@ -45,8 +45,8 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
 def played(setting: Setting, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """GRPO and RLOO in it: the folder of the runs, with the records in ``records``."""
     folder = tmp_path_factory.mktemp("league")
-    for label in ("grpo", "rloo"):
-        assert enter(setting, label, known()[label], folder, folder / "records", jobs=2) is not None
+    both = {label: known()[label] for label in ("grpo", "rloo")}
+    assert enter(setting, both, folder, folder / "records", jobs=2) is not None
     return folder
 
 
@@ -80,22 +80,22 @@ def test_runs_that_a_record_has_are_not_repeated(setting: Setting, played: Path,
     whole = json.loads(path.read_text())
     path.write_text(json.dumps({**whole, "runs": whole["runs"][:-1]}))
     said: list[str] = []
-    again = enter(setting, "rloo", known()["rloo"], tmp_path / "runs", tmp_path / "records", 2, said.append)
+    again = enter(setting, {"rloo": known()["rloo"]}, tmp_path / "runs", tmp_path / "records", 2, said.append)
     assert again is not None
     missing = whole["runs"][-1]["name"]
     start = missing.rpartition("/")[0] + "/warm-up"
     assert [line.split("] ")[1].split(":")[0] for line in said] == [start, missing]
-    runs = {run["name"]: run["result"] for run in again["runs"]}
+    runs = {run["name"]: run["result"] for run in again["rloo"]["runs"]}
     clocks = ("seconds", "time")
     for run in whole["runs"]:
         assert {k: v for k, v in runs[run["name"]].items() if k not in clocks} == {
             k: v for k, v in run["result"].items() if k not in clocks
         }
     said.clear()
-    assert enter(setting, "rloo", known()["rloo"], tmp_path / "runs", tmp_path / "records", 2, said.append) == again
+    assert enter(setting, {"rloo": known()["rloo"]}, tmp_path / "runs", tmp_path / "records", 2, said.append) == again
     assert not said
     with pytest.raises(UsageError, match="is of another method than today's; move it away"):
-        enter(setting, "rloo", known()["gspo"], tmp_path / "runs", tmp_path / "records")
+        enter(setting, {"rloo": known()["gspo"]}, tmp_path / "runs", tmp_path / "records")
 
 
 def test_the_sweep_goes_on_where_the_best_is_at_an_end(setting: Setting) -> None:
@@ -157,6 +157,12 @@ def test_effects_by_hand(setting: Setting) -> None:
     lines = table([ahead, grpo, behind]).splitlines()
     assert lines[2].startswith("| ahead | +20.00 [+11.22, +28.78] | 0.0064; 0.062 | 5 | 68.0% |")
     assert "| grpo | baseline |" in lines[3] and "5; 1 fell" in lines[4] and lines[4].endswith("| abc, 2 cores |")
+
+
+def test_a_place_names_its_accelerators() -> None:
+    assert place({"commit": None, "processors": 2}) == "release, 2 cores", "of a record older than they are told"
+    two = {"commit": "abc", "processors": 16, "accelerators": ["NVIDIA H100 80GB HBM3"] * 2}
+    assert place(two) == "abc, 16 cores, 2 × NVIDIA H100 80GB HBM3"
 
 
 @pytest.mark.slow
