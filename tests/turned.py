@@ -65,8 +65,8 @@ def by_turn(advantages: torch.Tensor, batch: Batch) -> list[list[float]]:
 
 
 def policy_of(seed: int = 0, **control: Any) -> Any:
-    """A policy for the point mass, by the keys of ``model.control``."""
-    return load_policy(ModelConfig.model_validate({"source": "control", "control": control}), seed)
+    """A policy for the point mass, by the keys of ``model.control``, where tests make their tensors."""
+    return load_policy(ModelConfig.model_validate({"source": "control", "device": "cpu", "control": control}), seed)
 
 
 def record_of(

@@ -32,6 +32,7 @@ from assay.types import Ask, Episode, Group, Task, Verdict, pictures
 
 CONFIG = ModelConfig(
     source="flow",
+    device="cpu",
     nano=NanoConfig(hidden=16, layers=1, heads=2, context=64),
     flow=FlowConfig(hidden=8, layers=1, prompt=4, language="nano", steps=3),
 )
@@ -271,7 +272,7 @@ def test_a_flow_that_edits_sees_the_draft() -> None:
 def test_it_trains_both(mode: str, tmp_path: Path) -> None:
     made = recipe(
         tmp_path / "run",
-        model=CONFIG.model_dump(),
+        model=CONFIG.model_dump() | {"device": "auto"},
         tasks={"source": {"name": "ring"}},
         warmup={"steps": 1},
         train={"steps": 2},

@@ -153,7 +153,7 @@ def test_weights_come_back(tmp_path):
     policy = flow(prompt=4)
     policy.module.drawn += 3
     policy.save(tmp_path)
-    again = load_policy(ModelConfig(source=str(tmp_path)))
+    again = load_policy(ModelConfig(source=str(tmp_path), device="cpu"))
     assert isinstance(again, FlowPolicy) and again.config == policy.config and int(again.module.drawn) == 3
     assert [e.text for e in drawn(policy).episodes] == [e.text for e in drawn(again).episodes]
     twin = policy.twin()

@@ -22,6 +22,7 @@ from assay.types import Ask, Group, Task, Verdict
 
 CONFIG = ModelConfig(
     source="flow",
+    device="cpu",
     nano=NanoConfig(hidden=16, layers=1, heads=2, context=64),
     flow=FlowConfig(hidden=8, layers=1, prompt=4, language="nano", steps=3),
 )
