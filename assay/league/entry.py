@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,12 @@ def tried(runs: Runs, label: str, found: Mapping[str, Found]) -> Tried:
 
 
 def _wider(plan: Plan, rows: Tried, first: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return the sweep with a value beyond each end at which the method did best, as far as that is within reach."""
+    """Return the sweep with a value beyond each end at which the method did best, as far as that is within reach.
+
+    Where every run failed there is no best, and further values would fail likewise.
+    """
+    if all(isnan(row["mean"]) for row in rows):
+        return {key: list(values) for key, values in plan.sweep.items()}
     sweep = {key: list(values) for key, values in plan.sweep.items()}
     for key, side in open_ends(rows):
         value = beyond(sweep[key], first[key], side)

@@ -55,9 +55,14 @@ def page(store: Path) -> str:
             setting = load(name)
             text = setting.recipe.read_text(encoding="utf-8")
             about = " ".join(line[1:].strip() for line in text.partition("\n[")[0].splitlines() if line.startswith("#"))
+            about = about.removeprefix(f"{name}: ")
             measure = WORDS[setting.measure]
             found = standing(setting, records(setting, store / name))
-            parts += [f"## {name}", f"{about} The measure is {measure}. Curves: `league/{name}.html`.", table(found)]
+            parts += [
+                f"## {name}",
+                f"{about[0].upper()}{about[1:]} The measure is {measure}. Curves: `league/{name}.html`.",
+                table(found),
+            ]
     return "\n\n".join(parts) + "\n"
 
 

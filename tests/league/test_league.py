@@ -109,6 +109,7 @@ def test_the_sweep_goes_on_where_the_best_is_at_an_end(setting: Setting) -> None
     assert wider(0.2, 0.4) == [1e-3, 1e-2, 1e-1] and wider(0.4, 0.2) == [1e-4, 1e-3, 1e-2]
     assert wider(0.4, 0.4) == RATES, "flat"
     assert wider(0.2, float("nan")) == [1e-4, 1e-3, 1e-2], "a run that failed is the worst"
+    assert wider(float("nan"), float("nan")) == RATES, "none is the best"
 
 
 def result(area: float, **more: Any) -> dict[str, Any]:

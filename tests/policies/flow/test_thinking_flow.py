@@ -88,7 +88,7 @@ def test_demonstrations_are_of_both_kinds(policy: ThinkingFlow) -> None:
 
 def test_it_is_saved_and_split_into_passes(policy: ThinkingFlow, tmp_path) -> None:
     policy.save(tmp_path)
-    again = load_policy(ModelConfig(source=str(tmp_path)))
+    again = load_policy(ModelConfig(source=str(tmp_path), device="cpu"))
     assert isinstance(again, ThinkingFlow)
     batch = drawn(policy, Sampling(5))
     assert torch.equal(again.forward(batch).logprobs, policy.forward(batch).logprobs)
