@@ -23,9 +23,10 @@ class _Diverged(EnvironmentFailure):
 class Played:
     """Calls an environment, and where it raises, makes another, plays the same actions and tries again.
 
-    With ``patience`` another is made as well where a call takes longer than so many seconds: what answers first counts,
-    as an environment that repeats itself gives the same answer, and the other is left alone. It is one of the
-    ``attempts``; so a call that hangs costs little more than ``patience``, and not the time it may take.
+    With ``patience`` another is made as well where a call takes longer than so many seconds, and a further one where
+    that is late too: what answers first counts, as an environment that repeats itself gives the same answer, and the
+    others are left alone. They are of the ``attempts``; so a call that hangs costs little more than ``patience``, and
+    not the time it may take.
 
     Args:
         make: makes an environment; those of :class:`~assay.environments.hosted.worlds.Worlds` may be lost for what
@@ -134,35 +135,34 @@ class Played:
             self.processor = getattr(self.world, "processor", self.processor + time.thread_time() - used)
 
     def _hedged(self, call: Callable[[Played], Any], patience: float) -> Any:
-        """Return what a call returns, of this environment or of another that is asked when it is late."""
-        one = self._like(self.world)
-        first = _beside(call, one)
-        done, _ = wait([first], patience)
-        if done or self.attempts < 2 or not getattr(one.world, "repeats", True):
-            return self._of(one, first)
-        self.attempts -= 1
-        other = self._like(None)
-        if (elsewhere := getattr(self.make, "beside", None)) is not None:
-            other.make = partial(elsewhere, one.world)
-        second = _beside(call, other)
-        done, _ = wait([first, second], return_when=FIRST_COMPLETED)
-        late = first if second in done and second.exception() is None else second
-        won = other if late is first else one
-        late.add_done_callback(lambda _: (one if late is first else other).close())
-        return self._of(won, second if late is first else first)
+        """Return what a call returns, of this environment or of others, one more each time that all are late."""
+        last = self._like(self.world)
+        asked = {_beside(call, last): last}
+        while True:
+            more = self.attempts > 1 and getattr(last.world, "repeats", True)
+            done, _ = wait(asked, patience if more else None, FIRST_COMPLETED)
+            # One that failed is none as long as another may answer.
+            answer = next((a for a in asked if a in done and (a.exception() is None or len(done) == len(asked))), None)
+            if answer is not None:
+                break
+            for failed in done:
+                asked.pop(failed).close()
+            if not done:
+                self.attempts -= 1
+                before, last = last, self._like(None)
+                if (elsewhere := getattr(self.make, "beside", None)) is not None:
+                    last.make = partial(elsewhere, before.world)
+                asked[_beside(call, last)] = last
+        self.world = asked.pop(answer).world
+        for late, played in asked.items():
+            late.add_done_callback(lambda _, played=played: played.close())
+        return answer.result()
 
     def _like(self, world: Environment | None) -> Played:
         """Return an episode that has come as far, in an environment that has, or in none yet."""
         made = Played(self.make, self.task, self.seed, 1, self.oracle)
         made.seen, made.actions, made.world = list(self.seen), list(self.actions), world
         return made
-
-    def _of(self, other: Played, answer: Future[Any]) -> Any:
-        """Return an answer, and go on in the environment that gives it."""
-        try:
-            return answer.result()
-        finally:
-            self.world = other.world
 
     def _tried(self, call: Callable[[Played], Any]) -> Any:
         while True:

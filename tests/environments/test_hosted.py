@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from assay.environments.base import EnvironmentFailure, Guided, Oracle, Snapshots
+from assay.environments.base import Action, EnvironmentFailure, Guided, Observation, Oracle, Snapshots, Step
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.environments.tools import say
@@ -49,6 +50,19 @@ def play(worlds: Worlds, words: list[str], task: Task = TASKS[0], attempts: int 
 def together(worlds: Worlds, plays: list[list[str]]) -> list[Verdict]:
     with ThreadPoolExecutor(len(plays)) as beside:
         return list(beside.map(lambda words: play(worlds, words), plays))
+
+
+class Here:
+    """An environment here, which ends with its first step."""
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        return Observation(())
+
+    def step(self, action: Action) -> Step:
+        return Step(Observation(()), terminated=True)
+
+    def verdict(self) -> Verdict:
+        return Verdict.right()
 
 
 FINE = ["four", "four", "four"]
@@ -154,6 +168,37 @@ def test_who_answers_after_all_is_taken_and_a_second_one_that_fails_is_none(worl
     alone.reset()
     with pytest.raises(EnvironmentFailure, match="ValueError: broken"):
         alone.step(say("raise"))
+
+
+def test_where_others_are_late_too_a_further_one_is_asked() -> None:
+    """Of four environments the first hangs, the second breaks, the third hangs, and the fourth answers."""
+    go_on, made, closed = threading.Event(), list[str](), list[str]()
+
+    class Odd(Here):
+        def __init__(self) -> None:
+            made.append(("hangs", "breaks", "hangs", "answers")[len(made)])
+            self.kind, self.number = made[-1], len(made)
+
+        def step(self, action: Action) -> Step:
+            if self.kind == "hangs":
+                go_on.wait(60)
+            if self.kind == "breaks":
+                raise OSError("broken")
+            return super().step(action)
+
+        def close(self) -> None:
+            closed.append(f"{self.number} {self.kind}")
+
+    played = Played(Odd, TASKS[0], 0, attempts=4, patience=0.1)
+    played.reset()
+    begun = time.monotonic()
+    assert played.step(say("four")).terminated and time.monotonic() - begun < 30
+    assert made == ["hangs", "breaks", "hangs", "answers"] and played.attempts == 1
+    assert played.world.kind == "answers" and closed == ["2 breaks"]  # type: ignore[union-attr]
+    go_on.set()
+    while len(closed) < 3:
+        time.sleep(0.01)
+    assert sorted(closed) == ["1 hangs", "2 breaks", "3 hangs"], "who was late is closed once it has answered"
 
 
 def test_a_spoilt_process_ends_when_the_others_have_left(worlds: Worlds) -> None:

@@ -57,8 +57,9 @@ class MultiTurn:
         attempts: environments an episode may use up.
         workers: processes that environments live in; 0 for this one, where each step waits for the one before.
         seconds: wall time of one step, in a process; one that takes longer has failed.
-        patience: seconds after which a call that has not been answered is put to a second environment as well, played
-            to the same place; what answers first counts. ``None`` waits for ``seconds``.
+        patience: seconds after which a call that has not been answered is put to another environment as well, played
+            to the same place, and after as many again to a further one while ``attempts`` are left; what answers first
+            counts. ``None`` waits for ``seconds``.
         wall, processor: seconds of an episode's steps together; ``None`` for any. What stops by a clock does not
             repeat itself.
         arrival: whether an episode takes its next turn as soon as its environment has answered, and does not wait for
