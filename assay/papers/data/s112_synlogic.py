@@ -19,6 +19,8 @@ from assay.registry import build
         ),
         "rules judge an answer, from the puzzle's data": "test_a_solution_is_right_and_a_changed_one_is_not",
         "another solution than the one thought of is right too": "test_other_solutions_are_right_too",
+        "arrows, of all that could be drawn": "test_of_all_arrows_two_ways_are_right",
+        "riddles of houses, by clues of several kinds": "test_clues_hold_of_houses",
         "the answer stands in its tags, after the thoughts": "test_only_what_is_tagged_counts",
         "families that others have generators for": "test_families_of_reasoning_gym",
         "levels lie between what chat models solve and what strong ones still can": "test_calibration",
@@ -31,7 +33,8 @@ from assay.registry import build
         "walls of a number wall need not hang together",
         "a grid's solution need not be the only one",
     ),
-    lacks="9 of the 35 families: arrow maze, math path, wordscapes, buggy tables and others; a claim of the lab",
+    lacks="6 of the 35 families: math path, mathador, buggy tables, object properties, trees, errors in thoughts on "
+    "brackets; a claim of the lab",
 )
 def synlogic(clip_high: float = 0.28, rounds: int = 4) -> Method:
     """DAPO on the task source ``rule_puzzles``: an answer is worth 1 if its form and the rules are kept, else 0.

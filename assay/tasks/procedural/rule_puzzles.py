@@ -10,6 +10,7 @@ from assay.registry import part
 from assay.tasks.gym import Gym
 from assay.tasks.procedural.grids import GRIDS
 from assay.tasks.procedural.riddles import RIDDLES
+from assay.tasks.procedural.written_grids import WRITTEN
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task
 
@@ -18,7 +19,9 @@ GYM = {
     "survo": "survo", "cipher": "caesar_cipher", "word_sorting": "word_sorting",
 }  # fmt: skip
 """Families that reasoning-gym has, by its names; they go by its scorers, and have no levels."""
-OWN = (*GRIDS, *RIDDLES)
+ON_GRIDS = {**GRIDS, **WRITTEN}
+# A family's place in FAMILIES is part of what its puzzles are drawn from: new ones go to the end of OWN.
+OWN = (*GRIDS, *RIDDLES, *WRITTEN)
 FAMILIES = (*OWN, *GYM)
 LEVELS = 10
 
@@ -28,8 +31,9 @@ LEVELS = 10
 class RulePuzzles:
     """Endless puzzles of many families, which take turns; the answer goes between ``<answer>`` tags.
 
-    Levels are 1 to 10: grids have a side of 3 + level // 2, riddles a step more at each. A puzzle's level is uniform
-    over ``levels``. Solutions are there for warm-ups; whatever keeps to the rules is right (verifier ``rule_puzzle``).
+    Levels are 1 to 10: grids have a side of 3 + level // 2, or as many words or houses, riddles a step more at each. A
+    puzzle's level is uniform over ``levels``. Solutions are there for warm-ups; whatever keeps to the rules is right
+    (verifier ``rule_puzzle``).
 
     Source: SynLogic (arXiv 2505.19641), whose families these are.
 
@@ -70,8 +74,8 @@ class RulePuzzles:
         rng = generator(self.seed, number, FAMILIES.index(family))
         level = int(rng.integers(self.levels[0], self.levels[1] + 1))
         reference: dict[str, object] = {"family": family}
-        if family in GRIDS:
-            told, data, grid = GRIDS[family](rng, 3 + level // 2)
+        if family in ON_GRIDS:
+            told, data, grid = ON_GRIDS[family](rng, 3 + level // 2)
             reference |= {"rows": len(grid), "columns": len(grid[0]), "data": data}
             answer = "\n".join(" ".join(row) for row in grid)
             how = "Put the grid, a line for each row and a space between cells, between <answer> and </answer>."

@@ -5,14 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from assay.registry import part
-from assay.types import Verdict
-from assay.verify.answer.extract import Fallback, Rule
-from assay.verify.puzzles.puzzle import BadAnswer, Puzzle
-from assay.verify.text.compare import same
 from assay.verify.text.exact import shorten
 
 Grid = list[list[str]]
@@ -243,44 +237,4 @@ RULES: dict[str, Rules] = {
     "skyscraper": skyscraper, "calcudoko": calcudoko, "kukurasu": kukurasu, "campsite": campsite, "norinori": norinori,
     "star_placement": stars, "minesweeper": minesweeper, "numbrix": numbrix, "number_wall": number_wall,
 }  # fmt: skip
-LARGEST = 50
-
-
-@part("verify", "rule_puzzle")
-@dataclass(frozen=True, slots=True)
-class RulePuzzle(Puzzle):
-    """Right iff the answer keeps to the rules of the puzzle's family.
-
-    ``task.reference`` is ``{"family": name, "rows": N, "columns": M, "data": {...}}`` for a puzzle on a grid: the last
-    N lines of M tokens of the answer are judged by the function of that name in this module. ``{"family": name,
-    "answer": text}`` is for families in which one answer is right. Without ``<answer>`` there is no answer.
-
-    Source: the interface of SynLogic's families (arXiv 2505.19641).
-    """
-
-    rules: tuple[Rule, ...] = ("answer_tag",)
-    fallback: Fallback = "none"
-    shape: ClassVar[str] = "{'family': name, 'rows': N, 'columns': M, 'data': {...}}"
-
-    def read(self, reference: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "answer" not in reference:
-            sides = int(reference["rows"]), int(reference["columns"])
-            if reference["family"] not in RULES or not 1 <= min(sides) <= max(sides) <= LARGEST:
-                raise ValueError(f"no such family, or a side beyond {LARGEST}")
-            dict(reference["data"])
-        return reference
-
-    def check(self, puzzle: Mapping[str, Any], answer: str) -> Verdict:
-        if "answer" in puzzle:
-            right = same(answer, str(puzzle["answer"]), True, True)
-            return self.verdict("" if right else f"answered {shorten(answer)!r}, expected {puzzle['answer']!r}", 0.0)
-        lines = [
-            line.replace(",", " ").replace("|", " ").replace("[", " ").replace("]", " ").split()
-            for line in answer.splitlines()
-        ]
-        lines = [line for line in lines if line]
-        rows, columns = puzzle["rows"], puzzle["columns"]
-        grid = lines[-rows:]
-        if len(grid) < rows or any(len(line) != columns for line in grid):
-            raise BadAnswer(f"the answer is no grid of {rows} lines of {columns} cells")
-        return self.verdict(RULES[puzzle["family"]](grid, puzzle["data"]), 0.0)
+"""By family, of nine whose cells are marks or numbers."""

@@ -184,6 +184,18 @@ entry(
             {"family": "minesweeper", "rows": 1, "columns": 3, "data": {"mines": 1, "clues": [[0, 1, 1]]}},
             ["<answer>X . .</answer>"],
         ),
+        Case(
+            {"family": "arrow_maze", "rows": 2, "columns": 2, "data": {"board": [["1", "X"], ["X", "1"]]}},
+            ["<answer>1 →\n← 1</answer>", "<answer>1 ↑\n↓ 1</answer>"],
+        ),
+        Case(
+            {"family": "wordscapes", "rows": 1, "columns": 2, "data": {"shape": ["XX"], "across": ["an"], "down": []}},
+            ["<answer>a n</answer>"],
+        ),
+        Case(
+            {"family": "zebra_puzzle", "rows": 2, "columns": 1, "data": {"kinds": [["blue", "red"]], "clues": []}},
+            ["<answer>red\nblue</answer>", "<answer>blue\nred</answer>"],
+        ),
         Case({"family": "operation", "answer": "7"}, ["<answer>7</answer>"]),
     ],
     marked=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import build
 from assay.tasks.procedural.grids import GRIDS
-from assay.tasks.procedural.rule_puzzles import FAMILIES, GYM, OWN, RulePuzzles, calibrated
+from assay.tasks.procedural.rule_puzzles import FAMILIES, GYM, ON_GRIDS, OWN, RulePuzzles, calibrated
 from assay.types import Task, Verdict
 from assay.verify.kind import KindVerifier
 from assay.verify.puzzles.grids import RULES, visible, worked
+from assay.verify.puzzles.rule_puzzle import GRID_RULES
+from assay.verify.puzzles.written_grids import ARROWS, rays
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 JUDGE = KindVerifier()
@@ -33,9 +36,15 @@ def judged(family: str, grid: str, **data: Any) -> Verdict:
 def changed(task: Task, rng: np.random.Generator) -> str:
     """The solution with one cell, or the answer, put otherwise."""
     answer = str(task.solution).removeprefix("<answer>").removesuffix("</answer>").strip()
-    if task.meta["family"] in RULES:
+    if task.meta["family"] in GRID_RULES:
         grid = [line.split() for line in answer.splitlines()]
         cells = [(r, c) for r, row in enumerate(grid) for c, x in enumerate(row) if x != "T"]
+        if task.meta["family"] not in RULES:
+            same = {"arrow_maze": tuple(ARROWS), "wordscapes": tuple("aeioubcd"), "zebra_puzzle": ("cat", "red", "tea")}
+            cells = [(r, c) for r, c in cells if grid[r][c] != "." and not grid[r][c].isdecimal()]
+            r, c = cells[int(rng.integers(len(cells)))]
+            grid[r][c] = next(x for x in same[task.meta["family"]] if x != grid[r][c])
+            return "<answer>" + "\n".join(" ".join(row) for row in grid) + "</answer>"
         r, c = cells[int(rng.integers(len(cells)))]
         old = grid[r][c]
         grid[r][c] = (
@@ -62,7 +71,7 @@ def test_the_same_seed_gives_the_same_puzzle() -> None:
     assert {first[i].prompt for i in range(40)}.isdisjoint(
         {second[i].prompt for i in range(40) if i % 19 not in (9, 12)}
     )
-    assert len(OWN) == 19 and len(FAMILIES) == 26
+    assert len(OWN) == 22 and len(FAMILIES) == 29
 
 
 def test_other_solutions_are_right_too() -> None:
@@ -71,6 +80,47 @@ def test_other_solutions_are_right_too() -> None:
     assert judged("skyscraper", "1 2\n2 1", **clues).passed and judged("skyscraper", "2 1\n1 2", **clues).passed
     mines = {"mines": 1, "clues": [[0, 1, 1]]}
     assert judged("minesweeper", "X . .", **mines).passed and judged("minesweeper", ". . X", **mines).passed
+    words = {"shape": ["XX", "..", "XX"], "across": ["an", "at"], "down": []}
+    assert (
+        judged("wordscapes", "a n\n. .\na t", **words).passed and judged("wordscapes", "A T\n. .\nA N", **words).passed
+    )
+    assert judged("wordscapes", '["a", "t"],\n[".", "."],\n["a", "n"]', **words).passed
+
+
+def test_of_all_arrows_two_ways_are_right() -> None:
+    """Between two numbers at corners: the arrows go by the rows, or both by the columns."""
+    ways = [
+        (a, b)
+        for a, b in itertools.product(ARROWS, repeat=2)
+        if judged("arrow_maze", f"1 {a}\n{b} 1", board=[["1", "X"], ["X", "1"]]).passed
+    ]
+    assert sorted(ways) == sorted([("→", "←"), ("↑", "↓")])
+    assert rays([["2", "→", "→", "↓"], ["↓", "↘", "0", "0"]], (0, 0)) == [(0, 1), (0, 2), (1, 1), (1, 0)]
+    turned = {"↑": "↓", "↗": "↙", "→": "←", "↘": "↖"}
+    for arrow, other in turned.items():
+        assert [sum(pair) for pair in zip(ARROWS[arrow], ARROWS[other], strict=True)] == [0, 0]
+    assert ARROWS["↗"] == (-1, 1) and ARROWS["↘"] == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("clue", "houses"),
+    [
+        (["at", "cat", 1], {"ba", "bb", "bc"}),
+        (["same", "cat", "red"], {"aa", "bb", "cc"}),
+        (["next", "cat", "red"], {"ab", "bc"}),
+        (["beside", "cat", "red"], {"ab", "ba", "bc", "cb"}),
+        (["left", "cat", "red"], {"ab", "ac", "bc"}),
+    ],
+)
+def test_clues_hold_of_houses(clue: list[Any], houses: set[str]) -> None:
+    """All ways of three houses, those of the cat and of red told by letters."""
+    kinds = [["blue", "red", "white"], ["cat", "dog", "fish"]]
+    found = set()
+    for colours, pets in itertools.product(*map(itertools.permutations, kinds)):
+        grid = "\n".join(f"{a} {b}" for a, b in zip(colours, pets, strict=True))
+        if judged("zebra_puzzle", grid, kinds=kinds, clues=[clue]).passed:
+            found.add("abc"[pets.index("cat")] + "abc"[colours.index("red")])
+    assert found == houses
 
 
 @pytest.mark.parametrize(
@@ -137,6 +187,32 @@ def test_other_solutions_are_right_too() -> None:
         ("number_wall", "1 A\n1 A", {"givens": [[0, 0, 1], [1, 0, 1]]}, "an island of 2 cells has the numbers [1, 1]"),
         ("number_wall", "2 A\nA A", {"givens": [[0, 0, 1]]}, "row 1, column 1 is given as 1"),
         ("number_wall", "1 A\nA .", {"givens": [[0, 0, 1]]}, "an island of 1 cells has the numbers []"),
+        ("arrow_maze", "2 →", {"board": [["1", "X"]]}, "row 1, column 1 is given as 1"),
+        ("arrow_maze", "0 X", {"board": [["0", "X"]]}, "'X' at row 1, column 2 is no arrow"),
+        ("arrow_maze", "1 ←", {"board": [["1", "X"]]}, "0 arrows lead away from the 1 at row 1, column 1"),
+        ("arrow_maze", "1 → ←", {"board": [["1", "X", "←"]]}, "no number's ray has the arrow at row 1, column 3"),
+        ("wordscapes", "a", {"shape": ["."]}, "row 1, column 1 is to be blank, not 'a'"),
+        ("wordscapes", ". 1", {"shape": [".X"]}, "row 1, column 2 is to be a letter, not '1'"),
+        ("wordscapes", "an", {"shape": ["X"]}, "row 1, column 1 is to be a letter, not 'an'"),
+        ("wordscapes", "a n", {"shape": ["XX"], "across": ["at"], "down": []}, "'an' is written across"),
+        (
+            "wordscapes",
+            "a n\n. t",
+            {"shape": ["XX", ".X"], "across": ["an"], "down": ["nt", "nt"]},
+            "'nt' is not written down",
+        ),
+        (
+            "zebra_puzzle",
+            "red cat\nred dog",
+            {"kinds": [["blue", "red"], ["cat", "dog"]], "clues": []},
+            "column 1 does not hold blue, red once each",
+        ),
+        (
+            "zebra_puzzle",
+            "Red cat\nblue dog",
+            {"kinds": [["blue", "red"], ["cat", "dog"]], "clues": [["at", "cat", 0], ["next", "dog", "red"]]},
+            "it is not so that dog is directly left of red",
+        ),
     ],
 )
 def test_rules_say_what_is_wrong(family: str, grid: str, data: dict[str, Any], complaint: str) -> None:
@@ -157,6 +233,8 @@ def test_only_what_is_tagged_counts() -> None:
     answer = task.reference["answer"]
     assert JUDGE(task, str(answer)).passed is False and JUDGE(task, f"\\boxed{{{answer}}}").passed is False
     assert JUDGE(task, f"<answer>no</answer> hm <answer> {answer} </answer>").passed is True
+    row = {"family": "wordscapes", "rows": 1, "columns": 2, "data": {"shape": ["XX"], "across": ["an"], "down": []}}
+    assert JUDGE(Task("t", "", row, "rule_puzzle"), "<answer>[['a', \"n\"]]</answer>").passed is True
     grid = RulePuzzles(families=("numbrix",))[0]
     said = str(grid.solution).replace(" ", ", ")
     assert JUDGE(grid, said).passed is True
@@ -165,6 +243,8 @@ def test_only_what_is_tagged_counts() -> None:
         JUDGE(Task("t", "", {"family": "chess", "rows": 1, "columns": 1, "data": {}}, "rule_puzzle"), "x").passed
         is None
     )
+    without = {"family": "zebra_puzzle", "rows": 1, "columns": 1, "data": {"kinds": [["cat"]]}}
+    assert JUDGE(Task("t", "", without, "rule_puzzle"), "<answer>cat</answer>").passed is None
 
 
 def test_calibration() -> None:
@@ -203,7 +283,7 @@ def test_it_is_dapo() -> None:
     assert isinstance(method.objective, ClippedSurrogate) and method.objective.clip_high == 0.28
     assert method.objective.clip_low < 0.28 and "reference_logprobs" not in method.needs
     assert method.rollout == {"name": "dynamic", "rounds": 4}
-    assert set(GRIDS) == set(RULES)
+    assert set(GRIDS) == set(RULES) and set(ON_GRIDS) == set(GRID_RULES)
 
 
 def test_a_run_on_a_mixture(tmp_path: Path) -> None:
