@@ -55,6 +55,9 @@ def test_losses_by_hand() -> None:
     assert float(randomised(R_HAT, ALL, ALL, PAID)) == pytest.approx(float(decomposition(R_HAT, ALL, PAID)))
     one = torch.tensor([[True, False, False]])
     assert float(randomised(R_HAT, one, ALL, PAID)) == pytest.approx((0.5 - 0.3) ** 2)
+    # An episode of one step: what it was paid is that step's.
+    assert float(decomposition(R_HAT[:, :1], ALL[:, :1], PAID)) == pytest.approx(0.16)
+    assert float(randomised(R_HAT[:, :1], ALL[:, :1], ALL[:, :1], PAID)) == pytest.approx(0.16)
 
 
 def test_the_correction_takes_the_bias_away() -> None:
@@ -210,6 +213,60 @@ def test_decoded_rewards_stand_on_turns() -> None:
     assert len(part.kept) == before + 2, "what was not judged was paid nothing that is known"
 
 
+def linear(rows: Sequence[Sequence[float]], paid: float, **options: Any) -> LatentReward:
+    """A part that keeps one trajectory, with f(phi) = 0.5 phi_1 - 0.2 phi_2, and stays as it is."""
+    part = started(layers=1, lr=0.0, **options)
+    part.kept.append((torch.tensor(rows), paid))
+    part.make(2)
+    assert part.decoder is not None
+    part.decoder.load_state_dict({"0.weight": torch.tensor([[0.5, -0.2]]), "0.bias": torch.zeros(1)})
+    return part
+
+
+def test_fits_have_the_losses_by_hand() -> None:
+    rows, rng = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], np.random.default_rng(0)
+    assert linear(rows, 0.9, loss="sum", batch=3).fit(rng) == pytest.approx(0.01)
+    assert linear(rows, 0.9, k=3, batch=3).fit(rng) == pytest.approx(0.01), "all steps are chosen"
+    part = linear(rows, 0.9, k=2, batch=1)
+    # Two of r = (.5, -.2, .3), of which each mean is to be .3: pairs have means .15, .4 and .05 and variances .245, .02
+    # and .125 (divided by one), of which a sixth is taken off.
+    pairs = {round(x, 5) for x in (0.0225 - 0.245 / 6, 0.01 - 0.02 / 6, 0.0625 - 0.125 / 6)}
+    assert {round(part.fit(rng), 5) for _ in range(30)} == pairs
+    # A shorter one beside it has steps of its own alone: r = .5 of 1.5 is 1 off.
+    part.kept.append((torch.tensor(rows[:1]), 1.5))
+    drawn = {round(part.fit(rng), 5) for _ in range(60)}
+    part.size = 2
+    both = {round(part.fit(rng), 4) for _ in range(100)}
+    assert drawn == pairs | {1.0}
+    assert both == {round((a + b) / 2, 4) for a in drawn for b in drawn}
+
+
+def test_the_loss_of_a_batch_is_the_mean_of_its_fits() -> None:
+    part, batch = started(layers=1, lr=0.0, updates=3, loss="sum"), turned([[0.0, 0.0]], [1.0])
+    part.make(3)
+    for parameter in part.decoder.parameters():  # type: ignore[union-attr]
+        torch.nn.init.zeros_(parameter)
+    assert part.learn(batch, part.models)["latent/loss"] == pytest.approx(0.25), "((0 - 1) / 2)^2, three times"
+
+
+def test_what_is_not_judged_is_paid_nothing() -> None:
+    alone, together = turned(BATCH, [1.0, 0.0, 1.0]), turned([[0.0] * 5, [0.0] * 3], [1.0, 0.6], info=TOGETHER)
+    for batch in (alone, together):
+        batch.verdicts[0] = Verdict.abstain("away")  # type: ignore[index]
+    part = started()
+    assert part(alone).values.tolist() == [0, 0, 1]
+    assert part(together).terms["latent"].tolist() == [0, 0.6]
+
+
+def test_the_decoder_is_as_large_as_told() -> None:
+    part = started(layers=3, width=16)
+    part.make(2)
+    assert [tuple(p.shape) for p in part.decoder.parameters()] == [(16, 2), (16,), (16, 16), (16,), (1, 16), (1,)]  # type: ignore[union-attr]
+    other = started()
+    other.load_state_dict(started().state_dict())
+    assert other.layout is None and other.decoder is None, "before the first batch there is nothing to keep"
+
+
 @pytest.mark.parametrize("loss", ["sum", pytest.param("random", marks=pytest.mark.slow)])
 def test_the_decoder_recovers_step_rewards(loss: str) -> None:
     rng = np.random.default_rng(0)
@@ -251,6 +308,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for wrong in ({}, {"engine": Writer(), "path": WRITTEN}, {"path": WRITTEN, "k": 0}, {"path": WRITTEN, "tries": -1}):
         with pytest.raises(UsageError):
             LatentReward(**wrong)  # type: ignore[arg-type]
+    assert LatentReward(path=WRITTEN, tries=0).tries == 0
 
 
 def test_the_row_is_its_parts() -> None:
@@ -260,6 +318,9 @@ def test_the_row_is_its_parts() -> None:
     plain = make("S118", path=str(WRITTEN)).reward
     assert (plain.n, plain.tries, plain.kind, plain.k, plain.unbiased) == (5, 5, "random", 10, True)
     assert (plain.layers, plain.width, plain.lr, plain.size, plain.every) == (3, 64, 3e-4, 64, 1)
+    assert (plain.updates, plain.kept.maxlen) == (100, 10_000)
+    alone = LatentReward(path=WRITTEN)
+    assert (alone.n, alone.k, alone.lr, alone.updates) == (plain.n, plain.k, plain.lr, plain.updates)
 
 
 TOGETHER = [[{"agent": 0}, {"agent": 1}, {"agent": 0}, {"agent": 1}, {"agent": 0}], [{"agent": 2}, {}, {"agent": 2}]]

@@ -19,7 +19,7 @@ from assay.environments.base import Observation
 from assay.environments.guess import Guess
 from assay.errors import UsageError
 from assay.objectives.sft import SFT
-from assay.papers.agents.s143_ctf_dojo import ctf_dojo
+from assay.papers.agents.s143_ctf_dojo import ctf_dojo, forged
 from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_tokenizer
 from assay.rollout.turns.multi_turn import MultiTurn
@@ -73,6 +73,8 @@ def test_what_is_kept() -> None:
     assert Solved(forbidden=["secret"])(batch(two)).tolist() == [0, 0]
     assert Solved(submit="run")(batch([(episode(turn(0, SUBMIT), turn(1, LOOK)), RIGHT)])).tolist() == [1]
     assert Solved(shown="seen")(batch([(worked, Verdict(1.0, True, {"shown": 0.0}))])).tolist() == [1]
+    told = ("run", {"command": "cat prüfer"})
+    assert Solved(forbidden=["prüfer"])(batch([(episode(turn(0, told), turn(1, SUBMIT)), RIGHT)])).tolist() == [0]
     made = batch(two)
     made.valid[0] = False
     assert Solved()(made).tolist() == [0, 1]
@@ -93,7 +95,9 @@ def test_options() -> None:
     method = ctf_dojo(cap=2, least=3, forbidden=["x"])
     assert isinstance(method.objective, SFT) and isinstance(method.select, Solved)
     assert (method.select.cap, method.select.least, method.select.forbidden[0].pattern) == (2, 3, "x")
-    assert ctf_dojo().select.cap == 4  # type: ignore[union-attr]
+    plain = ctf_dojo().select
+    assert isinstance(plain, Solved) and (plain.cap, plain.least, Solved(cap=1).cap) == (4, 1, 1)
+    assert [(name, step.tries) for name, step in forged().steps] == [("forge", 10)], "ten tries for a file"
     for wrong in ({"least": 0}, {"cap": 0}, {"forbidden": ["("]}):
         with pytest.raises(UsageError, match="solved"):
             Solved(**wrong)
