@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -128,7 +129,8 @@ class TaughtView(SecondView):
         super().__post_init__()
         if not (self.every >= 1 and self.beta > 0 and self.max_grad_norm > 0 and (self.lr is None or self.lr > 0)):
             raise UsageError(
-                f"S147: every {self.every}, beta {self.beta:g} and lr {self.lr} must be above 0; every = 0 is without E"
+                f"S147: every {self.every}, beta {self.beta:g}, lr {self.lr} and max_grad_norm {self.max_grad_norm:g} "
+                "must be above 0; every = 0 is without E"
             )
 
     def check(self, policy: Policy) -> None:
@@ -149,7 +151,7 @@ class TaughtView(SecondView):
         responses less that of wrong ones before it.
 
         Raises:
-            RunError: the loss or the gradient is not finite.
+            RunError: the gradient is not finite, as it is where the loss is not.
         """
         self._kept["steps"] += 1
         if (self._kept["steps"] - 1) % self.every:
@@ -169,7 +171,7 @@ class TaughtView(SecondView):
         loss = unpaired_loss(rewards, right)
         [slope] = torch.autograd.grad(loss, rewards)
         optimizer = self._kept["optimizer"]
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         for rows in models.policy.micro_batches(read, models.token_budget):
             part = read.rows(rows)
             logprobs = models.policy.forward(part, (), models.temperature).logprobs
@@ -177,13 +179,13 @@ class TaughtView(SecondView):
             (pull * logprobs.clamp(min=IMPOSSIBLE)).sum().backward()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm))
-        if not (loss.isfinite() and norm < float("inf")):
+        if not math.isfinite(norm):
             raise RunError(f"VPD's E-step: loss {loss.item()} with gradient norm {norm}; lower its lr")
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         metrics = {"vpd/loss": loss.item(), "vpd/grad_norm": norm}
         if bool(right.any()) and not bool(right.all()):
-            metrics["vpd/gap"] = float((rewards[right].mean() - rewards[~right].mean()).detach())
+            metrics["vpd/gap"] = (rewards[right].mean() - rewards[~right].mean()).item()
         return metrics
 
     def state_dict(self) -> dict[str, Any]:

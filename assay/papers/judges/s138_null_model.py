@@ -163,8 +163,7 @@ def win_rates(wins: Sequence[float], longer: Sequence[float]) -> dict[str, float
     for _ in range(100):  # Newton's steps
         q = 1 / (1 + np.exp(-x @ weights))
         bend = (x.T * (q * (1 - q))) @ x / len(p) + ridge
-        step = np.linalg.solve(bend, x.T @ (q - p) / len(p) + ridge @ weights)
-        weights = weights - step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-12))
+        weights = weights - np.linalg.solve(bend, x.T @ (q - p) / len(p) + ridge @ weights)
     controlled = 100 / (1 + math.exp(-float(weights[0])))
     return {"win": 100 * float(p.mean()), "discrete": 100 * float((p > 0.5).mean()), "controlled": controlled}
 

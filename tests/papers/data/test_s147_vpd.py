@@ -56,10 +56,13 @@ def views() -> TabularPolicy:
     return TabularPolicy.random(Tree.of([[[0.0, 1.0], [0.0, 1.0]]] * 2), 3)
 
 
-def responses(policy: TabularPolicy, feedback: str = "1") -> Batch:
+def responses(
+    policy: TabularPolicy, feedback: str = "1", right: tuple[bool, ...] = (True, False, True, False)
+) -> Batch:
+    """Four responses, the last cut off after its first token."""
     paths = torch.tensor([[0, 0], [1, 1], [1, 0], [0, 1]])
-    episodes = policy.episodes(paths, torch.full((4,), 2), prompts=[np.array([0])] * 4)
-    verdicts = tuple(Verdict(0.4 * p, p, {}, feedback) for p in (True, False, True, False))
+    episodes = policy.episodes(paths, torch.tensor([2, 2, 2, 1]), prompts=[np.array([0])] * 4)
+    verdicts = tuple(Verdict(0.4 * p, p, {}, feedback) for p in right)
     return Batch.from_groups([Group(Ask(Task("t", "0"), 4), tuple(episodes), verdicts)], torch.float64)
 
 
@@ -76,7 +79,7 @@ def log_ratios(policy: TabularPolicy) -> torch.Tensor:
     def along(view: int, path: tuple[int, ...]) -> torch.Tensor:
         return sum((log_p[policy.tree.node((view, *path[:t])), a] for t, a in enumerate(path)), torch.tensor(0.0))
 
-    return torch.stack([along(1, p) - along(0, p).detach() for p in ((0, 0), (1, 1), (1, 0), (0, 1))])
+    return torch.stack([along(1, p) - along(0, p).detach() for p in ((0, 0), (1, 1), (1, 0), (0,))])
 
 
 def test_the_gradient_is_through_the_longer_prompt_alone() -> None:
@@ -87,7 +90,8 @@ def test_the_gradient_is_through_the_longer_prompt_alone() -> None:
     view.start(here)
     before = policy.logits.detach().clone()
     right = torch.tensor([True, False, True, False])
-    loss = unpaired_loss(0.1 * log_ratios(policy), right)
+    rewards = 0.1 * log_ratios(policy)
+    loss = unpaired_loss(rewards, right)
     [slope] = torch.autograd.grad(loss, policy.logits)
     found = view.learn(batch, here)
     assert found["vpd/loss"] == pytest.approx(loss.item()) and found["vpd/grad_norm"] == pytest.approx(
@@ -96,6 +100,8 @@ def test_the_gradient_is_through_the_longer_prompt_alone() -> None:
     torch.testing.assert_close(policy.logits.detach(), before - 0.25 * slope)
     plain = [policy.tree.node((0, *p)) for p in ((), (0,), (1,))]
     assert torch.equal(policy.logits.detach()[plain], before[plain]) and slope.abs().max() > 0.01
+    means = [rewards[side].mean().item() for side in (right, ~right)]
+    assert found["vpd/gap"] == pytest.approx(means[0] - means[1])
     gap = log_ratios(policy).detach() * 0.1
     again = view.learn(batch, here)
     assert again == {}, "the next E-step is four steps away"
@@ -113,6 +119,7 @@ def test_scaled_down_and_finite() -> None:
     nothing = TaughtView(view.view, k=2, every=1)
     nothing.start(here)
     assert nothing.learn(responses(policy, ""), here) == {}, "nothing is shown"
+    assert "vpd/gap" not in nothing.learn(responses(policy, right=(True,) * 4), here), "nothing is wrong"
     with torch.no_grad():
         policy.logits[:] = torch.nan
     with pytest.raises(RunError, match="E-step"):
@@ -124,6 +131,9 @@ def test_weights_of_low_precision_are_refused() -> None:
     policy, view = views(), TaughtView(make_method("S147", options=WORDS).objective.view.view, k=2)  # type: ignore[attr-defined]
     view.check(policy)
     low = TabularPolicy(policy.tree, policy.logits.detach(), torch.bfloat16)
+    with pytest.raises(UsageError, match="undoes the other's steps"):
+        view.check(low)
+    low.module.register_parameter("more", torch.nn.Parameter(torch.zeros(1)))
     with pytest.raises(UsageError, match="undoes the other's steps"):
         view.check(low)
     low.module.requires_grad_(False)
@@ -177,12 +187,15 @@ def test_defaults() -> None:
     view = method.objective.view
     assert (view.every, view.beta, view.k, method.objective.alpha) == (5, 0.1, 100, 1.0)
     assert view.lr is None and view.teacher == "current" and method.early == [view]
+    assert method.rollout == "single_turn" and view.trains_model, "where weights are shared out, it has to be refused"
     assert (view.max_grad_norm, view) == (1.0, TaughtView(view.view, k=100)) and "_kept" not in repr(view)
     with pytest.raises(TypeError):
         TaughtView(view.view, _kept={})  # type: ignore[call-arg]
-    for bad in ({"beta": 0.0}, {"lr": -1.0}, {"every": -1}):
+    for bad in ({"beta": 0.0}, {"lr": 0.0}, {"every": -1}):
         with pytest.raises(UsageError, match="S147"):
             make_method("S147", options=bad)
+    with pytest.raises(UsageError, match="max_grad_norm 0 must be above 0"):
+        TaughtView(view.view, max_grad_norm=0.0)
 
 
 @pytest.mark.slow
