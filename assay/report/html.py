@@ -14,6 +14,7 @@ from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation, Sample, difference
 from assay.records.evaluation import ladder
 from assay.records.files import disk_failure
+from assay.records.judging import looks
 from assay.records.sign import TITLES
 from assay.records.stages import stages
 from assay.report import format as show
@@ -228,6 +229,12 @@ def _charts(run: Run, stage: str) -> tuple[list[Chart], list[str]]:
         wanted += [
             ("Reward", "mean over the step's samples; band: one standard deviation", _reward(run), {}),
             ("Pass rate", "training samples, and pass@1 of the evaluations with 95% intervals", _pass_rate(run), share),
+            (
+                "Judging of steps",
+                "F1 where the first wrong step is known, beside pass@1",
+                _judging(run),
+                share,
+            ),
             *(
                 (
                     f"Reward terms{f', {i + 1} on' if i else ''}",
@@ -298,6 +305,16 @@ def _pass_rate(run: Run) -> list[Series]:
         low, high = [i.low for i in intervals], [i.high for i in intervals]
         out.append(Series("evaluation", steps, [i.value for i in intervals], low, high, points=True, colour=2))
     return out
+
+
+def _judging(run: Run) -> list[Series]:
+    """How the policy judged steps at the evaluations, if the run looked."""
+    out: list[Series] = []
+    for key, label in (("f1", "judging"), ("pass@1", "solving")):
+        found = [(float(row["step"]), as_float(row.get(key))) for row in looks(run.path)]
+        if any(math.isfinite(y) for _, y in found):
+            out.append(Series(label, [x for x, _ in found], [y for _, y in found], points=True, colour=len(out) + 1))
+    return out if out and out[0].label == "judging" else []
 
 
 def _time(run: Run) -> dict[str, Any] | None:

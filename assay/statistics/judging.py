@@ -180,8 +180,8 @@ class Located:
     f1: float
 
 
-def located(found: Sequence[int], truth: Sequence[int]) -> Located:
-    """Return how often judges of steps are right about the first wrong one, -1 for none.
+def located(found: Sequence[int | None], truth: Sequence[int]) -> Located:
+    """Return how often judges of steps are right about the first wrong one, -1 for none; ``None`` names no step.
 
         F1 = 2 a b / (a + b),   a of wrong solutions, b of right ones
 

@@ -55,13 +55,15 @@ Is its final answer right? Reply with one word, True or False."""
         ),
         "how precise acceptance is, by difficulty": "test_how_far_acceptance_can_be_believed",
         "chi-square of solving and judging": "test_solving_and_judging_go_together",
+        "while it learns to solve, how well it names the first wrong step is measured beside": (
+            "training/test_judging.py::test_a_run_has_both_curves_and_learns_as_without"
+        ),
     },
     choices=(
         "the score: the share of critiques that say right, or P(True) / (P(True) + P(False))",
         "of equal scores the most frequent answer",
         "the words of templates",
     ),
-    lacks="the study's curves: a run evaluates its own tasks while it learns, not the judging of steps beside them",
 )
 def self_prm(scorer: Any = "judge", sampling: Sampling | None = None, ballot: Ballot | None = None) -> SelfPRM:
     """At test time: k samples, each judged by the model that wrote it, and the best-judged is the answer.
@@ -78,6 +80,8 @@ def self_prm(scorer: Any = "judge", sampling: Sampling | None = None, ballot: Ba
     - :class:`assay.rewards.process.first_error.FirstError`: the model as process reward model, which names the first
       wrong step, alone or beside its own solution (``own=True``, Self-REF); a scorer of steps (``best_of_n`` with
       scorer ``steps`` takes it, an external PRM), and a verifier;
+    - :class:`assay.training.judging.JudgingOfSteps`: a run's callback, which measures the judging of steps at every
+      evaluation of what the run learns (``run.callbacks``, with ``evaluate.every = 10`` and ``method = "dapo"``);
     - :func:`assay.statistics.judging.precision_of_verdicts`: how far acceptance can be believed, by difficulty;
     - :func:`assay.statistics.judging.independence`: do problems it solves go with solutions it judges rightly?
 

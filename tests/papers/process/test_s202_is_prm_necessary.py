@@ -109,6 +109,7 @@ def test_ties_are_voted_on() -> None:
     # Scores that differ by rounding alone are equal, others are not.
     assert pick([0.3, 0.1 + 0.2, 0.1 + 0.2], [0, 1, 1], RNG) == 1
     assert pick([0.3 + 1e-9, 0.3, 0.3], [0, 1, 1], RNG) == 0
+    assert pick([1.2e-12, 0, 0], [0, 1, 1], RNG) == 0 and pick([0.8e-12, 0, 0], [0, 1, 1], RNG) == 1
 
 
 def test_by_name_the_model_judges_itself() -> None:
