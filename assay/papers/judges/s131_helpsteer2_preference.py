@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,9 +16,6 @@ from assay.errors import UsageError
 from assay.inference.supervision.train import PRMMethod
 from assay.rewards.step_models.examples import Row, StepPair
 from assay.rewards.step_models.training import StepModel, StepTraining
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @paper(

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import catalogue, cli
+from assay.catalogue.claim import claim_of
 from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.lab.settings.stepwise.graded_pairs import Linear
-from assay.papers.judges.s131_helpsteer2_preference import extrapolate
+from assay.papers.judges.s131_helpsteer2_preference import RatingsThenPreferences, extrapolate
 from assay.rewards.step_models.examples import Row, StepExample, StepPair, read_examples, write_examples
 from assay.rewards.step_models.losses import Strength, labelled_loss, pair_loss
 from assay.rewards.step_models.people import agreed
@@ -173,6 +174,18 @@ def test_a_reward_model_from_ratings_and_preferences(tmp_path: Path, capfd: pyte
     said = json.loads(capfd.readouterr().out)
     assert said["rows"] == 36 and len(said["loss"]) == 60
     assert said["quality"]["ranked"]["value"] == 1.0
+
+
+def test_what_is_extrapolated() -> None:
+    """The paper's 1.52, and nothing in the arms of the claim that compare losses."""
+    assert catalogue.make("S131").training.alpha == RatingsThenPreferences().alpha == 1.52
+    claim = claim_of("S131")
+    assert {name: arm["options"]["alpha"] for name, arm in claim.arms.items()} == {
+        "scaled": 1.0,
+        "margin": 1.0,
+        "plain": 1.0,
+        "extrapolated": 1.52,
+    }
 
 
 def test_the_setting() -> None:
