@@ -21,6 +21,16 @@ from assay.registry import build
         "another solution than the one thought of is right too": "test_other_solutions_are_right_too",
         "arrows, of all that could be drawn": "test_of_all_arrows_two_ways_are_right",
         "riddles of houses, by clues of several kinds": "test_clues_hold_of_houses",
+        "digits that are missing, of all there are": (
+            "papers/data/test_s112_lines.py::test_all_digits_that_make_it_true_are_right"
+        ),
+        "names and numbers in any order, any expression": (
+            "papers/data/test_s112_lines.py::test_any_order_and_any_expression_will_do"
+        ),
+        "damaged tables, mended from what is told": "papers/data/test_s112_lines.py::test_damaged_tables_can_be_mended",
+        "things that change, counted from what is told": (
+            "papers/data/test_s112_lines.py::test_belongings_are_counted_as_they_are_told"
+        ),
         "the answer stands in its tags, after the thoughts": "test_only_what_is_tagged_counts",
         "families that others have generators for": "test_families_of_reasoning_gym",
         "levels lie between what chat models solve and what strong ones still can": "test_calibration",
@@ -32,9 +42,10 @@ from assay.registry import build
         "levels 1 to 10: sides of grids, steps of riddles",
         "walls of a number wall need not hang together",
         "a grid's solution need not be the only one",
+        "words cross, and touch nowhere else",
+        "numbers of mathador are thrown with dice; a thought on brackets goes by the sequence, not by the last one",
     ),
-    lacks="6 of the 35 families: math path, mathador, buggy tables, object properties, trees, errors in thoughts on "
-    "brackets; a claim of the lab",
+    lacks="a claim of the lab",
 )
 def synlogic(clip_high: float = 0.28, rounds: int = 4) -> Method:
     """DAPO on the task source ``rule_puzzles``: an answer is worth 1 if its form and the rules are kept, else 0.

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from assay.tasks.procedural.belongings import object_properties
+
 NAMES = (
     "Ada",
     "Ben",
@@ -51,8 +53,8 @@ def boolean_expressions(rng: np.random.Generator, level: int) -> Riddle:
     return f"Is this True or False? {text}", str(value)
 
 
-def _opened(rng: np.random.Generator, length: int) -> tuple[str, str]:
-    """A beginning of a sequence of brackets, and what closes it; the latter is not empty."""
+def opened(rng: np.random.Generator, length: int) -> tuple[str, str]:
+    """Return a beginning of a sequence of brackets, and what closes it; the latter is not empty."""
     text, open_ = "", list[str]()
     while len(text) < length or not open_:
         if open_ and rng.random() < 0.45:
@@ -64,7 +66,7 @@ def _opened(rng: np.random.Generator, length: int) -> tuple[str, str]:
 
 
 def dyck_language(rng: np.random.Generator, level: int) -> Riddle:
-    text, rest = _opened(rng, 3 + 3 * level)
+    text, rest = opened(rng, 3 + 3 * level)
     return (
         f"Complete this sequence so that all brackets are closed properly, and say only what is to be added: {text}",
         rest,
@@ -72,7 +74,7 @@ def dyck_language(rng: np.random.Generator, level: int) -> Riddle:
 
 
 def dyck_errors(rng: np.random.Generator, level: int) -> Riddle:
-    text, rest = _opened(rng, 3 + 3 * level)
+    text, rest = opened(rng, 3 + 3 * level)
     whole = text + rest
     closing = [i for i, x in enumerate(whole) if x in PAIRS.values()]
     at = closing[int(rng.integers(len(closing)))]
@@ -177,6 +179,6 @@ RIDDLES: dict[str, Callable[[np.random.Generator, int], Riddle]] = {
     "boolean_expressions": boolean_expressions, "dyck_language": dyck_language, "dyck_errors": dyck_errors,
     "web_of_lies": web_of_lies, "operation": operation, "sorting_mistake": sorting_mistake,
     "object_counting": object_counting, "grid_walk": grid_walk, "goods_exchange": goods_exchange,
-    "time_sequence": time_sequence,
+    "time_sequence": time_sequence, "object_properties": object_properties,
 }  # fmt: skip
 """By family, from a generator and a level, 1 or more."""

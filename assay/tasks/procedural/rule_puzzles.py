@@ -9,6 +9,7 @@ from assay.errors import UsageError, nearest
 from assay.registry import part
 from assay.tasks.gym import Gym
 from assay.tasks.procedural.grids import GRIDS
+from assay.tasks.procedural.lines import LINES
 from assay.tasks.procedural.riddles import RIDDLES
 from assay.tasks.procedural.written_grids import WRITTEN
 from assay.tasks.seeded import check_index, check_seed, generator
@@ -21,7 +22,7 @@ GYM = {
 """Families that reasoning-gym has, by its names; they go by its scorers, and have no levels."""
 ON_GRIDS = {**GRIDS, **WRITTEN}
 # A family's place in FAMILIES is part of what its puzzles are drawn from: new ones go to the end of OWN.
-OWN = (*GRIDS, *RIDDLES, *WRITTEN)
+OWN = (*GRIDS, *RIDDLES, *WRITTEN, *LINES)
 FAMILIES = (*OWN, *GYM)
 LEVELS = 10
 
@@ -79,6 +80,9 @@ class RulePuzzles:
             reference |= {"rows": len(grid), "columns": len(grid[0]), "data": data}
             answer = "\n".join(" ".join(row) for row in grid)
             how = "Put the grid, a line for each row and a space between cells, between <answer> and </answer>."
+        elif family in LINES:
+            told, reference["data"], answer = LINES[family](rng, level)
+            how = "Put the answer, in a line, between <answer> and </answer>."
         else:
             told, answer = RIDDLES[family](rng, level)
             reference["answer"] = answer

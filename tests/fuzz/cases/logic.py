@@ -196,6 +196,20 @@ entry(
             {"family": "zebra_puzzle", "rows": 2, "columns": 1, "data": {"kinds": [["blue", "red"]], "clues": []}},
             ["<answer>red\nblue</answer>", "<answer>blue\nred</answer>"],
         ),
+        Case({"family": "math_path", "data": {"equation": "? + 2 * ? = 9"}}, ["<answer>3 + 2 * 3 = 9</answer>"]),
+        Case({"family": "mathador", "data": {"numbers": [2, 3, 5], "target": 6}}, ["<answer>2 * 3</answer>"]),
+        Case(
+            {
+                "family": "space_reasoning_tree",
+                "data": {"children": {"a": ["b", "c"], "b": ["d"], "c": ["e", "f"]}, "of": "d"},
+            },
+            ["<answer>f, e</answer>"],
+        ),
+        Case(
+            {"family": "dyck_reasoning_errors", "data": {"sequence": "([", "stacks": ["(", "["]}},
+            ["<answer>2</answer>"],
+        ),
+        Case({"family": "buggy_tables", "data": {"value": "17/8"}}, ["<answer>2.12</answer>", "<answer>2.13</answer>"]),
         Case({"family": "operation", "answer": "7"}, ["<answer>7</answer>"]),
     ],
     marked=False,

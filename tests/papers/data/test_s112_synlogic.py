@@ -53,7 +53,7 @@ def changed(task: Task, rng: np.random.Generator) -> str:
         if task.meta["family"] == "number_wall" and old == ".":
             grid[r][c] = "A"
         return "<answer>" + "\n".join(" ".join(row) for row in grid) + "</answer>"
-    return f"<answer>{answer}1</answer>"
+    return f"<answer>1{answer}</answer>" if task.meta["family"] == "buggy_tables" else f"<answer>{answer}1</answer>"
 
 
 @pytest.mark.parametrize("family", OWN)
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_puzzle() -> None:
     assert {first[i].prompt for i in range(40)}.isdisjoint(
         {second[i].prompt for i in range(40) if i % 19 not in (9, 12)}
     )
-    assert len(OWN) == 22 and len(FAMILIES) == 29
+    assert len(OWN) == 28 and len(FAMILIES) == 35, "the paper has 35 families"
 
 
 def test_other_solutions_are_right_too() -> None:
