@@ -275,6 +275,9 @@ class StageConfig(_Section):
     """Keys of ``train`` that differ, all but ``steps``."""
     until: UntilConfig | None = None
     """When it ends sooner."""
+    best: Literal["pass@1", "score/mean"] | None = None
+    """The next stage goes on from those of its weights that were best by this at an evaluation, the first of equals;
+    from its last ones if left out. Evaluations come every ``evaluate.every`` steps and at its end."""
 
     def within(self, run: RunConfig) -> RunConfig:
         """Return the stage as a configuration of its own, with its own number of steps.
@@ -346,7 +349,22 @@ class RunConfig(_Section):
             raise UsageError("overlap.staleness asks ahead, and until says at any step that a stage is over; use 0")
         for stage in self.stages:
             stage.within(self)
+            if stage.best is not None:
+                self._best_fits(stage)
         return self
+
+    def _best_fits(self, stage: StageConfig) -> None:
+        """Raise UsageError for a stage whose best weights cannot be told or are of no use."""
+        where = f"stage {stage.name!r}: best"
+        if stage is self.stages[-1]:
+            raise UsageError(f"{where} is what the next stage begins with, and none follows; leave it out")
+        if not self.evaluate.samples or not 0 < self.evaluate.every < stage.steps:
+            raise UsageError(
+                f"{where} is told by evaluations within its {stage.steps} steps; set evaluate.every below that, and "
+                "evaluate.samples above 0"
+            )
+        if self.scale.trainers > 1:
+            raise UsageError(f"{where} keeps the weights of one process; set scale.trainers=1")
 
 
 def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:

@@ -4,7 +4,7 @@
 
     config.toml  environment.json  metrics.jsonl  tensorboard/
     rollouts/step-000012.parquet  evals/before.parquet  checkpoints/rl-000050/  reference/  report.html
-    signs.json
+    signs.json  best/step-000025/
 """
 
 from __future__ import annotations
@@ -203,7 +203,19 @@ class RunFolder:
         with self.writing(f"the evaluation {evaluation.label}"):
             evaluation.to_parquet(self.evaluation(evaluation.label))
 
+    def evaluations(self) -> list[Evaluation]:
+        """All that are stored whole, in the order of their labels."""
+        found = []
+        for file in sorted((self.path / "evals").glob("*.parquet")):
+            with contextlib.suppress(RunError):
+                found.append(Evaluation.from_parquet(file))
+        return found
+
     # Checkpoints
+
+    def best(self, step: int) -> Path:
+        """Where the weights after RL step ``step`` are, if they are the best of a stage that keeps them."""
+        return self.path / "best" / f"step-{step:06d}"
 
     def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
         """Store a checkpoint after ``step`` steps of ``stage``, unless it is there already; keep the last two."""
@@ -282,6 +294,9 @@ class RunFolder:
             for path in checkpoints(self.path):
                 if place(path) > now:
                     shutil.rmtree(path)
+            for path in (self.path / "best").glob("step-*"):
+                if (number := path.name.removeprefix("step-")).isdecimal() and int(number) > done:
+                    remove(path)
             # TensorBoard merges event files; only a fresh one from the kept lines shows each step once.
             remove(self.path / "tensorboard")
             self._show(kept)

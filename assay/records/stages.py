@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-CHANGES = ("tasks", "method", "rollout", "train", "until")
+CHANGES = ("tasks", "method", "rollout", "train", "until", "best")
 
 
 def stages(run: Path, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

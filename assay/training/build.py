@@ -235,7 +235,9 @@ def _stage(
             raise UsageError("its method trains a second policy beside the first, which no stage of several can")
         stream = beside(run, source)
         known = held_out if stage.tasks is None else [source[i] for i in range(LOOKED if source.size is None else 0)]
-        return make_stage(stage.name, config, stage.until, method, stream, known, *common)
+        made = make_stage(stage.name, config, stage.until, method, stream, known, *common)
+        made.best = stage.best
+        return made
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from assay.records.token_columns import token_columns
 from assay.scale.ranks import LostRank
 from assay.signals.base import Models
 from assay.signals.steps import decoder
+from assay.training.best import Best
 from assay.training.callbacks import Running
 from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt, Stopped, interrupts
@@ -153,24 +154,53 @@ class Trainer(State):
         self.load_reference()
         self.start_learners()
         self.method, _ = self.keeper.check(self.method, self.models)
-        self.watch.start = self.folder.stored_evaluation(self.first_label, self.begun)
+        self.watch.start = self.first_evaluation()
+
+    def first_evaluation(self) -> Evaluation | None:
+        """Of the weights that the stage begins with."""
+        if self.place == 0:
+            return self.folder.stored_evaluation("before", self.begun)
+        done = self.stages[self.place - 1]
+        if done.best is not None:
+            ends = {each.label: each.step for each in self.folder.evaluations()}
+            before = 0 if self.place == 1 else ends.get(f"after-{self.stages[self.place - 2].name}", self.begun)
+            if found := Best(self.folder, done.best, before).upto(self.begun):
+                return found
+        return self.folder.stored_evaluation(f"after-{done.name}", self.begun)
 
     @property
-    def first_label(self) -> str:
-        """Of the evaluation of the weights that the stage begins with."""
-        return "before" if self.place == 0 else f"after-{self.stages[self.place - 1].name}"
+    def best(self) -> Best | None:
+        """What keeps the best weights of the stage, if the next one goes on from those."""
+        metric = self.stages[self.place].best if self.stages else None
+        return None if metric is None else Best(self.folder, metric, self.begun)
 
     def next_stage(self, interrupt: Interrupt) -> None:
         """End a stage and begin the next one. The checkpoint is of its end, and all else follows from that."""
         self.save()
         done = self.stages[: self.place + 1]
         self.measured(f"after-{done[-1].name}", self.config.evaluate.samples, interrupt)
+        if self.best is not None:
+            self.go_back(self.best, done[-1].name)
         self.enter(self.place + 1, self.step)
         if same := [stage for stage in done if stage.config.tasks.source == self.config.tasks.source]:
             self.stream.load_state_dict(same[-1].stream.state_dict())
         self.start_stage()
         self.watch.begin()
         self.reporter.line(f"stage {self.stages[self.place].name!r} from step {self.step + 1} on")
+
+    def go_back(self, best: Best, name: str) -> None:
+        """Take the best weights of the stage that ends, and say which they are."""
+        found = best.take(self.step, self.policy.load_weights)
+        self.keeper.behind = True
+        if found is None:
+            self.reporter.line(
+                f"stage {name!r}: nothing could be judged, so no weights are best; going on from the last"
+            )
+        else:
+            value = found.metrics()[best.metric]
+            self.reporter.line(
+                f"stage {name!r}: best at step {found.step}, {best.metric} {value:.3f}; going on from there"
+            )
 
     def reinforced(self, interrupt: Interrupt) -> bool:
         """Whether no step of the stage is left, after the evaluation that is due."""
@@ -375,6 +405,8 @@ class Trainer(State):
             evaluation = self.evaluate(label, samples, interrupt)
             self.folder.save_evaluation(evaluation)
             self.events.evaluated(evaluation)
+        if self.best is not None and self.step > self.begun:
+            self.best.keep(self.step, self.policy.save)
         found, signs = evaluation.pass_interval(1), self.watch.evaluated(evaluation)
         if found is None:
             self.reporter.line(f"{label}: every verdict was an abstention")

@@ -39,6 +39,7 @@ class Stage:
         name: empty for the single stage of a run without any.
         config: of the run in this stage, with the stage's own number of steps.
         until: when it ends sooner, if it may.
+        best: by what its best weights are told, if the next one goes on from those.
         stream, curriculum, rollout, method: its parts.
         tasks: that are known before it begins.
         said: lines on what was found when it was made.
@@ -53,6 +54,7 @@ class Stage:
     method: Method
     tasks: Sequence[Task]
     said: list[str]
+    best: str | None = None
 
     @property
     def where(self) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.credit.grpo import GRPO
@@ -145,14 +145,18 @@ def rubrics(
         "the reward is the signed sum of the points": "test_the_reward_is_a_signed_sum",
         "groups whose rewards do not differ are masked": "test_groups_without_range_are_masked",
         "temperatures rise by stages": "test_temperatures_of_stages",
+        "a stage goes on from the best weights of the one before": (
+            "training/test_best.py::test_the_next_stage_begins_with_the_best_weights"
+        ),
         "it acts in training": "test_a_run_is_paid_by_points",
     },
     choices=(
         "the thresholds: scores in [0.1, 0.9], met from 0.5, in fewer than 0.9 of 8 responses; delta 1e-6",
         "retrieval by BM25; gamma 1.1 and at most 1.4",
         "all wording",
+        "the best weights are those with the highest mean score at an evaluation within the stage or at its end",
     ),
-    lacks="no claim of the lab; a stage goes on from the last weights of the one before, not from its best",
+    lacks="no claim of the lab",
 )
 def orbit(judge: Any, delta: float = 1e-6, rubric: Sequence[Any] = (), block: int = 0, form: str = "json") -> Method:
     """GRPO on R_i = sum_k w_k s_ik, points of either sign of the criteria that a judge finds met.
@@ -173,8 +177,21 @@ def orbit(judge: Any, delta: float = 1e-6, rubric: Sequence[Any] = (), block: in
     return Method(reward=reward, credit=GRPO(ddof=0), select=RewardRange(delta))
 
 
-def stages_of(steps: Sequence[int], start: float = 1.0, gamma: float = 1.1, most: float = 1.4) -> list[dict[str, Any]]:
+def stages_of(
+    steps: Sequence[int],
+    start: float = 1.0,
+    gamma: float = 1.1,
+    most: float = 1.4,
+    best: Literal["pass@1", "score/mean"] | None = "score/mean",
+) -> list[dict[str, Any]]:
     """Return the stages of a recipe, of so many steps each: T_1 = start, T_k+1 = min(most, gamma T_k).
+
+    A stage goes on from the best weights of the one before, by what its evaluations found (``evaluate.every``).
+
+    Args:
+        steps: of each stage.
+        start, gamma, most: of the temperatures.
+        best: by what the weights are told, see :class:`assay.config.StageConfig`; ``None`` goes on from the last.
 
     Raises:
         UsageError: gamma not above 1, or temperatures out of order.
@@ -185,5 +202,7 @@ def stages_of(steps: Sequence[int], start: float = 1.0, gamma: float = 1.1, most
     temperature = start
     for k, n in enumerate(steps, 1):
         out.append({"name": f"stage-{k}", "steps": n, "rollout": {"temperature": temperature}})
+        if best is not None and k < len(steps):
+            out[-1]["best"] = best
         temperature = min(most, gamma * temperature)
     return out

@@ -141,6 +141,8 @@ def test_temperatures_of_stages() -> None:
     stages = stages_of([5] * 6)
     assert [s["rollout"]["temperature"] for s in stages] == pytest.approx([1, 1.1, 1.21, 1.331, 1.4, 1.4])
     assert [s["name"] for s in stages[:2]] == ["stage-1", "stage-2"] and stages[0]["steps"] == 5
+    assert [s.get("best") for s in stages] == ["score/mean"] * 5 + [None]
+    assert not any("best" in s for s in stages_of([5, 5], best=None))
     for bad in ({"gamma": 1.0}, {"start": 0.0}, {"start": 1.5}):
         with pytest.raises(UsageError, match="S113"):
             stages_of([1], **bad)
@@ -156,10 +158,10 @@ def test_a_run_is_paid_by_points(tmp_path: Path) -> None:
         method={"name": "S113", "reward": None, "options": {"judge": judge, "rubric": points}},
         train={"mini_batches": 1, "epochs": 1},
         warmup={"steps": 0},
-        evaluate={"every": 0},
+        evaluate={"every": 1, "samples": 1},
         rollout={"group": 6, "max_rows": 24},
     )
     del made["train"]["steps"]
-    assay.train({**made, "stages": stages_of([1, 1])}, quiet=True)
+    assay.train({**made, "stages": stages_of([2, 1])}, quiet=True)
     rows = [row for row in metrics(tmp_path / "run") if row["stage"] == "rl"]
-    assert len(rows) == 2 and all(-2 <= row["reward/mean"] <= 3 and row["grad_norm"] > 0 for row in rows)
+    assert len(rows) == 3 and all(-2 <= row["reward/mean"] <= 3 and row["grad_norm"] > 0 for row in rows)
