@@ -20,7 +20,7 @@ from assay.records.evaluation import Evaluation
 from assay.records.judging import looks
 from assay.report import write_report
 from assay.rewards.process.first_error import Found
-from assay.training.judging import JudgingOfSteps, judged
+from assay.training.looks.judging import JudgingOfSteps, judged
 from assay.types import Episode
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -1,0 +1,1 @@
+"""Callbacks that look at what a policy can do as it learns."""
