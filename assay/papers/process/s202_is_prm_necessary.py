@@ -80,8 +80,8 @@ def self_prm(scorer: Any = "judge", sampling: Sampling | None = None, ballot: Ba
     - :class:`assay.rewards.process.first_error.FirstError`: the model as process reward model, which names the first
       wrong step, alone or beside its own solution (``own=True``, Self-REF); a scorer of steps (``best_of_n`` with
       scorer ``steps`` takes it, an external PRM), and a verifier;
-    - :class:`assay.training.looks.judging.JudgingOfSteps`: a run's callback, which measures the judging of steps at every
-      evaluation of what the run learns (``run.callbacks``, with ``evaluate.every = 10`` and ``method = "dapo"``);
+    - :class:`assay.training.looks.judging.JudgingOfSteps`: a run's callback, which measures the judging of steps at
+      every evaluation of what the run learns (``run.callbacks``, with ``evaluate.every = 10`` and ``method = "dapo"``);
     - :func:`assay.statistics.judging.precision_of_verdicts`: how far acceptance can be believed, by difficulty;
     - :func:`assay.statistics.judging.independence`: do problems it solves go with solutions it judges rightly?
 
