@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from assay.types import Ask, Group, Task
+
+if TYPE_CHECKING:  # curricula load without a tensor library
+    from assay.batch import Batch
 
 
 @runtime_checkable
@@ -35,6 +38,35 @@ class Curriculum(Protocol):
     def state_dict(self) -> dict[str, Any]: ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Surveying(Curriculum, Protocol):
+    """A curriculum that looks at all of its data before some steps, by the policy as it is then.
+
+    What it finds is kept in the run's folder, so that a run which goes on does not look again. Nothing is learned from
+    the responses, and looking changes nothing else in the run. Optional attribute: ``needs``, signals that
+    :meth:`look` reads beside those of the method.
+    """
+
+    def survey(self, step: int) -> list[Ask]:
+        """Return what is to be asked of the data before step ``step`` (0-based); nothing where no look is due.
+
+        Called again before it is settled, it returns the same.
+        """
+        ...
+
+    def look(self, groups: Sequence[Group], batch: Batch) -> list[dict[str, Any]]:
+        """Return what is kept of judged groups: a row of plain data for each, its task's id under ``task``.
+
+        Args:
+            groups: as :func:`unaided` has them.
+            batch: of these groups in their order, with signals and rewards, every weight 1.
+        """
+        ...
+
+    def settle(self, step: int, rows: Sequence[dict[str, Any]]) -> str:
+        """Go by what was found from here on, and return a line on what follows from it."""
+        ...
 
 
 def unaided(groups: Iterable[Group]) -> list[Group]:

@@ -4,7 +4,7 @@
 
     config.toml  environment.json  metrics.jsonl  tensorboard/
     rollouts/step-000012.parquet  evals/before.parquet  checkpoints/rl-000050/  reference/  report.html
-    signs.json  best/step-000025/
+    signs.json  best/step-000025/  surveys/step-000000.jsonl
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from assay.records.files import (
 from assay.records.history import STAGES, gaps, joined, read_metrics
 from assay.records.rollout_table import rollout_columns
 from assay.records.sign import Sign
+from assay.records.surveys import Piece, read_survey, survey_file, surveys_after, write_piece
 from assay.records.tensorboard import EventFile
 
 RESUMABLE = ("run", "evaluate", "scale", "train.steps", "train.target")
@@ -186,6 +187,15 @@ class RunFolder:
         with self.writing("the signs of a gamed reward"):
             write_text(self.path / "signs.json", json.dumps([asdict(sign) for sign in signs], indent=1))
 
+    def stored_survey(self, step: int) -> list[Piece]:
+        """Return what was found out of the data set so far, before the step that follows ``step`` finished ones."""
+        return read_survey(survey_file(self.path, step))
+
+    def add_survey(self, step: int, pieces: Sequence[Piece], piece: Piece) -> None:
+        """Keep one more piece of that, after the ``pieces`` that are there."""
+        with self.writing("what was found out of the data set"):
+            write_piece(survey_file(self.path, step), pieces, piece)
+
     def evaluation(self, label: str) -> Path:
         """Where the evaluation called ``label`` is stored."""
         return self.path / "evals" / f"{label}.parquet"
@@ -291,6 +301,8 @@ class RunFolder:
                 else:
                     if after:
                         file.unlink()
+            for file in surveys_after(self.path, done):
+                file.unlink()
             for path in checkpoints(self.path):
                 if place(path) > now:
                     shutil.rmtree(path)

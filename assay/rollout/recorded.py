@@ -58,13 +58,15 @@ class Recorded:
         chosen = sorted(rng.choice(len(records), min(ask.n, len(records)), replace=False).tolist())
         prompt = engine.encode(full_prompt(ask))
         episodes, verdicts = [], []
-        for text, reward in (records[i] for i in chosen):
+        for i in chosen:
+            text, reward = records[i]
             tokens = np.asarray(engine.encode_response(text), dtype=np.int64)
             if not 0 < len(tokens) <= self.sampling.max_tokens:
                 continue
             origins = np.full(len(tokens), Origin.TEACHER, dtype=np.uint8)
             mask = np.ones(len(tokens), dtype=bool)
-            episodes.append(Episode(prompt, tokens, mask, None, text, "eos", origins=origins, meta={"role": "record"}))
+            meta = {"role": "record", "record": i}
+            episodes.append(Episode(prompt, tokens, mask, None, text, "eos", origins=origins, meta=meta))
             verdicts.append(None if reward is None else Verdict(reward, reward >= 1))
         known = [v for v in verdicts if v is not None]
         return Group(ask, tuple(episodes), tuple(known) if len(known) == len(episodes) else ())

@@ -13,6 +13,7 @@ from assay.records.evaluation import Evaluation
 from assay.records.files import finish_folder, missing_files, start_folder
 from assay.records.run_folder import RunFolder
 from assay.records.sign import Sign
+from assay.records.surveys import Piece
 from assay.scale.ranks import Ranks
 
 T = TypeVar("T")
@@ -76,6 +77,13 @@ class SharedFolder(RunFolder):
     def save_evaluation(self, evaluation: Evaluation) -> None:
         if self.own is not None:
             self.own.save_evaluation(evaluation)
+
+    def stored_survey(self, step: int) -> list[Piece]:
+        return self._told(lambda own: own.stored_survey(step))
+
+    def add_survey(self, step: int, pieces: Sequence[Piece], piece: Piece) -> None:
+        if self.own is not None:
+            self.own.add_survey(step, pieces, piece)
 
     def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
         """As one process does; every rank calls ``write`` on the same folder, which is moved to its place when all are

@@ -189,6 +189,17 @@ class TrainStream:
         """
         return [self._next() for _ in range(n)]
 
+    def all(self) -> list[Task]:
+        """Return every task of a sized source that is not held out, in the source's order, wherever the stream stands.
+
+        Raises:
+            UsageError: the source is endless.
+        """
+        if self.source.size is None:
+            raise UsageError("an endless source has no last task; say how many are looked at")
+        tasks = (self.source[i] for i in range(self.source.size))
+        return [task for task in tasks if self.held_out is None or not self.held_out(task)]
+
     def _next(self) -> Task:
         patience = 2 * self.source.size if self.source.size is not None else 100 * MIN_SCAN
         for _ in range(patience):

@@ -100,6 +100,16 @@ def check_quantised(config: RunConfig) -> None:
         raise UsageError("model.quantise: weights in four bits are not sharded; set scale.trainers=1")
 
 
+def check_learners(curriculum: Any, method: Method) -> None:
+    """Raise UsageError for a curriculum that reads a signal with parameters of its own which no part has learn."""
+    for need in getattr(curriculum, "needs", ()):
+        if hasattr(need, "learn") and need not in method.learners:
+            raise UsageError(
+                f"curriculum {type(curriculum).__name__} reads the signal {need.name!r}, which learns, and no part of "
+                "the method has it learn; give a reward, selection or credit the same signal"
+            )
+
+
 def check_alone(config: RunConfig) -> None:
     """Raise UsageError for a flow, or a policy of numbers, that is to be trained by several processes, or by text."""
     scale = config.scale
@@ -166,8 +176,10 @@ def _assemble(
     chosen = [*filter(None, [getattr(stream.source, "described", None)]), *chosen]
     for stage in stages:
         stage.config = _rated(stage.config, config) if stage.name else config
-        check_signals(stage.method.needs, stage.method.live, policy)
-        signals = [need for need in stage.method.needs if not isinstance(need, str)]
+        needs = stage.method.needs | getattr(stage.curriculum, "needs", frozenset())
+        check_signals(needs, stage.method.live, policy)
+        signals = [need for need in needs if not isinstance(need, str)]
+        check_learners(stage.curriculum, stage.method)
         for piece in (*stage.method.learners, *signals, stage.rollout):
             getattr(piece, "check", lambda _: None)(policy)
         check_fit(stage.tasks, policy, stage is first and config.warmup.steps > 0, stage.rollout)

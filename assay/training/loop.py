@@ -38,6 +38,7 @@ from assay.training.preflight import at_first
 from assay.training.restore import restore
 from assay.training.stages import ended
 from assay.training.state import State
+from assay.training.survey import survey
 from assay.types import Group
 from assay.verify.episodes import judge_groups
 
@@ -134,6 +135,7 @@ class Trainer(State):
                 while not self.reinforced(interrupt):
                     # A run that is extended beyond its end is measured again at the new one.
                     self.folder.evaluation("after").unlink(missing_ok=True)
+                    survey(self, interrupt)
                     metrics = self.rl_step()
                     passed = metrics.get("pass_rate", metrics.get("partner/pass_rate", float("nan")))
                     reward, length = metrics.get("reward/mean", float("nan")), metrics.get("length/mean", float("nan"))

@@ -23,13 +23,21 @@ from assay.rollout.surgery.base import Surgeon
 CORRECTION: Correction = "token_truncate"
 
 
-def check_overlap(settings: OverlapConfig, method: Method, rollout: Any, trainers: int = 1) -> None:
+def check_overlap(
+    settings: OverlapConfig, method: Method, rollout: Any, trainers: int = 1, curriculum: Any = None
+) -> None:
     """Raise UsageError for a method that cannot be asked ahead, or in parts, as the settings want it.
 
     Args:
         trainers: processes that train together.
+        curriculum: of the run; one that looks at its data before a step does so by the weights of that step.
     """
     if settings.staleness:
+        if hasattr(curriculum, "survey"):
+            raise UsageError(
+                f"overlap.staleness asks ahead, and curriculum {type(curriculum).__name__} looks at the data first, by "
+                "the weights of the moment; use staleness 0"
+            )
         if method.partner is not None:
             raise UsageError("overlap.staleness asks ahead, and whose turn a step is changes what it asks; use 0")
         where = f"overlap.staleness = {settings.staleness} asks for a batch before the verdicts on the last one are in"

@@ -102,7 +102,7 @@ def make_stage(
         )
     sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
     size = {"prompts": settings.prompts, "group": settings.group, "history": history}
-    curriculum = build("curriculum", method.curriculum, stream=stream, **size)
+    curriculum = build("curriculum", method.curriculum, stream=stream, select=method.select, **size)
     history.read |= getattr(curriculum, "history", None) is history
     rollout = build(
         "rollout",
@@ -114,7 +114,7 @@ def make_stage(
         answer=partial(answer_place, own),
         progress=lambda: (steps()[0] - steps()[1], config.train.steps),
     )
-    check_overlap(config.overlap, method, rollout, ranks.size)
+    check_overlap(config.overlap, method, rollout, ranks.size, curriculum)
     method, line = off_policy(method, config.overlap.staleness)
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
     source = stream.source

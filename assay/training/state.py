@@ -149,7 +149,7 @@ class State:
 
     @property
     def needs_reference(self) -> bool:
-        return wants_reference(self.method.needs)
+        return wants_reference(self.method.needs | getattr(self.curriculum, "needs", frozenset()))
 
     def load_reference(self) -> None:
         """Make the frozen policy that the stage started from."""

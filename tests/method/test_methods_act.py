@@ -24,7 +24,12 @@ SHORT = {
 
 @pytest.mark.parametrize(
     ("name", "term", "options"),
-    [("S104", "opened", {}), ("S127", "answered", {}), ("S026", "format", {}), ("S009", "opened", {"required": False})],
+    [
+        ("S104", "opened", {"pool": 8, "tries": 2}),
+        ("S127", "answered", {}),
+        ("S026", "format", {}),
+        ("S009", "opened", {"required": False}),
+    ],
 )
 def test_an_answer_without_a_mark_is_found_where_the_verifier_reads_it(tmp_path: Path, name, term, options) -> None:
     """A sum is answered by the bare number on the last line; no paper knows that, and each learns from it."""

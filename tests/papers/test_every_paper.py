@@ -45,11 +45,13 @@ IN_A_RECIPE = {
     "S080": {"first": ["1", "2"]},
     "S083": {"template": SUMS["template"]},
     "S101": {**REQUIRED["S101"], "rubric": ["1"], "template": "{attempt}+{criteria}"},
+    "S104": {"pool": 4, "tries": 2},
     "S103": {"teachers": [{"name": "keywords", "replies": [], "otherwise": "7"}], "max_length": 4},
     "S159": {"hints": {"name": "keywords", "replies": [], "otherwise": "+"}, "template": "{hint}{question}"},
     "S201": FEW,
+    "S206": {"pool": 4, "value_steps": 1},
 }
-"""A judge that is an object cannot be named in one; updates that are many are made few, and prompts short."""
+"""A judge that is an object cannot be named in one; updates that are many are made few, prompts short, data small."""
 ALWAYS = "abstentions"
 """The case that every method is tried on; the others, one of each kind where time is short."""
 SHORT = {"train": {"steps": 2, "mini_batches": 1, "epochs": 2}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}

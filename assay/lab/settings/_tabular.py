@@ -16,6 +16,7 @@ from assay.engines.base import Engine, Sampling
 from assay.engines.tabular import TabularEngine
 from assay.learning.signals import check_signals, wants_reference
 from assay.learning.step import learn, sample
+from assay.learning.survey import look
 from assay.learning.update import update
 from assay.method import make_method
 from assay.randomness import Randomness
@@ -88,7 +89,7 @@ def train(
     check_signals(made.needs, made.live, policy)
     stream, _ = split(Listed(tasks), 0.0, 0, seed)
     size, history = {"prompts": training.prompts, "group": training.group}, PassRates()
-    curriculum = build("curriculum", made.curriculum, stream=stream, history=history, **size)
+    curriculum = build("curriculum", made.curriculum, stream=stream, select=made.select, history=history, **size)
     now = 0
     rollout = build(
         "rollout",
@@ -121,6 +122,9 @@ def train(
 
     dtype = next(policy.module.parameters()).dtype
     for now in range(training.steps):  # which the rollout may ask for
+        if hasattr(curriculum, "survey") and (data := curriculum.survey(now)):
+            rng = random("survey")
+            curriculum.settle(now, look(curriculum, data, rollout, engine, verifier, made, models, rng, dtype))
         asks = curriculum.next(now)
         groups, batch = sample(asks, rollout, engine, verifier, made, models, random("rollout"), dtype=dtype)
         metrics: dict[str, float] = {}

@@ -29,7 +29,7 @@ Draw = Literal["priority", "uniform", "all"]
     "S206",
     "A-LoL",
     arxiv="2305.14718",
-    seams=["rollout", "credit", "select", "objective"],
+    seams=["curriculum", "rollout", "credit", "select", "objective"],
     essentials={
         "a whole response is one action, of advantage R - V(x)": "test_the_advantage_is_what_the_value_leaves",
         "V: an attention head on the frozen reference's prompt states, fitted to what its own samples earn": (
@@ -37,6 +37,9 @@ Draw = Literal["priority", "uniform", "all"]
         ),
         "only responses of positive advantage are learned from, drawn in proportion to it": (
             "test_only_responses_above_the_value_are_drawn_in_proportion"
+        ),
+        "they are dropped and drawn over all of the data, before it is learned from": (
+            "test_records_are_dropped_and_drawn_over_all_of_the_data"
         ),
         "the importance weight against the reference is one of the whole response, clipped, and constant": (
             "test_the_weight_of_a_whole_response"
@@ -50,9 +53,8 @@ Draw = Literal["priority", "uniform", "all"]
     choices=(
         "V is fitted at a rate of 1e-3 on the samples of ten steps, a fifth of the prompts held out; the paper takes "
         "1e-5 and the validation prompts",
-        "as many draws a step as it has responses of positive advantage",
+        "a step draws prompts x group responses of the data, with replacement",
     ),
-    lacks="responses are dropped and drawn by advantage among those of a step, not over the whole data set beforehand",
 )
 def a_lol(
     form: Form = "sequence",
@@ -63,6 +65,8 @@ def a_lol(
     value_epochs: int = 10,
     value_lr: float = 1e-3,
     max_value: float = 1.0,
+    over: Literal["data", "step"] = "data",
+    pool: int | None = None,
 ) -> Method:
     """GRPO replaced by an offline policy gradient that takes a whole recorded response as one action.
 
@@ -72,20 +76,22 @@ def a_lol(
     over responses drawn with probability proportional to A. w is constant, of the current policy; pi_ref is the policy
     that RL began with, which should have been fine-tuned on the data (the warm-up). V is a small head on the frozen
     reference's hidden states of the prompt, fitted once to what its own samples earn: only the first ``value_steps``
-    steps generate, and they change no weight.
+    steps generate, and they change no weight. Then A is known of every response of the data.
 
     Args:
         form: ``sequence`` as above; ``token``: A sum_t clip(pi_t / pi_ref,t) (-log pi_t), one weight for each token;
             ``free``: w = 1, without the reference; ``gold``: sum_t max(pi_t, 0.1) (-log pi_t).
         clip: half-width of the range of w.
         kl: weight of + sum_t (log pi - log pi_ref) in the loss; with ``free`` this is "A-LoL KL".
-        draw: ``priority`` as above, ``uniform``: each response with A > 0 once, ``all``: the others too.
+        draw: ``priority`` as above, ``uniform``: each response with A > 0 alike, ``all``: the others too.
         value_steps, value_epochs, value_lr: of V, see :class:`~assay.signals.prompt_value.PromptValue`.
         max_value: largest reward.
+        over: whether responses are dropped and drawn over all of the ``data``, see
+            :class:`~assay.curriculum.drawn.Drawn`, or among those of each ``step``, see :class:`PositiveLeftover`.
+        pool: of the draws over data; an endless source needs one.
 
-    Recorded responses stand in ``task.meta["responses"]``, see :class:`~assay.rollout.recorded.Recorded`. A step draws
-    as many responses as it has with A > 0. With credit ``reinforce`` and ``draw="all"`` it is "R-LoL", and with
-    ``free`` besides weighted behaviour cloning.
+    Recorded responses stand in ``task.meta["responses"]``, see :class:`~assay.rollout.recorded.Recorded`. With credit
+    ``reinforce`` and ``draw="all"`` it is "R-LoL", and with ``free`` besides weighted behaviour cloning.
 
     Source: A-LoL (arXiv 2305.14718) and its authors' code.
     """
@@ -95,6 +101,7 @@ def a_lol(
         credit=Leftover(value),
         select=PositiveLeftover(draw, value),
         objective=Leftovers(form=form, clip=clip, kl_weight=kl),
+        curriculum={"name": "drawn", "pool": pool} if over == "data" else "uniform",
     )
 
 
@@ -123,10 +130,11 @@ class Leftover:
 class PositiveLeftover:
     """Samples with A = R - V > 0, as often as they are drawn; 0 for the others and for those V is fitted on.
 
-    As many draws with replacement as there are such samples, with probabilities proportional to A (``priority``): the
-    weight of a sample is its count, over the mean count of those drawn at all, so that a mean over samples with
-    non-zero weight is the mean over draws. ``uniform`` and ``all`` give weights of 1, without a draw, to samples with A
-    > 0 and to all but those V is fitted on.
+    In a step, as many draws with replacement as there are such samples, with probabilities proportional to A
+    (``priority``): the weight of a sample is its count, over the mean count of those drawn at all, so that a mean over
+    samples with non-zero weight is the mean over draws. ``uniform`` and ``all`` give weights of 1, without a draw, to
+    samples with A > 0 and to all but those V is fitted on. What curriculum ``drawn`` has drawn from all the data, by
+    :meth:`chances`, is not drawn again: its weights are 1 where A > 0.
 
     Args:
         draw: see above.
@@ -151,16 +159,29 @@ class PositiveLeftover:
         """Of rewards 0 and 1, only 1 is above a value between them."""
         return self.draw != "all"
 
-    def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
+    @property
+    def ready(self) -> bool:
+        """Whether V is known, and with it the advantage of any response."""
+        return bool(self.value.ready)
+
+    def chances(self, batch: Batch) -> Float[Tensor, "N"]:
+        """Return what a response is drawn in proportion to: A where it is positive and else 0, or 1 and 0."""
         leftover = batch.rewards - batch.signals["prompt_value"].to(batch.rewards.dtype)
         data = torch.tensor([e.meta.get("role") != "value" and len(e.tokens) > 0 for e in batch.episodes])
         keep = data & batch.valid & ((leftover > 0) | (self.draw == "all"))
-        if self.draw != "priority" or not bool(keep.any()):
-            return keep.to(batch.rewards.dtype)
+        return torch.where(keep, leftover, 0) if self.draw == "priority" else keep.to(batch.rewards.dtype)
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
+        found = self.chances(batch)
+        if self.draw != "priority" or not bool(found.any()):
+            return found
+        if all(task.meta.get("drawn") for task in batch.tasks):
+            return (found > 0).to(found.dtype)
         rng = np.random.default_rng([self.seed, self._drawn["steps"]])
         self._drawn["steps"] += 1
-        chances = torch.where(keep, leftover, 0).double().numpy()
-        counts = torch.from_numpy(rng.multinomial(int(keep.sum()), chances / chances.sum())).to(batch.rewards.dtype)
+        chances = found.double().numpy()
+        drawn = rng.multinomial(int((chances > 0).sum()), chances / chances.sum())
+        counts = torch.from_numpy(drawn).to(batch.rewards.dtype)
         return counts * (counts > 0).sum() / counts.sum()
 
     def state_dict(self) -> dict[str, Any]:

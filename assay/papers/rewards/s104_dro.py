@@ -18,7 +18,8 @@ from assay.method import Method
 from assay.registry import part
 from assay.rewards.likelihood.reference import needed, told
 from assay.select.chain import Chain
-from assay.select.reference_rank import ReferenceRank
+from assay.select.filters.key_spread import KeySpread
+from assay.select.filters.reference_rank import ReferenceRank
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.likelihood_value import first
 from assay.signals.likelihoods.reference_ranks import ReferenceRanks
@@ -33,7 +34,7 @@ Form = Literal["weights", "keys", "sum"]
     "S104",
     "DRO with R3",
     arxiv="2506.13351",
-    seams=["reward", "select"],
+    seams=["reward", "select", "curriculum"],
     essentials={
         "tokens of the reference weigh by how much their likelihood differs between the group's reasonings": (
             "test_the_worked_example"
@@ -49,6 +50,10 @@ Form = Literal["weights", "keys", "sum"]
         "prompts are left out whose reference no reasoning makes a difference to": (
             "test_the_filter_drops_prompts_that_reasoning_makes_no_difference_to"
         ),
+        "both filter all of the data before training, and again within it by the policy of then": (
+            "test_the_data_is_filtered_before_training_and_within_it"
+        ),
+        "a share of what was learned from before is carried over": "test_a_share_is_carried_over",
         "where one token of many depends on the reasoning, the weights teach it better than the plain sum": (
             "test_a_policy_reasons_better_for_the_weights"
         ),
@@ -56,8 +61,8 @@ Form = Literal["weights", "keys", "sum"]
     choices=(
         "w = sigma / sum sigma over the top share of tokens; the mean over keys with their gamma is the other form",
         "length weight 0.1 and slope 1; ranks within 100 of the worst tenth; a quarter of the prompts dropped",
+        "16 responses to each prompt of the data, before training and every 100 steps; a tenth stays anyway",
     ),
-    lacks="the filters over the whole data set before and within training, which act on each step's prompts here",
 )
 def dro(
     form: Form = "weights",
@@ -71,6 +76,11 @@ def dro(
     model: Literal["policy", "reference"] = "policy",
     open: str | None = None,
     close: str = "</answer>",
+    over: Literal["data", "step"] = "data",
+    tries: int = 16,
+    every: int = 100,
+    carry: float = 0.1,
+    pool: int | None = None,
 ) -> Method:
     """GRPO with the reasoning-reflection reward R3 in place of a verifier.
 
@@ -80,28 +90,34 @@ def dro(
     l0 is l without the reasoning, L the reference's tokens, |y_i| those of the response's own answer. In a long
     reference few tokens depend on what was thought; in the plain sum (``form="sum"``, w = 1 / L) all others add noise.
     Left out are truncated responses; prompts of whose responses none has a mean rank of the ``worst`` share of the
-    reference's tokens ``within`` the likeliest of the vocabulary; and the share ``drop`` of the step's other prompts
-    with the least max_j sigma_j.
+    reference's tokens ``within`` the likeliest of the vocabulary; and the share ``drop`` of the other prompts with the
+    least max_j sigma_j. Prompts are left out of all the data, before training and now and then in it.
 
     Args:
         form, top, gamma, length_weight, length_slope, model, open, close: see :class:`ReflectionReward`.
         drop: in [0, 1); 0 keeps all; see :class:`KeySpread`.
-        within, worst: see :class:`~assay.select.reference_rank.ReferenceRank`; ``within`` = infinity keeps all, and
-            saves its pass.
+        within, worst: see :class:`~assay.select.filters.reference_rank.ReferenceRank`; ``within`` = infinity keeps all,
+            and saves its pass.
+        over: whether ``data`` is filtered by ``tries`` responses to each prompt, before the first step and ``every`` so
+            many, a share ``carry`` of it staying anyway (see :class:`~assay.curriculum.sifted.Sifted`), or the prompts
+            of each ``step`` by the responses that are learned from, which takes no further ones.
+        tries, every, carry, pool: of the filters over data; an endless source needs a ``pool`` to take from it.
 
-    The paper filters its data with both before training and now and then in it; here both are on every step's prompts.
     A lagged scorer is not part of it.
 
     Source: Direct Reasoning Optimization (arXiv 2506.13351). Exact weights, the mixing weight, the slope of the length
     and the numbers of the filters are not given there; these are choices.
     """
     reward = ReflectionReward(form, top, gamma, length_weight, length_slope, model, open, close)
-    keep: list[Any] = ["overlong"]
+    filters: list[Any] = []
     if math.isfinite(within):
-        keep.append(ReferenceRank(within, worst, ReferenceRanks(reward.likelihood)))
+        filters.append(ReferenceRank(within, worst, ReferenceRanks(reward.likelihood)))
     if drop:
-        keep.append(KeySpread(drop, reward.likelihood))
-    return Method(reward=reward, select=Chain(keep))
+        filters.append(KeySpread(drop, reward.likelihood))
+    if over == "step" or not filters:
+        return Method(reward=reward, select=Chain(["overlong", *filters]))
+    sifted = {"name": "sifted", "filters": filters, "tries": tries, "every": every, "carry": carry, "pool": pool}
+    return Method(reward=reward, select=Chain(["overlong"]), curriculum=sifted)
 
 
 @part("reward", "reflection")
@@ -199,53 +215,13 @@ def repaired(p: Float[Tensor, "G L"], keys: Tensor, gamma: float) -> Float[Tenso
     return torch.where(behind, chance.clamp(min=1e-30).log(), 0).sum(1)
 
 
-@part("select", "key_spread")
-@dataclass(frozen=True, slots=True)
-class KeySpread:
-    """Weight 0 for the floor(drop B) of a step's B prompts left whose max_j sigma_j is least, else 1.
-
-    sigma_j is the standard deviation over a prompt's responses of the log-probability of the reference's token j. A
-    prompt with fewer than two likelihoods has spread 0; of equals the later ones go first.
-
-    Args:
-        drop: share, in [0, 1).
-        likelihood: the signal.
-
-    Raises:
-        UsageError: ``drop`` out of range.
-    """
-
-    drop: float = 0.25
-    likelihood: ReferenceLikelihood = field(default_factory=lambda: ReferenceLikelihood(name=FULL))
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.drop < 1:
-            raise UsageError(f"select 'key_spread': drop {self.drop:g} must be in [0, 1)")
-
-    @property
-    def needs(self) -> frozenset[Any]:
-        return frozenset({self.likelihood})
-
-    def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
-        logs = first(batch.signals[self.likelihood.name])
-        counts = (~logs.isnan()).any(-1) & batch.valid
-        prompts = batch.prompt_group[batch.weights != 0].unique()
-        spread = []
-        for group in prompts:
-            rows = logs[(batch.prompt_group == group) & counts]
-            known = rows[:, ~rows.isnan().any(0)] if len(rows) > 1 else rows[:0]
-            spread.append(float(known.std(0, correction=0).max()) if known.numel() else 0.0)
-        order = torch.tensor(spread).argsort(descending=True, stable=True)
-        kept = prompts[order[: len(prompts) - int(self.drop * len(prompts) + 1e-9)]]
-        return torch.isin(batch.prompt_group, kept).to(batch.rewards.dtype)
-
-
 def in_lab(form: str) -> dict[str, object]:
     """An arm of the setting ``references``."""
     return {
         "name": "S104",
         "reward": {"name": "reflection", "form": form, "length_weight": 0.0, "open": "=", "close": ""},
         "select": "all",
+        "curriculum": "uniform",
     }
 
 

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from running import recipe, tables
 
 from assay.batch import Batch
 from assay.catalogue import make
+from assay.config import load_config
+from assay.console import Reporter
+from assay.curriculum.drawn import Drawn
 from assay.engines.base import Sampling
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
 from assay.lab.settings import load
+from assay.learning.survey import look
 from assay.method import make_method
 from assay.papers.objectives.s206_a_lol import Leftovers, PositiveLeftover
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.nano import NanoConfig, nano_model
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.records.surveys import read_survey, survey_file
 from assay.registry import build
 from assay.rollout.recorded import Recorded
+from assay.select.chain import Chain
+from assay.select.everything import All
 from assay.signals.base import Models
 from assay.signals.prompt_value import PooledValue, PromptValue, prompt_states
+from assay.tasks.listed import Listed
+from assay.tasks.split import TrainStream
+from assay.training.build import build_trainer
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+from assay.verify.none import NoVerifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -302,6 +318,139 @@ def test_it_samples_only_until_the_value_is_fitted():
         method.value(batch)
         assert bool(batch.active.any()) == (role == "record"), "nothing is learned from the reference's own samples"
         value.learn(batch, models)
+
+
+RECORDS = [
+    Task("low", "", meta={"responses": [{"text": "0", "reward": 0.1}, {"text": "1", "reward": 0.4}]}),
+    Task("high", "", meta={"responses": [{"text": t, "reward": r} for t, r in (("1", 0.6), ("2", 0.9), ("0", 0.3))]}),
+    Task("none", "", meta={"responses": [{"text": "0", "reward": 0.2}]}),
+]
+
+
+class Known:
+    """A value of 0.3 for every prompt."""
+
+    name, models = "prompt_value", ("reference",)
+
+    def __init__(self) -> None:
+        self.ready = True
+
+    def __call__(self, batch: Batch, models: Models) -> torch.Tensor:
+        return torch.full((len(batch),), 0.3)
+
+
+def data(draw: str = "priority", tasks=RECORDS) -> Drawn:
+    select = PositiveLeftover(draw, Known())
+    return Drawn(TrainStream(Listed(tasks)), 4, 25, select=select)
+
+
+def looked_at(draw: str = "priority") -> tuple[Drawn, str]:
+    """All records are judged and valued, none is generated; and what is said of it."""
+    part = data(draw)
+    method = make_method("S206", select=part.select, credit="reinforce", objective={"form": "free"})
+    policy = TabularPolicy(Tree.bandit(3))
+    engine = TabularEngine(policy)
+    engine.generate = None  # type: ignore[assignment,method-assign]
+    models, rng = Models(policy, policy.twin(), encode=engine.encode), np.random.default_rng(0)
+    rows = look(part, part.survey(0), Recorded(Sampling(8)), engine, NoVerifier(), method, models, rng, torch.float64)
+    return part, part.settle(0, json.loads(json.dumps(rows)))
+
+
+def shares(part: Drawn, steps: int) -> dict[str, float]:
+    """How often each record is drawn, by the first letter of its task and its text."""
+    counts = Counter(
+        ask.task.id[0] + record["text"]
+        for step in range(steps)
+        for ask in part.next(step)
+        for record in ask.task.meta["responses"]
+    )
+    return {name: count / counts.total() for name, count in counts.items()}
+
+
+def test_records_are_dropped_and_drawn_over_all_of_the_data():
+    """Advantages of -0.2 and 0.1, of 0.3, 0.6 and 0, of -0.1: of six three are left, with 1, 3 and 6 chances in ten."""
+    part, said = looked_at()
+    assert said == "curriculum 'drawn': 3 of 6 recorded responses are drawn from, from step 1 on"
+    assert part.survey(1) == []
+    for step in range(3):
+        asks = part.next(step)
+        assert sum(a.n for a in asks) == 4 * 25 and all(a.n == len(a.task.meta["responses"]) for a in asks)
+        assert all(a.task.meta["drawn"] for a in asks)
+    found = shares(part, 100)
+    assert found == {
+        "l1": pytest.approx(0.1, abs=0.01),
+        "h1": pytest.approx(0.3, abs=0.02),
+        "h2": pytest.approx(0.6, abs=0.02),
+    }
+    even = shares(looked_at("uniform")[0], 100)
+    assert even == {name: pytest.approx(1 / 3, abs=0.02) for name in ("l1", "h1", "h2")}
+    assert len(shares(looked_at("all")[0], 20)) == 6
+    # What goes on after a checkpoint draws the same.
+    other = data()
+    other.load_state_dict(json.loads(json.dumps(part.state_dict())))
+    assert [(a.task, a.n) for a in other.next(7)] == [(a.task, a.n) for a in part.next(7)] and other.survey(8) == []
+    assert [a.task for a in part.next(7)] != [a.task for a in part.next(8)]
+    # Tasks that have gone since cannot be drawn, nor records.
+    fewer = data(tasks=[replace(RECORDS[1], meta={"responses": RECORDS[1].meta["responses"][:1]}), RECORDS[2]])
+    fewer.load_state_dict(part.state_dict())
+    assert set(shares(fewer, 3)) == {"h1"}
+
+
+def test_what_was_drawn_is_not_drawn_again(make_batch):
+    """Of drawn tasks each response with A > 0 counts once; of others the selection draws itself."""
+    part = PositiveLeftover()
+    tasks = [Task("t", "", meta={"drawn": True})] * 3
+    batch = make_batch([1, 1, 1], [0.9, 0.6, 0.2], tasks=tasks)
+    batch.signals["prompt_value"] = torch.full((3,), 0.5)
+    assert [part(batch).tolist() for _ in range(5)] == [[1, 1, 0]] * 5 and part.state_dict() == {"steps": 0}
+    batch.tasks[0] = Task("t", "")
+    assert len({tuple(part(batch).tolist()) for _ in range(9)}) > 1
+
+
+def test_until_the_value_is_known_the_stream_is_asked():
+    part = data()
+    part.select.value.ready = False
+    assert not part.select.ready and part.survey(0) == []
+    assert [(a.n, "drawn" in a.task.meta) for a in part.next(0)] == [(25, False)] * 4
+    part.select.value.ready = True
+    assert len(part.survey(1)) == 3
+
+
+def test_data_that_cannot_be_drawn_from():
+    part = data()
+    with pytest.raises(UsageError, match="task bare has no recorded response"):
+        part.check([RECORDS[0], Task("bare", "")])
+    part.check(RECORDS)
+    part.survey(0)
+    with pytest.raises(RunError, match="none of the responses of 3 tasks is worth drawing"):
+        part.settle(0, [{"task": "low", "chances": {}}])
+    with pytest.raises(UsageError, match="All gives none"):
+        Drawn(TrainStream(Listed(RECORDS)), 4, 25, select=All())
+    chained = Drawn(TrainStream(Listed(RECORDS)), 4, 25, select=Chain(["all", PositiveLeftover(value=Known())]))
+    assert isinstance(chained.select, PositiveLeftover)
+
+
+def test_a_run_fits_the_value_then_drops_and_draws(tmp_path):
+    """Two steps of its own samples, then all records of the data are looked at, and drawn from."""
+    tasks = [
+        Task(f"t{i}", f"{i}+1=", reference=str(i + 1), meta={"responses": [str(i + 1), "0", "77"]}) for i in range(8)
+    ]
+    config = recipe(tmp_path / "run", warmup={"steps": 0}, run={"rollouts_every": 1})
+    config["method"] = {"name": "S206", "options": {"value_steps": 2}}
+    config["tasks"] = {"eval_size": "auto", "eval_share": 0.2}
+    config["evaluate"] = {"every": 0, "samples": 0}
+    config["train"] |= {"mini_batches": 1, "epochs": 1}
+    trainer = build_trainer(load_config(config), Reporter(quiet=True), tasks=Listed(tasks))
+    trainer.run()
+    found = [[row for p in read_survey(survey_file(tmp_path / "run", step)) for row in p.rows] for step in range(5)]
+    assert [step for step, rows in enumerate(found) if rows] == [2]
+    assert [row["task"] for row in found[2]] == [task.id for task in trainer.stream.all()]
+    # Right records are worth 1, others 0, of a value in between.
+    assert all(list(row["chances"]) == ["0"] and 0 < row["chances"]["0"] < 1 for row in found[2])
+    steps = list(tables(tmp_path / "run", "rollouts").values())
+    assert [len(rows) for rows in steps] == [12, 12, 12, 12]
+    for rows in steps[2:]:
+        assert all(row["response"] == str(int(row["prompt"][0]) + 1) and row["passed"] for row in rows)
 
 
 def final_reward(objective: Leftovers, weight: np.ndarray) -> float:

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from claimed import learned
+from running import recipe, tables
 from spelled import alone, nano, responses
 
 from assay import catalogue
 from assay.batch import Batch
-from assay.errors import UsageError
+from assay.config import load_config
+from assay.console import Reporter
+from assay.errors import RunError, UsageError
 from assay.learning.signals import compute_signals
-from assay.papers.rewards.s104_dro import FULL, KeySpread, ReflectionReward, repaired
-from assay.select.reference_rank import ReferenceRank
+from assay.papers.rewards.s104_dro import FULL, ReflectionReward, repaired
+from assay.records.surveys import read_survey, survey_file
+from assay.registry import build
+from assay.select.filters.key_spread import KeySpread
+from assay.select.filters.reference_rank import ReferenceRank
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.likelihoods.reference_ranks import ReferenceRanks
+from assay.tasks.listed import Listed
+from assay.tasks.split import TrainStream
+from assay.training.build import build_trainer
+from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 L = torch.tensor([[-0.1, -2, -0.2], [-0.1, -0.3, -0.2], [-0.1, -1, -0.2], [-0.1, -3, -0.2]], dtype=torch.float64)
@@ -214,8 +226,9 @@ def test_options() -> None:
     for bad in ({"within": 0}, {"worst": 0.0}, {"worst": 1.5}):
         with pytest.raises(UsageError, match="reference_rank"):
             ReferenceRank(**bad)
-    names = {n.name for n in catalogue.make("S104", within=math.inf).needs}
-    assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in catalogue.make("S104").needs}
+    names = {n.name for n in catalogue.make("S104", within=math.inf, over="step").needs}
+    whole = catalogue.make("S104", over="step")
+    assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in whole.needs}
     for bad in ({"top": 0.0}, {"top": 1.1}, {"gamma": 0.0}, {"gamma": -1.0}):
         with pytest.raises(UsageError, match="reflection"):
             ReflectionReward(**bad)
@@ -225,14 +238,89 @@ def test_options() -> None:
             KeySpread(drop)
     spread = KeySpread()
     assert spread.drop == 0.25 and spread.needs == {spread.likelihood} and spread.likelihood.name == FULL
-    parts = catalogue.make("S104").select.parts
+    parts = whole.select.parts
     assert parts[0] is not None and [(p.within, p.worst) for p in parts[1:2]] == [(100, 0.1)] and parts[2].drop == 0.25
-    assert len(catalogue.make("S104", drop=0.0).select.parts) == 2
+    assert whole.curriculum == "uniform"
+    assert len(catalogue.make("S104", drop=0.0, over="step").select.parts) == 2
+    over_data = catalogue.make("S104")
+    assert len(over_data.select.parts) == 1
+    assert over_data.curriculum == {
+        "name": "sifted",
+        "filters": parts[1:],
+        "tries": 16,
+        "every": 100,
+        "carry": 0.1,
+        "pool": None,
+    }
+    assert catalogue.make("S104", drop=0.0, within=math.inf).curriculum == "uniform"
     assert (ReferenceRank().within, ReferenceRank().worst) == (100, 0.1)
     assert ReferenceRank(within=1, worst=1.0).within == 1
     method = catalogue.make("S104", model="reference")
     models = {n.name: n.model for n in method.needs if isinstance(n, ReferenceLikelihood)}
     assert set(models.values()) == {"reference"}
+
+
+SUMS = [Task(f"t{i}", f"{i}+{i}=", reference=str(2 * i), solution=str(2 * i)) for i in range(10)]
+
+
+def filtered(folder: Path, **options: Any) -> tuple[list[str], list[str]]:
+    """Sums, of which a quarter is dropped before the first step, the third and the fifth; ids, and what was said."""
+    said: list[str] = []
+    config = recipe(folder, warmup={"steps": 2}, run={"rollouts_every": 1})
+    config["method"] = {
+        "name": "S104",
+        "options": {"tries": 3, "every": 2, "carry": 0.0, "within": math.inf, **options},
+    }
+    config["tasks"] = {"eval_size": "auto", "eval_share": 0.2}
+    config["train"] |= {"steps": 5, "mini_batches": 1, "epochs": 1}
+    config["evaluate"] = {"every": 0, "samples": 0}
+    reporter = Reporter(quiet=True)
+    reporter.line = said.append  # type: ignore[method-assign]
+    trainer = build_trainer(load_config(config), reporter, tasks=Listed(SUMS))
+    trainer.run()
+    return [task.id for task in trainer.stream.all()], said
+
+
+def test_the_data_is_filtered_before_training_and_within_it(tmp_path: Path) -> None:
+    """What is asked are the three quarters with the widest spread, as it was found by the weights of then."""
+    ids, said = filtered(tmp_path / "run")
+    looks = {step: read_survey(survey_file(tmp_path / "run", step)) for step in range(6)}
+    assert [step for step, pieces in looks.items() if pieces] == [0, 2, 4] and len(ids) == 8
+    asked = [{row["task_id"] for row in rows} for rows in tables(tmp_path / "run", "rollouts").values()]
+    left, spreads = len(ids) - len(ids) // 4, []
+    for step in (0, 2, 4):
+        assert [task for piece in looks[step] for task in piece.tasks] == ids, "held-out tasks are no data"
+        spread = {row["task"]: row["values"][0] for piece in looks[step] for row in piece.rows}
+        widest = set(sorted(spread, key=lambda task: -spread[task])[:left])
+        found = set().union(*asked[step : step + 2])
+        assert found == widest if step < 4 else found <= widest
+        spreads.append(spread)
+    assert spreads[0] != spreads[1] != spreads[2]
+    assert [line for line in said if "sifted" in line] == [
+        f"curriculum 'sifted': {left} of {len(ids)} tasks are asked from step 1 on",
+        f"curriculum 'sifted': {left} of {len(ids)} tasks are asked from step 3 on, 0 of them carried over",
+        f"curriculum 'sifted': {left} of {len(ids)} tasks are asked from step 5 on, 0 of them carried over",
+    ]
+
+
+def test_a_share_is_carried_over() -> None:
+    """Half of ten are the five with the widest spread; when it turns round two fifths of these stay beside the rest."""
+    method = catalogue.make("S104", within=math.inf, drop=0.5, carry=0.4, every=3)
+    part = build("curriculum", method.curriculum, stream=TrainStream(Listed(SUMS)), prompts=10, group=2)
+    for step, spread in ((0, range(10)), (3, range(9, -1, -1))):
+        assert [(a.task, a.n) for a in part.survey(step)] == [(task, 16) for task in SUMS]
+        part.settle(step, [{"task": f"t{i}", "values": [x]} for i, x in enumerate(spread)])
+        assert not part.survey(step + 2)
+        found = {a.task.id for a in part.next(step)}
+        assert len(found) == (5 if step == 0 else 7)
+        assert found >= {f"t{i}" for i in (range(5, 10) if step == 0 else range(5))}
+    assert part.survey(6)
+
+
+def test_what_is_out_of_reach_is_dropped_from_the_data(tmp_path: Path) -> None:
+    """No token is likelier than the likeliest: a mean rank of at most 1 is hardly ever reached."""
+    with pytest.raises(RunError, match="leave none of 8 tasks"):
+        filtered(tmp_path / "run", within=1, worst=1.0)
 
 
 @pytest.mark.slow

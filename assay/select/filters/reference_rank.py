@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,14 +52,21 @@ class ReferenceRank:
         return frozenset({self.ranks})
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
+        stay = torch.tensor(self.kept(self.of_prompts(batch)))
+        return torch.isin(batch.prompt_group, batch.prompt_group.unique()[stay]).to(batch.rewards.dtype)
+
+    def of_prompts(self, batch: Batch) -> list[float]:
+        """Return the least m_i of each prompt; NaN where there is none."""
         means = self.means(first(batch.signals[self.ranks.name]))
-        keep = torch.ones_like(batch.rewards)
+        out = []
         for group in batch.prompt_group.unique():
-            rows = batch.prompt_group == group
-            found = means[rows]
-            if bool((~found.isnan()).any()) and not bool((found <= self.within).any()):
-                keep[rows] = 0
-        return keep
+            found = means[batch.prompt_group == group]
+            known = found[~found.isnan()]
+            out.append(float(known.min()) if len(known) else math.nan)
+        return out
+
+    def kept(self, values: Sequence[float]) -> list[bool]:
+        return [math.isnan(least) or least <= self.within for least in values]
 
     def means(self, ranks: Float[Tensor, "N L"]) -> Float[Tensor, "N"]:
         """Return m; NaN where there is no rank."""

@@ -1,0 +1,1 @@
+"""Filters of prompts by one number of each, on a step's prompts or on those of all the data."""
