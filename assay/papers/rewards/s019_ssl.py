@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +29,8 @@ from assay.verify.geometry.point import gaussian_proximity as by_distance
         "the proximity of a trajectory is the mean of its steps'": "test_where_the_proximity_comes_from",
         "clicks: a Gaussian around the target's centre, by axis": "test_clicks_are_worth_more_the_nearer_they_are",
         "grids: the share of blocks that are right": "test_blocks",
+        "a verifier that compares grids with their solution by blocks": "test_a_grid_is_compared_block_by_block",
+        "a run on grids, whose steps see how much is right": "test_a_run_on_grids",
         "no wrong response outranks a right one": "test_right_outranks_wrong",
         "one tier is the verdict alone, many are the proximity": "test_one_tier_is_the_verdict_and_many_are_continuous",
         "near responses are learned where none is right": "test_it_acts_in_training",
@@ -37,8 +39,6 @@ from assay.verify.geometry.point import gaussian_proximity as by_distance
         "alpha 0.5, tiers worth k / (K - 1), and half the box's width and height as deviations",
         "wrong responses get their tier's worth too",
     ),
-    lacks="no verifier compares a grid with its solution block by block; block_proximity is for one's own, and sudoku, "
-    "maze and point tell valid boxes, progress and how near a click is",
 )
 def ssl(proximity: Any = None, tiers: int = 4, alpha: float = 0.5, worth: Sequence[float] | None = None) -> Method:
     """GRPO with the verdict plus a bonus that rises in a few tiers with the proximity to the target.
@@ -51,8 +51,9 @@ def ssl(proximity: Any = None, tiers: int = 4, alpha: float = 0.5, worth: Sequen
 
     Args:
         proximity: a reward part that gives s_i; the steps' proximities by default, see :class:`Proximity`. For what it
-            may be measured by see :func:`gaussian_proximity` (clicks, boxes) and :func:`block_proximity` (grids); of
-            verifier ``point`` with ``proximity = "gaussian"`` and ``zones = 0`` it is the part ``near``.
+            may be measured by see :func:`gaussian_proximity` (clicks, boxes); of verifier ``point`` with ``proximity =
+            "gaussian"`` and ``zones = 0`` it is the part ``near``, of ``maze`` the part ``progress``. Verifier ``grid``
+            tells the share of blocks that are right as ``proximity``.
         tiers: K, at least 1.
         alpha: weight of the bonus, not negative.
         worth: of each tier, rising; k / (K - 1) by default.
@@ -145,25 +146,6 @@ def gaussian_proximity(
     if sx <= 0 or sy <= 0:
         raise UsageError(f"proximity: box {box} must be left, top, right, bottom, and scale {scale} above 0")
     return by_distance(point[0] - (box[0] + box[2]) / 2, point[1] - (box[1] + box[3]) / 2, sx, sy)
-
-
-def block_proximity(given: Sequence[Sequence[Hashable]], wanted: Sequence[Sequence[Hashable]], block: int = 1) -> float:
-    """Return the share of blocks of ``block`` by ``block`` cells of a grid that are wholly right; 1 counts cells.
-
-    Blocks at the right and lower edge may be smaller. A grid of another shape has proximity 0.
-
-    Raises:
-        UsageError: an empty solution, or ``block`` below 1.
-    """
-    if block < 1 or not wanted or not wanted[0]:
-        raise UsageError(f"proximity: block {block} must be at least 1, and the solution a grid")
-    if [len(row) for row in given] != [len(row) for row in wanted]:
-        return 0.0
-    right: dict[tuple[int, int], bool] = {}
-    for y, (mine, theirs) in enumerate(zip(given, wanted, strict=True)):
-        for x, (a, b) in enumerate(zip(mine, theirs, strict=True)):
-            right[y // block, x // block] = right.get((y // block, x // block), True) and a == b
-    return sum(right.values()) / len(right)
 
 
 NEAR: list[Mapping[str, float]] = [{"proximity": k / 8} for k in range(9)]

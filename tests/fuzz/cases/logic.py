@@ -32,6 +32,12 @@ puzzle(
     soup="grid",
 )
 puzzle(
+    "grid",
+    Case({"solution": [["1", "2"], ["3", "4"]], "block": 2}, ["1 2\n3 4", "[[1, 2], [3, 4]]", "12\n34"]),
+    Case({"solution": "red blue\ngreen red"}, ["red blue\ngreen red"]),
+    soup="grid",
+)
+puzzle(
     "knights_knaves",
     Case(
         {

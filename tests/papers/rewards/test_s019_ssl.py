@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,13 +11,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from running import metrics, run
 
 from assay.catalogue import make
 from assay.errors import RunError, UsageError
 from assay.lab.settings.bandits import choices
-from assay.papers.rewards.s019_ssl import SweetSpot, block_proximity, gaussian_proximity
+from assay.papers.rewards.s019_ssl import SweetSpot, gaussian_proximity
 from assay.types import Span, Task, Turn, Verdict
 from assay.verify.geometry.point import Point
+from assay.verify.kind import KindVerifier
+from assay.verify.puzzles.blocks import Grid, block_proximity
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHARES = [0, 0.2, 0.3, 0.5, 0.74, 0.75, 0.99, 1]
@@ -127,6 +131,88 @@ def test_blocks() -> None:
     for wanted, block in (([], 1), ([[]], 1), ([[1]], 0)):
         with pytest.raises(UsageError, match="proximity"):
             block_proximity(wanted, wanted, block)
+
+
+SOLUTION = "1 2 3 4\n3 4 1 2\n2 1 4 3\n4 3 2 1"
+
+
+def answered(reference: Any, text: str, **options: Any) -> Verdict:
+    return Grid(**options)(Task("t", "?", reference, "grid"), f"<answer>{text}</answer>")
+
+
+def test_a_grid_is_compared_block_by_block(make_batch: Callable[..., Any]) -> None:
+    """One cell is wrong, two of the same block, two of different ones: 15, 14 and 14 of 16 cells, 3, 3 and 2 boxes."""
+    one, box, two = (SOLUTION.replace(*x, 1) for x in (("1 2 3", "9 2 3"), ("1 2 3", "9 9 3"), ("1 2 3", "9 2 9")))
+    for block, shares in ((1, (15 / 16, 14 / 16, 14 / 16)), (2, (3 / 4, 3 / 4, 1 / 2)), (3, (3 / 4, 3 / 4, 3 / 4))):
+        for text, share in zip((one, box, two), shares, strict=True):
+            verdict = answered({"solution": SOLUTION}, text, block=block)
+            assert verdict.passed is False and verdict.score == 0 and verdict.parts["proximity"] == share, (block, text)
+            assert answered({"solution": SOLUTION, "block": block}, text) == verdict, "the task says it"
+    assert answered({"solution": SOLUTION}, one).feedback == "row 1, column 1 is 1, not '9'"
+    assert answered({"solution": SOLUTION}, one, partial=True, block=2).score == 0.75
+    right = answered({"solution": SOLUTION}, SOLUTION)
+    assert right.passed is True and right.parts == {"format": 1.0, "proximity": 1.0}
+    batch = make_batch([1] * 4, tasks=[Task("t", "?", {"solution": SOLUTION, "block": 2}, "grid")] * 4)
+    batch.verdicts = [
+        KindVerifier()(task, text) for task, text in zip(batch.tasks, (SOLUTION, one, two, "?"), strict=True)
+    ]
+    assert make("S019").reward(batch).values.tolist() == pytest.approx([1.5, 0.5, 1 / 3, 0])
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("1234\n3412\n2143\n4321", 1),
+        ("[[1,2,3,4],[3,4,1,2],[2,1,4,3],[4,3,2,1]]", 1),
+        ("[[1, 2, 3, 4],\n [3, 4, 1, 2],\n [2, 1, 4, 3],\n [4, 3, 2, 1]]", 1),
+        ("| 1 2 | 3 4 |\n| 3 4 | 1 2 |\n|-----+-----|\n| 2 1 | 4 3 |\n| 4 3 | 2 1 |", 1),
+        ("1 1 1 1\n1 1 1 1\n1 1 1 1\n1 1 1 1\n\nno, better is\n1234\n3412\n2143\n4311\nI think", 15 / 16),
+        ("1 2 3 4\n3 4 1 2\n2 1 4 3", 0),
+        ("1 2 3 4 5\n3 4 1 2 5\n2 1 4 3 5\n4 3 2 1 5", 0),
+        ("1 2 3 4\nand\n3 4 1 2\n2 1 4 3\n4 3 2 1", 0),
+    ],
+)
+def test_where_a_grid_stands(text: str, near: float) -> None:
+    verdict = answered({"solution": SOLUTION}, text)
+    assert verdict.passed is (near == 1) and verdict.parts["proximity"] == near
+    assert near or (verdict.parts["format"] == 0 and verdict.feedback == "no 4 lines of 4 cells in the answer")
+
+
+def test_cells_may_be_words_or_any_characters() -> None:
+    for solution in ([["red", "blue"], ["10", "2"]], "red blue\n10 2"):
+        assert answered({"solution": solution}, "red, blue\n10, 2").passed is True
+        assert answered({"solution": solution}, "red, blue\n1, 02").parts["proximity"] == 0.5
+    assert answered({"solution": [["-", "+"], ["=", "-"]]}, "- +\n= -").passed is True
+    assert answered({"solution": "#.#\n#..\n"}, "#.#\n#..").passed is True
+    assert answered({"solution": [[1], [0]]}, "1\n0").passed is True
+    for solution in ([], [[1, 2], [3]], [["a b"]], [[""]], [[1] * 101], [[1]] * 101, 7):
+        assert answered({"solution": solution}, "1").passed is None, solution
+    assert answered({}, "1").passed is None and answered({"solution": "1", "block": 0}, "1").passed is None
+    with pytest.raises(UsageError, match="verifier 'grid': block 0 must be at least 1"):
+        Grid(block=0)
+
+
+def test_a_run_on_grids(tmp_path: Any) -> None:
+    """Four digits in a row, of which untrained models get some right: a reward below 1 for what is wrong."""
+    rows = [{"prompt": f"{i // 4}{i % 4}", "reference": {"solution": f"{i % 4}{i // 4}01"}} for i in range(12)]
+    (tmp_path / "grids.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    source = {"name": "file", "path": str(tmp_path / "grids.jsonl"), "reference": "reference", "kind": "grid"}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 12, "alphabet": "0123"}},
+        tasks={"source": source, "eval_size": 2},
+        method={"name": "S019", "reward": None},
+        warmup={"steps": 0},
+        train={"steps": 2, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    found = metrics(folder)
+    assert len(found) == 2 and all(row["pass_rate"] < 1 and row["grad_norm"] > 0 for row in found)
+    for row in found:
+        assert row["reward/mean"] == pytest.approx(row["reward/verdict"] + row["reward/tier"] / 2)
+        # In K tiers worth k / (K - 1), nothing is worth more than 4/3 of how near it is, nor less by 1/3.
+        assert row["reward/proximity"] * 4 / 3 - 1 / 3 < row["reward/tier"] < row["reward/proximity"] * 4 / 3 + 1e-6
+        assert 0 < row["reward/proximity"] < 1 and row["reward/tier"] > 0
 
 
 def test_what_cannot_be() -> None:
