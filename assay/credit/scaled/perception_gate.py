@@ -11,15 +11,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
+from assay.credit.scaled.rescaled import Rescaled
 from assay.errors import UsageError
-from assay.registry import build, part
+from assay.registry import part
 from assay.rollout.reread.perceived import checklist_of, told_of
 from assay.types import Task
 
 
 @part("credit", "perception_gate")
 @dataclass(slots=True)
-class PerceptionGate:
+class PerceptionGate(Rescaled):
     """A_it = min(p, cap) A'_it of an answer that reasons, and ``weight`` A'_it of one to its checklist
 
     with p the mean score of the checklist and A' another credit's advantages, each branch a group of its own: with a
@@ -48,27 +49,7 @@ class PerceptionGate:
             raise UsageError(
                 f"credit 'perception_gate': cap {self.cap:g} must be in (0, 1], and weight {self.weight:g} at least 0"
             )
-        self.credit = build("credit", self.credit)
-
-    @property
-    def members(self) -> list[Any]:
-        return [self.credit]
-
-    @property
-    def needs(self) -> frozenset[Any]:
-        return frozenset(getattr(self.credit, "needs", ()))
-
-    @property
-    def group_relative(self) -> bool:
-        return bool(getattr(self.credit, "group_relative", False))
-
-    @property
-    def level(self) -> str:
-        return str(getattr(self.credit, "level", "response"))
-
-    @property
-    def summary(self) -> dict[str, str]:
-        return dict(getattr(self.credit, "summary", {}))
+        Rescaled.__post_init__(self)
 
     def check_tasks(self, tasks: Sequence[Task]) -> None:
         for task in tasks:

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.credit.class_balanced import ClassBalanced
+from assay.credit.scaled.class_balanced import ClassBalanced
 from assay.credit.step_reward import StepReward
 from assay.method import Method
 from assay.method.partner import Partner, Turns
@@ -94,7 +94,7 @@ def tango(
         verifications: of each solution in a step of the verifier's.
         verifier: changes to the run's ``[model]``, such as ``{source = ...}``.
         verifier_tokens, verifier_lr: of the verifier; the generator's rate where that is left out.
-        balanced, decay: see :class:`assay.credit.class_balanced.ClassBalanced`.
+        balanced, decay: see :class:`assay.credit.scaled.class_balanced.ClassBalanced`.
         kl_weight, entropy_weight: of both objectives.
 
     Source: RL Tango (arXiv 2505.15034) and its authors' code.

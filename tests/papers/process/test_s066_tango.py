@@ -15,7 +15,7 @@ from running import assert_same, child, metrics, recipe
 
 import assay
 from assay.batch import Batch
-from assay.credit.class_balanced import ClassBalanced
+from assay.credit.scaled.class_balanced import ClassBalanced
 from assay.errors import RunError, UsageError
 from assay.lab.settings import load
 from assay.learning.signals import compute_signals

@@ -12,13 +12,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
+from assay.credit.scaled.rescaled import Rescaled
 from assay.errors import RunError, UsageError
-from assay.registry import build, part
+from assay.registry import part
 
 
 @part("credit", "class_balanced")
 @dataclass(slots=True)
-class ClassBalanced:
+class ClassBalanced(Rescaled):
     """A_it = c(y_i) A'_it, A' another credit's advantages and y_i whether what was judged is right.
 
     With n+ and n- the samples of either kind in a batch, m = decay m + (1 - decay) n of each, n itself in the first
@@ -45,27 +46,7 @@ class ClassBalanced:
     def __post_init__(self) -> None:
         if not 0 <= self.decay < 1:
             raise UsageError(f"credit 'class_balanced': decay {self.decay:g} is outside [0, 1)")
-        self.credit = build("credit", self.credit)
-
-    @property
-    def members(self) -> list[Any]:
-        return [self.credit]
-
-    @property
-    def needs(self) -> frozenset[Any]:
-        return frozenset(getattr(self.credit, "needs", ()))
-
-    @property
-    def group_relative(self) -> bool:
-        return bool(getattr(self.credit, "group_relative", False))
-
-    @property
-    def level(self) -> str:
-        return str(getattr(self.credit, "level", "response"))
-
-    @property
-    def summary(self) -> dict[str, str]:
-        return dict(getattr(self.credit, "summary", {}))
+        Rescaled.__post_init__(self)
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
         right = torch.tensor([_right(task) for task in batch.tasks], dtype=torch.bool)
