@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
@@ -23,7 +24,9 @@ Status = Literal[
 ]
 MOST = 50
 """Claims of an answer that are judged; one with more is wrong."""
-_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s+")
+SECONDS = 10.0
+"""Of processor time for each question to z3."""
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 
 
 class Unreadable(Exception):
@@ -88,12 +91,12 @@ class Assessment:
     statuses: tuple[Status, ...]
     score: float
     joint: bool | None
-    removed: tuple[int, ...] = ()
-    core: tuple[int, ...] = ()
-    consistent: bool = True
-    answers: bool = True
-    alerts: tuple[str, ...] = ()
-    failed: tuple[int, ...] = ()
+    removed: tuple[int, ...]
+    core: tuple[int, ...]
+    consistent: bool
+    answers: bool
+    alerts: tuple[str, ...]
+    failed: tuple[int, ...]
 
     def accepted(self, threshold: float) -> bool:
         return self.consistent and self.answers and self.joint is True and self.score >= threshold
@@ -145,14 +148,14 @@ def answer_score(scores: Sequence[float]) -> float:
 
 def vote(opinions: Sequence[tuple[Status, float] | None]) -> Status | None:
     """Return the status with the most confidence behind it, of equal ones the earlier; ``None`` without an opinion."""
-    weights: dict[Status, float] = {}
+    weights: defaultdict[Status, float] = defaultdict(float)
     for opinion in opinions:
         if opinion is not None:
-            weights[opinion[0]] = weights.get(opinion[0], 0.0) + opinion[1]
+            weights[opinion[0]] += opinion[1]
     return max(weights.items(), key=lambda item: item[1])[0] if weights else None
 
 
-def consensus(theory: Theory, candidates: Sequence[str], seconds: float = 10.0) -> tuple[str | None, str | None]:
+def consensus(theory: Theory, candidates: Sequence[str], seconds: float = SECONDS) -> tuple[str | None, str | None]:
     """Return the formula that candidates agree on, and the one that most of them are equivalent to.
 
     They agree where a group of equivalent ones holds at least half of all that were asked for, rounded up; what cannot
@@ -168,12 +171,12 @@ def consensus(theory: Theory, candidates: Sequence[str], seconds: float = 10.0) 
     return (first if len(found[0]) >= math.ceil(len(candidates) / 2) else None), first
 
 
-def entailed_by(theory: Theory, term: str, other: str, seconds: float = 10.0) -> bool:
+def entailed_by(theory: Theory, term: str, other: str, seconds: float = SECONDS) -> bool:
     """Say whether ``other`` is shown to follow from ``term``; both are terms that can be read."""
     return _asked("entails", theory.declarations, term, other, seconds=seconds) is True
 
 
-def equivalent(theory: Theory, term: str, other: str, seconds: float = 10.0) -> bool:
+def equivalent(theory: Theory, term: str, other: str, seconds: float = SECONDS) -> bool:
     """Say whether two terms are shown to be equivalent; what cannot be read is equivalent to nothing."""
     return len(_asked("cliques", theory.declarations, [term, other], seconds=seconds)["cliques"][0]) == 2
 
@@ -190,7 +193,7 @@ def claims_of(answer: str) -> list[str]:
     """Return the claims of an answer, one a line, without bullets; what stands in ``<answer>`` tags alone, if any
     does."""
     marked = answer.rpartition("<answer>")[2].partition("</answer>")[0] if "<answer>" in answer else answer
-    lines = (_BULLET.sub("", line, count=1).strip() for line in marked.splitlines())
+    lines = (_BULLET.sub("", line).strip() for line in marked.splitlines())
     return [line for line in lines if line]
 
 
@@ -201,7 +204,7 @@ def assess(
     translate: Translator = controlled,
     judge: SoftJudge | None = None,
     plausible: float = 0.0,
-    seconds: float = 10.0,
+    seconds: float = SECONDS,
 ) -> Assessment:
     """Judge claims one by one and together; see :class:`Claims`.
 
@@ -308,7 +311,7 @@ class Claims:
 
     threshold: float = 0.75
     plausible: float = 0.0
-    seconds: float = 10.0
+    seconds: float = SECONDS
     judge: Any = None
     translate: Any = None
 
@@ -347,7 +350,7 @@ class Claims:
         parts["together"] = None if found.joint is None else float(found.joint)
         said = shorten(found.feedback(), 1000)
         if not found.consistent:
-            return Verdict(0.0, None, parts, f"task {task.id}: {said}"[:1000], "tests")
+            return Verdict(0.0, None, parts, f"task {task.id}: {said}", "tests")
         if found.failed or (found.joint is None and found.score >= self.threshold):
             return Verdict(0.0, None, parts, said or "z3 cannot tell whether all claims hold together")
         return Verdict(found.score, found.accepted(self.threshold), parts, said)

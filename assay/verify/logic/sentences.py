@@ -11,7 +11,7 @@ from assay.verify.puzzles.puzzle import BadAnswer
 
 DEEPEST = 50
 _TOKEN = re.compile(
-    r"\s*(?:([0-9]{1,50}(?:\.[0-9]{1,50})?)|([A-Za-z_][A-Za-z0-9_]{0,99})|(<->|<=>|->|=>|==|!=|<=|>=|&&|\|\||[-+*<>=()!&|]))"
+    r"\s*(?:[0-9]{1,50}(?:\.[0-9]{1,50})?|[A-Za-z_][A-Za-z0-9_]{0,99}|<->|<=>|->|=>|==|!=|<=|>=|&&|\|\||[-+*<>=()!&|])"
 )
 _PHRASES = (
     (r"\bit is not the case that\b", " ! "),
@@ -72,7 +72,7 @@ class _Reader:
             match = _TOKEN.match(text, at)
             if match is None:
                 raise _NoSentence
-            self.tokens.append(match[match.lastindex or 0])
+            self.tokens.append(match[0].strip())
             at = match.end()
         self.at = self.depth = 0
 
@@ -117,11 +117,11 @@ class _Reader:
         return found[0] if len(found) == 1 else f"(and {' '.join(found)})"
 
     def negation(self) -> str:
-        count = 0
+        negated = False
         while self.take("!"):
-            count += 1
+            negated = not negated
         found = self.comparison()
-        return f"(not {found})" if count % 2 else found
+        return f"(not {found})" if negated else found
 
     def comparison(self) -> str:
         left = self.sum()

@@ -16,7 +16,7 @@ from running import metrics, run
 from scripted import Scripted
 
 from assay import catalogue
-from assay.engines.base import Request
+from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
 from assay.inference.base import Budget
 from assay.inference.sampling.refine_smt import RefineSmt
@@ -26,7 +26,6 @@ from assay.registry import build
 from assay.types import Episode, Task, Verdict
 from assay.verify.isolate.workers import Failure
 from assay.verify.logic.claims import (
-    MOST,
     Claims,
     Theory,
     Translated,
@@ -42,6 +41,7 @@ from assay.verify.logic.claims import (
     vote,
 )
 from assay.verify.logic.sentences import declared, formula
+from assay.verify.logic.smt import WORKERS
 
 pytest.importorskip("z3")
 SORTS = {"age": "Int", "adult": "Bool", "tall": "Bool"}
@@ -88,11 +88,25 @@ def test_claims_are_worth_what_they_are() -> None:
     assert [claim_score(s) for s in ("entailed", "supported", "possible")] == [1.0, 0.9, 0.7]
     assert not any(claim_score(s) for s in ("contradictory", "unknown", "unsupported", "uncertain", "plausible"))  # type: ignore[arg-type]
     assert claim_score("plausible", 0.7) == 0.7
+    asked = assess(task(), ["he plays well"], THEORY, judge=lambda task, claims: ["plausible"])
+    judged = Claims(judge=lambda task, claims: ["plausible"])(task(), "he plays well")
+    assert asked.statuses == ("plausible",) and asked.score == judged.score == 0.0
+
+
+def test_an_answer_at_the_threshold_is_right() -> None:
+    """The mean of an entailed claim alone is 1."""
+    assert Claims(threshold=1.0)(task(), "adult").passed
+    assert Claims(threshold=0.0)(task(), "not tall\nhe plays well").passed
+    for wrong in ({"threshold": -0.1}, {"threshold": 1.1}, {"plausible": -0.1}, {"plausible": 1.1}):
+        with pytest.raises(UsageError, match=r"in \[0, 1\]"):
+            Claims(**wrong)
+    assert Claims(plausible=1.0, judge=lambda task, claims: ["plausible"])(task(), "he plays well").passed
 
 
 def test_an_inconsistent_context_is_reported_and_abstained_on() -> None:
     verdict = Claims()(task(context=["adult", "not adult"]), "adult")
     assert verdict.passed is None and verdict.fault == "tests" and "contradicts itself" in verdict.feedback
+    assert verdict.score == 0.0
     found = of("adult\ntall", context=["adult", "not adult"])
     assert found.statuses == ("contradictory", "contradictory"), "which is looked for before entailment"
     assert not found.consistent and not found.accepted(0.0)
@@ -200,10 +214,26 @@ def test_any_text_is_a_sentence_or_not(text: str) -> None:
     assert formula("(" * 400 + text) is None
 
 
+def test_how_deep_and_long_a_sentence_may_be() -> None:
+    """50 formulas in each other, the whole one among them, and 2000 characters."""
+
+    def nested(n: int) -> str:
+        return f"not {'(' * n}p{')' * n}"
+
+    assert formula(nested(49)) == "(not p)" and formula(nested(50)) is None
+    beside = "q and " + "(p) and " * 60
+    assert formula(beside + nested(49)) == f"(and q {'p ' * 60}(not p))" and formula(beside + nested(50)) is None
+    assert formula(f"p{' ' * 1994}and q") == "(and p q)" and formula(f"p{' ' * 1995}and q") is None
+
+
 def test_claims_are_the_lines_of_an_answer() -> None:
     assert claims_of("- a\n* b\n2. c\n\n  d") == ["a", "b", "c", "d"]
+    assert claims_of("- age - 2 > 3\nage * 2 > 30\n1. - a") == ["age - 2 > 3", "age * 2 > 30", "- a"]
     assert claims_of("so\n<answer>a\nb</answer> c") == ["a", "b"]
-    assert Claims()(task(), "adult\n" * (MOST + 1)).passed is False
+    assert Claims()(task(), "adult\n" * 50).passed
+    assert Claims()(task(), "adult\n" * 51).feedback == "more than 50 claims"
+    long = "adult".ljust(200_000)
+    assert Claims()(task(), long).passed and Claims()(task(), long + " ").passed is False
     assert Claims()(task(), "<think>not adult</think>\nadult").passed
 
 
@@ -230,9 +260,21 @@ def test_references_that_are_none_and_solvers_that_fail_abstain(monkeypatch: pyt
     assert verdict.passed is None and verdict.fault == "infrastructure"
     with pytest.raises(Unreadable):
         consensus(THEORY, ["adult"])
-    for wrong in ({"threshold": 1.5}, {"plausible": -1.0}):
-        with pytest.raises(UsageError):
-            Claims(**wrong)
+
+
+def test_claims_that_may_or_may_not_hold_together_abstain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But those that are worth too little are wrong either way."""
+
+    def told(function: str, *arguments: Any, seconds: float) -> Any:
+        found = WORKERS.call(function, *arguments, seconds=seconds)
+        return {**found, "joint": None} if function == "statuses" else found
+
+    monkeypatch.setattr("assay.verify.logic.claims._asked", told)
+    verdict = Claims(threshold=1.0)(task(), "adult")
+    assert verdict.passed is None and verdict.score == 0.0 and verdict.parts["together"] is None
+    assert verdict.feedback == "z3 cannot tell whether all claims hold together"
+    verdict = Claims()(task(), "tall")
+    assert verdict.passed is False and verdict.score == pytest.approx(0.7)
 
 
 class Says:
@@ -275,17 +317,21 @@ def formalised(candidates: list[str], corrected: str = "", said: str = "back", b
 def test_readings_that_agree_are_taken() -> None:
     assert formalised(["(not (not adult))", "adult", "tall"], back="adult") == Translated("(not (not adult))")
     assert formalised(["adult"], back="(or adult adult)") == Translated("adult")
+    engine = Says(lambda p, j: "adult" if p.startswith("Say") else "\\boxed{adult}")
+    assert Formaliser(engine, 1)("?", THEORY) == Translated("adult")
+    assert [r.sampling.temperature for r in engine.asked] == [0.7, 0.0, 0.7], "the words are the likeliest"
 
 
 def test_claims_are_routed() -> None:
     assert formalised(["soft", "soft", "adult"]) == Translated(None), "most readings call it soft"
+    assert formalised(["soft", "adult"], back="adult") == Translated("adult"), "half of them is not most"
     found = of("adult\nhe plays basketball well")
     assert found.statuses == ("entailed", "uncertain") and found.score == pytest.approx(0.25)
     judge = Opinions(Says(lambda prompt, j: "\\boxed{supported} \\boxed{0.8}"))
     assert Claims(judge=judge)(task(), "adult\nhe plays basketball well").passed
     assert "he plays basketball well" in str(judge.engine.asked[0].prompt) and len(judge.engine.asked) == 1
     broken = Claims(judge=Opinions(Says(lambda prompt, j: "no idea")))(task(), "adult\nhe plays basketball well")
-    assert broken.passed is None, "a judge that fails is no verdict"
+    assert broken.passed is None and broken.score == 0.0, "a judge that fails is no verdict"
     assert Claims(judge=judge, translate=Formaliser(Says(lambda p, j: "\\boxed{soft}")))(task(), "x").score == 0.9
 
 
@@ -311,6 +357,8 @@ def test_judges_vote_by_confidence() -> None:
     assert vote([("supported", 0.5), ("unsupported", 0.5)]) == "supported" and vote([None]) is None
     assert opinion("\\boxed{Plausible} and \\boxed{0.4}") == ("plausible", 0.4)
     assert opinion("\\boxed{uncertain}") == ("uncertain", 1.0)
+    assert opinion("\\boxed{supported}\\boxed{0}") == ("supported", 0.0)
+    assert Opinions(Says(lambda p, j: "\\boxed{unsupported}"), 1)(task(), ["a"]) == ["unsupported"]
     for bad in ("", "\\boxed{maybe}", "\\boxed{supported}\\boxed{high}", "\\boxed{supported}\\boxed{1.2}"):
         assert opinion(bad) is None
     replies = ["\\boxed{unsupported}\\boxed{0.6}", "\\boxed{supported}\\boxed{0.4}", "\\boxed{supported}\\boxed{0.3}"]
@@ -334,6 +382,8 @@ def test_refinement_names_claims_and_stops() -> None:
     assert "Claim 1 ('not adult') contradicts what is given." in str(engine.asked[1].prompt)
     assert "not adult\nage > 10" in str(engine.asked[1].prompt)
     assert [round(s, 4) for s in answer.meta["scores"]] == [0.25, 1.0]
+    same, engine = refined("tall", "not tall", "adult")
+    assert len(engine.asked) == 2 and same.meta["scores"] == pytest.approx([0.7, 0.7])
     # Converged: the score stays.
     stuck, engine = refined("not adult", "age > 30", "adult")
     assert len(engine.asked) == 2 and not stuck.meta["accepted"] and stuck.text == "age > 30"
@@ -356,8 +406,20 @@ def test_an_inconsistent_context_ends_the_search() -> None:
 
 
 def test_budgets_of_tokens_are_kept() -> None:
-    answer, _ = refined("not adult", "age > 30 ", "adult", budget=Budget(tokens=30), delta=0.0)  # type: ignore[arg-type]
-    assert answer.tokens <= 30 or len(answer.episodes) == 1
+    """A draft of 9 tokens; another is begun only where its prompt and the 20 tokens it may have are left."""
+    options: dict[str, Any] = {"delta": 0.0, "sampling": Sampling(max_tokens=20)}
+    _, engine = refined("not adult", "adult", **options)
+    needed = 9 + len(str(engine.asked[1].prompt)) + 20
+    for tokens, rounds in ((needed, 2), (needed - 1, 1)):
+        answer, engine = refined("not adult", "adult", budget=Budget(tokens=tokens), **options)  # type: ignore[arg-type]
+        assert len(engine.asked) == rounds and answer.tokens <= tokens
+
+
+def test_what_is_accepted_is_not_asked_again() -> None:
+    engine = Scripted([(text, "eos") for text in ("adult", "not adult", "age = 20")])
+    answers = RefineSmt()([task(), Task("u", "Whom?", GIVEN, "claims")], engine, 5, np.random.default_rng(0))  # type: ignore[arg-type]
+    assert [a.text for a in answers] == ["adult", "age = 20"]
+    assert [r.prompt for r in engine.asked[:2]] == ["Who?", "Whom?"] and "Whom?" in str(engine.asked[2].prompt)
 
 
 def test_options_that_do_not_fit() -> None:
@@ -409,5 +471,7 @@ def test_the_score_is_a_reward_in_training(tmp_path: Path) -> None:
 
 
 def test_the_row_makes_the_strategy() -> None:
+    paper = RefineSmt(k=3, threshold=0.75, plausible=0.0, delta=0.01)
+    assert catalogue.make("S149") == RefineSmt() == paper and Formaliser(Says(str)).k == 3
     made = catalogue.make("S149", threshold=0.8, delta=0.0)
     assert made == RefineSmt(threshold=0.8, delta=0.0) and Claims in PARTS
