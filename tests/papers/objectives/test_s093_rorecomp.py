@@ -21,7 +21,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.papers.objectives.s093_rorecomp import SET_ASIDE, THEIR_ADVANTAGES, Compensation, Priority, rorecomp
 from assay.registry import build
 from assay.select.records import records, restored
-from assay.types import Ask, Episode, Group, Task, Turn, Verdict
+from assay.types import Ask, Episode, Group, Span, Task, Turn, Verdict
 
 CARD = [5, 2, 9, 4, 7, 3], [True, True, True, True, False, False]
 
@@ -80,10 +80,15 @@ def test_shares_are_not_rounded_up_by_an_error_of_the_last_digit():
 
 
 def test_a_response_may_be_measured_by_its_turns():
-    batch = batch_of(([5, 2, 3], [True] * 3), turns=[1, 3, 2])
-    batch.rewards = torch.tensor([1.0, 0, 0], dtype=torch.float64)
-    Priority(0.3, by="turn")(batch)
-    assert batch.weights.tolist() == [1, 0, 0]
+    """The second has the fewest turns, the first the fewest calls, the third the fewest tokens."""
+    shape = [3, 5, 2], [True] * 3
+    for by, want in (("tokens", [0, 0, 1]), ("turn", [0, 1, 0]), ("call", [1, 0, 0])):
+        batch = batch_of(shape, turns=[3, 1, 2])
+        for episode, calls in zip(batch.episodes, (1, 2, 2), strict=True):
+            spans = [*["call"] * calls, *["think"] * (3 - calls)]
+            object.__setattr__(episode, "spans", tuple(Span(kind, 0, 1) for kind in spans))
+        Priority(0.3, by=by)(batch)
+        assert batch.weights.tolist() == want
 
 
 def test_with_everything_first_it_is_grpo():
@@ -149,6 +154,7 @@ def test_records_survive_a_checkpoint(tmp_path: Path):
     assert old.episodes[1].tokens.tolist() == batch.episodes[0].tokens.tolist()
     batch.signals["hidden"].zero_()
     assert bool(restored(kept).signals["hidden"].any()), "a record shares memory with its batch"
+    assert len(restored(kept[:1])) == 1
 
 
 def test_one_half_without_the_other_is_refused():
