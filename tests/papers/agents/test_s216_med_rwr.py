@@ -288,6 +288,8 @@ def test_the_image_is_compared_with_what_was_said() -> None:
     assert rewarded(two, **options).values.tolist() == pytest.approx([0.04])
     assert rewarded(played([(SAID, "")], image=7), **options).values.tolist() == pytest.approx([0.09])
     assert rewarded(played([(SAID, "")]), **options).values.tolist() == [0]
+    with pytest.raises(RunError, match="similarity of 2 pairs"):
+        rewarded(two, terms=["image"], similarity=lambda images, texts: [0.1, NAN])
     for bad in ([0.1, 0.2], [NAN], [math.inf]):
         with pytest.raises(RunError, match="similarity of 1 pairs"):
             rewarded(played([(SAID, "")], image=7), terms=["image"], similarity=lambda a, b, bad=bad: bad)
@@ -322,20 +324,22 @@ def test_options(tmp_path: Path) -> None:
     for options in [*bad, {"terms": ["image"]}, {"entities": tmp_path / "none"}]:
         with pytest.raises(UsageError, match="reward 'retrieval'"):
             Retrieval(**options)
+    assert Retrieval(shortest=0, longest=0, most=0).longest == 0
     assert Retrieval().needs == {CONFIDENCE} and Retrieval(entities=["x"]).entities == ("x",)
 
 
 def test_the_papers_numbers() -> None:
     method: Any = med_rwr()
     assert method.reward.terms == ("accuracy", "format", "length", "semantics", "gain", "image")
-    assert (method.reward.shortest, method.reward.longest, method.reward.most) == (512, 3072, 5)
+    for reward in (method.reward, Retrieval()):
+        assert (reward.shortest, reward.longest, reward.most) == (512, 3072, 5)
     assert method.reward.similarity is by_sight and method.objective.kl_weight == 1e-3
     first: Any = make("S216", stage="text", kl_weight=0.0, entities=["x"], shortest=1, longest=2)
     assert first.reward.terms == STAGES["text"] and first.objective.kl_weight == 0 and first.reward.shortest == 1
     world = Cases()
     assert (world.shown, world.queries) == (3, 3)
     strategy: Any = make_strategy("re_retrieve(environment=cases)", sampling=Sampling())
-    assert strategy.threshold == 0.9
+    assert strategy.threshold == 0.9 and strategy.player.turns == 4, "three queries and an answer"
 
 
 # Where the option is scored
@@ -441,6 +445,9 @@ class Doctor(Scripted):
     sure = math.log(0.8)
     window = 10_000
 
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return super().encode_response(text + "$" * end)
+
     def generate(self, requests: Any) -> list[list[Episode]]:
         found = super().generate(requests)
         for row in found:
@@ -471,11 +478,15 @@ def test_a_second_look_at_the_most_similar_case() -> None:
     assert looked([Task("t", "?", meta={"image": [1, 2]})], cases=[*CASES, CASES[1]])[0][0].meta["case"] == 1
     [plain], engine = looked([Task("t", "?")])
     assert plain.text == FIRST and len(engine.asked) == 1 and plain.tokens == len(FIRST)
+    # One without an image holds up none that come after it, and every answer is drawn by a seed of its own.
+    answers, engine = looked([Task("s", "?"), task, task])
+    assert ["case" in a.meta for a in answers] == [False, True, True] and len({r.seed for r in engine.asked}) == 5
 
 
 def test_thresholds_at_the_ends() -> None:
     tasks = [Task(str(i), "?", meta={"image": [0, 1]}) for i in range(3)]
     assert all("case" not in a.meta for a in looked(tasks, threshold=0.0)[0])
+    assert all("case" not in a.meta for a in looked(tasks, "no answer", threshold=0.0)[0]), "of confidence 0"
     assert all("case" in a.meta for a in looked(tasks, threshold=1.01)[0])
     assert all("case" not in a.meta for a in looked(tasks, threshold=0.8 - 1e-6)[0])
     assert all("case" in a.meta for a in looked(tasks, threshold=0.8 + 1e-6)[0])
@@ -512,7 +523,17 @@ def test_cases_of_a_file(tmp_path: Path) -> None:
         ReRetrieve(Sampling(), tmp_path / "cases.jsonl")
     with pytest.raises(RunError, match="2 images have embeddings of shape"):
         ReRetrieve(Sampling(), CASES, embed=lambda images: [1.0, 2.0])
-    without: list[dict[str, Any]] = [{"cases": [{"image": [1]}]}, {"cases": []}, {}, {"environment": "guess"}]
+    with pytest.raises(RunError, match="want a vector for each"):
+        ReRetrieve(Sampling(), CASES, embed=lambda images: [[1.0, NAN]] * len(images))
+    assert found.units(["", ""]).tolist() == [[0, 1], [0, 1]]
+    assert ReRetrieve(Sampling(), CASES, turns=1).units([[0, 0], [3, 4]]).tolist() == [[0, 0], [0.6, 0.8]]
+    without: list[dict[str, Any]] = [
+        {"cases": [{"image": [1]}]},
+        {"cases": [*CASES, {"image": [1, 1]}]},
+        {"cases": []},
+        {},
+        {"environment": "guess"},
+    ]
     for bad in without:
         with pytest.raises(UsageError, match="inference 're_retrieve'"):
             ReRetrieve(Sampling(), **bad)
@@ -526,13 +547,13 @@ def test_cases_of_a_file(tmp_path: Path) -> None:
 
 
 class Conversing(Doctor):
-    """Converses: what stands between turns is written between bars."""
+    """Converses: what stands between turns is written between bars, after ``$`` where the turn before has an end."""
 
     def opening(self, messages: Any, tools: Any) -> np.ndarray:
         return self.encode("".join(m["content"] for m in messages))
 
     def bridge(self, messages: Any, ended: bool) -> np.ndarray:
-        return self.encode("".join(f"|{m['content']}|" for m in messages))
+        return self.encode("$" * ended + "".join(f"|{m['content']}|" for m in messages))
 
     def encode(self, prompt: Any) -> np.ndarray:
         return prompt.ids if hasattr(prompt, "ids") else super().encode(prompt)
@@ -585,8 +606,13 @@ def test_a_second_look_in_turns() -> None:
     answers = strategy(tasks, engine, 1, np.random.default_rng(0))
     assert sum(t.reference == a.text[-10] for t, a in zip(tasks, answers, strict=True)) >= 3
     last = engine.decode(engine.asked[-1].prefix)
-    assert last.startswith("<think>?</think>\n<query>fever</query>|<retrieve>\n(1)")
+    assert last.startswith("<think>?</think>\n<query>fever</query>$|<retrieve>\n(1)") and last.count("$") == 1
     assert f"|{THOUGHT}|<retrieve>\nThe " in last and last.endswith("</retrieve>|") and "<answer>" not in last
+    # Two turns of each, and a second look, which costs what it shows from where the last turn began, and what it says.
+    assert len(engine.asked) == 3 * len(tasks)
+    first, again = answers[-1].episodes
+    shown = len(engine.asked[-1].prefix) - first.turns[-1].start
+    assert answers[-1].tokens == first.mask.sum() + shown + len(again.tokens)
 
 
 def option(text: str, label: str) -> str:

@@ -85,6 +85,16 @@ def test_a_rule_that_cannot_tell_leaves_it_to_the_model() -> None:
     assert table == [True] * 4 + [True, False, None, False] + [True, None, None, None]
 
 
+def test_what_both_say_is_kept() -> None:
+    rule, model = Verdict(0.3, False, feedback="off by one"), Verdict(0.8, True, feedback=" looks\n right ")
+    both = either(rule, model)
+    assert (both.score, both.parts) == (0.8, {"rule": 0.3, "model": 0.8})
+    assert both.feedback == "rule: off by one; model: looks right"
+    alone = either(Verdict.abstain("no rule"), Verdict(0.8, True))
+    assert (alone.score, alone.parts, alone.feedback) == (0.8, {"rule": None, "model": 0.8}, "rule: no rule")
+    assert either(Verdict(0.3, False), Verdict.abstain("?")).score == 0, "what is not known is worth nothing"
+
+
 def test_plain_numbers() -> None:
     assert all(map(plain_number, ("3", " -3 ", "0.5", ".5", "5.", "1e6", "+2E-3")))
     assert not any(map(plain_number, ("1/2", "1,000", "1_000", "nan", "inf", "x", "", "3 m", "½")))
@@ -101,6 +111,7 @@ def test_the_reward_is_either_verdict(make_batch: Any) -> None:
     assert found.values.tolist() == [1, 1, 0, 0, 0, 0, 0] and found.valid is not None
     assert found.valid.tolist() == [True] * 5 + [False, False]
     assert found.terms["asked"].tolist() == [0, 1, 1, 0, 0, 0, 1] and found.terms["rule"].tolist() == [1] + [0] * 6
+    assert found.terms["model"].tolist() == [0, 1] + [0] * 5 and found.terms["verifier"].tolist() == [1, 1] + [0] * 5
     assert found.terms["oracle"].tolist() == [0, 0, 0, 0, 1, 0, 0] and [r for _, r in model.asked] == ["{", "a", "?"]
     alone = HybridJudge(Model("{", "4"), "model")(batch)
     assert alone.values.tolist() == [1, 1, 0, 1, 0, 1, 0] and alone.terms["asked"].tolist() == [1, 1, 1, 1, 0, 1, 1]
@@ -158,8 +169,13 @@ def test_the_flag_goes_up_where_they_part() -> None:
     assert hacked_at(rise, parts) == 15 and np.mean(parts[10:15]) > np.mean(parts[5:10])
     assert (np.mean(parts[6:11]), np.mean(parts[11:16])) == pytest.approx((0.44, 0.41))
     assert hacked_at(rise, [0.3] * 21, window=4) == 3 and hacked_at(rise, [0.3] * 21, least=0.2) is None
-    with pytest.raises(ValueError, match="2 or more"):
-        hacked_at(rise, rise[:3])
+    # Two records are enough to compare, of three the middle one is left out, and 0.02 is no rise yet.
+    assert hacked_at([0.0, 1.0], [0.5, 0.5], window=2) == 1 and hacked_at([0.0, 9.0, 0.0], [0.5] * 3, window=3) is None
+    assert hacked_at([0.0] * 5 + [0.02] * 5, [0.5] * 10) is None
+    assert hacked_at([0.0] * 5 + [0.025] * 5, [0.5] * 10) == 9
+    for wrong in ((rise, rise[:3], 10), (rise, rise, 1)):
+        with pytest.raises(ValueError, match="2 or more"):
+            hacked_at(*wrong)
 
 
 def trained(recall: float, fpr: float, hacked: float) -> tuple[float, float, float]:
