@@ -59,7 +59,7 @@ class Judge:
     """
 
     def __init__(self, proposes: dict[str, Sequence[str]] | None = None, stop: str = "eos"):
-        self.proposes, self.stop, self.asked = proposes or {}, stop, list[str]()
+        self.proposes, self.stop, self.asked, self.heat = proposes or {}, stop, list[str](), set[float]()
 
     def encode(self, prompt: Any) -> Any:
         raise NotImplementedError
@@ -72,6 +72,7 @@ class Judge:
 
     def generate(self, requests: Sequence[Any]) -> list[list[Episode]]:
         self.asked += [r.prompt for r in requests]
+        self.heat |= {r.sampling.temperature for r in requests}
         none = np.zeros(0, dtype=np.int64)
         return [[Episode(none, none, none > 0, None, self.reply(r.prompt), self.stop)] for r in requests]
 
@@ -202,6 +203,16 @@ def test_the_ablations() -> None:
     assert one == pytest.approx([0.7071] * 4, abs=1e-4) and two == pytest.approx([-0.7071] * 4, abs=1e-4)
 
 
+def test_what_is_placed_on_a_stage_is_added_up() -> None:
+    """.25 twice in the first's plan and .4 in the second's: .5 is the larger, though .25 is not."""
+    credit = StageCredit()
+    batch = batch_of([whole("p", "c", "r", "a"), whole("q", "c", "r", "a")])
+    batch.signals["stages"] = credit.stages(batch, MODELS)
+    batch.token_rewards = torch.zeros(batch.mask.shape, dtype=torch.float64)
+    batch.token_rewards[0, 1:3], batch.token_rewards[1, 0] = 0.25, 0.4
+    assert credit(batch)[:, 0].tolist() == pytest.approx([0.7071, -0.7071], abs=1e-4)
+
+
 def test_a_missing_stage_earns_nothing() -> None:
     cut = episode(("<structured_plan>p</structured_plan><answer>a</answer>", True))
     scores = [R[0], (0.8, 0.0, 0.0, 0.3)]
@@ -225,7 +236,10 @@ def test_items_that_tell_nothing_apart_are_dropped() -> None:
     # The judge of proposals saw the attempts beside each other, and what was known.
     asked = next(p for p in judge.asked if p.startswith("Several") and "called plan" in p)
     assert "Attempt 1:\n<structured_plan>x y" in asked and "Attempt 3:" in asked and "Known criteria:\nnone" in asked
-    assert "at most 3 criteria" in asked and "Task: task 0" in asked
+    assert "at most 3 criteria" in asked and "Task: task 0" in asked and judge.heat == {0.0}
+    # Scored are parts that have items: three plans, and answers q and a.
+    scoring = [p for p in judge.asked if p.startswith("Judge")]
+    assert len(scoring) == 5 and "Criteria:\n1. has x\n2. has y\n3. has z\n" in scoring[0]
     judge.asked.clear()
     again = rubrics(batch_of([whole("x", "c", "r", "q"), whole("x", "c", "r", "q")]), MODELS)
     assert rubrics.active["t0"] == [[], [], [], []] and again.tolist() == [[0, 0, 0, 0]] * 2
@@ -241,6 +255,19 @@ def test_of_many_items_those_that_part_most_stay() -> None:
     scores = rubrics(batch_of([whole(t, "c", "r", "a") for t in texts]), MODELS)
     assert rubrics.active["t0"][0] == ["has 7", "has 8"]
     assert scores[:, 0].tolist() == [1, 0.5, 0, 0]
+
+
+def test_items_are_proposed_once_and_dropped_where_they_deviate_no_more_than_is_said() -> None:
+    judge = Judge({"plan": ("x", "x", "y"), "research": ("x",)})
+    rubrics = Rubrics(judge, given=(["has y"], [], [], []), spread=0.0)
+    assert rubrics.learn(batch_of(), MODELS) == {"rubrics/items": 0, "rubrics/proposed": 0, "rubrics/dropped": 0}
+    batch = batch_of([whole("x", "x", "r", "a"), whole("z", "x", "r", "a")])
+    assert rubrics(batch, MODELS)[:, :2].tolist() == [[0.5, 0], [0, 0]]
+    assert rubrics.active["t0"][:2] == [["has x"], []]
+    assert rubrics.learn(batch, MODELS) == {"rubrics/items": 0.25, "rubrics/proposed": 2, "rubrics/dropped": 1}
+    apart = Rubrics(Judge({"plan": ("x",)}), spread=0.5)
+    apart(batch, MODELS)
+    assert apart.active["t0"][0] == [], "1 and 0 deviate by .5, which is not more"
 
 
 def test_rubrics_stay_with_their_task() -> None:
@@ -283,6 +310,7 @@ def test_a_judge_that_fails() -> None:
         ("<scores>.25, 1.0</scores>", 2, [0.25, 1]),
         ("<scores>1</scores>", 2, None),
         ("<scores>2</scores>", 1, None),
+        ("<scores>1, 2</scores>", 2, None),
         ("<scores>-1</scores>", 1, None),
         ("1", 1, None),
     ):
@@ -293,7 +321,8 @@ def test_options() -> None:
     method = rubricem(Judge())
     assert method.credit.weights == DOWNSTREAM and method.objective.kl_weight == 1e-3
     rubrics = method.reward.rubrics
-    assert rubrics.most == [3, 2, 2, 3] and rubrics.stages == method.credit.stages == Stages()
+    assert method.credit.group_relative, "so that a run has to have groups"
+    assert rubrics.most == Rubrics().most == [3, 2, 2, 3] and rubrics.stages == method.credit.stages == Stages()
     assert {getattr(n, "name", n) for n in method.needs} >= {"stages", "rubric_scores"} and rubrics in method.learners
     two = make_method(
         "S161",
@@ -327,7 +356,9 @@ def test_options() -> None:
     with pytest.raises(UsageError, match="stages need a judge"):
         Rubrics()(batch_of([whole("p", "c", "r", "a")]), MODELS)
     rubrics.check(MODELS.policy)
-    for bad in ([[1.0]], [[1.0] * 4] * 4, [[1.0, 0, 0]] * 4):
+    unit = [[float(j == k) for j in range(4)] for k in range(4)]
+    below = [*unit[:2], [0.0, 0.5, 1.0, 0.0], unit[3]]
+    for bad in ([[1.0]], [[1.0] * 4] * 4, [[1.0, 0, 0]] * 4, unit[:3], [*unit[:3], [0.0] * 3], below):
         with pytest.raises(UsageError, match="upper triangular"):
             rubricem(Judge(), weights=bad)
     for tags in ([], [["a"], []], [["a"], ["a"]]):
@@ -400,6 +431,14 @@ def test_reflections_are_trained_a_step_later() -> None:
     assert made[1].episodes[1].text[-90:] in prompt and made[1].episodes[1].text not in prompt
     assert "plan: 1.00, research: 0.00" in prompt and "criteria:\n- " not in prompt, "x tells none apart"
     assert [a.n for a in asked.next(2)] == [3, 3], "each is reflected upon once"
+    rubrics.active[first[0].task.id][1] = ["has c"]
+    asked.observe(judged[:1])
+    told = asked.next(3)[-1].task.question
+    assert "review: 0.00, answer: 0.00.\nBy these criteria:\n- has c\n" in told
+    # More attempts than were judged: nothing is told of those.
+    rubrics.judged[first[0].task.id] = []
+    asked.observe([replace(judged[0], episodes=judged[0].episodes[:1], verdicts=judged[0].verdicts[:1])])
+    assert "parts were judged" not in asked.next(4)[-1].task.question
     # Beside its like: an advantage of its own, the same for all its tokens whatever tags it has.
     episodes = [whole("x", "c", "r", "a"), whole("y", "c", "r", "a")]
     group = reflected("t0", "q", ("<reflection>.9, .7</reflection>", 0.8, True), ("<answer>none</answer>", 0.2, False))
@@ -460,6 +499,11 @@ def test_reflections_are_judged() -> None:
     assert rollout.metrics() == {"reflection/left_out": 1}
     exact = Says([*said, "-"], context=12)
     assert len(rollout.collect(asks[:1], exact, np.random.default_rng(0))) == 1
+    just = Reflections(Sampling(8), assessor=(judge := Critic()), accept=0.7)
+    [group] = just.collect([Ask(look, 1)], Says(said), np.random.default_rng(0))
+    assert group.verdicts[0].passed and judge.heat == {0.0}
+    assert just == replace(just) and "accepted" not in repr(just), "what it has seen is no part of it"
+    assert [Reflections(Sampling(8), accept=a).accept for a in (0.0, 1.0)] == [0.0, 1.0]
     strict = Reflections(Sampling(8), assessor=Critic(), accept=0.8)
     [group] = strict.collect([Ask(look, 1)], Says(said), np.random.default_rng(0))
     assert group.verdicts[0].passed is False and group.verdicts[0].score == pytest.approx(0.8)
