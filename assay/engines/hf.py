@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from assay.engines.sampling import sample, uniforms
 from assay.engines.sessions import Kept, Sessions
 from assay.engines.speaking import Speaking
 from assay.engines.stream import Row, Stream
+from assay.engines.target import resolve
 from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
@@ -285,7 +287,7 @@ def hf_engine(
     """Return an engine over a policy, or over a model of its own, frozen: a judge, a teacher.
 
     Args:
-        model: a recipe's ``[model]`` table, or its ``source`` alone.
+        model: a recipe's ``[model]`` table, or its ``source`` alone; or a run's folder, or a checkpoint in one.
         max_rows: responses decoded together.
         seed: of the weights, where they are made here.
         policy: what is trained, in place of a model.
@@ -298,6 +300,9 @@ def hf_engine(
     if policy is None:
         if model is None:
             raise UsageError('engine hf needs a model: {name = "hf", model = ...}')
-        policy = load_policy(load_config({"model": model}).model, seed)
+        if isinstance(model, str) and (Path(model).expanduser() / "config.toml").is_file():
+            policy = resolve(model).load()
+        else:
+            policy = load_policy(load_config({"model": model}).model, seed)
         policy.module.requires_grad_(False).eval()
     return HFEngine(policy, max_rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ import torch
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.engines.asking import filled, seed_of
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import RunError, UsageError
 from assay.method import Method
@@ -19,10 +19,34 @@ from assay.registry import build
 from assay.rewards.judged import judged
 from assay.rewards.length.overlong import response_lengths
 from assay.rewards.wrapped import Around, terms_of, valid_in
+from assay.tasks.making.contrasted import Contrasted
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Pipeline
+from assay.types import Message, Prompt
 
 UNKNOWN = 500
 """Batches of the schedule where the run's length is not known."""
 
+TERSE = """Solve the problem in as few words as it can be solved in: only steps that are needed, each said once, and \
+the answer at the end.
+
+Problem:
+{question}"""
+WORDY = """Solve the problem at great length: restate it, say things again in other words, add steps and checks that \
+are not needed, and give the answer at the end.
+
+Problem:
+{question}"""
+RATE = """Rate how concise the solution below is, from 0.1 (redundant) to 1 (nothing to leave out). Go through these \
+in turn: does it avoid repetition, is every step relevant to the answer, does every token say something?
+
+Problem:
+{question}
+
+Solution:
+{response}
+
+End with a line of one number from 0.1 to 1."""
 QUESTION = """How concise is the following solution? Consider repetition, whether every step is needed, and how much
 each token says. Reply with one number from 0.1 (redundant) to 1 (nothing to leave out), and nothing else.
 
@@ -33,17 +57,36 @@ Solution:
 {solution}"""
 
 
+@pipeline("S036")
+def pairs(low: float = 0.4, high: float = 0.7, template: str = QUESTION) -> Pipeline:
+    """Scored solutions for a conciseness reward model to learn from: ``assay tasks make S036``.
+
+    Roles: ``writer`` solves every problem of the seeds once concisely and once redundantly; ``judge`` scores both.
+
+    Args:
+        low, high: pairs are kept whose redundant solution scores at most this, and whose concise one at least that.
+        template: what the model is to be asked, see :class:`EngineConciseness`.
+    """
+    return Pipeline("S036", [("contrasted", Contrasted(TERSE, WORDY, RATE, template, low, high))])
+
+
 @paper(
     "S036",
     "CRM-CRF",
     arxiv="2511.09158",
-    seams=["reward"],
+    seams=["tasks", "reward"],
     essentials={
         "conciseness is a factor of the outcome: a wrong answer is worth 0 however short, every right one more": (
             "test_wrong_is_worth_nothing_and_less_than_right"
         ),
         "the bonus is alpha c (s + d), bounded, d the question's difficulty": "test_by_hand",
         "s is annealed over training": "test_the_schedule_lasts_as_long_as_the_run",
+        "the model's data: a concise and a redundant solution, scored, kept where the scores are far apart": (
+            "test_pairs_are_kept_whose_scores_are_far_apart"
+        ),
+        "the model is tuned on them, and then tells concise solutions from redundant ones in the reward": (
+            "test_a_model_that_was_tuned_on_pairs_gives_the_reward"
+        ),
         "a model scores how concise a solution is, from 0.1 to 1": (
             "test_an_engine_is_asked_about_right_responses_once"
         ),
@@ -55,8 +98,8 @@ Solution:
     choices=(
         "alpha = 0.5; s falls in a straight line from 1 to 0 over the run; d is the share of responses that are right",
         "without a scorer c compares lengths among the prompt's right responses",
+        "pairs: at most 0.4 for the redundant solution, at least 0.7 for the concise one; all wording",
     ),
-    lacks="the conciseness reward model: nothing makes its pairs or tunes it; any model is asked with a prompt instead",
 )
 def conciseness(
     scorer: Any = None,
@@ -83,7 +126,11 @@ def conciseness(
         steps: over so many batches; over the whole run if left out (500 where nobody says how long that is).
         difficulty: ``none`` leaves d_q out.
 
-    The scorer of the paper is a model of 3B parameters, fine-tuned on pairs of concise and redundant solutions.
+    The scorer of the paper is a model of 3B parameters, fine-tuned on scored pairs of concise and redundant solutions:
+
+        assay tasks make S036 --seeds gsm8k.jsonl --model WRITER --judge JUDGE --out pairs.jsonl
+        assay train sft tasks.source.path=pairs.jsonl model.source=Qwen/Qwen2.5-3B run.dir=runs/crm
+        assay train gsm8k method=S036 method.options.scorer='{engine={name="hf",model="runs/crm"},chat=true}'
 
     Source: "Efficient Reasoning via Reward Model" (arXiv 2511.09158) for R; alpha, the schedule of s and d_q = accuracy
     are choices.
@@ -192,25 +239,26 @@ class EngineConciseness:
         engine: an engine, or the specification of one.
         max_tokens: of the reply.
         template: with ``{problem}`` and ``{solution}``.
+        chat: ask in a user's message, so that the model's chat template is applied, as ``assay train sft`` does.
 
     Raises:
         UsageError: a template that does not show the solution.
     """
 
-    def __init__(self, engine: Any, max_tokens: int = 16, template: str = QUESTION):
+    def __init__(self, engine: Any, max_tokens: int = 16, template: str = QUESTION, chat: bool = False):
         if "{solution}" not in template:
             raise UsageError("reward 'S036': the template does not show the scorer the {solution}")
         self.engine, self.sampling, self.template = build("engine", engine), Sampling(max_tokens, 0.0), template
+        self.chat = chat
 
     def __call__(self, batch: Batch) -> Reward:
         values, valid = torch.zeros_like(batch.rewards), judged(batch)
         asked = [i for i, v in enumerate(batch.verdicts) if v.passed]
         prompts = {
-            i: self.template.replace("{problem}", batch.tasks[i].question).replace("{solution}", batch.episodes[i].text)
-            for i in asked
+            i: filled(self.template, problem=batch.tasks[i].question, solution=batch.episodes[i].text) for i in asked
         }
         once = list(dict.fromkeys(prompts.values()))
-        requests = [Request(p, 1, self.sampling, _seed(p)) for p in once]
+        requests = [Request(self._said(p), 1, self.sampling, seed_of(p)) for p in once]
         replies = self.engine.generate(requests) if requests else []
         scores = {
             p: None if reply.stop == "error" else read_score(reply.text)
@@ -221,15 +269,14 @@ class EngineConciseness:
             valid[i], values[i] = bool(valid[i]) and score is not None, score or 0.0
         return Reward(values, valid=valid, terms={"conciseness": values})
 
+    def _said(self, prompt: str) -> Prompt:
+        return (Message(role="user", content=prompt),) if self.chat else prompt
+
 
 def read_score(text: str) -> float | None:
     """Return the last number of a reply, within [0.1, 1]; nothing where there is none."""
     found = re.findall(r"-?\d+(?:\.\d+)?|-?\.\d+", text)
     return min(max(float(found[-1]), 0.1), 1.0) if found else None
-
-
-def _seed(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=7).digest(), "big")
 
 
 SHORT, LONG = {"concise": 1.0}, {"concise": 0.1}

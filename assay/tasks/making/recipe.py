@@ -12,6 +12,7 @@ from assay import catalogue
 from assay.errors import UsageError, nearest
 from assay.from_file import from_file, is_reference
 from assay.registry import call
+from assay.tasks.making.contrasted import Contrasted
 from assay.tasks.making.filters import Agreement, Judged, PassRate
 from assay.tasks.making.marked import Band, Scored, Windows
 from assay.tasks.making.nuggets import Compositions
@@ -34,6 +35,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "band": Band,
     "windows": Windows,
     "compositions": Compositions,
+    "contrasted": Contrasted,
     "visible": Visible,
     "distinct": Distinct,
     "decontaminate": Decontaminate,

@@ -13,11 +13,16 @@ from claimed import learned
 from hypothesis import given
 from hypothesis import strategies as st
 from running import metrics, run
+from tasks.making.told import Told
 
+import assay
 from assay.batch import Batch, Reward
 from assay.catalogue import make
 from assay.errors import RunError, UsageError
-from assay.papers.rewards.s036_crm_crf import EngineConciseness, RelativeConciseness, read_score
+from assay.papers.rewards.s036_crm_crf import EngineConciseness, RelativeConciseness, pairs, read_score
+from assay.tasks.making.maker import Maker, Model
+from assay.tasks.making.task_file import write_tasks
+from assay.types import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -170,6 +175,94 @@ def test_what_cannot_be(make_batch: Callable[..., Any]) -> None:
     for c in (float("nan"), -0.01, 1.01):
         with pytest.raises(RunError, match=r"row 1.*task-1"):
             make("S036", scorer=Fixed([0.5, c])).reward(one_prompt(make_batch, [True, True]))
+
+
+def engine_of_pairs(scores: dict[str, str]) -> Told:
+    """Writes ``short`` and ``long`` solutions that name the problem; the first of ``scores`` in one scores it."""
+
+    def answer(prompt: str, number: int) -> str | None:
+        problem = prompt.partition("Problem:\n")[2].partition("\n")[0]
+        if prompt.startswith("Solve the problem in as few words"):
+            return f"short {problem}"
+        if prompt.startswith("Solve the problem at great length"):
+            return {"empty": " ", "cut": "so..."}.get(problem, f"long {problem}" if problem != "same" else "short same")
+        return next(score for text, score in scores.items() if text in prompt)
+
+    return Told(answer)
+
+
+def made(scores: dict[str, str], problems: list[str], **options: Any) -> Any:
+    models = {role: Model(role, engine_of_pairs(scores)) for role in ("writer", "judge")}
+    return Maker(pairs(**options), models).make([Task(p, p, p, "math", hints=("h",)) for p in problems])
+
+
+def test_pairs_are_kept_whose_scores_are_far_apart() -> None:
+    scores = {"short a": "on the whole 0.7", "long a": "0.4", "short b": "0.69", "long b": "0.1", "short c": "1"}
+    scores |= {"long c": "0.41", "short d": "0.9", "long d": "7", "short ": "0.8", "long ": "no words"}
+    found = made(scores, ["a", "b", "c", "d", "same", "empty", "cut", "e"])
+    good, poor = found.tasks
+    assert (good.id, poor.id) == ("a/contrasted-0", "a/contrasted-1") and good.kind == "number" and not good.hints
+    assert (good.reference, good.solution, good.meta["responses"]) == ("0.7", "0.7", ["0.7"])
+    assert (poor.reference, poor.meta["manner"], poor.meta["response"]) == ("0.4", "poor", "long a")
+    assert str(good.prompt).endswith("Problem:\na\n\nSolution:\nshort a") and "0.1 (redundant) to 1" in str(good.prompt)
+    assert found.counts["contrasted"].dropped == {
+        "the good response scores too low": 1,
+        "the poor response scores too high": 1,
+        "a score cannot be read": 2,
+        "both responses are the same": 1,
+        "a response is empty or cut off": 2,
+    }
+    assert len(made(scores, ["b"], high=0.6).tasks) == 2 and not made(scores, ["a"], low=0.3).tasks
+    assert pairs().steps[0][1].read(".1") == 0.1 and pairs().steps[0][1].read("0.09") is None
+    assert pairs().steps[0][1].read("1.01") is None and pairs().steps[0][1].read("") is None
+    bad: list[dict[str, Any]] = [{"low": 0.7}, {"low": 0.05}, {"high": 1.1}, {"template": "{problem}"}]
+    for options in bad:
+        with pytest.raises(UsageError, match="step contrasted"):
+            pairs(**options)
+
+
+ASKED = "{problem}{solution}="
+
+
+def test_a_model_that_was_tuned_on_pairs_gives_the_reward(tmp_path: Path, make_batch: Callable[..., Any]) -> None:
+    """Redundant solutions of this world have a ``+`` in them; 24 problems, 40 steps on their 48 scored solutions."""
+
+    def answer(prompt: str, number: int) -> str:
+        problem = prompt.partition("Problem:\n")[2].partition("\n")[0]
+        if prompt.startswith("Solve"):
+            return problem * 2 if "few words" in prompt else f"{problem}+{problem}+"
+        return "0.2" if "+" in prompt.partition("Solution:")[2] else "0.9"
+
+    models = {role: Model(role, Told(answer)) for role in ("writer", "judge")}
+    problems = [f"{a}{b}" for a in range(1, 7) for b in range(4)]
+    found = Maker(pairs(template=ASKED), models).make([Task(p, p, p, "math") for p in problems])
+    write_tasks(tmp_path / "pairs.jsonl", found.tasks)
+    nano = {"hidden": 32, "layers": 1, "heads": 2, "context": 24, "alphabet": "0123456789.+="}
+    assay.train(
+        "sft",
+        model={"source": "nano", "dtype": "float32", "gradient_checkpointing": False, "nano": nano},
+        settings={
+            "tasks.source.path": str(tmp_path / "pairs.jsonl"), "tasks.source.chat": False, "tasks.eval_share": 0.2,
+            "run.dir": str(tmp_path / "crm"), "run.report": False, "run.tensorboard": False,
+            "rollout.prompts": 32, "rollout.max_tokens": 8, "train.ramp": 0, "train.steps": 40, "train.lr": 1e-2,
+        },
+        quiet=True,
+    )  # fmt: skip
+    scorer = {"engine": {"name": "hf", "model": str(tmp_path / "crm")}, "template": ASKED, "max_tokens": 5}
+    # Problems that it was not tuned on: of one with other digits, a concise and a redundant solution that are right.
+    batch = make_batch([4, 4, 4], passed=[True, True, False], texts=["7878", "78+78+", "7878"])
+    batch.tasks = [Task("t", "78", "78", "math")] * 3
+    batch.prompt_group = torch.zeros(3, dtype=torch.int64)
+    reward = make("S036", scorer=scorer, start=1.0, end=1.0, difficulty="none").reward(batch)
+    assert reward.terms["conciseness"][:2].tolist() == pytest.approx([0.9, 0.2])
+    assert reward.values.tolist() == pytest.approx([1.45, 1.1, 0])
+
+
+def test_a_chat_model_is_asked_in_a_message(make_batch: Callable[..., Any]) -> None:
+    engine = Told(lambda prompt, number: "0.5")
+    reward = EngineConciseness(engine, template="{solution}", chat=True)(make_batch([1], passed=[True], texts=["a"]))
+    assert reward.values.tolist() == [0.5]
+    assert [request.prompt for request in engine.asked] == [({"role": "user", "content": "a"},)]
 
 
 @pytest.mark.slow
