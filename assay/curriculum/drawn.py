@@ -80,8 +80,7 @@ class Drawn:
     def survey(self, step: int) -> list[Ask]:
         if self._left or not self.select.ready:
             return []
-        if not self._pool.tasks:
-            self._pool.gather()
+        self._pool.gather()
         return [Ask(task, len(recorded(task))) for task in self._pool.tasks.values()]
 
     def look(self, groups: Sequence[Group], batch: Batch) -> list[dict[str, Any]]:
@@ -107,8 +106,6 @@ class Drawn:
     def next(self, step: int) -> list[Ask]:
         if not self._left:
             return [Ask(task, self.group) for task in self.stream.next(self.prompts)]
-        if not self._pool.tasks:
-            self._pool.gather()
         rng, size = np.random.default_rng([self.seed, 206, step]), self.prompts * self.group
         chances = np.asarray(self._chances) / np.sum(self._chances)
         drawn: dict[str, Counter[int]] = {}

@@ -89,8 +89,7 @@ class Sifted:
     def survey(self, step: int) -> list[Ask]:
         if self._looked is not None and (not self.every or step < self._looked + self.every):
             return []
-        if not self._pool.tasks:
-            self._pool.gather()
+        self._pool.gather()
         return [Ask(task, self.tries) for task in self._pool.tasks.values()]
 
     def look(self, groups: Sequence[Group], batch: Batch) -> list[dict[str, Any]]:
@@ -133,8 +132,6 @@ class Sifted:
     def next(self, step: int) -> list[Ask]:
         if self._looked is None:
             raise RunError(f"{WHO} is asked for tasks before it has tried its data; take another rollout")
-        if not self._pool.tasks:
-            self._pool.gather()
         asks = []
         for _ in range(self.prompts):
             lap, place = divmod(self._turn, len(self._kept))

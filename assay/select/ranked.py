@@ -11,6 +11,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
+from assay.ops import outcome
 from assay.registry import part
 
 
@@ -25,7 +26,7 @@ class Ranked:
 
     Args:
         highest, lowest: how many to keep at either end, at least 0.
-        by: ``reward``, or ``length`` in learnable tokens.
+        by: ``reward``, with what is placed on tokens, or ``length`` in learnable tokens.
         within: ``group`` or ``batch``.
 
     Raises:
@@ -42,7 +43,7 @@ class Ranked:
             raise UsageError("select 'ranked': highest and lowest must be at least 0, and one of them above it")
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
-        measure = batch.rewards if self.by == "reward" else batch.lengths.to(batch.rewards.dtype)
+        measure = outcome(batch) if self.by == "reward" else batch.lengths.to(batch.rewards.dtype)
         weights = torch.zeros_like(batch.rewards)
         group = batch.group if self.within == "group" else torch.zeros_like(batch.group)
         for one in group[batch.active].unique():

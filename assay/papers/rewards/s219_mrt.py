@@ -12,8 +12,13 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.credit.termination import TerminationBaseline
+from assay.errors import UsageError
 from assay.method import Method
+from assay.objectives.sft import SFT
 from assay.rewards.process.step_gains import StepGains
+from assay.select.chain import Chain
+from assay.select.ranked import Ranked
+from assay.select.verdicts import OfVerdict
 from assay.signals.entropy_steps import EntropySteps
 from assay.signals.pattern_steps import PatternSteps
 from assay.signals.steps import Steps
@@ -29,7 +34,7 @@ WORDS = (
     "S219",
     "MRT",
     arxiv="2503.07572",
-    seams=["rollout", "reward", "credit", "evaluate"],
+    seams=["rollout", "reward", "select", "credit", "objective", "evaluate"],
     essentials={
         "progress: the gain in J by each episode, which adds up to J(end) - J(nothing)": "test_progress_adds_up",
         "J: how often the policy itself is right when its thought is ended by force": (
@@ -40,6 +45,9 @@ WORDS = (
         "the beginning is not learned from, nor are the forced answers": "test_some_go_on_and_some_answer",
         "that baseline leaves the expected gradient what it is": ("test_the_baseline_leaves_the_gradient_what_it_is"),
         "regret over episodes": "test_regret",
+        "STaR form: thoughts end where progress is greatest, and the right ones of most progress are imitated": (
+            "test_star_imitates_the_right_trace_of_the_greatest_progress"
+        ),
         "the policy gradient is that of outcome and progress": (
             "test_the_expected_gradient_is_that_of_outcome_and_progress"
         ),
@@ -49,12 +57,12 @@ WORDS = (
         "episodes: paragraphs that begin with words of a new attempt",
         "the beginnings are the policy's own of the same step, not those of an earlier one",
     ),
-    lacks="the paper's other form, STaR: fine-tuning on the right traces of the greatest progress",
 )
 def mrt(
     alpha: float = 0.2,
     baseline: Literal["terminated", "group"] = "terminated",
     online: bool = False,
+    star: bool = False,
     steps: Steps | PatternSteps | EntropySteps = PatternSteps(pattern=WORDS),  # noqa: B008  # frozen
     grouped: int = 1,
     share: float = 0.5,
@@ -82,22 +90,38 @@ def mrt(
     With ``online``, responses are whole, J is known after every episode, alpha times its progress is placed on its last
     token, and A_it is the sum of the rewards from token t on, standardised over all tokens of the batch.
 
+    With ``star``, J is known after every episode too, the thought is ended by force where it is greatest, and of each
+    prompt's right responses the one of the greatest progress, J there - J(nothing), is fine-tuned on; none is where
+    none is right. A prompt that is answered as well without a thought is fine-tuned on without one.
+
     Args:
-        alpha: weight of progress.
-        baseline, online: see above.
+        alpha: weight of progress; ``star`` has none.
+        baseline, online, star: see above.
         steps, grouped: how thoughts are cut into episodes; so many steps are one.
         share: of the group that answers at once, in (0, 1).
         probes, probe_tokens: answers for J after an episode, and their longest.
         end, forced, header: see :class:`assay.rollout.thinking.Marks`.
 
+    Raises:
+        UsageError: both ``online`` and ``star``.
+
     :func:`regret` tells how fast accuracy comes with thinking.
 
-    Source: MRT (arXiv 2503.07572), its RL form, and the recipe of its implementation; ``online`` is of a later version
-    of that, with a credit of ours. alpha, the share and the number of answers are choices.
+    Source: MRT (arXiv 2503.07572), both its forms, and the recipe of its implementation for RL; ``online`` is of a
+    later version of that, with a credit of ours. alpha, the share and the number of answers are choices.
     """
     cutting = {"steps": steps, "grouped": grouped, "end": end, "forced": forced, "header": header}
     probing = {"probes": probes, "probe_tokens": probe_tokens}
     reward = StepGains(weight=alpha, lookahead=0)
+    if online and star:
+        raise UsageError("S219: online and star are two forms of it; set one of them to false")
+    if star:
+        return Method(
+            rollout={"name": "best_cut", **cutting, **probing},
+            reward=StepGains(lookahead=0),
+            select=Chain([OfVerdict("right"), Ranked(highest=1)]),
+            objective=SFT(),
+        )
     if online:
         rollout: dict[str, Any] = {"name": "probed", "start": True, **cutting, **probing}
         return Method(rollout=rollout, reward=reward, credit=ReinforcePlusPlus())

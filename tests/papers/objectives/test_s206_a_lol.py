@@ -390,6 +390,12 @@ def test_records_are_dropped_and_drawn_over_all_of_the_data():
     other.load_state_dict(json.loads(json.dumps(part.state_dict())))
     assert [(a.task, a.n) for a in other.next(7)] == [(a.task, a.n) for a in part.next(7)] and other.survey(8) == []
     assert [a.task for a in part.next(7)] != [a.task for a in part.next(8)]
+    some = Drawn(TrainStream(Listed(RECORDS)), 4, 25, select=part.select, pool=2)
+    some.survey(0)
+    some.settle(0, [{"task": task, "chances": {"0": 0.5}} for task in some._pool.tasks])
+    again = Drawn(TrainStream(Listed(RECORDS)), 4, 25, select=part.select, pool=2)
+    again.load_state_dict(json.loads(json.dumps(some.state_dict())))
+    assert [a.task for a in again.next(0)] == [a.task for a in some.next(0)]
     # Tasks that have gone since cannot be drawn, nor records.
     fewer = data(tasks=[replace(RECORDS[1], meta={"responses": RECORDS[1].meta["responses"][:1]}), RECORDS[2]])
     fewer.load_state_dict(part.state_dict())
@@ -489,6 +495,8 @@ def test_only_responses_above_the_value_are_drawn_in_proportion():
     shares = torch.stack([w / w.sum() for w in found])
     assert not shares[:, [1, 2, 4]].any()
     assert shares.mean(0)[[0, 3]].tolist() == pytest.approx([0.75, 0.25], abs=0.03), "A = 0.3 and 0.1"
+    twice = drawn([0.8, 0.6, 0.2, 0.2, 0.2], [0.5] * 5, steps=50)
+    assert {w for weights in twice for w in weights.tolist()} == {0, 1}, "two draws of two: both, or one of them twice"
     for weights in found[:50]:
         active = int((weights > 0).sum())
         assert float(weights.sum()) == pytest.approx(active), "a mean over active samples is the mean over draws"

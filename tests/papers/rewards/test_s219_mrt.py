@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from running import metrics, run
 from scripted import Scripted, ask, judge
 from spelled import NANO
 
@@ -251,6 +253,107 @@ def test_online_every_step_earns_its_progress(make_batch) -> None:
     assert isinstance(method.credit, ReinforcePlusPlus) and batch.token_rewards is not None
     assert batch.token_rewards[0].tolist() == pytest.approx([0, 0, 0, 0.2, 0, 0, 0])
     assert batch.token_rewards[1].tolist() == pytest.approx([0, 0, 0, 0.2, 0, 0, 0])
+
+
+def starred(traces, answer, **options):
+    """The groups that STaR makes of traces, four to a prompt at most, and their batch."""
+    method = catalogue.make(
+        "S219", star=True, end="#", forced=".#", header=">", steps=PatternSteps(pattern="\n"), probes=2, **options
+    )
+    engine = Scripted([(text, "eos") for text in traces], answer)
+    made = build("rollout", method.rollout, sampling=Sampling(20), judge=judge)
+    groups = made.collect([ask(len(traces))], engine, np.random.default_rng(0))
+    batch = Batch.from_groups(groups, torch.float64)
+    method.value(batch)
+    return groups[0], batch, made, engine
+
+
+def test_star_imitates_the_right_trace_of_the_greatest_progress() -> None:
+    """J after each episode is (0, 0, 1, 0), (0.5, 0.5, 0.5, 0.5), (0, 0, 0) and, whole and right, (0, 0, 1).
+
+    The first is cut after its second episode and the second before its first; two are right with progress 1, of which
+    the first is imitated; the third is wrong.
+    """
+    coin = iter("10" * 20)
+
+    def answer(prefix: str) -> str:
+        if prefix.startswith("u"):
+            return next(coin)
+        return str(int(prefix.startswith(("a\nb\n.", "x\ny#"))))
+
+    # Before its first episode a trace is like any other: those that begin with nothing but the forced end.
+    group, batch, made, _ = starred(["a\nb\nc#0", "z\nz#0", "x\ny#1"], answer)
+    first, second, third = group.episodes
+    assert first.text == "a\nb\n.#>1" and first.meta["cut"] == 4 and [p.at for p in probes_of(first)] == [0, 2, 4]
+    assert first.mask.all() and first.origins.tolist() == [0] * 4 + [1] * 3 + [0]
+    assert np.isnan(first.logprobs[4:7]).all() and not np.isnan(first.logprobs[[0, 3, 7]]).any()
+    assert [(s.start, s.end) for s in first.spans] == [(0, 2), (2, 4)] and first.meta["closed"]
+    # Nowhere is it right: it is answered at once, and wrong.
+    assert second.text == ".#>0" and second.meta["cut"] == 0
+    assert third.text == "x\ny#1" and "cut" not in third.meta
+    assert [v.score for v in group.verdicts] == [1, 0, 1]
+    assert batch.weights.tolist() == [1, 0, 0], "of equal progress the earlier"
+    assert made.metrics()["best_cut/cut"] == pytest.approx(2 / 3)
+    # What is imitated: eight tokens, each by its likelihood.
+    logprobs = torch.full_like(batch.advantages, -0.5)
+    assert float(catalogue.make("S219", star=True).objective(logprobs, batch).value) == pytest.approx(0.5)
+    assert batch.totals is not None and batch.totals.tokens == 8
+
+
+def test_star_takes_more_progress_over_less_and_right_over_wrong() -> None:
+    """The first is half right after its first episode, and no more later; two are right when they end; one is never."""
+    answers = {"h\n.#>": "10", "h\n#>": "10", "w\n#>": "11"}
+    counts: Counter[str] = Counter()
+
+    def answer(prefix: str) -> str:
+        counts[prefix] += 1
+        told = answers.get(prefix, "00")
+        return told[(counts[prefix] - 1) % len(told)]
+
+    group, batch, _, _ = starred(["h\n#1", "w\n#1", "w\n#0", "n\n#1"], answer)
+    assert [e.text for e in group.episodes] == ["h\n.#>1", "w\n#1", "w\n#0", ".#>0"]
+    assert batch.token_rewards is not None
+    assert batch.token_rewards.sum(-1).tolist() == [0.5, 1, 1, 0]
+    assert [v.score for v in group.verdicts] == [1, 1, 0, 0] and batch.weights.tolist() == [0, 1, 0, 0]
+
+
+def test_star_leaves_alone_what_it_knows_nothing_of() -> None:
+    """Answers that cannot be judged say nothing of progress: the response stays, and may be imitated if it is right."""
+    group, batch, _, engine = starred(["a\nb#1", "a\nb#0"], lambda prefix: "?")
+    assert [e.text for e in group.episodes] == ["a\nb#1", "a\nb#0"] and not batch.token_rewards.any()
+    assert batch.weights.tolist() == [1, 0]
+    assert len(engine.asked) == 1 + 2 * 3, "nothing is asked beside the responses and their probes"
+    none, batch, _, _ = starred(["a#0", "b#0"], lambda prefix: "0")
+    assert not batch.weights.any() and all(v.score == 0 for v in none.verdicts)
+
+
+def test_star_with_a_language_model(tmp_path: Path) -> None:
+    """Two steps of a run whose answers are right where their length is odd: the weights follow."""
+    odd = tmp_path / "odd.py"
+    odd.write_text(
+        "from assay.types import Verdict\n\n\nclass Odd:\n    def __call__(self, task, response):\n"
+        "        return Verdict.right() if len(response) % 2 else Verdict.wrong()\n"
+    )
+    options = {"star": True, "steps": {"by": "fixed", "size": 1}, "end": "", "probes": 2, "probe_tokens": 2}
+    folder = run(
+        tmp_path / "run",
+        warmup={"steps": 0},
+        tasks={"verify": f"{odd}:Odd"},
+        method={"name": "S219", "options": options, "reward": None},
+        rollout={"prompts": 2, "group": 3, "max_tokens": 3, "max_rows": 64},
+        train={"steps": 2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0, "samples": 0},
+    )
+    steps = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert len(steps) == 2 and all(row["grad_norm"] > 0 for row in steps)
+    assert all(0 <= row["best_cut/cut"] <= 1 and row["probes/places"] > 1 for row in steps)
+
+
+def test_two_forms_at_once_are_refused() -> None:
+    with pytest.raises(UsageError, match="online and star are two forms"):
+        catalogue.make("S219", online=True, star=True)
+    method = catalogue.make("S219", star=True)
+    assert method.rollout["name"] == "best_cut" and method.reward.weight == 1 and method.objective.reads == "nothing"
 
 
 def test_what_a_run_does_by_default() -> None:

@@ -1,0 +1,1 @@
+"""Thoughts that are ended where that serves best."""
