@@ -141,6 +141,33 @@ def test_proximity_by_hand():
     assert verdict.parts["near"] == pytest.approx(math.exp(-0.5 * (0.5**2 + 0.7**2)))
 
 
+def test_what_a_miss_is_measured_by():
+    """By the box's own width and height, or by the tolerance; by 1 where there is none."""
+    smooth = {"proximity": "gaussian", "zones": 0}
+    # A box of 20 by 10 with its centre at (40, 65): (60, 55) is off by 20 and 10.
+    away = judge("point", {"box": [30, 60, 50, 70]}, "(60, 55)", **smooth)
+    assert away.parts["near"] == pytest.approx(math.exp(-1))
+    assert judge("point", [0, 0], "(1, 1)", **smooth).parts["near"] == pytest.approx(math.exp(-1))
+    assert judge("point", [0, 0], "(5, 10)", tolerance=5, **smooth).parts["near"] == pytest.approx(math.exp(-2.5))
+    assert judge("point", [0, 0], "(1e200, 0)", **smooth).parts["near"] == 0
+    # Of four zones, as many as there are unless told otherwise: e^-1 is in the second, worth a third.
+    assert judge("point", [0, 0], "(1, 1)", proximity="gaussian").parts["near"] == pytest.approx(1 / 3)
+
+
+def test_what_a_point_may_be_told_of():
+    assert judge("point", [0, 0], "(9, 9)", proximity="tiers", tiers=[[20, 1], [30, 0]], partial=0).score == 0
+    for wrong in ({"tiers": [[1, 1.5]]}, {"spread": 0}, {"partial": 1}, {"tolerance": -1}, {"zones": -1}):
+        with pytest.raises(UsageError, match="'point'"):
+            judge("point", [0, 0], "(9, 9)", **wrong)
+    for size in (None, [0, 10], [10, 0], [-1, 10]):
+        assert judge("point", {"point": [5, 5], "size": size}, "(0.5, 0.5)", units="relative").passed is None, size
+    assert judge("point", {"point": [0.5, 0.5], "size": [1, 1]}, "(0.5, 0.5)", units="relative").passed is True
+    assert judge("point", [1, 2], "(1, 2)", max_chars=6).passed is True
+    assert judge("point", [1, 2], "(1, 2)", max_chars=5).passed is False
+    for text in ("(1e400, 0)", "(0, 1e400)"):
+        assert judge("point", [0, 0], text).feedback in ("a point that is not finite", "no point found")
+
+
 @given(st.floats(0, 50), st.integers(1, 12))
 def test_a_hit_is_worth_more_than_any_miss(x, zones):
     verdict = judge("point", {"box": [0, 0, 10, 10]}, f"({x:.3f}, 5)", proximity="gaussian", zones=zones, partial=0.9)
