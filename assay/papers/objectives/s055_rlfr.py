@@ -98,9 +98,9 @@ def kept_scores(
     low = torch.where(valid, scores, torch.inf).amin(-1, keepdim=True)
     high = torch.where(valid, scores, -torch.inf).amax(-1, keepdim=True)
     spread = high - low
-    scaled = torch.where(valid & (spread > 0), (scores - low) / torch.where(spread > 0, spread, 1), 0)
+    scaled = torch.where(valid, (scores - low) / torch.where(spread > 0, spread, 1), 0)
     kept = torch.where(scaled > threshold, scaled, 0)
-    if top is None or top >= kept.shape[1]:
+    if top is None:
         return kept
     best = kept.argsort(dim=-1, descending=True, stable=True)[:, :top]
     return torch.zeros_like(kept).scatter(1, best, kept.gather(1, best))
@@ -145,7 +145,7 @@ class FlowReward:
         valid = batch.mask & ~scores.isnan()
         if scores.shape[1] == 0:
             return reward
-        placed = -self.coef * kept_scores(torch.where(valid, scores, 0), valid, self.threshold, self.top)
+        placed = -self.coef * kept_scores(scores, valid, self.threshold, self.top)
         tokens = placed if reward.tokens is None else reward.tokens + placed
         return Reward(reward.values, tokens, reward.valid, {**reward.terms, "flow": placed.sum(-1)})
 

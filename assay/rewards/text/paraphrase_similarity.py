@@ -69,7 +69,7 @@ class GroupSimilarity:
         fallback: Fallback = "whole",
         seed: int = 0,
     ):
-        if min(wordings or 1, responses or 1) < 1 or 0 in (wordings, responses):
+        if any(many is not None and many < 1 for many in (wordings, responses)):
             raise UsageError("reward 'group_similarity': wordings and responses must be at least 1")
         self.similarity, self.wordings, self.responses = MEASURES[measure], wordings, responses
         self.rules, self.fallback, self.seed, self._drawn = rules, fallback, seed, 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -213,6 +214,6 @@ def demonstrated(path: Path, models: Models) -> Batch:
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{path}, line {i + 1}: an expert is a table with prompt and response") from None
         tokens = encode(response)
-        episode = Episode(models.encode(prompt), tokens, tokens >= 0, None, response, "eos")
+        episode = Episode(models.encode(prompt), tokens, np.ones(len(tokens), dtype=bool), None, response, "eos")
         groups.append(Group(Ask(Task(str(i), prompt), 1), (episode,)))
     return Batch.from_groups(groups)

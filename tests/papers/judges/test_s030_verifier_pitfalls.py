@@ -20,7 +20,7 @@ from assay.papers.judges.s030_verifier_pitfalls import PATTERNS, Graded, hacked_
 from assay.registry import build
 from assay.rewards.judges.hybrid_judge import HybridJudge
 from assay.types import Task, Verdict
-from assay.verify.hybrid import Hybrid, either, plain_number
+from assay.verify.hybrid import Hybrid, either, extracted, plain_number
 
 HERE = f"{Path(__file__)}:lenient"
 
@@ -93,6 +93,21 @@ def test_what_both_say_is_kept() -> None:
     alone = either(Verdict.abstain("no rule"), Verdict(0.8, True))
     assert (alone.score, alone.parts, alone.feedback) == (0.8, {"rule": None, "model": 0.8}, "rule: no rule")
     assert either(Verdict(0.3, False), Verdict.abstain("?")).score == 0, "what is not known is worth nothing"
+
+
+def test_what_is_marked_goes_before_what_is_not() -> None:
+    rule = build("verify", {"name": "exact", "fallback": "none"})
+    assert extracted(rule, task("x"), "<answer>7</answer>\nso it is", unmarked="line") == "7"
+    assert extracted(rule, task("x"), "so it is\n7", unmarked="line") == "7"
+    # Nobody could tell: neither part is known.
+    assert Hybrid("none", Model(fails="?"), unmarked="line")(task("x"), "?").parts == {"rule": None, "model": None}
+
+
+def test_what_is_made_of_the_options_is_none() -> None:
+    assert "_" not in repr(HybridJudge(use="rule", oracle="exact")) + repr(Hybrid("exact", "exact"))
+    for name in ("_model", "_oracle"):
+        with pytest.raises(TypeError):
+            HybridJudge(use="rule", **{name: None})
 
 
 def test_plain_numbers() -> None:

@@ -239,6 +239,8 @@ def test_experts_are_learned_first(nano, tmp_path):
     file.write_text("\n".join(json.dumps({"prompt": "1+2=", "response": "12345"}) for _ in range(40)) + "\n")
     fresh, models = started(nano, lr=3e-3)
     taught, _ = started(nano, lr=6e-3, experts=str(file), epochs=12)
+    known = demonstrated(file, models)
+    assert len(known) == 40 and known.mask.all() and known.tokens[0].tolist() == nano.encode_response("12345").tolist()
     batch = responses(nano, ["12345"], [1.0])
     assert float(taught(batch, models).nanmean()) < 0.7 * float(fresh(batch, models).nanmean())
     with pytest.raises(UsageError, match="no experts"):
