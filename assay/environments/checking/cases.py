@@ -12,6 +12,8 @@ import numpy as np
 
 from assay.engines.asking import filled
 from assay.tasks.critiques import judged_groups
+from assay.tasks.judging.rare import answer_kind, rare_items
+from assay.tasks.judging.ternary import Item, Letter
 from assay.tasks.listed import Listed
 from assay.tasks.seeded import check_index, generator
 from assay.types import Task
@@ -100,17 +102,34 @@ class Made:
         return task_of(question, reference, f"The answer is {answer}.", f"checking/{self.seed}/{index}", **meta)
 
 
-def judged_tasks(path: Path) -> Listed:
+def judged_tasks(path: Path, rare: float = 0.0, seed: int = 0) -> Listed:
     """Return the judged responses of a run, an evaluation or a file of samples as tasks; see tasks ``critiques``.
+
+    Those of rare kinds of answers are followed by others that are made from them, see
+    :func:`~assay.tasks.judging.rare.rare_items`.
+
+    Args:
+        path: where they are.
+        rare: to what share of the commonest kind of answer each other one is brought.
+        seed: of the lots.
 
     Raises:
         UsageError: there are none, or something does not fit, with its line.
     """
-    tasks = list[Task]()
+    tasks, items = list[Task](), list[Item]()
     for group in judged_groups(path, {}, None):
-        gold = " / ".join(references(group.task.reference))
+        given = references(group.task.reference)
+        gold, domain = " / ".join(given), str(group.task.meta.get("domain", ""))
         for episode, verdict in zip(group.episodes, group.verdicts, strict=True):
             if gold and verdict.passed is not None:
                 name = f"{group.task.id}/checking/{len(tasks)}"
-                tasks.append(task_of(group.task.question, gold, episode.text, name, label=verdict.passed))
+                kind = answer_kind(given[0])
+                tasks.append(task_of(group.task.question, gold, episode.text, name, label=verdict.passed, kind=kind))
+                # Of several references none stands for all of them.
+                if len(given) == 1:
+                    label: Letter = "A" if verdict.passed else "B"
+                    items.append(Item(group.task.question, gold, episode.text, label, kind, domain))
+    for i, item in enumerate(rare_items(items, generator(seed, len(items)), rare)):
+        meta = {"label": item.label == "A", "kind": item.kind, "pattern": item.pattern}
+        tasks.append(task_of(item.question, item.reference, item.response, f"rare/{seed}/{i}", **meta))
     return Listed(tasks)

@@ -37,10 +37,12 @@ class Checking(ToolEnvironment):
 
     Args:
         path: judged responses, see tasks ``critiques``; made up if left out.
+        rare: each rarer kind of reference, such as intervals or quantities, comes to this share of the commonest one by
+            answers in other writing and near ones that are added to ``path``; 0 adds none.
         kinds: of made-up ones: ``lengths``, ``speeds``, ``fractions``, ``words``; all unless given.
         calls: that can be made; 0 for a judge without tools.
         seconds: processor time of a run of the interpreter.
-        seed: of made-up cases.
+        seed: of made-up cases and of what is added.
 
     Raises:
         UsageError: nothing of use in a file, a kind that there is not, a number out of range.
@@ -55,6 +57,7 @@ class Checking(ToolEnvironment):
         calls: int = 5,
         seconds: float = 5.0,
         seed: int = 0,
+        rare: float = 0.0,
     ):
         check_seed("environment 'checking'", seed)
         for kind in kinds:
@@ -62,7 +65,11 @@ class Checking(ToolEnvironment):
                 raise UsageError(f"environment 'checking': no kind is called {kind!r}{nearest(kind, KINDS)}")
         if not kinds or calls < 0 or not 0 < seconds <= 3600:
             raise UsageError("environment 'checking': kinds are one or more, calls 0 or more, seconds above 0")
-        self.source: TaskSource = Made(seed, tuple(kinds)) if path is None else judged_tasks(Path(path))
+        if not 0 <= rare <= 1 or (rare and path is None):
+            raise UsageError(
+                "environment 'checking': rare is a share in [0, 1], for judged responses; give their path with it"
+            )
+        self.source: TaskSource = Made(seed, tuple(kinds)) if path is None else judged_tasks(Path(path), rare, seed)
         self.most, self.limits, self.session = calls, Limits(cpu_seconds=seconds), None
 
     session: Session | None

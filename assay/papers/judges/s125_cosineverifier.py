@@ -33,6 +33,10 @@ from assay.verify.math.verifier import Math
         "1 for the right verdict, more if a tool has helped, nothing for a wrong one": "test_rewards_by_hand",
         "cold start on plans whose verdict is the label": "test_plans_pass",
         "hard negatives near the reference; responses on which opinions differ": "test_what_is_hard",
+        "rare kinds of answers: more of them, right and nearly right": (
+            "papers/judges/test_s125_rare.py::test_rare_kinds_become_as_many"
+        ),
+        "each kind has its own other writings and slips": "papers/judges/test_s125_rare.py::test_variants_by_kind",
         "the same without a model": "test_the_policy_in_cases",
         "tokens of a verdict are told": "test_a_judge_uses_tools",
         "it trains": "test_it_trains",
@@ -43,17 +47,19 @@ from assay.verify.math.verifier import Math
         "what rounding to two decimals would make 0 is compared to a hundredth",
         "identities are decided by assay's algebra, in place of points",
         "the words of the prompt",
+        "what is rare is made more by rules for sixteen kinds of answers, up to a share of the commonest",
     ),
-    lacks="augmentation by rare kinds of answers, its benchmarks, and a count of the faults that its tests notice",
+    lacks="the data of its benchmarks: VerifyBench, VerifyBench-Hard, SCI-VerifyBench",
 )
 def cosineverifier(environment: Any = "checking", calls: int = 5, beta: float = 0.1, kl_weight: float = 0.0) -> Method:
     """GRPO for a judge with tools, in turns: its own tokens are trained, observations are not.
 
         R = 1[readable] (1[v = label] + beta 1[v = label and a call has succeeded])
 
-    Judged answers are those of environment ``checking``: made up, or those of a run or file; a warm-up plays their
-    plans. As a verifier the judge is ``{name = "assay.rewards.judges.tool_judge:ToolJudge", judge = ...}``, and without
-    a model verifier ``computed`` goes by the same policy.
+    Judged answers are those of environment ``checking``: made up, or those of a run or file, with more of the rare
+    kinds of answers if asked for (``rare``); a warm-up plays their plans. As a verifier the judge is ``{name =
+    "assay.rewards.judges.tool_judge:ToolJudge", judge = ...}``, and without a model verifier ``computed`` goes by the
+    same policy.
 
     Args:
         environment: name or table of environment ``checking``.
