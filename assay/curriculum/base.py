@@ -44,8 +44,10 @@ class Surveying(Curriculum, Protocol):
     """A curriculum that looks at all of its data before some steps, by the policy as it is then.
 
     What it finds is kept in the run's folder, so that a run which goes on does not look again. Nothing is learned from
-    the responses, and looking changes nothing else in the run. Optional attribute: ``needs``, signals that
-    :meth:`look` reads beside those of the method.
+    the responses, and looking changes nothing else in the run. Optional attributes: ``needs``, signals that
+    :meth:`look` reads beside those of the method; ``answers``, the rollout that is asked, the run's if there is none;
+    ``again()``, whether the weights go back to those that RL began with once it is settled; ``wanting``, the step whose
+    rows, too many for a checkpoint, it is to be given anew by ``recall(rows)``, ``None`` where it has them.
     """
 
     def survey(self, step: int) -> list[Ask]:

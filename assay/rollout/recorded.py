@@ -20,9 +20,10 @@ from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 class Recorded:
     """Up to ``ask.n`` of the responses in ``task.meta["responses"]``, drawn without repetition; nothing is generated.
 
-    An entry is a text, or a table with ``text`` and ``reward`` in [0, 1]. Where every drawn one has a reward that is
-    its score (it passes at 1) and no verifier is asked. A task without such a list has ``task.solution`` alone; one
-    without either is a user's mistake. The tokens are of origin ``TEACHER``, their log-probabilities unknown.
+    An entry is a text, or a table with ``text``, ``reward`` in [0, 1] and, for reward ``noted``, what is ``noted`` of
+    it. Where every drawn one has a reward that is its score (it passes at 1) and no verifier is asked. A task without
+    such a list has ``task.solution`` alone; one without either is a user's mistake. The tokens are of origin
+    ``TEACHER``, their log-probabilities unknown.
 
     While ``first`` is given and not ``ready``, responses are sampled instead, with ``meta["role"] == "value"``: it is
     the signal ``prompt_value``, which fits to them the value that recorded rewards are compared with.
@@ -65,11 +66,17 @@ class Recorded:
                 continue
             origins = np.full(len(tokens), Origin.TEACHER, dtype=np.uint8)
             mask = np.ones(len(tokens), dtype=bool)
-            meta = {"role": "record", "record": i}
+            meta = {"role": "record", "record": i, **_noted(ask.task, i)}
             episodes.append(Episode(prompt, tokens, mask, None, text, "eos", origins=origins, meta=meta))
             verdicts.append(None if reward is None else Verdict(reward, reward >= 1))
         known = [v for v in verdicts if v is not None]
         return Group(ask, tuple(episodes), tuple(known) if len(known) == len(episodes) else ())
+
+
+def _noted(task: Task, record: int) -> dict[str, Any]:
+    """What is noted of a response, for its episode's ``meta``."""
+    entry = (task.meta.get("responses") or [None])[record]
+    return {"noted": entry["noted"]} if isinstance(entry, Mapping) and "noted" in entry else {}
 
 
 def recorded(task: Task) -> list[tuple[str, float | None]]:

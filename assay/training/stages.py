@@ -41,6 +41,7 @@ class Stage:
         until: when it ends sooner, if it may.
         best: by what its best weights are told, if the next one goes on from those.
         stream, curriculum, rollout, method: its parts.
+        looks: the rollout that answers what a curriculum asks when it looks at its data.
         tasks: that are known before it begins.
         said: lines on what was found when it was made.
     """
@@ -51,6 +52,7 @@ class Stage:
     stream: TrainStream
     curriculum: Curriculum
     rollout: Rollout
+    looks: Rollout
     method: Method
     tasks: Sequence[Task]
     said: list[str]
@@ -104,9 +106,10 @@ def make_stage(
     size = {"prompts": settings.prompts, "group": settings.group, "history": history}
     curriculum = build("curriculum", method.curriculum, stream=stream, select=method.select, **size)
     history.read |= getattr(curriculum, "history", None) is history
-    rollout = build(
+    getattr(curriculum, "planned", lambda _: None)(config.train.steps)
+    answering = partial(
+        build,
         "rollout",
-        method.rollout,
         sampling=sampling,
         judge=partial(judge_groups, verifier),
         more=lambda: curriculum.next(steps()[0]),
@@ -114,6 +117,8 @@ def make_stage(
         answer=partial(answer_place, own),
         progress=lambda: (steps()[0] - steps()[1], config.train.steps),
     )
+    rollout = answering(method.rollout)
+    looks = answering(curriculum.answers) if hasattr(curriculum, "answers") else rollout
     check_overlap(config.overlap, method, rollout, ranks.size, curriculum)
     method, line = off_policy(method, config.overlap.staleness)
     # Every task of a sized source can be looked at before the run, of an endless one those held out.
@@ -122,7 +127,7 @@ def make_stage(
     getattr(curriculum, "check", lambda _: None)(known)
     check_verifier(own, known)
     said = [*filter(None, [line]), *before(method, known, own, rollout, config.train.steps)]
-    return Stage(name, config, until, stream, curriculum, rollout, method, known, said)
+    return Stage(name, config, until, stream, curriculum, rollout, looks, method, known, said)
 
 
 def ended(until: UntilConfig, seen: Sequence[float]) -> str | None:

@@ -54,7 +54,8 @@ class State:
     ``events`` tells callbacks and loggers;
     ``stages`` are what the RL run consists of, ``place`` the number of the one it is in, which ``begun`` steps came
     before: configuration, stream, curriculum, rollout and method are that one's; ``seen`` is its metric so far, if that
-    may end it; ``history`` is how often tasks were solved, for curricula that ask;
+    may end it; ``looks`` answers what the curriculum asks when it looks at its data; ``history`` is how often tasks
+    were solved, for curricula that ask;
     ``pipeline`` holds the batches that are asked ahead, if ``overlap.staleness`` asks for that; ``partner`` is the
     second policy, if the method has one; ``keeper`` keeps the engine at the policy's weights.
     :func:`assay.training.build.build_trainer` makes one from a configuration.
@@ -84,6 +85,7 @@ class State:
     place: int = field(default=0, init=False)
     begun: int = field(default=0, init=False)
     seen: list[float] = field(default_factory=list, init=False)
+    looks: Rollout = field(init=False)
     watch: Watch = field(default_factory=Watch, init=False)
     optimizer: torch.optim.Optimizer = field(init=False)
     untouched: bool = field(default=True, init=False)
@@ -118,6 +120,7 @@ class State:
         train = stage.config.train.model_copy(update={"steps": begun + stage.config.train.steps})
         self.config = self.keeper.config = stage.config.model_copy(update={"train": train})
         self.stream, self.curriculum, self.rollout = stage.stream, stage.curriculum, stage.rollout
+        self.looks = stage.looks
         self.method = self.keeper.correct(stage.method, self.keeper.correction)
         self.place, self.begun, self.seen = place, begun, []
         self.reference, self.started = None, False
@@ -149,17 +152,24 @@ class State:
 
     @property
     def needs_reference(self) -> bool:
-        return wants_reference(self.method.needs | getattr(self.curriculum, "needs", frozenset()))
+        needs = self.method.needs | getattr(self.curriculum, "needs", frozenset())
+        return wants_reference(needs) or hasattr(self.curriculum, "again")
 
     def load_reference(self) -> None:
         """Make the frozen policy that the stage started from."""
         if self.needs_reference and self.reference is None:
-            stored = self.folder.reference(self.place)
-            if wrong := self.ranks.once(lambda: damage(stored)):
-                raise RunError(
-                    f"the reference policy in {stored} {wrong}; put it back, or start again in another run.dir"
-                )
-            self.reference = self.policy.frozen(stored)
+            self.reference = self.policy.frozen(self._stored_reference())
+
+    def start_again(self) -> None:
+        """Go back to the weights that the stage started from, with a fresh optimiser."""
+        self.policy.load_weights(self._stored_reference())
+        self.optimizer, self.keeper.behind = self.new_optimizer(), True
+
+    def _stored_reference(self) -> Path:
+        stored = self.folder.reference(self.place)
+        if wrong := self.ranks.once(lambda: damage(stored)):
+            raise RunError(f"the reference policy in {stored} {wrong}; put it back, or start again in another run.dir")
+        return stored
 
     @property
     def models(self) -> Models:

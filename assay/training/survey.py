@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from assay.curriculum.base import Surveying
+from assay.errors import RunError
 from assay.learning.survey import look
-from assay.records.surveys import Piece, plain
+from assay.records.surveys import Piece, plain, survey_file
 from assay.training.interrupt import Interrupt
 from assay.training.state import State
 
@@ -20,10 +21,19 @@ def survey(trainer: State, interrupt: Interrupt) -> None:
 
     Raises:
         Stopped: asked to stop; the pieces so far are kept.
+        RunError: what the curriculum found earlier, and still goes by, is not in the folder any more.
     """
     if not hasattr(trainer.curriculum, "survey"):
         return
     curriculum = cast(Surveying, trainer.curriculum)
+    if (noted := getattr(curriculum, "wanting", None)) is not None:
+        rows = [row for piece in trainer.folder.stored_survey(noted) for row in piece.rows]
+        if not rows:
+            raise RunError(
+                f"what was noted before step {noted + 1} is not in {survey_file(trainer.folder.path, noted)} any more; "
+                "put it back, or start again in another run.dir"
+            )
+        curriculum.recall(rows)  # type: ignore[attr-defined]  # one that wants its rows takes them
     asks = curriculum.survey(trainer.step)
     if not asks:
         return
@@ -46,7 +56,7 @@ def survey(trainer: State, interrupt: Interrupt) -> None:
                 found: list[dict[str, Any]] = look(
                     curriculum,
                     some,
-                    trainer.rollout,
+                    trainer.looks,
                     trainer.engine,
                     trainer.verifier,
                     trainer.method,
@@ -59,3 +69,5 @@ def survey(trainer: State, interrupt: Interrupt) -> None:
             tick(begin + len(some))
     line = curriculum.settle(trainer.step, [row for piece in pieces for row in piece.rows])
     trainer.reporter.line(line)
+    if getattr(curriculum, "again", bool)():
+        trainer.start_again()

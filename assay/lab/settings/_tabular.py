@@ -91,21 +91,28 @@ def train(
     size, history = {"prompts": training.prompts, "group": training.group}, PassRates()
     curriculum = build("curriculum", made.curriculum, stream=stream, select=made.select, history=history, **size)
     now = 0
-    rollout = build(
-        "rollout",
-        made.rollout,
-        sampling=Sampling(training.max_tokens, training.temperature),
-        judge=partial(judge_groups, verifier),
-        more=lambda: curriculum.next(now),
-        curriculum=curriculum,
-        progress=lambda: (now, training.steps),
-        **({"answer": verifier.answer} if isinstance(verifier, Locates) else {}),
-    )
+
+    def answering(spec: Any) -> Any:
+        return build(
+            "rollout",
+            spec,
+            sampling=Sampling(training.max_tokens, training.temperature),
+            judge=partial(judge_groups, verifier),
+            more=lambda: curriculum.next(now),
+            curriculum=curriculum,
+            progress=lambda: (now, training.steps),
+            **({"answer": verifier.answer} if isinstance(verifier, Locates) else {}),
+        )
+
+    rollout = answering(made.rollout)
+    looks = answering(curriculum.answers) if hasattr(curriculum, "answers") else rollout
     kind = torch.optim.Adam if training.optimizer == "adam" else torch.optim.SGD
     optimizer = kind(policy.module.parameters(), lr=training.lr)
     models = Models(policy, reference, training.temperature, 2**20, random("signals"), engine.encode, engine=engine)
     for learner in made.learners:
         learner.start(models)
+
+    first = {name: value.clone() for name, value in policy.module.state_dict().items()}
 
     def apply(objective: Any, batch: Any) -> dict[str, float]:
         return update(
@@ -124,7 +131,10 @@ def train(
     for now in range(training.steps):  # which the rollout may ask for
         if hasattr(curriculum, "survey") and (data := curriculum.survey(now)):
             rng = random("survey")
-            curriculum.settle(now, look(curriculum, data, rollout, engine, verifier, made, models, rng, dtype))
+            curriculum.settle(now, look(curriculum, data, looks, engine, verifier, made, models, rng, dtype))
+            if getattr(curriculum, "again", bool)():
+                policy.module.load_state_dict(first)
+                optimizer = kind(policy.module.parameters(), lr=training.lr)
         asks = curriculum.next(now)
         groups, batch = sample(asks, rollout, engine, verifier, made, models, random("rollout"), dtype=dtype)
         metrics: dict[str, float] = {}

@@ -10,6 +10,7 @@ from assay.method import Method
 from assay.objectives.picked_pairs import PickedPairs
 from assay.objectives.preference import DPO
 from assay.rewards.likelihood.confidence import Confidence
+from assay.rewards.outcome.noted import Noted
 from assay.select.pairs import Pairs
 from assay.signals.answer_tokens import AnswerTokens
 
@@ -18,7 +19,7 @@ from assay.signals.answer_tokens import AnswerTokens
     "S127",
     "CRew",
     arxiv="2510.13501",
-    seams=["reward", "select", "objective", "inference"],
+    seams=["curriculum", "rollout", "reward", "select", "objective", "inference"],
     essentials={
         "the reward: mean probability of the tokens of the final answer, 0 without one": "test_the_worked_example",
         "read off sampling, or off the scoring model for solutions of any author": (
@@ -28,6 +29,9 @@ from assay.signals.answer_tokens import AnswerTokens
         "CRew-DPO: of all pairs of right and wrong, those of widest confidence": "test_the_pairs_of_the_worked_example",
         "DPO on these pairs against the policy that training starts from": "test_dpo_over_picked_pairs_by_hand",
         "pairs of a fixed policy's responses, made once": "test_a_round_of_pairs_is_that_of_a_fixed_policy",
+        "a second round: pairs by the confidence of the policy that the first trained, from the first weights again": (
+            "test_a_second_round_is_of_the_policy_that_the_first_trained"
+        ),
         "training data: right responses of low confidence": (
             "test_right_responses_of_low_confidence_can_be_chosen_alone"
         ),
@@ -38,9 +42,8 @@ from assay.signals.answer_tokens import AnswerTokens
     choices=(
         "the difference of confidence is signed; option rank = 'gap' takes the absolute one",
         "beta of DPO: 0.3; 10 pairs of a prompt, the paper's number for MATH",
-        "pairs are of every step's responses; of a fixed policy's with rollout 'recorded' and source 'reference'",
+        "pairs are of every step's responses; of a fixed policy's with rounds, of 100 steps and 30 responses to a task",
     ),
-    lacks="a second round of pairs, by the confidence of the policy that the first round trained",
 )
 def crew(
     count: int = 10,
@@ -48,6 +51,10 @@ def crew(
     rank: Literal["margin", "gap"] = "margin",
     source: Literal["sampled", "policy", "reference"] = "sampled",
     rules: tuple[str, ...] | None = None,
+    rounds: int = 0,
+    steps: int = 100,
+    tries: int = 30,
+    pool: int | None = None,
 ) -> Method:
     r"""CRew-DPO in place of GRPO: of all pairs of a right and a wrong response, DPO on those of widest confidence.
 
@@ -68,18 +75,29 @@ def crew(
         source: of the probabilities, see :class:`~assay.rewards.likelihood.confidence.Confidence`.
         rules: where answers stand; as the task's verifier reads them if left out, see
             :class:`~assay.signals.answer_tokens.AnswerTokens`.
+        rounds: the paper's one or two rounds of pairs from fixed policies, ``steps`` steps each: before a round all of
+            the data is answered ``tries`` times, the first time by the policy as RL began, then by the one that the
+            round before has trained, and each time training begins from the initial one, see
+            :class:`~assay.curriculum.rounds.Rounds`. 0 makes pairs of every step's responses, by the policy of the
+            step.
+        steps, tries, pool: of rounds; an endless source needs a ``pool`` to take from it.
 
-    The paper makes one or two rounds of pairs from fixed policies, each time training from the initial one; here pairs
-    are made of every step's responses. Its first round is rollout ``recorded`` with ``source="reference"``: the
-    responses are those of ``task.meta["responses"]``, and their confidence that of the policy as RL began. It does not
-    say whether the difference is signed.
+    A round over responses of others is rollout ``recorded`` with ``source="reference"``: the responses are those of
+    ``task.meta["responses"]``, and their confidence that of the policy as RL began. The paper does not say whether the
+    difference is signed.
 
     Source: Confidence as a Reward (arXiv 2510.13501), section 3 and appendix A.2.
     """
+    reward = Confidence(source=source, answer=AnswerTokens(rules))
+    pairs = Pairs(better="verdict", count=count, rank=rank)
+    if not rounds:
+        return Method(reward=reward, select=pairs, objective=PickedPairs(DPO(beta=beta)))
     return Method(
-        reward=Confidence(source=source, answer=AnswerTokens(rules)),
-        select=Pairs(better="verdict", count=count, rank=rank),
+        reward=Noted(reward),
+        select=pairs,
         objective=PickedPairs(DPO(beta=beta)),
+        curriculum={"name": "rounds", "rounds": rounds, "steps": steps, "tries": tries, "pool": pool},
+        rollout="recorded",
     )
 
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from running import assert_same, recipe, tables
 from spelled import NANO, all_groups, alone, nano, responses, tree
 
+import assay
 from assay.batch import Batch
 from assay.catalogue import make
+from assay.config import load_config
+from assay.console import Reporter
+from assay.curriculum.rounds import Rounds
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
@@ -26,12 +34,18 @@ from assay.objectives.picked_pairs import PickedPairs, picked
 from assay.objectives.preference import DPO, IPO, KTO
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
+from assay.records.surveys import read_survey, survey_file
 from assay.registry import build
 from assay.rewards.likelihood.confidence import Confidence
+from assay.rewards.outcome.noted import Noted
 from assay.select.pairs import ID, OVER, Pairs
 from assay.signals.answer_tokens import AnswerTokens, answer_range
 from assay.signals.base import Models
-from assay.types import Ask, Episode, Task
+from assay.tasks.listed import Listed
+from assay.tasks.split import TrainStream
+from assay.training.build import build_trainer
+from assay.training.loop import Trainer
+from assay.types import Ask, Episode, Group, Task
 from assay.verify.answer.extract import extract
 from assay.verify.answer.place import marked
 
@@ -447,6 +461,190 @@ def test_a_round_of_pairs_is_that_of_a_fixed_policy() -> None:
         assert sorted(zip(*(rows.tolist() for rows in picked(batch)), strict=True)) == sorted(
             (w, v) for _, w, v in widest
         )
+
+
+def crews(folder: Path, **options: Any) -> dict[str, Any]:
+    """Rounds of two steps on five sums; right is what has an odd number of characters, and an answer is all of it."""
+    odd = folder.parent / "odd.py"
+    odd.write_text(
+        "from assay.types import Verdict\n\n\nclass Odd:\n    def __call__(self, task, response):\n"
+        "        return Verdict.right() if len(response) % 2 else Verdict.wrong()\n"
+    )
+    options = {"rounds": 2, "steps": 2, "tries": 12, "pool": 4, "rules": ["regex:(.+)"], **options}
+    return recipe(
+        folder,
+        warmup={"steps": 15, "batch": 16, "lr": 3e-2},
+        tasks={"verify": f"{odd}:Odd"},
+        method={"name": "S127", "options": options, "reward": None},
+        rollout={"prompts": 2, "group": 3, "max_tokens": 4, "max_rows": 24},
+        train={"steps": 4, "lr": 1e-2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0, "samples": 0},
+        run={"checkpoint_every": 1, "rollouts_every": 1},
+    )
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rounds") / "run"
+    assay.train(crews(folder), quiet=True)
+    return folder
+
+
+def noted_in(folder: Path, step: int) -> dict[tuple[str, str], float]:
+    """What was noted of a response, by task and text: mean probability of its tokens."""
+    pieces = read_survey(survey_file(folder, step))
+    return {(row["task"], r["text"]): r["noted"] for p in pieces for row in p.rows for r in row["responses"]}
+
+
+def test_a_second_round_is_of_the_policy_that_the_first_trained(rounds: Path) -> None:
+    """Responses, verdicts and confidence are noted once before each round, and all of a round is learned from them."""
+    first, second = (noted_in(rounds, step) for step in (0, 2))
+    assert first and second and len(list((rounds / "surveys").iterdir())) == 2
+    both = first.keys() & second.keys()
+    assert both and all(abs(first[key] - second[key]) > 1e-6 for key in both if key[1]), (
+        "another policy is as sure of nothing"
+    )
+    for number, rows in enumerate(tables(rounds, "rollouts").values()):
+        noted = first if number < 2 else second
+        assert rows and all(
+            row["reward/noted"] == pytest.approx(noted[row["task_id"], row["response"]], abs=1e-6) for row in rows
+        )
+        assert all(row["passed"] == (len(row["response"]) % 2 == 1) for row in rows)
+    # What was noted first is what the policy that RL began with says of the characters alone.
+    begun = CausalLM.load(ModelConfig(source="nano", nano={"hidden": 16, "layers": 1, "heads": 2, "context": 24}), 0)
+    begun.load_weights(rounds / "reference")
+    prompts = {row["task_id"]: row["prompt"] for rows in tables(rounds, "rollouts").values() for row in rows}
+    told = [(prompts[task], text, sure) for (task, text), sure in first.items() if task in prompts and text]
+    prompt, text, sure = told[0]
+    assert sure == pytest.approx(float(np.mean(np.exp(alone(begun, "", text, prompt)))), abs=1e-4)
+
+
+def test_every_round_learns_from_the_first_weights_on(tmp_path: Path) -> None:
+    """Before the second round the weights are another's than RL began with; then they are these again."""
+    trainer = build_trainer(load_config(crews(tmp_path / "run")), Reporter(quiet=True))
+    again, seen = trainer.start_again, []
+
+    def started() -> None:
+        before, old = {k: v.clone() for k, v in trainer.policy.module.state_dict().items()}, trainer.optimizer
+        again()
+        after = {k: v.clone() for k, v in trainer.policy.module.state_dict().items()}
+        seen.append((trainer.step, before, after))
+        assert trainer.optimizer is not old and not trainer.optimizer.state and trainer.keeper.behind
+
+    trainer.start_again = started  # type: ignore[method-assign]
+    trainer.run()
+    [(step, before, after)] = seen
+    assert step == 2 and trainer.reference is not None
+    first = trainer.reference.module.state_dict()
+    assert all(torch.equal(after[k], first[k]) for k in after)
+    assert not all(torch.equal(before[k], after[k]) for k in after)
+
+
+@pytest.mark.parametrize("stop", [2, 3])
+def test_rounds_go_on_after_a_stop(rounds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
+    """Before the second round, or in it: what was noted is read, and no response is sampled again."""
+    made = crews(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        step = Trainer.rl_step
+
+        def dies(trainer: Trainer) -> dict[str, float]:
+            if trainer.step == stop:
+                raise KeyboardInterrupt
+            return step(trainer)
+
+        patch.setattr(Trainer, "rl_step", dies)
+        with pytest.raises(KeyboardInterrupt):
+            assay.train(made, quiet=True)
+    assay.train(resume=tmp_path / "run", quiet=True)
+    assert_same(rounds, tmp_path / "run")
+    for step in (0, 2):
+        assert survey_file(rounds, step).read_bytes() == survey_file(tmp_path / "run", step).read_bytes()
+
+
+def test_what_was_noted_and_is_lost(rounds: Path, tmp_path: Path) -> None:
+    shutil.copytree(rounds, tmp_path / "run")
+    survey_file(tmp_path / "run", 2).unlink()
+    with pytest.raises(RunError, match=r"noted before step 3 is not in .*step-000002.jsonl any more; put it back"):
+        assay.train(resume=tmp_path / "run", overrides=["train.steps=5"], quiet=True)
+
+
+def test_rounds_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="round 2 begins after 8 steps, and there are 4; set"):
+        build_trainer(load_config(crews(tmp_path / "run", steps=8)), Reporter(quiet=True))
+    with pytest.raises(UsageError, match="endless; set pool"):
+        build_trainer(load_config(crews(tmp_path / "run", pool=None)), Reporter(quiet=True))
+    for bad in ({"rounds": 0}, {"steps": 0}, {"tries": 0}, {"pool": 0}):
+        with pytest.raises(UsageError, match="rounds, steps, tries and pool"):
+            Rounds(TrainStream(Listed([Task("t", "1")])), 1, 2, **bad)
+    part = Rounds(TrainStream(Listed([Task("t", "1")])), 1, 2)
+    part.survey(0)
+    with pytest.raises(RunError, match="before its round has begun"):
+        part.next(0)
+    with pytest.raises(RunError, match="of 1 tasks none has a right and a wrong response"):
+        part.settle(0, [{"task": "t", "responses": [{"text": "1", "reward": 1.0, "noted": 0.5}]}])
+    part.planned(0)
+    Rounds(part.stream, 1, 2, rounds=1).planned(1)
+
+
+def test_a_round_is_all_of_what_it_found() -> None:
+    tasks = [Task(f"t{i}", str(i), meta={"kept": i}) for i in range(4)]
+    part = Rounds(TrainStream(Listed(tasks)), 2, 3, rounds=3, steps=10, tries=7, seed=1)
+    assert [(a.task, a.n) for a in part.survey(5)] == [(task, 7) for task in tasks] and not part.again()
+    told = [{"text": "1", "reward": 1.0, "noted": 0.5}, {"text": "2", "reward": 0.0, "noted": None}]
+    rows = [
+        {"task": "t0", "responses": told},
+        {"task": "t1", "responses": told[:1] * 2},
+        {"task": "t2", "responses": told * 2},
+    ]
+    said = part.settle(5, rows)
+    assert said == "curriculum 'rounds': round 1 of 3 learns from the responses to 2 of 3 tasks, from step 6 on"
+    assert not part.again() and part.wanting is None
+    asks = [ask for step in range(4) for ask in part.next(step)]
+    assert {(a.task.id, a.n) for a in asks[:2]} == {("t0", 2), ("t2", 4)} and len(asks) == 8
+    assert all(a.task.meta == {"kept": int(a.task.id[1]), "responses": told * (a.n // 2)} for a in asks)
+    assert part.survey(14) == [] and len(part.survey(15)) == 4
+    part.settle(15, rows[:1])
+    assert part.again() and {a.task.id for a in part.next(15)} == {"t0"}
+    other = Rounds(TrainStream(Listed(tasks)), 2, 3, rounds=3, steps=10, tries=7, seed=1)
+    other.load_state_dict(part.state_dict())
+    assert other.wanting == 15
+    other.recall(rows[:1])
+    assert other.wanting is None and other.next(16) == part.next(16)
+    part.settle(25, rows)
+    assert part.survey(10**6) == [], "the last round goes on to the end"
+
+
+def test_what_is_noted_of_responses(make_batch) -> None:
+    """Those that came to an end and were judged; and the reward is what was noted, where there is a note."""
+    batch = make_batch([1] * 5, [0.9, 0.4, 0.8, 0.2, 0.7], passed=[True, False, True, None, False], groups=[0] * 5)
+    batch.prompt_group[:] = 0
+    stops = ["eos", "stop", "length", "eos", "eos"]
+    batch.episodes = [
+        replace(e, stop=s, text=str(i)) for i, (e, s) in enumerate(zip(batch.episodes, stops, strict=True))
+    ]
+    batch.valid[4] = False
+    part = Rounds(TrainStream(Listed([Task("t", "1")])), 1, 2)
+    [row] = part.look([Group(Ask(Task("t", "1"), 5), tuple(batch.episodes), tuple(batch.verdicts))], batch)
+    assert row["task"] == "t" and [(r["text"], r["reward"]) for r in row["responses"]] == [("0", 1), ("1", 0), ("4", 0)]
+    assert [r["noted"] for r in row["responses"]] == [0.9, 0.4, None]
+    noted = Noted()
+    plain = noted(batch)
+    assert plain.values.tolist() == [0.9, 0.4, 0.8, 0.2, 0.7] and "noted" not in plain.terms
+    for i, meta in ((0, {"noted": 0.25}), (2, {"noted": None})):
+        batch.episodes[i] = replace(batch.episodes[i], meta=meta)
+    found = noted(batch)
+    assert found.values.tolist() == [0.25, 0.4, 0, 0.2, 0.7] and found.terms.keys() == {"noted"}
+    assert found.valid.tolist()[:4] == [True, True, False, False]
+    assert Noted(Confidence()).needs == Confidence().needs
+
+
+def test_rounds_are_the_papers() -> None:
+    method = make("S127", rounds=2)
+    assert method.curriculum == {"name": "rounds", "rounds": 2, "steps": 100, "tries": 30, "pool": None}
+    assert method.rollout == "recorded" and method.reward.of == make("S127").reward
+    assert make("S127").curriculum == "uniform"
+    defaults = Rounds(TrainStream(Listed([Task("t", "1")])), 1, 2)
+    assert (defaults.rounds, defaults.steps, defaults.tries, defaults.answers) == (2, 100, 30, "single_turn")
 
 
 def test_parts_go_into_other_methods() -> None:
