@@ -274,6 +274,96 @@ def test_the_head_ignores_padding_and_respects_its_ceiling():
     assert torch.allclose(head(states, mask), found) and bool(((found > 0) & (found < 3)).all())
 
 
+def fitted(value: PromptValue, data) -> float:
+    """The error that a fit to data of states, mean rewards and counts ends with."""
+    value._data = list(data)
+    models = Models(TabularPolicy(Tree.bandit(2)), rng=np.random.default_rng(0))
+    return value._fit(models)["prompt_value/error"]
+
+
+@pytest.mark.parametrize(("rewards", "value"), [((0.4, 1.0), 0.85), ((0.0, 0.0), 0.02), ((2.0, 2.0), 1.98)])
+def test_a_fit_begins_at_the_mean_reward(rewards, value):
+    """One response of 0.4 and three of 1, of rewards up to 2, and never quite at an end of what there is."""
+    torch.manual_seed(0)
+    part = PromptValue(steps=1, epochs=1, lr=1e-12, ceiling=2.0)
+    part.head = PooledValue(4, ceiling=2.0)
+    torch.nn.init.zeros_(part.head.out.weight)
+    states = torch.randn(10, 3, 4)
+    fitted(part, [(states[i], rewards[i % 2], 1 + 2 * (i % 2)) for i in range(10)])
+    found = part.head(states, torch.ones(10, 3, dtype=torch.bool))
+    assert found.tolist() == pytest.approx([value] * 10, abs=1e-5)
+
+
+class Told(PromptValue):
+    """A fit whose held-out errors are given; it keeps what was asked, and the weights at each held-out error."""
+
+    def __init__(self, errors, **options):
+        super().__init__(steps=1, lr=0.1, batch=4, **options)
+        self.errors, self.asked, self.weights = iter(errors), [], []
+        torch.manual_seed(0)
+        self.head = PooledValue(4)
+
+    def _error(self, members, device):
+        held = not torch.is_grad_enabled()
+        self.asked.append((held, tuple(members)))
+        if not held:
+            return super()._error(members, device)
+        self.weights.append(self.head.out.weight.clone())
+        return torch.tensor(next(self.errors))
+
+
+def test_a_fifth_is_held_out_and_the_best_pass_is_kept():
+    states = torch.randn(11, 3, 4, generator=torch.Generator().manual_seed(1))
+    data = [(state, 0.1 * i, 2) for i, state in enumerate(states)]
+    part = Told([0.5, 0.2, 0.9], epochs=3)
+    assert fitted(part, data) == pytest.approx(0.2) and not part._data
+    assert [len(members) for _, members in part.asked] == [4, 4, 1, 2] * 3
+    assert [held for held, _ in part.asked] == [False, False, False, True] * 3
+    train = [sorted(m for _, members in part.asked[k : k + 3] for m in members) for k in (0, 4, 8)]
+    held = part.asked[3][1]
+    assert train[0] == train[1] == train[2] == sorted(set(range(11)) - set(held))
+    assert part.asked[0] != part.asked[4], "another order in each pass"
+    assert torch.equal(part.head.out.weight, part.weights[1])
+    assert not torch.equal(part.weights[1], part.weights[2])
+    few = Told([0.5], epochs=1)
+    fitted(few, data[:4])
+    assert [len(members) for _, members in few.asked] == [4, 4], "of fewer than five none is spared"
+    ten = Told([0.5], epochs=1)
+    fitted(ten, data[:10])
+    assert [len(members) for _, members in ten.asked] == [4, 4, 2]
+
+
+def test_the_error_of_a_value_by_hand():
+    """Prompts of 2 tokens and 1, with a value of one a token: (1 (2 - 1)^2 + 3 (1 - 5)^2) / 4."""
+    part = PromptValue()
+    part.head = lambda states, mask: mask.sum(-1).float()  # type: ignore[assignment]
+    part._data = [(torch.zeros(2, 4), 1.0, 1), (torch.zeros(1, 4), 5.0, 3), (torch.zeros(3, 4), 0.0, 9)]
+    assert float(part._error([0, 1], torch.device("cpu"))) == pytest.approx(12.25)
+
+
+def test_what_a_value_is_made_of():
+    torch.manual_seed(0)
+    head = PooledValue(480)
+    assert head.attention.num_heads == 8 and head.ceiling == 1.0 and head.out.out_features == 1
+    assert (
+        float(head.query.detach().std()) == pytest.approx(0.02, rel=0.1)
+        and PooledValue(7, heads=3).attention.num_heads == 1
+    )
+    assert PooledValue(2, heads=8).attention.num_heads == 2
+
+
+def test_values_are_kept_once_they_are_fixed(nano):
+    models = Models(nano, nano, encode=nano.encode)
+    part = PromptValue(steps=1, epochs=1)
+    part.start(models)
+    batch = valued(groups_of(nano, ["1+1=", "2*3="], [[1.0, 0.0], [0.0, 0.0]]))
+    part(batch, models)
+    assert not part._known
+    part.learn(batch, models)
+    found = part(batch, models)
+    assert sorted(part._known.values()) == sorted(set(found.tolist())) and part.seen == 1
+
+
 def test_records_are_drawn_without_generation():
     policy = TabularPolicy(Tree.bandit(3, [0.1, 0.5, 1.0]))
     engine = TabularEngine(policy)
@@ -400,6 +490,13 @@ def test_records_are_dropped_and_drawn_over_all_of_the_data():
     fewer = data(tasks=[replace(RECORDS[1], meta={"responses": RECORDS[1].meta["responses"][:1]}), RECORDS[2]])
     fewer.load_state_dict(part.state_dict())
     assert set(shares(fewer, 3)) == {"h1"}
+    gone = data(tasks=[RECORDS[0]])
+    gone.load_state_dict(part.state_dict())
+    assert set(shares(gone, 3)) == {"l1"}
+    assert part.seed == 0
+    for name in ("_pool", "_left", "_chances"):
+        with pytest.raises(TypeError):
+            Drawn(part.stream, 4, 25, select=part.select, **{name: []})
 
 
 def test_what_was_drawn_is_not_drawn_again(make_batch):

@@ -42,6 +42,8 @@ def test_the_worked_example() -> None:
     assert ReflectionReward().reflect(L, BARE).tolist() == pytest.approx([0.5, 2.2, 1.5, -0.5])
     plain = ReflectionReward("sum").reflect(L, BARE).tolist()
     assert plain == pytest.approx([(0.5 + 0.05) / 3, (2.2 + 0.05) / 3, (1.5 + 0.05) / 3, (-0.5 + 0.05) / 3])
+    # The share of the tokens is at least one of them, whichever it is.
+    assert ReflectionReward(top=0.01).reflect(L, BARE).tolist() == pytest.approx([0.5, 2.2, 1.5, -0.5])
     # Where the reasoning makes no difference nothing is told.
     assert not ReflectionReward().reflect(L[:1].expand(4, -1), BARE).any()
 
@@ -170,6 +172,24 @@ def test_the_filter_drops_prompts_that_reasoning_makes_no_difference_to(make_bat
     assert weights == {0.0: [1, 1, 1, 1], 0.25: [1, 0, 1, 1], 0.5: [1, 0, 1, 0], 0.74: [1, 0, 1, 0]}
     batch.signals["reference_likelihood"] = torch.full((8, 0, 0), torch.nan).double()
     assert KeySpread(0.5)(batch)[::2].tolist() == [1, 1, 0, 0]
+
+
+def test_the_spread_of_a_prompt_by_hand(make_batch) -> None:
+    """Half of 0.3; not over tokens that a response does not tell of, nor with a response that has no reward; and 0."""
+    batch = make_batch([1] * 9)
+    batch.prompt_group = torch.tensor([0, 0, 1, 1, 2, 2, 2, 3, 4])
+    nan = math.nan
+    logs = [[-1, -1], [-1, -1.3], [-1, -2], [-1, nan], [-1, -1], [-1, -1.2], [-9, -9], [nan, nan], [-1, -5]]
+    batch.signals["reference_likelihood"] = torch.tensor(logs)[:, None].double()
+    batch.valid[6] = False
+    part = KeySpread(0.25)
+    assert part.of_prompts(batch) == pytest.approx([0.15, 0, 0.1, 0, 0])
+    assert part.kept([0.15, 0, 0.1, 0]) == [True, True, True, False] and part.kept([]) == []
+    assert ReferenceRank(within=8).kept([8, 8.1, nan, 1]) == [True, False, True, True]
+    assert ReferenceRanks.whole and catalogue.make("S104").reward.gamma == ReflectionReward().gamma == 0.5
+    for name in ("likelihood", "without"):
+        with pytest.raises(TypeError):
+            ReflectionReward(**{name: ReferenceLikelihood()})
 
 
 def test_prompts_whose_reference_no_reasoning_brings_within_reach(make_batch) -> None:
