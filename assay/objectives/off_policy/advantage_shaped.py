@@ -55,7 +55,7 @@ class AdvantageShaped(ClippedSurrogate):
         loss, metrics = ClippedSurrogate.surrogate(self, r)
         theirs = r.mask & written_by(r.batch, Origin.TEACHER)
         p = torch.where(theirs, r.logprobs, 0).exp()
-        shaped = theirs & ~((r.advantages < 0) & (p.detach() < RARE))
+        shaped = theirs & ~((r.advantages < 0) & (p < RARE))
         loss = torch.where(shaped, -r.advantages * self.weight(p, r.advantages), loss)
         metrics["others/tokens"] = masked_mean(theirs.to(loss.dtype), r.mask)
         return loss, metrics

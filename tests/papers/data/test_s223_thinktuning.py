@@ -143,6 +143,7 @@ def test_the_schedule() -> None:
     found = [made.share_at(step, 48) for step in (0, 4, 8, 16, 40)]
     assert found == pytest.approx([0.1, 0.0775, 0.055, 0.01, 0.01])
     assert len(commented(step=7)[1].asked) == 1 and len(commented(step=8)[1].asked) == 0
+    assert commented(step=20, first=0.02, last=0.01, least=0.0)[1].asked == [], "at least + .01 it is off"
     for schedule, middle in (("cosine", 0.055), ("exponential", 0.0316228), ("constant", 0.1)):
         other = Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), schedule=schedule)  # type: ignore[arg-type]
         assert other.share_at(8, 48) == pytest.approx(middle, abs=1e-6) and other.share_at(0, 48) == pytest.approx(0.1)
@@ -174,6 +175,14 @@ def test_the_worked_weights() -> None:
     assert found[:3] == pytest.approx([1.000270, 1.002707, 1.006796], abs=1e-6)
     assert slopes == pytest.approx([*found[:3], 1.0]), "the rare one has the clipped ratio"
     assert shaped([0.9995], 4.0)[0] == pytest.approx([0.9999]) and shaped([0.9995], 9.0)[0] == pytest.approx([0.9999])
+    found, slopes = shaped([0.012, 0.009], -0.54)
+    assert slopes == pytest.approx([0.012 / 0.011865, 1.0]), "rare is below .01"
+    assert shaped([0.0005], 0.5)[1] == pytest.approx([0.0005 / 0.000625]), "and only where A < 0"
+    assert shaped([0.5], 9.0)[0] == pytest.approx([0.5 / 0.501]) and shaped([0.5], -9.0)[0] == pytest.approx(
+        [0.5 / 0.499]
+    )
+    nothing = AdvantageShaped().weight(torch.zeros(1, 1), torch.tensor([[-1.0]]))
+    assert nothing.item() == 0.0, "a probability that is 0 in the floating point has no weight"
     assert shaped([0.02], -4.0)[0] == pytest.approx([0.02 / 0.019])
     assert shaped([0.0001], 1.0, as_released=True)[0] == pytest.approx([1.0001])
     assert shaped([0.5], 1.0, as_released=True)[0] == pytest.approx([0.5 / 0.499])
@@ -207,7 +216,14 @@ def test_what_it_starts_with() -> None:
             Commented(Sampling(4), judge, **{"teacher": Told(lambda p, i: ""), **bad})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the teacher would never be asked"):
         Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), first=0.06)
-    Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), first=0.0, last=0.0)
+    with pytest.raises(UsageError, match="the teacher would never be asked"):
+        Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), first=0.01, least=0.0)
+    with pytest.raises(UsageError, match=r"over 1\.5"):
+        Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), over=1.5)
+    plain = Commented(Sampling(4), judge, teacher=Told(lambda p, i: ""), first=0.0, last=0.0)
+    assert (plain.least, plain.max_tokens) == (0.05, 512)
+    for most in ({"first": 1.0, "last": 1.0}, {"first": 0.062}, {"max_tokens": 1}):
+        Commented(Sampling(4), judge, **{"teacher": Told(lambda p, i: ""), **most})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="must be an engine"):
         Commented(Sampling(4), judge)
     for bad in ({"shift": 0.0}, {"scale": 0.0}):
