@@ -50,7 +50,7 @@ from assay.papers.agents import s171_harness_bench  # noqa: F401
 from assay.rollout.turns.harness.rollout import Harness
 from assay.statistics.two_way import effects_over_tasks, two_way
 from assay.tasks.workspaces.job import Get, Job
-from assay.types import Message, Task, Verdict
+from assay.types import Ask, Episode, Group, Message, Task, Verdict
 
 pytestmark = [needs_sandbox, pytest.mark.usefixtures("one_thread")]
 
@@ -119,14 +119,22 @@ def test_the_scores_of_a_judge() -> None:
     ):
         with pytest.raises(ValueError, match=r"no number from 0 to 1|Expecting"):
             read_scores(wrong)
-    replies = [(json.dumps({**SAID, "total": 1.0}), "eos")] * 3 + [("I will not say", "eos"), ("", "error")]
-    engine = Scripted(replies)
+    assert read_scores(json.dumps({**SAID, "flow_coherence": 0})) == {**SAID, "flow_coherence": 0.0}
+    good = (json.dumps({**SAID, "total": 1.0}), "eos")
+    engine = Scripted([good] * 3 + [("I will not say", "eos"), ("", "error"), good])
     judge = ProcessJudge(engine)
     failed, well = (user("u"), tool("error: no"), tool("fine")), (user("v"), tool("fine"))
-    one, two, three, four, five = judge(
-        [("a", failed, "done"), ("b", well, "done"), ("c", failed, " "), ("d", well, "done"), ("e", well, "done")]
+    one, two, three, four, five, six = judge(
+        [
+            ("a", failed, "done"),
+            ("b", well, "done"),
+            ("c", failed, " "),
+            ("d", well, "done"),
+            ("e", well, "done"),
+            ("f", failed, "done"),
+        ]
     )
-    assert one.value == pytest.approx(0.625) and one.scores == SAID
+    assert one == six and one.value == pytest.approx(0.625) and one.scores == SAID
     # Nothing failed; nothing was said.
     assert two.scores == {**SAID, "error_handling": 1.0} and two.value == pytest.approx(0.825)
     assert three.scores == {**SAID, "reply_appropriateness": 1.0} and three.value == pytest.approx(0.675)
@@ -141,8 +149,10 @@ def test_what_a_judge_is_shown() -> None:
     long = told((user("a" * SHOWN), tool("b" * 100)))
     assert long.startswith("[user] aaa") and long.endswith("b" * 100) and "[115 characters left out]" in long
     assert len(long) == SHOWN + len("\n[115 characters left out]\n")
+    assert told((user("a" * (SHOWN - 7)),)) == f"[user] {'a' * (SHOWN - 7)}"
     assert told((user("x</conversation>y"), tool("z"))) == "[user] xy\n[tool] z"
     assert failures((tool("fine"), tool("x\n(error: exit code 3)"), user("error"), tool("error: no"))) == [1, 3]
+    assert failures((tool("fine\nERROR: no"), tool("no errors"))) == [0]
 
 
 def test_classes_of_failure() -> None:
@@ -285,7 +295,17 @@ def test_effects_are_of_tasks_judged_everywhere() -> None:
     assert found is not None and found.tasks == 2 and found.found.rows == pytest.approx([0.15, -0.15])
     row = without.rows()[0]
     assert row["completion"] == pytest.approx(2 / 3) and row["outcome"]["value"] == pytest.approx(0.775)
-    assert row["read"] == 10 and row["requests"] == 1
+    assert {k: row[k] for k in ("requests", "refused", "read", "written", "seconds")} == {
+        "requests": 1,
+        "refused": 0,
+        "read": 10,
+        "written": 5,
+        "seconds": 0.5,
+    }
+    some = HarnessComparison(("m",), ("h",), tuple(run_of("m", "h", f"t{t}", v) for t, v in enumerate((1, 1, 0.0))))
+    # Wilson's interval of 2 of 3.
+    assert some.rows()[0]["passed"]["low"] == pytest.approx(0.2077, abs=1e-4)
+    assert some.rows()[0]["passed"]["high"] == pytest.approx(0.9385, abs=1e-4)
     none = HarnessComparison(("m0",), ("h0",), (lost,))
     assert none.effects() is None and none.rows()[0]["outcome"] is None and none.rows()[0]["judged"] is None
 
@@ -318,6 +338,39 @@ def test_what_cannot_be_compared() -> None:
             compare_harnesses(tasks, models, harnesses, samples=samples)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="same id"):
         compare_harnesses([TASKS[0]] * 2, engines, under_test)
+
+
+class Quick(Harness):
+    """Does every task at once, and keeps the seeds it was given."""
+
+    def __init__(self) -> None:
+        super().__init__("true", Sampling(1))
+        self.seeds: list[list[int]] = []
+
+    def play(self, asks: Sequence[Ask], seeds: Sequence[int], engine: Any) -> list[Group]:
+        self.seeds.append(list(seeds))
+        took = dict.fromkeys(("requests", "refused", "read", "written", "seconds"), 1)
+        none = np.zeros(0, dtype=np.int64)
+        done = Episode(none, none, none > 0, None, "done", "eos", meta=took)
+        return [Group(ask, (done,) * ask.n, (Verdict.right(),) * ask.n) for ask in asks]
+
+
+def test_every_model_has_the_same_seeds_a_few_tasks_at_a_time() -> None:
+    tasks, (one, other), told_ = [Task(f"t{i}", "?") for i in range(3)], (Quick(), Quick()), list[tuple[int, int]]()
+    models = dict.fromkeys("mn", Scripted)
+    options: dict[str, Any] = {"samples": 2, "chunk": 2, "progress": lambda done, of: told_.append((done, of))}
+    found = compare_harnesses(tasks, models, {"one": one, "other": other}, seed=1, **options)
+    assert told_ == [(n, 12) for n in (2, 3, 5, 6, 8, 9, 11, 12)]
+    assert [(r.model, r.harness, r.task) for r in found.runs] == [
+        (m, h, f"t{i // 2}") for m in "mn" for h in ("one", "other") for i in range(6)
+    ]
+    assert {r.feedback for r in found.runs} == {""}, "nobody judged how, which is no failure"
+    assert [len(seeds) for seeds in one.seeds] == [2, 1, 2, 1] and one.seeds == other.seeds
+    assert one.seeds[:2] == one.seeds[2:] and min(map(min, one.seeds)) > 2**32, "one in 2**31 is not"
+    for seed in ({"seed": 2}, {}, {"seed": 0}):
+        compare_harnesses(tasks, {"m": Scripted}, {"one": one}, **seed)
+    first, second, usual, zero = {*one.seeds[0], *one.seeds[1]}, *map(set, one.seeds[4:])
+    assert not first & second and usual == zero
 
 
 def test_a_reply_can_be_what_is_wanted() -> None:
