@@ -268,6 +268,8 @@ def test_calls_that_cannot_be_made_are_told():
     bad = '<tool_call>{"name": "double", "arguments": {"x": "four"}}</tool_call>'
     _, engine, _ = play(["NEED double: twice", reply(DOUBLE, '{"x": 1}'), bad, "DONE", "8"])
     assert "error: double: x: 'four' is no integer" in engine.asked[3].prompt
+    strategy, _, _ = play(["NEED double: twice", reply(DOUBLE, '{"x": 1}'), bad + CALL % 4, "DONE", "8"])
+    assert strategy.library.uses == [Use("double", {"x": 4}, 8)], "the others of the turn are made"
 
 
 def test_a_batch_begins_with_the_same_library():
@@ -313,6 +315,45 @@ def test_a_budget_of_tokens_leaves_enough_for_the_answer():
     assert engine.asked[0].sampling.max_tokens == 40
 
 
+def asked_under(tokens, *tasks, said):
+    """What is asked with so many tokens for each task, 64 of which a reply may take."""
+    engine = Scripted([(text, "eos") for text in said])
+    made = [Task(f"t{i}", question, "8") for i, question in enumerate(tasks)]
+    answers = yunjue(sampling=Sampling(64))(made, engine, f"{tokens}t", np.random.default_rng(0))
+    return [r.prompt for r in engine.asked], [a.text for a in answers]
+
+
+def test_a_role_is_begun_where_its_reply_and_the_answer_fit():
+    manager, executor, _ = [r.prompt for r in play(["none", "DONE", "8"], "Twice 4?")[1].asked]
+    enough = len(manager) + 64 + 64
+    asked, _ = asked_under(enough - 1, "Twice 4?", said=["DONE", "8"])
+    assert asked == [executor, "Twice 4?"], "whose prompt is shorter than the manager's"
+    # After a plan of 56 tokens 72 are left, for a prompt of 8 and an answer of 64.
+    asked, answers = asked_under(enough, "Twice 4?", said=["x" * 56, "8"])
+    assert len(asked) == 2 and asked[1] == "Twice 4?" and answers == ["8"]
+    asked, answers = asked_under(enough, "Twice 4?", said=["x" * 57])
+    assert len(asked) == 1 and answers == [None]
+    # A task that is too long for its plan is answered at once, and keeps no other from being worked at.
+    asked, answers = asked_under(
+        3000, "y" * 3000, "Twice 4?", said=["none", '<tool_call>{"name": "none"}</tool_call>', "DONE", "?", "8"]
+    )
+    assert answers == ["?", "8"] and asked[3] == "y" * 3000 and "error: " in asked[4]
+
+
+def test_tools_are_merged_by_the_developer():
+    """One doubles what is below 5, one halves what is above: neither can stand for the other."""
+    both = "def run(x: int) -> int:\n    return 2 * x if x < 5 else x // 2\n"
+    made = [reply(DOUBLE, '{"x": 1}'), reply(HALF, '{"x": 8}')]
+    said = ["NEED double: something"] * 2 + [*made, CALL % 4, CALL % 8, "DONE", "DONE", "8", "4"]
+    for merged, tools in ((f"```python\n{both}```", [both]), ("I cannot", [DOUBLE, HALF])):
+        engine = Scripted([(text, "eos") for text in [*said, *[merged] * 3]])
+        strategy = yunjue(sampling=Sampling(64))
+        strategy([Task("a", "4?", "8"), Task("b", "8?", "4")], engine, 1, np.random.default_rng(0))
+        assert sorted(t.source for t in strategy.library.tools.values()) == sorted(tools)
+        assert DOUBLE in engine.asked[10].prompt and HALF in engine.asked[10].prompt
+    assert len({r.seed for r in engine.asked}) == len(engine.asked) and min(r.seed for r in engine.asked) > 2**32
+
+
 def test_a_developer_of_its_own_writes_the_tools():
     developer = Scripted([(reply(DOUBLE, '{"x": 1}'), "eos")])
     developer.window = 1000
@@ -320,6 +361,12 @@ def test_a_developer_of_its_own_writes_the_tools():
     assert len(developer.asked) == 1
     assert answer.scoring == len(developer.asked[0].prompt) + len(reply(DOUBLE, '{"x": 1}'))
     assert len(engine.asked) == 4
+    assert developer.asked[0].sampling == Sampling(64) and developer.asked[0].seed > 2**32
+    failing = Scripted([("", "error")])
+    failing.window = 1000
+    _, engine, _ = play(["NEED double: twice", "DONE", "8"], developer=failing)
+    assert "the tool double could not be made" in engine.asked[1].prompt
+    assert ToolEvolution().sampling == Sampling()
 
 
 def test_replies_are_read():
