@@ -67,6 +67,8 @@ class PromptValue:
 
     name = "prompt_value"
     models = ("reference",)
+    kept = True
+    """Whether what was read once is kept: prompts come again."""
 
     def __init__(
         self,
@@ -79,7 +81,7 @@ class PromptValue:
     ):
         if min(steps, epochs, batch) < 1 or ceiling <= 0:
             raise UsageError(
-                "signal 'prompt_value': needs steps, epochs and batch of at least 1, and a ceiling above 0"
+                f"signal {self.name!r}: needs steps, epochs and batch of at least 1, and a ceiling above 0"
             )
         self.steps, self.epochs, self.lr, self.batch = steps, epochs, lr, batch
         self.ceiling, self.heads = ceiling, heads
@@ -100,30 +102,45 @@ class PromptValue:
     @torch.no_grad()
     def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N"]:
         assert self.head is not None
-        keys = [e.prompt.tobytes() for e in batch.episodes]
+        keys = [self.key(e) for e in batch.episodes]
         new = list({k: i for i, k in reversed(list(enumerate(keys))) if k not in self._known}.values())
         found = dict(self._known)
         if new:
-            states, mask = prompt_states([batch.episodes[i] for i in new], batch, models)
+            states, mask = self.states([batch.episodes[i] for i in new], batch, models)
             found |= {keys[i]: v for i, v in zip(new, self.head(states, mask).tolist(), strict=True)}
-        if self.ready:
+        if self.ready and self.kept:
             self._known = found
         return torch.tensor([found[k] for k in keys], dtype=batch.rewards.dtype)
 
     def learn(self, batch: Batch, models: Models) -> dict[str, float]:
-        """Collect, and at the end of the last of ``steps`` fit; metric ``prompt_value/error``, held out."""
+        """Collect, and at the end of the last of ``steps`` fit; the metric, held out, is the signal's name/error."""
         if self.ready:
             return {}
+        targets = self.targets(batch)
         rows: dict[bytes, list[int]] = {}
         for i, episode in enumerate(batch.episodes):
-            if episode.meta.get("role") != RECORD and bool(batch.valid[i]):
-                rows.setdefault(episode.prompt.tobytes(), []).append(i)
+            if episode.meta.get("role") != RECORD and math.isfinite(targets[i]):
+                rows.setdefault(self.key(episode), []).append(i)
         if rows:
-            states, mask = prompt_states([batch.episodes[r[0]] for r in rows.values()], batch, models)
+            states, mask = self.states([batch.episodes[r[0]] for r in rows.values()], batch, models)
             for state, here, mine in zip(states.cpu(), mask.cpu(), rows.values(), strict=True):
-                self._data.append((state[here], float(batch.rewards[mine].mean()), len(mine)))
+                self._data.append((state[here], float(targets[mine].mean()), len(mine)))
         self.seen += 1
         return self._fit(models) if self.ready and self._data else {}
+
+    def key(self, episode: Episode) -> bytes:
+        """What the head reads of an episode, so that equal ones are read once."""
+        return episode.prompt.tobytes()
+
+    def states(
+        self, episodes: list[Episode], batch: Batch, models: Models
+    ) -> tuple[Float[Tensor, "M P D"], Bool[Tensor, "M P"]]:
+        """The reference's hidden states that the head reads, and which of them are there."""
+        return prompt_states(episodes, batch, models)
+
+    def targets(self, batch: Batch) -> Float[Tensor, "N"]:
+        """What the head is fitted to, NaN for samples that say nothing."""
+        return torch.where(batch.valid, batch.rewards, torch.nan)
 
     def _fit(self, models: Models) -> dict[str, float]:
         assert self.head is not None
@@ -151,7 +168,7 @@ class PromptValue:
         if weights is not None:
             self.head.load_state_dict(weights)
         self._data.clear()
-        return {"prompt_value/error": best}
+        return {f"{self.name}/error": best}
 
     def _error(self, members: list[int], device: torch.device) -> Float[Tensor, ""]:
         """Squared error against the mean reward of each prompt, weighted by its responses."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from running import metrics, run
 
 from assay import catalogue
 from assay.batch import Batch
@@ -17,10 +20,12 @@ from assay.errors import UsageError
 from assay.evaluate.returns import bilevel_returns, gaps, growth, returns_of, spread
 from assay.lab.settings.reasoning.keys import Setting, moments, spelled
 from assay.method import Method
-from assay.papers.multimodal_eval.s032_vb_vs_vf import LETTERS, Bilevel, Planted, planted_tasks, vb_vs_vf
+from assay.papers.multimodal_eval.s032_vb_vs_vf import LETTERS, Bilevel, Planted, Verified, planted_tasks, vb_vs_vf
 from assay.policies.tabular import TabularPolicy, Tree, path_of
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
+from assay.select.when_ready import WhenReady
+from assay.signals.judges.outcome_verifier import OutcomeVerifier
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 BASE = np.append(np.linspace(0.35, 0.8, 6), 0.35)
@@ -273,3 +278,58 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(UsageError, match="rising"):
         Setting(budgets=(12,))
     assert catalogue.make("S032", learner="vf").objective.reads == "nothing"
+
+
+class Says:
+    """A learned verifier of given opinions."""
+
+    name, ready = "outcome_verifier", True
+
+
+def test_a_verifier_is_learned_from_judged_traces_and_then_pays(tmp_path: Path) -> None:
+    """24 traces of two steps teach it, during which no weight changes; then it pays, whatever the verdicts are."""
+    method = {"name": "S032", "options": {"horizon": 8, "kl_weight": 0.1, "verifier": {"steps": 2, "epochs": 3}}}
+    method["options"]["verifier"]["name"] = "outcome_verifier"
+    train = {"steps": 4, "mini_batches": 1, "epochs": 1}
+    quiet = {"warmup": {"steps": 2}, "evaluate": {"every": 0, "samples": 0}, "run": {"checkpoint_every": 2}}
+    folder = run(tmp_path / "run", method={**method, "reward": None}, train=train, **quiet)
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert [("outcome_verifier/error" in row) for row in rows] == [False, True, False, False]
+    assert [("reward/verified" in row) for row in rows] == [False, False, True, True]
+    assert [row.get("grad_norm", 0.0) > 0 for row in rows] == [False, False, True, True]
+    assert all(0 < row["reward/verified"] < 1 for row in rows[2:])
+    said = torch.tensor([0.9, 0.5, 0.2, 0.4], dtype=torch.float64)
+    for passed in ([True, True, False, None], [False, None, True, True]):
+        batch = batch_of([2, 4, 4, 1], passed)
+        batch.signals["outcome_verifier"] = said
+        found = Bilevel(8, Says())(batch)
+        assert found.values.tolist() == pytest.approx([0.9 * 6 / 8, 0.5 * 4 / 8, 0.2 * 4 / 8, 0.4 * 7 / 8])
+        assert found.valid is not None and found.valid.tolist() == [True] * 4
+        assert Verified(Says())(batch).values.tolist() == said.tolist()
+    judge = OutcomeVerifier()
+    assert Bilevel(8, judge).needs == Verified(judge).needs == {judge} and Bilevel(8).needs == frozenset()
+    # What failed to come has no reward, and before the fit the rewards are the verdicts'.
+    batch.episodes[1] = replace(batch.episodes[1], stop="error")
+    assert Verified(Says())(batch).valid.tolist() == [True, False, True, True]
+    early = SimpleNamespace(name="outcome_verifier", ready=False)
+    found = Bilevel(8, early)(batch_of([2, 4, 4, 1], [True, True, False, None]))
+    assert found.values.tolist() == [0.75, 0.5, 0, 0] and found.valid.tolist() == [True, True, True, False]
+
+
+def test_with_a_learned_verifier_the_policy_stays_near() -> None:
+    """Two tokens of log-ratio ln 2: k3 = 1/2 - 1 + ln 2 each, over one response of three and at weight 3."""
+    method = vb_vs_vf(kl_weight=3.0, verifier=True)
+    assert "reference_logprobs" in method.needs and isinstance(method.select, WhenReady)
+    assert {need.name for need in method.needs if not isinstance(need, str)} == {"outcome_verifier"}
+    batch = batch_of([2, 1, 1], [True, False, True])
+    batch.signals["outcome_verifier"] = torch.tensor([0.5, 0.5, 0.5], dtype=torch.float64)
+    method.select.signal.seen = method.select.signal.steps
+    batch = method.value(batch)
+    logprobs = torch.full((3, 2), -1.0, dtype=torch.float64)
+    batch.signals["reference_logprobs"] = logprobs.clone()
+    batch.signals["reference_logprobs"][0] -= float(np.log(2))
+    loss = method.objective(logprobs, batch).value
+    assert float(loss) == pytest.approx(3 * 2 * (0.5 - 1 + np.log(2)) / 3)
+    for options in ({"verifier": True}, {"learner": "vf", "verifier": True, "kl_weight": 0.1}):
+        with pytest.raises(UsageError, match="S032: a verifier that is learned is for learner 'vb'"):
+            vb_vs_vf(**options)  # type: ignore[arg-type]
