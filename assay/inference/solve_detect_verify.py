@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class SolveDetectVerify:
         scores: list[list[Score]] = [[] for _ in tasks]
         stopped = [0] * len(tasks)
         open_ = list(range(len(tasks)))
-        for turn in range(self.rounds + 1):
+        for turn in count():
             # The first solution is always made; the verifier's part of a later one is set aside with it.
             read = {i: len(engine.encode(prompts[i])) if turn and meter.budget.tokens is not None else 0 for i in open_}
             open_ = [i for i in open_ if meter.may(i, 1, self.sampling.max_tokens + read[i])]

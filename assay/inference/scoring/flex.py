@@ -108,7 +108,7 @@ class Flex:
         judge = engine if self.engine is None else self.engine
         steps = [step_texts(e, self.by.of(e, engine.decode), engine.decode) for _, e in pairs]
         prompts = [self.prompt(task, s) for (task, _), s in zip(pairs, steps, strict=True)]
-        skip = tuple(int(t) for t in judge.encode_response(self.skip, False)) if self.k and self.skip else ()
+        skip = tuple(int(t) for t in judge.encode_response(self.skip, False)) if self.skip else ()
         seeds = rng.integers(2**63, size=(len(pairs), 2))
         asked = [Request(p, self.k, self.quick, int(s), skip) for p, (s, _) in zip(prompts, seeds, strict=True)]
         replies = judge.generate(asked) if self.k and asked else [[] for _ in pairs]
@@ -122,7 +122,7 @@ class Flex:
             mine = [*replies[i], *thoughts.get(i, [])]
             votes = [*found[i], *self._read(thoughts.get(i, []), len(steps[i]))]
             decided = flex(votes[self.k :], 0.0)[0] if i in thoughts else index
-            cost = sum(len(r.tokens) for r in mine) + (len(mine[0].prompt) if mine else 0)
+            cost = sum(len(r.tokens) for r in mine) + len(mine[0].prompt)
             said = [r.text for r, v in zip(mine, votes, strict=True) if v == decided and v is not None]
             out.append(Judgement(decided, share, i in thoughts, cost, said[-1] if said else ""))
         return out

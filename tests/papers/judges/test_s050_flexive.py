@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from assay.engines.hf import HFEngine
 from assay.errors import UsageError
 from assay.inference.base import Budget, Strategy
 from assay.inference.meter import Meter
+from assay.inference.scoring.base import Score
 from assay.inference.scoring.flex import Flex, flex
 from assay.inference.solve_detect_verify import PROBE, RETRY, Detector, SolveDetectVerify, cut, hesitation
 from assay.lab.settings.reasoning._words import Words
@@ -39,7 +41,7 @@ class Scripted(Words):
         self.texts, self.replies, self.asked = list(texts), list(replies), []  # type: tuple[Any, Any, list[Request]]
 
     def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self.encode(text)
+        return self.encode(text + " END" * end)
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         out = []
@@ -62,6 +64,7 @@ class Scripted(Words):
 def test_flex_takes_what_enough_quick_votes_agree_on() -> None:
     assert flex((3, 3, 3, 3, -1, 3, 3, 3), 0.75) == (3, 0.875)
     assert flex((3, 3, -1, 5, -1, 3, 4, 3), 0.75) == (None, 0.5)
+    assert flex((3, 3, 3, -1), 0.75) == (3, 0.75)
     assert flex((3, 3, -1, 5, -1, 3, 4, 3), 0.0) == (3, 0.5)
     assert flex((3,) * 8, 1.01) == (None, 1.0)
     # A vote that cannot be read counts among the votes and agrees with none.
@@ -103,8 +106,8 @@ def test_cost_is_that_of_the_quick_opinions_unless_they_disagree() -> None:
     assert (found.index, found.slow, cost) == (1, False, 8)
     found, cost, _ = judged([*[quick] * 4, slow], 1.5)
     assert (found.index, found.slow, cost) == (0, True, 14)
-    found, cost, _ = judged([slow], 1.5, k=0)
-    assert (found.index, found.slow, cost) == (0, True, 6)
+    found, cost, engine = judged([slow], 1.5, k=0)
+    assert (found.index, found.slow, cost, len(engine.asked)) == (0, True, 6, 1)
     # Nothing readable at all is no verdict, and never a wrong solution.
     found, _, _ = judged(["eh"] * 4 + ["eh"], 0.75)
     assert found.index is None
@@ -117,7 +120,7 @@ def test_hesitation_opens_a_sentence() -> None:
     phrases = ("Wait", "Hmm")
     assert hesitation("It is 4.\nWait, no", phrases) == 9
     assert hesitation("It is 4. Wait, no", phrases) == 9
-    assert hesitation("I said Wait", phrases) is None
+    assert hesitation("I said Wait", phrases) is None and hesitation("Wait, no", phrases) == 0
     assert hesitation("It is 4.\nWaiting", phrases) is None
     text = "It is 4.\nWait, no.\nHmm, so"
     assert hesitation(text, phrases, 14) == 19
@@ -242,13 +245,13 @@ def test_what_an_opinion_costs_at_most_and_says() -> None:
 
 
 def test_of_several_slow_opinions_the_commonest_counts_and_the_last_that_names_it_is_shown() -> None:
-    votes = [r"a \boxed{0}", r"b \boxed{1}", r"first \boxed{1}", r"other \boxed{0}", r"last \boxed{1}"]
+    votes = [r"a \boxed{0}", r"b \boxed{1}", r"first \boxed{1}", r"last \boxed{1}", r"other \boxed{0}"]
     engine = Scripted(*votes)
     text = "one step\ntwo steps\n"
     [found] = Flex(engine, 2, think=3, by=Steps("newline"), skip="").judge(
         [(TASK, solution(engine, text))], engine, RNG
     )
-    assert (found.index, found.slow, found.agreement, found.critique) == (1, True, 0.5, votes[-1])
+    assert (found.index, found.slow, found.agreement, found.critique) == (1, True, 0.5, votes[-2])
     assert [(r.n, r.prefix) for r in engine.asked] == [(2, ()), (3, ())]
     assert len({r.seed for r in engine.asked}) == 2, "slow opinions are other draws than quick ones"
     assert max(r.seed for r in engine.asked) > 2**40
@@ -287,7 +290,7 @@ def test_so_many_questions_are_asked_and_no_more() -> None:
 
 
 def test_as_many_new_solutions_as_rounds_and_samples_allow() -> None:
-    """Scores .2, .6 and none: with enough at .5 the second is taken, with 1 all are made; the last is not judged."""
+    """Scores .2, .6 and none: with enough at .6 the second is taken, with 1 all are made; the last is not judged."""
     texts = ["#### 5", "#### 6", "#### 4"]
     given = {"#### 5": 0.2, "#### 6": 0.6, "#### 4": 0.9}
 
@@ -302,7 +305,7 @@ def test_as_many_new_solutions_as_rounds_and_samples_allow() -> None:
     assert "its score is 0.2" in engine.asked[1].prompt and "its score is 0.6" in engine.asked[2].prompt
     assert "#### 6" in engine.asked[2].prompt and "#### 5" not in engine.asked[2].prompt
     assert [r.n for r in engine.asked] == [1, 1, 1] and len({r.seed for r in engine.asked}) == 3
-    answer, _ = run(5, rounds=2, enough=0.5)
+    answer, _ = run(5, rounds=2, enough=0.6)
     assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
     answer, _ = run(2, rounds=2)
     assert answer.text == "#### 6" and answer.meta["scores"] == [0.2, 0.6]
@@ -327,24 +330,73 @@ def test_tokens_that_do_not_pay_for_a_question_or_a_new_solution_are_not_spent_o
         assert (answer.text, answer.meta["stopped"]) == (text, stopped)
 
 
+class Stopping(Scripted):
+    """Says that it met a stop string where that is its last token as well."""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        found = super().generate(requests)
+        return [[replace(e, stop="stop") if e.text.strip().endswith("Wait,") else e for e in many] for many in found]
+
+
+@pytest.mark.parametrize(
+    ("whole", "sampling", "budget", "text"),
+    [
+        # The solver's own stop ends it, a phrase does not.
+        ("It is Wait, 4.\nDone. More", Sampling(50, stop=("Done.",)), 1, "It is Wait, 4.\nDone."),
+        # A phrase that opens no sentence, at the last token of the response, and of the budget.
+        ("I said Wait, so", Sampling(3), 1, "I said Wait,"),
+        ("I said Wait, so", Sampling(50), Budget(tokens=3), "I said Wait,"),
+        # One that does, at the last token: it is asked about, and goes no further.
+        ("It is 4.\nWait, so", Sampling(4), 1, "It is 4.\nWait,"),
+    ],
+)
+def test_where_a_solution_ends(whole: str, sampling: Sampling, budget: Any, text: str) -> None:
+    strategy = SolveDetectVerify(lambda t, r: 1.0, sampling, Detector())
+    engine = Stopping(whole, replies=["No"])
+    [answer] = strategy([TASK], engine, budget, RNG)
+    assert (answer.text.strip(), answer.meta["stopped"]) == (text, 0)
+    assert all(r.sampling.max_tokens > 0 for r in engine.asked), "it is never asked for nothing"
+
+
+class Dear:
+    """Finds every solution wrong, at four tokens an opinion."""
+
+    def score(self, pairs: Any, engine: Any, rng: Any) -> list[Score]:
+        return [Score(0.0, 4) for _ in pairs]
+
+    def most(self, task: Task, response: Any, engine: Any) -> int:
+        return 4
+
+
+def test_an_opinion_is_asked_for_where_the_tokens_left_are_just_enough() -> None:
+    for tokens, scores in ((6, [0.0]), (5, [])):
+        strategy = SolveDetectVerify(Dear(), Sampling(2), None)
+        [answer] = strategy([TASK], Scripted("#### 5"), Budget(tokens=tokens), RNG)
+        assert (answer.text, answer.meta["scores"]) == ("#### 5", scores)
+
+
 def test_the_question_is_decided_by_log_probabilities_of_the_policy(engine: HFEngine) -> None:
     """Against a forward pass over the same text with each of the replies at its end."""
     tasks = [Task("a", "1+2="), Task("b", "33+4=")]
-    detector = Detector(("W",), "\n?", "Y", "N")
+    probe = "\n?" * 5
+    detector = Detector(("W",), probe, "Y", "N")
     begun = [many[0] for many in engine.generate([Request(t.prompt, 1, Sampling(8), i) for i, t in enumerate(tasks)])]
     meter = Meter(tasks, engine, 4, RNG, Sampling(8))
     found = detector.complete(meter, [0, 1], [t.prompt for t in tasks], begun)
     for i, (task, e) in enumerate(zip(tasks, begun, strict=True)):
         totals = []
         for reply in ("Y", "N"):
-            tail = np.concatenate([engine.encode_response("\n?", False), engine.encode_response(reply, False)])
+            tail = np.concatenate([engine.encode_response(probe, False), engine.encode_response(reply, False)])
             tokens = np.concatenate([e.tokens, tail])
             row = Episode(engine.encode(task.prompt), tokens, np.ones(len(tokens), dtype=bool), None, "", "eos")
             with torch.no_grad():
                 out = engine.policy.forward(Batch.from_groups([Group(Ask(task, 1), (row,))]))
             totals.append(float(out.logprobs[0, -1]))
         assert found[i] == (totals[0] > totals[1])
-        assert meter.scoring[i] == 4
+        assert meter.scoring[i] == 12
+    # As likely as each other: it is not said to be complete.
+    even = Detector(("W",), probe, "Y", "Y").complete(meter, [0, 1], [t.prompt for t in tasks], begun)
+    assert even == [False, False]
 
 
 def test_it_runs_on_a_language_model_and_keeps_to_its_budget(engine: HFEngine) -> None:
