@@ -250,6 +250,9 @@ class Leftovers(PolicyLoss):
         }[self.form]
 
 
+STEP = {"curriculum": "uniform"}
+"""Of an arm that drops and draws among the records of a step, which are of all questions in the setting."""
+
 claims(
     Claim(
         paper="S206",
@@ -262,9 +265,10 @@ claims(
                 "credit": "reinforce",
                 "select": {"draw": "all"},
                 "objective": {"form": "free"},
+                **STEP,
             },
-            "free": {"name": "S206", "objective": {"form": "free"}},
-            "a-lol": {"name": "S206"},
+            "free": {"name": "S206", "objective": {"form": "free"}, **STEP},
+            "a-lol": {"name": "S206", **STEP},
         },
         better="a-lol",
         baseline="imitation",

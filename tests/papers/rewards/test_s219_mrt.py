@@ -20,7 +20,7 @@ from assay.catalogue.claim import claim_of
 from assay.credit.grpo import GRPO
 from assay.credit.reinforce_pp import ReinforcePlusPlus
 from assay.credit.termination import TerminationBaseline
-from assay.engines.base import Sampling
+from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
@@ -33,6 +33,7 @@ from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rollout.branched import Branched
 from assay.rollout.probes import Probe, probes_of
+from assay.rollout.thoughts.best_cut import BestCut, ended
 from assay.signals.pattern_steps import PatternSteps
 from assay.types import Ask, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
@@ -325,6 +326,37 @@ def test_star_leaves_alone_what_it_knows_nothing_of() -> None:
     assert len(engine.asked) == 1 + 2 * 3, "nothing is asked beside the responses and their probes"
     none, batch, _, _ = starred(["a#0", "b#0"], lambda prefix: "0")
     assert not batch.weights.any() and all(v.score == 0 for v in none.verdicts)
+
+
+def test_star_takes_the_first_answer_where_none_is_right() -> None:
+    """And knows the log-probabilities of no token where the answer's are not known."""
+    coin = iter("02" * 9)
+    group, _, _, engine = starred(["a#0"], lambda prefix: next(coin))
+    [episode] = group.episodes
+    assert episode.text == ".#>0" and group.verdicts[0].score == 0
+    whole = Scripted([("ab#1", "eos")]).generate([Request("Q", 1, Sampling(9), 0)])[0][0]
+    whole = replace(whole, meta={"probes": (Probe(1, (65,), (1.0,)),)})
+    for known in (whole, replace(whole, logprobs=None)):
+        for answer in (whole, replace(whole, logprobs=None)):
+            made = ended(known, 0, answer, engine)
+            assert made.text == "aAab#1" and made.entropies is None
+            assert (made.logprobs is None) == (known.logprobs is None or answer.logprobs is None)
+    seeds = {request.seed for request in engine.asked}
+    assert len(seeds) == len(engine.asked) and max(seeds) > 2**40
+
+
+def test_star_by_default() -> None:
+    part = BestCut(Sampling(5), judge)
+    assert (part.grouped, part.probes, part.probe_tokens, part.inner, part.judged) == (
+        1,
+        4,
+        512,
+        "single_turn",
+        "answer",
+    )
+    for name in ("_probed", "_cut"):
+        with pytest.raises(TypeError):
+            BestCut(Sampling(5), judge, **{name: []})
 
 
 def test_star_with_a_language_model(tmp_path: Path) -> None:
