@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import build
@@ -45,7 +46,6 @@ from assay.registry import build
         "words cross, and touch nowhere else",
         "numbers of mathador are thrown with dice; a thought on brackets goes by the sequence, not by the last one",
     ),
-    lacks="a claim of the lab",
 )
 def synlogic(clip_high: float = 0.28, rounds: int = 4) -> Method:
     """DAPO on the task source ``rule_puzzles``: an answer is worth 1 if its form and the rules are kept, else 0.
@@ -66,3 +66,41 @@ def synlogic(clip_high: float = 0.28, rounds: int = 4) -> Method:
         rollout={"name": "dynamic", "rounds": rounds},
         credit=build("credit", "grpo"),
     )
+
+
+ARM = {"name": "S112", "options": {"rounds": 1}}
+
+claims(
+    Claim(
+        paper="S112",
+        text="Mixed with puzzles that need some of what it needs, mathematics is learned better than alone, at "
+        "equal rollouts.",
+        setting="problems",
+        evidence="construction",
+        arms={
+            "mathematics": {**ARM, "setting": {"asked": (1,), "steps": 8}},
+            "mixed": {**ARM, "setting": {"asked": (0, 1), "steps": 4}},
+        },
+        better="mixed",
+        baseline="mathematics",
+        measure="hard/area",
+        options={"kinds": ((8, 1.0, 1.0, -0.5), (8, 1.0, 1.0, -5.0))},
+        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+    ),
+    Claim(
+        paper="S112",
+        name="mechanism",
+        text="Of levels that are always solved, sometimes and never, the middle one alone teaches more than all three, "
+        "at equal rollouts.",
+        setting="problems",
+        arms={
+            "all levels": {**ARM, "setting": {"asked": (0, 1, 2), "steps": 4}},
+            "calibrated": {**ARM, "setting": {"asked": (1,), "steps": 12}},
+        },
+        better="calibrated",
+        baseline="all levels",
+        measure="all",
+        options={"kinds": ((6, 1.0, 0.0, 8.0), (6, 1.0, 0.0, -4.0), (6, 1.0, 0.0, -12.0))},
+        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+    ),
+)

@@ -15,10 +15,8 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.outcome.verdict_part import VerdictPart
 from assay.rewards.shaping.weighted import WeightedSum
-from assay.tasks.judging.formulas import altered
+from assay.tasks.judging.rare import variants
 from assay.tasks.judging.ternary import Item
-from assay.types import Task
-from assay.verify.math.verifier import Math
 
 
 @paper(
@@ -79,24 +77,19 @@ def cosineverifier(environment: Any = "checking", calls: int = 5, beta: float = 
 
 
 def hard_negatives(items: Sequence[Item], rng: np.random.Generator, most: int = 2) -> list[Item]:
-    """Return items whose answer is near the reference and not it, as the verifier of mathematics judges.
+    """Return items whose answer is near the reference and not it, as the verifier of computed answers judges.
 
     Args:
-        items: with references.
+        items: with references; how an answer is missed depends on its kind, see
+            :func:`~assay.tasks.judging.rare.variants`.
         rng: of the lots by which of more ``most`` of each are returned.
         most: see above.
     """
-    judge, out = Math(), []
+    out = []
     for item in items:
-        task = Task("t", item.question, item.reference, "math")
-        near = [x for x in dict.fromkeys(altered(item.reference.strip())) if _wrong(judge, task, x)]
-        for k in rng.permutation(len(near))[:most].tolist():
-            out.append(Item(item.question, item.reference, f"The answer is ${near[k]}$.", "B", item.kind, item.domain))
+        near = [made for made in variants(item) if made.label == "B"]
+        out += [near[k] for k in rng.permutation(len(near))[:most].tolist()]
     return out
-
-
-def _wrong(judge: Math, task: Task, text: str) -> bool:
-    return judge(task, rf"\boxed{{{text}}}").passed is False
 
 
 def disputed(opinions: Sequence[Sequence[bool | None]]) -> list[int]:

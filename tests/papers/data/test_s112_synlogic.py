@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from running import metrics, run
 
+from assay.catalogue.claim import claims_made
 from assay.errors import UsageError
+from assay.lab.settings.bandits.problems import Setting
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import build
@@ -284,6 +286,23 @@ def test_it_is_dapo() -> None:
     assert method.objective.clip_low < 0.28 and "reference_logprobs" not in method.needs
     assert method.rollout == {"name": "dynamic", "rounds": 4}
     assert set(GRIDS) == set(RULES) and set(ON_GRIDS) == set(GRID_RULES)
+
+
+def test_in_the_lab_some_kinds_may_be_asked_alone(tmp_path: Path) -> None:
+    """What is not asked and shares nothing stays as it was; what shares a weight changes too."""
+    arm = {"name": "S112", "options": {"rounds": 1}}
+    apart = Setting(kinds=((2, 1.0, 0.0, 0.0), (2, 1.0, 0.0, -0.5)), steps=3, group=16)
+    found = apart.run({**arm, "setting": {"asked": (1,)}}, 0, tmp_path)
+    assert found["easy"] == found["easy/start"] and found["hard"] > found["hard/start"] and found["rollouts"] == 3 * 32
+    shared = Setting(kinds=((2, 1.0, 1.0, 0.0), (2, 1.0, 1.0, -0.5)), steps=3, group=16, asked=(0,))
+    found = shared.run(arm, 0, tmp_path)
+    assert found["hard"] > found["hard/start"]
+    with pytest.raises(UsageError, match=r"kinds that are asked, \[5\], must be of 0 to 1"):
+        shared.run({**arm, "setting": {"asked": (5,)}}, 0, tmp_path)
+    for claim in claims_made()["S112"]:
+        knobs = [arm["setting"] for arm in claim.arms.values()]
+        counts = [row[0] for row in claim.options["kinds"]]
+        assert len({k["steps"] * sum(counts[i] for i in k["asked"]) for k in knobs}) == 1, "equal rollouts"
 
 
 def test_a_run_on_a_mixture(tmp_path: Path) -> None:

@@ -206,6 +206,8 @@ def test_what_is_hard() -> None:
     assert len(made) == 2 and all(i.label == "B" and i.kind == "numerical" and i.reference == "3/8" for i in made)
     assert {i.response for i in made} <= {f"The answer is ${x}$." for x in ("2/8", "4/8", "3/7", "3/9", "-3/8", "8/3")}
     assert len(hard_negatives([Item("?", "3/8", "", "A")] * 2, np.random.default_rng(0), 9)) == 12
+    [far] = hard_negatives([Item("How fast?", "36 km/h", "", "A")], np.random.default_rng(0), 1)
+    assert far.label == "B" and far.kind == "quantity" and far.pattern == "quantity nearly the same"
     assert disputed([[True, True], [True, None, False], [None, False], []]) == [1]
 
 

@@ -32,15 +32,17 @@ class Setting:
     Args:
         kinds: easiest first.
         hard: how many of them, from the last, are called hard in what is measured.
+        asked: places of the kinds that are asked; of all unless given.
         shared: start of w.
         spread: standard deviation of what is added to the starts of w_i.
         rollouts: training ends after the step in which so many responses have been sampled, if that is not after
             ``steps``; for arms that sample more in a step than others.
-        steps, group, lr, optimizer: of training; every problem is asked in every step.
+        steps, group, lr, optimizer: of training; every problem of a kind that is asked is so in every step.
     """
 
     kinds: tuple[tuple[int, float, float, float], ...] = ((8, 1.0, 0.0, 1.0), (8, 1.0, 0.0, -3.0))
     hard: int = 1
+    asked: tuple[int, ...] = ()
     shared: float = 0.0
     spread: float = 0.3
     rollouts: int | None = None
@@ -59,16 +61,20 @@ class Setting:
         """
         method = {**arm}
         knobs = dict(method.pop("setting", {}))
-        if set(knobs) - {"group", "steps"}:
-            raise UsageError("an arm may change group and steps of its setting alone")
+        if set(knobs) - {"group", "steps", "asked"}:
+            raise UsageError("an arm may change group, steps and what is asked of its setting alone")
         here = replace(self, **knobs)
         policy = here.policy(seed)
         count = len(policy.own)
-        tasks = [Task(str(i), str(i), kind="tabular") for i in range(count)]
+        kind = np.repeat(np.arange(len(self.kinds)), [row[0] for row in self.kinds])
+        asked = [i for i in range(count) if not here.asked or kind[i] in here.asked]
+        if not asked:
+            raise UsageError(f"kinds that are asked, {list(here.asked)}, must be of 0 to {len(self.kinds) - 1}")
+        tasks = [Task(str(i), str(i), kind="tabular") for i in asked]
         before = policy.chances()
         hard = np.arange(count) >= count - sum(row[0] for row in self.kinds[-self.hard :])
         engine = Counting(policy)
-        training = Training(here.steps, count, here.group, here.lr, here.optimizer)
+        training = Training(here.steps, len(asked), here.group, here.lr, here.optimizer)
 
         spent, solved = [0], [float(before[hard].mean())]
 
