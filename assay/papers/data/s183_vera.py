@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -248,7 +249,7 @@ def verdict_of(reply: str) -> bool | None:
 
 def first_of(reply: str, count: int) -> int:
     """Return the index that a judge's last number stands for; the first where it names none."""
-    numbers = [int(w) for w in reply.replace(".", " ").split() if w.isdecimal() and 1 <= int(w) <= count]
+    numbers = [int(w) for w in re.findall(r"\b[0-9]{1,9}\b", reply) if 1 <= int(w) <= count]
     return numbers[-1] - 1 if numbers else 0
 
 

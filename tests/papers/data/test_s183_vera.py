@@ -17,6 +17,7 @@ from tasks.making.told import Told
 from assay.errors import RunError, UsageError
 from assay.papers.data.s183_vera import Specify, contamination, first_of, noisy, perturbed, vera, verdict_of
 from assay.registry import build
+from assay.sandbox import CallOutcome, Outcome, SandboxUnavailable
 from assay.tasks.making.maker import Made, Maker, Model
 from assay.tasks.making.recipe import read_pipeline
 from assay.tasks.making.task_file import write_tasks
@@ -69,6 +70,23 @@ def test_a_specification_is_run() -> None:
     ):
         found = Specification("s", source).draws([0])
         assert isinstance(found, Failed) and why in found.reason.replace("NameError", "not defined") and not found.ours
+    found = Specification("s", "raise ValueError('x')").draws([0])
+    assert isinstance(found, Failed) and found.reason.endswith("; ValueError: x") and found.reason.count(";") == 1
+    assert "raise" not in found.reason, "the last line alone"
+
+
+def test_a_sandbox_that_is_away_is_not_the_specifications_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away:
+        def call(self, *_: Any) -> CallOutcome:
+            return CallOutcome((), Outcome("infrastructure", reason="no room"))
+
+    class Missing:
+        def call(self, *_: Any) -> CallOutcome:
+            raise SandboxUnavailable("none here")
+
+    for box, why in ((Away, "no room"), (Missing, "none here")):
+        monkeypatch.setattr("assay.verify.programs.specification.sandbox", box)
+        assert SPEC.draws([0]) == Failed(why, ours=True)
 
 
 def test_what_does_not_fit_together_is_not_rendered() -> None:
@@ -117,13 +135,25 @@ def test_failures_go_back_to_the_teacher() -> None:
         prompts[1:], ["no block", "exit code", "own values", "0 fit", "the same problem"], strict=True
     ):
         assert why in prompt.partition("An earlier program failed")[2]
+    assert prompts[5].count("An earlier program failed") == 3 and "exit code" not in prompts[5]
     assert "no block" not in prompts[5] and len(tasks) == 3 and len({t.prompt for t in tasks}) == 3
     assert "known" not in prompts[0] and "Its answer: 5" in prompts[0]
+
+
+@pytest.mark.parametrize(("draws", "fit", "enough"), [(5, 2, False), (5, 3, True), (10, 5, False), (10, 6, True)])
+def test_three_of_five_draws_have_to_fit(draws: int, fit: int, enough: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of two problems alone; a problem without words is none."""
+    drawn = [Draw(True, "5", f"{i % 2}?") for i in range(fit)] + [Draw(True, "5", " ")] * (draws - fit)
+    monkeypatch.setattr(Specification, "draws", lambda self, indices: [Draw(True, "5", "own"), *drawn])
+    [task], _, _ = made(lambda prompt, j: GOOD, proposals=1, draws=draws)
+    assert task.meta["fallback"] is not enough
+    assert enough or task.meta["faults"] == (f"of {draws} draws of sample() {fit} fit together",)
 
 
 def test_the_seed_is_restated() -> None:
     [task], writer, _ = made(lambda prompt, j: OFF)
     assert len(writer.asked) == 20 and task.meta["fallback"] is True and "spec" not in task.meta
+    assert task.id == "s/vera-0"
     assert (task.prompt, task.reference) == (SEED.prompt, "5") and len(task.meta["faults"]) == 3
 
 
@@ -133,6 +163,13 @@ def test_noise_is_told_from_answers() -> None:
     assert tasks[0].meta["fallback"] and "told 3 of 5" in tasks[0].meta["faults"][0] and len(judge.asked) == 5
     tasks, _, _ = made(lambda prompt, j: GOOD, honest, form="harder", proposals=1)
     assert not tasks[0].meta["fallback"] and tasks[0].meta["form"] == "harder"
+    # The next proposal is looked at where the judge is not content with one.
+    said = iter((OFF, GOOD))
+    tasks, writer, judge = made(lambda prompt, j: next(said), honest, form="harder", proposals=2)
+    assert not tasks[0].meta["fallback"] and len(writer.asked) == 2 and len(judge.asked) == 10
+    assert {r.sampling.temperature for r in judge.asked} == {0.0}
+    equivalent = made(lambda prompt, j: GOOD)[1].asked[0].prompt
+    assert "harder" in str(writer.asked[0].prompt) and "harder" not in str(equivalent)
     for word, right in (("right", 2), ("wrong", 3), ("hm", 0)):
         tasks, _, _ = made(lambda prompt, j: GOOD, lambda prompt, j, word=word: word, form="harder", proposals=1)
         assert f"told {right} of 5" in tasks[0].meta["faults"][0]
@@ -144,6 +181,8 @@ def test_noise_is_told_from_answers() -> None:
     ]
     assert sum(passed) / len(passed) == 0.1875
     assert sum(true for *_, true in trials) == 2 and all((a == q[:-1]) == true for q, a, true in trials)
+    words = noisy([Draw(True, word, f"{word}?") for word in ("red", "blue")], np.random.default_rng(0))
+    assert all(a in ("red", "blue") and (a == q[:-1]) == true for q, a, true in words), "another problem's answer"
 
 
 def test_how_answers_are_perturbed() -> None:
@@ -152,13 +191,14 @@ def test_how_answers_are_perturbed() -> None:
         found = {perturbed(answer, [], rng) for _ in range(60)}
         assert answer not in found
     assert {perturbed("7", [], rng) for _ in range(90)} == {str(7 + d) for d in (-3, -2, -1, 1, 2, 3)}
+    assert {perturbed("1", [], rng) for _ in range(60)} == {"0", "2"}
     assert perturbed("blue", ["red"], rng) == "red" and perturbed("blue", [], rng) == "not blue"
     assert [verdict_of(t) for t in ("Right, no: wrong.", "**right**", "hm")] == [False, True, None]
-    assert [first_of(t, 3) for t in ("1 or 2? 2.", "9", "")] == [1, 0, 0]
+    assert [first_of(t, 3) for t in ("1 or 2? 2.", "9", "", "2, no: 1", "1 or 3", "**2**, of 4")] == [1, 0, 0, 0, 2, 1]
 
 
 def test_the_hardest_of_five() -> None:
-    count = iter(range(9))
+    count = iter((0, 1, 2, 3, 4, 0, 1))
 
     def write(prompt: str, number: int) -> str:
         return GOOD.replace("{theta['a']}", f"{{theta['a']}}{'0' * next(count)}")
@@ -172,7 +212,11 @@ def test_the_hardest_of_five() -> None:
 
     tasks, writer, told = made(write, lambda p, j: judge(p, j) if "Which" in p else honest_of(p), form="hardest")
     assert len(writer.asked) == 5 and len(told.asked) == 26
+    assert {r.sampling.temperature for r in told.asked} == {0.0}
+    assert f"4. {tasks[0].prompt}" in str(told.asked[-1].prompt), "instance 0 of each is shown"
     assert "{theta['a']}000" in tasks[0].meta["spec"] and str(told.asked[-1].prompt).count("\n\n") >= 5
+    _, _, told = made(write, lambda p, j: judge(p, j) if "Which" in p else honest_of(p), form="hardest", candidates=2)
+    assert sum("Which of these" in str(r.prompt) for r in told.asked) == 1
 
 
 def honest_of(prompt: str) -> str:
