@@ -199,6 +199,7 @@ def test_rewards_by_hand() -> None:
     made = catalogue.make("S125")
     assert isinstance(made, Method) and made.rollout == {"name": "multi_turn", "environment": "checking", "turns": 6}
     assert made.reward(batch).values.tolist()[0] == pytest.approx(1.1)  # type: ignore[operator, union-attr]
+    assert made.objective.kl_weight == 0 and cosineverifier(kl_weight=0.5).objective.kl_weight == 0.5  # type: ignore[union-attr]
 
 
 def test_what_is_hard() -> None:
@@ -208,7 +209,7 @@ def test_what_is_hard() -> None:
     assert len(hard_negatives([Item("?", "3/8", "", "A")] * 2, np.random.default_rng(0), 9)) == 12
     [far] = hard_negatives([Item("How fast?", "36 km/h", "", "A")], np.random.default_rng(0), 1)
     assert far.label == "B" and far.kind == "quantity" and far.pattern == "quantity nearly the same"
-    assert disputed([[True, True], [True, None, False], [None, False], []]) == [1]
+    assert disputed([[True, True], [True, None, False], [None, False], [], [False, True]]) == [1, 4]
 
 
 class Judge(Talking):
