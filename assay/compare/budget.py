@@ -117,10 +117,11 @@ class Metered:
 class BudgetedTrainer(Trainer):
     """A trainer that stops where a budget is spent, whatever the recipe's ``train.steps`` and ``train.target`` say.
 
-    Everything that is sampled from the policy in an RL step counts, also what a rollout asks on and then drops;
-    evaluations do not. The step that would go beyond the budget is not taken: no update has seen more than the budget,
-    and what is left over is less than a step. Held-out tasks are asked once each whenever another of ``points`` equal
-    parts is spent. A learning rate that falls does so over the budget.
+    Everything that is sampled from the policy in an RL step counts, also what a rollout asks on and then drops, and
+    what is sampled where a curriculum looks at its data before a step; evaluations do not. The step that would go
+    beyond the budget is not taken: no update has seen more than the budget, and what is left over is less than a step.
+    Held-out tasks are asked once each whenever another of ``points`` equal parts is spent. A learning rate that falls
+    does so over the budget.
     """
 
     budget: Budget | None = None
@@ -153,6 +154,15 @@ class BudgetedTrainer(Trainer):
         if self.meter.spent * self.points // self.amount > self._before * self.points // self.amount:
             self.measured(f"step-{self.step:06d}", 1, interrupt)
         return False
+
+    def looked(self, interrupt: Interrupt) -> bool:
+        before = dict(self.meter.count)
+        try:
+            with self.meter.counting():
+                return super().looked(interrupt)
+        except Spent:
+            self._over, self.meter.count = True, before
+            return False
 
     def rl_step(self) -> dict[str, float]:
         before = dict(self.meter.count)

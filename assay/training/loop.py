@@ -135,7 +135,8 @@ class Trainer(State):
                 while not self.reinforced(interrupt):
                     # A run that is extended beyond its end is measured again at the new one.
                     self.folder.evaluation("after").unlink(missing_ok=True)
-                    survey(self, interrupt)
+                    if not self.looked(interrupt):
+                        continue
                     metrics = self.rl_step()
                     passed = metrics.get("pass_rate", metrics.get("partner/pass_rate", float("nan")))
                     reward, length = metrics.get("reward/mean", float("nan")), metrics.get("length/mean", float("nan"))
@@ -150,6 +151,11 @@ class Trainer(State):
         if self.folder.stored_evaluation("after", self.step):
             self.reporter.line(f"{self.folder.path} is finished; to extend it, give train.steps=... above {self.step}")
         self.measured("after", samples, interrupt)
+
+    def looked(self, interrupt: Interrupt) -> bool:
+        """Have the curriculum look at its data where that is due; return whether the step can be taken then."""
+        survey(self, interrupt)
+        return True
 
     def ready(self) -> None:
         """Have what the stage needs besides its parts, whether it begins or goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from running import assert_same, metrics, recipe
 
 import assay
+from assay.compare.budget import Budget, BudgetedTrainer
 from assay.config import load_config
 from assay.console import Reporter
 from assay.curriculum.sifted import Sifted
@@ -139,6 +141,19 @@ def test_a_signal_that_nobody_has_learn_is_refused(tmp_path: Path) -> None:
     made["method"]["curriculum"] = {"name": "sifted", "filters": [Learned()], "pool": 3}
     with pytest.raises(UsageError, match="reads the signal 'mine', which learns, and no part"):
         assay.train(made, quiet=True)
+
+
+@pytest.mark.parametrize(("amount", "steps", "spent"), [(65, 2, 45), (77, 2, 66), (78, 3, 78), (21, None, 0)])
+def test_a_budget_pays_for_what_is_looked_at(tmp_path: Path, amount: int, steps: int | None, spent: int) -> None:
+    """Looks take 7 times 3 responses before the first and the third step, steps 4 times 3; no part of one is taken."""
+    made = partial(BudgetedTrainer, budget=Budget("rollouts", amount))
+    trainer = build_trainer(load_config(sections(tmp_path / "run")), Reporter(quiet=True), kind=made)
+    if steps is None:
+        with pytest.raises(RunError, match="one step takes more than the budget of 21 rollouts"):
+            trainer.run()
+        return
+    trainer.run()
+    assert trainer.step == steps and trainer.meter.spent == spent  # type: ignore[attr-defined]
 
 
 class Mine:
