@@ -155,7 +155,7 @@ class Played:
                 asked[_beside(call, last)] = last
         self.world = asked.pop(answer).world
         for late, played in asked.items():
-            late.add_done_callback(lambda _, played=played: played.close())
+            late.add_done_callback(partial(_left, played))
         return answer.result()
 
     def _like(self, world: Environment | None) -> Played:
@@ -179,6 +179,11 @@ class Played:
                 if self.attempts < 1 or not repeats or isinstance(error, _Diverged):
                     reason = " ".join(str(error).split())[:300]
                     raise EnvironmentFailure(f"the environment failed: {type(error).__name__}: {reason}") from error
+
+
+def _left(played: Played, answer: Future[Any]) -> None:
+    """Free an episode that nobody waits for, once it has answered."""
+    played.close()
 
 
 def _beside(call: Callable[[Played], Any], played: Played) -> Future[Any]:
