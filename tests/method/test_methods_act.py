@@ -67,6 +67,6 @@ def test_a_likelihood_of_references_that_are_no_text_is_refused(tmp_path: Path) 
     sections = recipe(tmp_path / "run", warmup={"steps": 0}, **SHORT)
     sections["tasks"]["source"] = {"name": "countdown"}
     sections["model"] = {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 96}}
-    sections["method"] = {"name": "S104"}
+    sections["method"] = {"name": "S104", "options": {"pool": 8}}
     with pytest.raises(UsageError, match="none that is a text or a number"):
         build_trainer(load_config(sections), Reporter(quiet=True))
