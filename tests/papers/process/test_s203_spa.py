@@ -100,6 +100,11 @@ def test_the_reward_of_turns_by_hand() -> None:
     half = SPAReward(alpha=2.0, beta=0.0)
     half.progress.seen = 1
     assert half(batch).tokens[0, last].tolist() == pytest.approx([0.2, 1.0, -0.1, 0.7])  # type: ignore[index]
+    # A turn of which a token was given is one too.
+    given = replace(batch.episodes[0], mask=batch.episodes[0].mask & (np.arange(11) > 0))
+    part = batch_of((given, Verdict.right()))
+    part.signals["progress"] = batch.signals["progress"]
+    assert reward(part).terms["grounded"].item() == 3
     with pytest.raises(UsageError, match="progress_attribution"):
         SPAReward(progress="critic")
 
@@ -125,6 +130,34 @@ def test_the_state_after_the_turn_is_read() -> None:
     with torch.no_grad():
         made.head.weight[0] = torch.tensor([100.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     assert made(batch_of(played([3, 5], 1.0)), models)[0].tolist() == [0, 3, 0, 0, 100]
+    made, models = progress(Kinds(context=6))
+    with torch.no_grad():
+        made.head.weight[0] = torch.tensor([100.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    assert made(batch_of(played([3, 5], 1.0)), models)[0].tolist() == [0, 3, 0, 0, 5]
+
+
+def test_a_second_model_is_trained_and_the_policy_is_not() -> None:
+    """Two steps: while the head is zero, nothing reaches what is below it."""
+    batch = batch_of(played([1, 2], 1.0), played([3], 0.0))
+    for trunk in ("own", "policy"):
+        policy = CausalLM.load(ModelConfig(nano={"hidden": 16, "layers": 1, "heads": 2, "context": 24}), 0)
+        before = {k: v.clone() for k, v in policy.module.state_dict().items()}
+        made, models = progress(policy, trunk=trunk, epochs=2)
+        made.learn(batch, models)
+        assert all(torch.equal(v, before[k]) for k, v in policy.module.state_dict().items())
+        assert all(p.grad is None for p in policy.module.parameters()) and made.trains_model is (trunk == "own")
+        if made.model is not None:
+            after = made.model.module.state_dict()
+            assert any(not torch.equal(v, before[k]) for k, v in after.items())
+
+
+def test_what_is_predicted_already_stays() -> None:
+    """No weight decays: c = 1 where 1 is paid."""
+    made, models = progress()
+    with torch.no_grad():
+        made.head.weight[0, 1] = 1.0
+    assert made.learn(batch_of(played([1], 1.0)), models) == {"progress/loss": 0.0}
+    assert made.head.weight[0].tolist() == [0, 1, 0, 0, 0, 0] and Progress().max_grad_norm == 1.0
 
 
 def test_a_language_models_state_after_its_last_token() -> None:
