@@ -108,7 +108,8 @@ def test_a_claim_needs_both_sorts_of_passages(positive):
 
 def test_passages_are_runs_of_words_with_the_title():
     assert passages_of("a b c d e", "On  it", 2) == ["On it. a b", "On it. c d", "On it. e"]
-    assert passages_of("", "Title") == ["Title. "]
+    assert passages_of("", "Title") == passages_of("", "Title", 1) == ["Title. "]
+    assert passages_of("a b", words=1) == ["a", "b"]
     assert [len(p.split()) for p in passages_of("w " * 250)] == [100, 100, 50]
     with pytest.raises(UsageError, match="one word or more"):
         passages_of("a", words=0)
@@ -177,6 +178,8 @@ def test_the_measures_by_hand():
     }
     assert measures([rows[2]], 1)["retrieval/success@1"].count == 0
     assert "fails" not in measures([rows[2]])
+    # A hundred documents of either way.
+    assert "retrieval/success@100" in measures(rows) and Retrieval(planted(1)[0]).k == 100
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +198,8 @@ def test_examples_are_the_cited_document_against_what_else_is_found():
     assert first.claim == claims[0].text
     assert first.positives == tuple(passages_of(corpus.documents["d0"].text, words=4)[:2])
     assert len(first.negatives) == 2
+    usual = examples([CitedClaim("0", claims[0].text, "d0")], Retrieval(corpus, 2), words=1)[0]
+    assert (len(usual.positives), len(usual.negatives)) == (8, 8), "the first of ten words"
     assert not set(first.negatives) & set(first.positives) - set(passages_of(corpus.documents["x0"].text, words=4))
     with pytest.raises(UsageError, match="no document 'gone'"):
         examples([CitedClaim("0", "thing0 is red", "gone")], Retrieval(corpus, 2))
@@ -362,6 +367,7 @@ def test_other_documents_are_the_best_that_are_not_cited():
     corpus = Corpus([Document("a", "A", "x y"), Document("b", "", "x y z"), Document("c", "", "x")])
     [found] = sought([CitedClaim("1", "x y z", "a")], Retrieval(corpus, 3), 2)
     assert found == Sought("x y z", "A x y", (" x y z", " x"))
+    assert sought([CitedClaim("1", "x y z", "a")], Retrieval(corpus, 3))[0].others == (" x y z",)
     with pytest.raises(UsageError, match="no document 'gone'"):
         sought([CitedClaim("1", "x", "gone")], Retrieval(corpus, 3))
 
