@@ -382,6 +382,20 @@ def test_bottlenecks_are_wrong_alone_and_right_with_a_hint() -> None:
     assert distilled(Hinted(right), Scripted(), unhinted)[1].metrics()["bottleneck/tasks"] == 0
 
 
+def test_shares_are_of_all_tasks_and_the_teacher_is_asked_as_said() -> None:
+    task = first(steps(), 0)
+    right = task.reference["gesture"]
+    for options, most in (({}, 8), ({"tries": 1, "max_tokens": 1}, 1)):
+        teacher = Scripted([(right, "eos")] * 4)
+        rollout = Bottleneck(Sampling(8), judge, teacher, **options)
+        asks = [Ask(task, 4), Ask(Task("u", task.prompt, task.reference, "gesture"), 4)]
+        assert [len(g.episodes) for g in rollout.collect(asks, Hinted(right), np.random.default_rng(0))] == [1, 0]
+        assert rollout.metrics() == {"bottleneck/tasks": 0.5, "bottleneck/taught": 0.5}
+        assert teacher.asked[0].sampling.max_tokens == most and teacher.asked[0].seed > 2**32
+    rollout.collect([], Hinted(right), np.random.default_rng(0))
+    assert rollout.metrics() == {"bottleneck/tasks": 0, "bottleneck/taught": 0}
+
+
 def test_the_first_right_response_of_the_teacher_is_kept() -> None:
     task = first(steps(), 0)
     right = f"<think>so</think>{task.reference['gesture']}"
