@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ from assay.registry import build
 from assay.statistics.pass_at_k import pass_at_k
 from assay.tasks.contracts import Contracts, Problem, generator, made, positives, problems, proven
 from assay.types import NOTE, Task, Verdict
-from assay.verify.formal.backends import BACKENDS, backend
+from assay.verify.formal.backends import BACKENDS, BuiltIn, Checked, External, backend
 from assay.verify.formal.coq import COQC
 from assay.verify.formal.imperative.parse import parse
 from assay.verify.formal.imperative.run import holds
 from assay.verify.formal.imperative.syntax import written
 from assay.verify.formal.imperative.variants import variants
 from assay.verify.formal.prover import Prover, likeness, spec_hash
-from assay.verify.formal.spec_tests import Broken, negatives, outputs, perturbed, tried
+from assay.verify.formal.spec_tests import WORKERS, Broken, negatives, outputs, perturbed, tried
+from assay.verify.formal.tool import Result, Syntax
 from assay.verify.isolate.workers import Failure
 
 pytest.importorskip("z3")
@@ -31,6 +33,7 @@ POST = "r >= 0 && (r == x || r == -x)"
 BODY = "{ if x >= 0 { r := x; } else { r := -x; } }"
 HEAD = "method abs(x: int) returns (r: int) ensures "
 ABS = f"{HEAD}{POST} {BODY}"
+DOUBLE = "{ r := 2 * x; }"
 POSITIVE = [([-3], [3]), ([0], [0]), ([5], [5])]
 NEGATIVE = [([-3], [-3]), ([-3], [4]), ([0], [1]), ([5], [-5]), ([5], [6])]
 
@@ -75,6 +78,23 @@ def test_a_copy_of_the_code_passes_and_is_told() -> None:
     verdict = judged("spec", f"{HEAD}if x >= 0 then r == x else r == -x")
     assert verdict.passed and (verdict.parts[f"rejects{NOTE}like the code"] or 0) > 0.6
     assert likeness(parse(f"{HEAD}true"), parse(ABS)) == 0
+    # Of r, == and x two stand in this order in the code; a contract of one word, or of none.
+    assert likeness(parse(f"{HEAD}r == x"), parse(ABS)) == pytest.approx(2 / 3)
+    flag = "method m() returns (b: bool)"
+    assert likeness(parse(f"{flag} ensures b"), parse(f"{flag} {{ b := true; }}")) == 1
+    assert likeness(parse(flag), parse(f"{flag} {{ b := true; }}")) == 0
+
+
+def test_likeness_is_to_what_runs() -> None:
+    """Not to invariants or the contract, also behind a function; a word that is frequent counts as others do."""
+    loop = parse(
+        "method m(n: int) returns (s: int) ensures s == 7 { s := n; while s > 9 invariant s == 8 { s := 5; } }"
+    )
+    called = parse("function f(x: int): int { x } method m(n: int) returns (s: int) ensures f(s) == 7 { s := n; }")
+    contract = "method m(n: int) returns (s: int) ensures "
+    assert likeness(parse(f"{contract}8 == s"), loop) == likeness(parse(f"{contract}7 == s"), called) == 1 / 3
+    long = "method m(n: int) returns (s: int) { " + "s := n; " * 80 + "}"
+    assert likeness(parse(f"{contract}s == n"), parse(long)) == pytest.approx(2 / 3)
 
 
 def test_code_is_run_on_the_positive_tests() -> None:
@@ -156,6 +176,63 @@ def test_a_proof_of_a_weak_contract_earns_nothing() -> None:
     assert alone(task("all"), f"{HEAD}true {{ r := 1; }}").passed, "what the paper warns of"
 
 
+def test_a_program_that_cannot_be_read_or_has_no_body_is_not_proved() -> None:
+    for text, why in (("no program", "line 1"), ("method m() returns (r: int)", "no body")):
+        found = BuiltIn().check(text)
+        assert found.verified is False and why in found.errors[0]
+    assert Prover().backend == BuiltIn(3_000_000, 30.0) and Prover(effort=7, seconds=2.0).backend == BuiltIn(7, 2.0)
+
+
+def test_the_prover_that_is_named_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(External, "require", lambda self: None)
+    assert Prover("dafny").backend is BACKENDS["dafny"]
+
+
+class Said:
+    """A tool that ends as it was told to, or is not there."""
+
+    def __init__(self, *result: str, missing: str = ""):
+        self.result, self.missing = result, missing
+
+    def run(self, arguments: Any, files: Any, seconds: float) -> Result:
+        self.ran = arguments, files, seconds
+        return Result(*self.result)
+
+
+def external(tool: Said, **more: Any) -> External:
+    syntax = Syntax("//", ("/*", "*/"), nested=False, escape=True)
+    return External(tool, "a.x", ("-c", "a.x"), syntax, re.compile(r"\bassume\s+\w+"), **more)  # type: ignore[arg-type]
+
+
+def test_what_another_prover_says() -> None:
+    tool, proof = Said("ok", "", "2 proofs, 0 errors"), "assume  it; assume it; // assume that\nx"
+    assert external(tool).check(proof) == Checked(True, (), ("assume it",))
+    assert tool.ran == (("-c", "a.x"), {"a.x": proof}, 120.0)
+    wanted = re.compile(r"[1-9] proofs, 0 errors")
+    assert external(tool, verified=wanted).check("x").proved
+    assert external(Said("ok", "", "", "2 proofs, 0 errors"), verified=wanted).check("x").proved, "on either stream"
+    for result, said in (
+        (("ok", "", "0 proofs, 0 errors"), "0 proofs, 0 errors"),
+        (("refused", "exit code 1", "reading\nError: no\n", "2 proofs, 0 errors"), "Error: no"),
+        (("refused", "exit code 1"), "it is refused"),
+        (("limit", "took 120 s", "error: none"), "took 120 s"),
+    ):
+        assert external(Said(*result), verified=wanted).check(proof) == Checked(False, (said,), ("assume it",))
+    assert external(Said("fault", "no sandbox")).check("x") == Checked(None, fault="no sandbox")
+    external(tool).require()
+    with pytest.raises(UsageError, match="prover: it is not installed"):
+        external(Said(missing="it is not installed")).require()
+
+
+def test_feedback_is_short_and_what_abstains_scores_nothing() -> None:
+    far = 10**400
+    spec = f"{HEAD}forall k :: k > 0 ==> r != -k"
+    untold = judged("spec", spec, positive=[([far], [far])], negative=[])
+    assert untold.passed is None and untold.score == 0 and len(untold.feedback) == 300
+    assert untold.parts["reads"] == untold.parts["signature"] == untold.parts["rejects"] == 1
+    assert len(judged("code", f"{HEAD}true {{ r := 0; }}", positive=[([far], [far])]).feedback) == 300
+
+
 def test_quantifiers_without_bounds_are_an_abstention() -> None:
     untold = judged("spec", f"{HEAD}forall k :: k > 0 ==> r != -k")
     assert untold.passed is None and "cannot be tried out" in untold.feedback
@@ -208,17 +285,49 @@ def test_ten_negative_tests_for_each_positive_one() -> None:
     ]
     could = {repr((x, y)) for row in values for (x, _), y in zip(positive, row, strict=True)}
     assert sum(repr(case) in could for case in found[:120]) == 120, "at most eight in ten come from programs"
+    assert [x for x, _ in found[120:]] == [x for x, _ in positive] * 2, "the others are changed outputs, input by input"
     assert negatives("method m(b: bool) returns (r: bool) ensures r { r := b || !b; }", [([True], [True])]) == [
         ([True], [False])
     ], "a truth has one wrong value"
 
 
+def test_negative_tests_stop_where_there_are_enough() -> None:
+    """One of a variant that is right of 0 and wrong of 5, and 19 of changed outputs, in turn and no more."""
+    found = negatives(
+        "method m(x: int) returns (r: int) { r := x; }", [([0], [0]), ([5], [5])], [f"{HEAD}true {DOUBLE}"]
+    )
+    assert found[0] == ([5], [10]) and len(found) == 20
+    assert tried(ABS, [([5], [5])]).rate == 1 and tried(ABS, []).rate == 0
+
+
+def test_a_variant_may_take_ten_times_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program takes 7 of them, hence 10 x 7 and 100 more."""
+    fuel = []
+
+    def call(name: str, source: str, inputs: Any, most: int, seconds: float) -> Any:
+        fuel.append(most)
+        return {"outputs": [[1]] * len(inputs), "steps": 7}
+
+    monkeypatch.setattr(WORKERS, "call", call)
+    negatives(ABS, [([1], [1])], [ABS])
+    assert set(fuel[1:]) == {170}
+    monkeypatch.undo()
+    with pytest.raises(Broken, match=r"the right program cannot be run: .*no body"):
+        negatives(f"{HEAD}true", [([1], [1])])
+    monkeypatch.setattr(WORKERS, "call", lambda *a, **k: Failure("gone", "killed"))
+    with pytest.raises(Broken, match="gone"):
+        negatives(ABS, [([1], [1])])
+
+
 def test_outputs_are_changed_by_their_type() -> None:
     assert [y for [y] in perturbed([7])] == [8, 6, 9, 5, 12, 2, 17, -3, 107, -93, -7, 0, 14, 3]
     assert list(perturbed([True])) == [[False]]
-    found = [y for [y] in perturbed([[1, 2]])]
-    assert found[:5] == [[1], [1, 2, 0], [2, 1], [], [1, 2, 1, 2]] and [2, 2] in found and [1, 2] not in found
-    assert [1, 3] in found and [0, 2] in found and [2] in found and len(found) == len({repr(y) for y in found})
+    # Its end left out, lengthened, turned round, nothing, twice; an element changed, left out, or one more.
+    assert [y for [y] in perturbed([[1, 2, 4]])] == [
+        *([1, 2], [1, 2, 4, 0], [4, 2, 1], [], [1, 2, 4, 1, 2, 4]),
+        *([2, 2, 4], [0, 2, 4], [1, 3, 4], [1, 1, 4], [1, 2, 5], [1, 2, 3]),
+        *([2, 4], [1, 4], [1, 2, 4, 1], [1, 2, 4, -1], [1, 2, 4, 2], [1, 2, 4, 7]),
+    ]
     assert list(perturbed([0, True]))[-1] == [0, False]
     assert [0, 5] not in list(perturbed([0, 5]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from assay.tasks.contracts import Contracts, made, problems
 from assay.types import Task, Verdict
 from assay.verify.formal.backends import BuiltIn
 from assay.verify.formal.imperative.parse import parse
-from assay.verify.formal.spec_tests import Broken
+from assay.verify.formal.spec_tests import WORKERS, Broken
 from assay.verify.formal.ternary import Cascade, entails, equivalence, literal, together
 from assay.verify.formal.verina import Verina
 from assay.verify.isolate.workers import Failure
@@ -114,6 +115,19 @@ def test_the_prover_is_asked_about_few_cases() -> None:
     text = "method m(x: int) returns (r: int) ensures forall k :: k < 2000 || k > r"
     found = Cascade(proofs=2).scores(text, parse(text), "ensures", [[0, i] for i in range(4)], True)
     assert found == ["pass", "pass", "unknown", "unknown"]
+    # What a search has settled does not count among them.
+    text = "method m(x: int) returns (r: int) ensures forall k :: k < 20 || r == 2"
+    assert Cascade(proofs=1).scores(text, parse(text), "ensures", [[0, 1], [0, 2]], True) == ["fail", "pass"]
+
+
+def test_a_search_that_spends_too_much_has_found_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = WORKERS.call
+    failed = [Failure("took 60 s", "time")]
+    monkeypatch.setattr(WORKERS, "call", lambda name, *a, **k: failed[0] if name == "searched" else call(name, *a, **k))
+    assert scores("forall k :: k < 20 || r == 2", [0, 1], True, proofs=0) == "unknown"
+    failed[0] = Failure("gone", "killed")
+    with pytest.raises(Broken, match="gone"):
+        scores("forall k :: k < 20 || r == 2", [0, 1], True)
 
 
 def test_values_of_every_type_are_written_into_proofs() -> None:
@@ -173,6 +187,7 @@ def test_code_and_proofs() -> None:
     assert verina(task("code"), SOURCE).parts == {"compiles": 1, "code": 1}
     assert verina(task("code"), f"{HEAD} {{ r := true; }}").parts == {"compiles": 1, "code": 0}
     assert verina(task("code"), f"{HEAD} {{ r := }}").parts == {"compiles": 0}
+    assert verina(task("code"), HEAD).passed is False is verina(task("code"), "?").passed
     assert (
         verina(task("code"), f"{HEAD}").parts == {"compiles": 0} == verina(task(), "method x() returns (r: bool)").parts
     )
@@ -182,6 +197,8 @@ def test_code_and_proofs() -> None:
     assert verina(task("proof"), SOURCE.replace("r := false;", "r := false; assume false;")).parts["proof"] == 0
     weaker = SOURCE.replace("ensures r <==>", "ensures |s| > 2 ==> r <==>")
     assert verina(task("proof"), weaker).parts["proof"] == 0, "another contract"
+    nothing = re.sub("ensures.*", "ensures true", SOURCE)
+    assert BuiltIn().check(nothing).proved and verina(task("proof"), nothing).parts["proof"] == 0
     weak = verina(task("all"), f"{HEAD} ensures true {{ r := true; }}")
     assert weak.parts["proof"] == 1 and weak.parts["code"] == 0 == weak.parts["post sound"] and not weak.passed
 
