@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.errors import UsageError
+from assay.errors import UsageError, nearest
 from assay.ops import broadcast, group_mean, outcome
 from assay.registry import part
 from assay.rewards.outcome.vote import Ballot
@@ -62,15 +62,18 @@ class Dispersion:
     Args:
         scale: lambda, above 0; 4 gives the weight 1 to d = 1/2 and delta = 1.
         gamma: at least 0.
+        of: a term of the reward whose mean is d, where the reward has more in it than the task's; ``None`` for all of
+            the reward.
 
     Raises:
-        UsageError: an option out of range.
+        UsageError: an option out of range; when called, the reward has no such term.
 
     Source: Puzzle Curriculum GRPO (arXiv 2512.14944), equation 1 of its second version; the first has no delta.
     """
 
     scale: float = 4.0
     gamma: float = 0.5
+    of: str | None = None
     _ballot: Ballot = field(default_factory=Ballot, init=False, repr=False, compare=False)
 
     group_relative = True
@@ -88,10 +91,15 @@ class Dispersion:
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
         rewards = outcome(batch)
         means = group_mean(rewards, batch.group, batch.active)
-        return broadcast(self.weights(batch, means) * (rewards - means), batch)
+        if self.of is not None and self.of not in batch.reward_terms:
+            raise UsageError(
+                f"credit 'dispersion': the reward has no term {self.of!r}{nearest(self.of, batch.reward_terms)}"
+            )
+        hard = means if self.of is None else group_mean(batch.reward_terms[self.of], batch.group, batch.active)
+        return broadcast(self.weights(batch, hard) * (rewards - means), batch)
 
     def weights(self, batch: Batch, means: Float[Tensor, "N"]) -> Float[Tensor, "N"]:
-        """Return w of each sample's group, told the group's mean reward of each."""
+        """Return w of each sample's group, told the group's difficulty of each."""
         said = [answered(*each) for each in zip(batch.tasks, self._ballot.answers(batch), batch.verdicts, strict=True)]
         deltas = torch.zeros_like(means)
         for group in batch.group.unique():

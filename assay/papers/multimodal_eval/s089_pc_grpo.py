@@ -9,11 +9,20 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.scaled.dispersion import Dispersion, dispersion
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
+from assay.rewards.likelihood.consistency_bonus import ConsistencyBonus
 from assay.rewards.shaping.monitored import Monitored
 from assay.tasks.pictures.self_puzzles import SelfPuzzles
 from assay.verify.lists.permutation import Permutation
 
-__all__ = ["Dispersion", "Monitored", "Permutation", "SelfPuzzles", "dispersion", "pc_grpo"]
+__all__ = [
+    "ConsistencyBonus",
+    "Dispersion",
+    "Monitored",
+    "Permutation",
+    "SelfPuzzles",
+    "dispersion",
+    "pc_grpo",
+]
 
 
 @paper(
@@ -29,6 +38,10 @@ __all__ = ["Dispersion", "Monitored", "Permutation", "SelfPuzzles", "dispersion"
         "dispersion: entropy of the options chosen, or different permutations": "test_the_dispersion_of_answers",
         "the weight 4 d (1 - d) delta^.5 on rewards less their mean": "test_the_worked_weights",
         "a judge's word on rationales is logged, and never rewarded": "test_a_judge_is_asked_and_not_heard",
+        "the bonus: right answers that their reasoning makes likelier than others', under a slow copy of the policy": (
+            "test_the_worked_bonus"
+        ),
+        "the slow copy keeps .995 of itself every 10 steps": "test_the_slow_copy",
         "it trains a model that sees": "test_it_trains",
     },
     choices=(
@@ -39,11 +52,12 @@ __all__ = ["Dispersion", "Monitored", "Permutation", "SelfPuzzles", "dispersion"
         "colour is taken, and altered ones are as frequent",
         "pictures are the middle squares of files, or drawn scenes, in place of 82,783 photographs",
         "orders of tiles may be the right one, so that chance is one tile",
+        "the bonus is as in the code of GRPO-CARE, and a group's difficulty without it; a response without an answer "
+        "has none, where that code takes its likelihood for 1",
     ),
-    lacks="the bonus for rationales that make an answer likelier under a slow copy of the policy, a model of 7B "
-    "parameters, and a count of the faults that its tests notice",
+    lacks="a model of 7B parameters, and a count of the faults that its tests notice",
 )
-def pc_grpo(gamma: float = 0.5, judge: Any = None, every: int = 10) -> Method:
+def pc_grpo(gamma: float = 0.5, judge: Any = None, every: int = 10, bonus: float = 0.0) -> Method:
     """GRPO on puzzles made of unlabelled pictures, where groups of medium difficulty and different answers count most.
 
         A_i = w (r_i - mean r),   w = 4 d (1 - d) delta^gamma,   d = mean r
@@ -53,13 +67,17 @@ def pc_grpo(gamma: float = 0.5, judge: Any = None, every: int = 10) -> Method:
     Args:
         gamma: of the dispersion delta; 0 is the first version of the paper, whose weight is by difficulty alone.
         judge, every: see :class:`~assay.rewards.shaping.monitored.Monitored`.
+        bonus: for rationales that support their answer, see
+            :class:`~assay.rewards.likelihood.consistency_bonus.ConsistencyBonus`; 0.5 in the paper's runs that have it,
+            with batches of 8.
 
     Source: Puzzle Curriculum GRPO (arXiv 2512.14944): groups of 8, temperature .9, top-p .95, learning rate 5e-7,
     batches of 16, no KL term, with Qwen2.5-VL-3B and 7B.
     """
+    reward: Any = ConsistencyBonus(bonus=bonus) if bonus else "verdict"
     return Method(
-        reward=Monitored(judge=judge, every=every),
-        credit=Dispersion(gamma=gamma),
+        reward=Monitored(reward, judge, every),
+        credit=Dispersion(gamma=gamma, of="task" if bonus else None),
         objective=ClippedSurrogate(aggregation="sequence_mean"),
     )
 

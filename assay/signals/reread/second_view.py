@@ -15,6 +15,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import RunError, UsageError
 from assay.policies.base import Policy
+from assay.policies.combined.averaged import AveragedCopy
 from assay.policies.combined.logit_sum import logit_sum
 from assay.signals.base import Models, with_prompts
 from assay.types import Prompt
@@ -138,9 +139,8 @@ class SecondView:
 class AveragedView(SecondView):
     """A second view whose teacher has weights phi of its own, a copy of the policy at first.
 
-    After every ``every`` steps' updates phi <- (1 - rate) phi + rate theta. With ``rate`` 1 that is a copy: between
-    copies the teacher is frozen. Averages of weights of lower precision are kept in float32: rounded after each step
-    they would stay where they are, as a step is less than such a weight's last place.
+    After every ``every`` steps' updates phi <- (1 - rate) phi + rate theta, see
+    :class:`~assay.policies.combined.averaged.AveragedCopy`. With ``rate`` 1 that is a copy: he is frozen in between.
 
     Args:
         rate: in [0, 1].
@@ -149,7 +149,7 @@ class AveragedView(SecondView):
 
     rate: float = 0.05
     every: int = 1
-    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _copy: AveragedCopy = field(default_factory=AveragedCopy, init=False, repr=False, compare=False)
 
     trains_model = True
 
@@ -166,44 +166,22 @@ class AveragedView(SecondView):
         return frozenset()
 
     def by(self, models: Models) -> Policy:
-        if "model" not in self._kept:
-            raise RunError("an averaged teacher has not been started: it learns in a run")
-        model: Policy = self._kept["model"]
-        return model
+        return self._copy.policy
 
     def start(self, models: Models) -> None:
         """Copy the policy."""
-        model = models.policy.twin()
-        model.module.requires_grad_(False)
-        # Of float32 and wider it is the weight itself, which then moves with its average.
-        wide = [p.detach().to(torch.promote_types(p.dtype, torch.float32)) for p in model.module.parameters()]
-        self._kept.update(model=model, averages=wide, steps=0)
+        self._copy.start(models.policy)
 
-    @torch.no_grad()
     def learn(self, batch: Batch, models: Models) -> dict[str, float]:
         """Move phi, if it is time; no metrics."""
-        self._kept["steps"] += 1
-        if self._kept["steps"] % self.every == 0:
-            mine, theirs = self._kept["model"].module.parameters(), models.policy.module.parameters()
-            for phi, average, theta in zip(mine, self._kept["averages"], theirs, strict=True):
-                average.lerp_(theta.to(average), self.rate)
-                phi.copy_(average)
+        self._copy.follow(models.policy, self.rate, self.every)
         return {}
 
-    def _apart(self) -> list[Tensor]:
-        """The averages that are kept apart from the weights they round to."""
-        weights = self._kept["model"].module.parameters()
-        return [a for a, p in zip(self._kept["averages"], weights, strict=True) if a.dtype != p.dtype]
-
     def state_dict(self) -> dict[str, Any]:
-        model = self._kept["model"].module.state_dict()
-        return {"model": model, "averages": self._apart(), "steps": self._kept["steps"]}
+        return self._copy.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._kept["model"].module.load_state_dict(state["model"])
-        for average, saved in zip(self._apart(), state["averages"], strict=True):
-            average.copy_(saved)
-        self._kept["steps"] = state["steps"]
+        self._copy.load_state_dict(state)
 
 
 def second_view(

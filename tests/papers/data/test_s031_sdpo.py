@@ -303,15 +303,15 @@ def test_an_averaged_teacher_of_low_precision_moves() -> None:
     view.start(of(1.0))
     for _ in range(100):
         view.learn(told(two_views(), [0], ["1"]), of(1.0078125))
-    kept = view._kept["averages"][0]
+    kept = view._copy._averages[0]
     assert kept.flatten().tolist() == pytest.approx([1.0078125 - 0.0078125 * 0.99**100] * 2, abs=1e-6)
     other.start(of(1.0))
     other.load_state_dict(view.state_dict())
     for one in (view, other):
         assert one.by(of(1.0)).module.logits.flatten().tolist() == [1.0078125] * 2, "the nearest that there is"
-        assert torch.equal(one._kept["averages"][0], kept)
+        assert torch.equal(one._copy._averages[0], kept)
     view.learn(told(two_views(), [0], ["1"]), of(1.0))
-    assert not torch.equal(view._kept["averages"][0], other._kept["averages"][0])
+    assert not torch.equal(view._copy._averages[0], other._copy._averages[0])
 
 
 def test_drawn_tokens_come_from_the_teacher() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,16 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from running import metrics, run
+from running import metrics, recipe, run
 
 from assay import catalogue
 from assay.batch import Batch
 from assay.credit.scaled.dispersion import Dispersion, answered, dispersion
 from assay.engines.keywords import Keywords
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.lab.settings import load
 from assay.media import MARK, Picture
+from assay.policies.tabular import TabularPolicy, Tree
+from assay.rewards.likelihood.consistency_bonus import ConsistencyBonus
 from assay.rewards.shaping.monitored import Monitored
+from assay.signals.base import Models
+from assay.signals.likelihoods.averaged import AveragedLogprobs
 from assay.tasks.pictures import cuts
 from assay.tasks.pictures.self_puzzles import ANGLES, SelfPuzzles
 from assay.tasks.pictures.unlabelled import Unlabelled, scene
@@ -319,6 +324,113 @@ def test_a_judge_is_asked_and_not_heard() -> None:
             Monitored(**options)
     with pytest.raises(UsageError, match="reward 'monitored': the judge must be"):
         Monitored(judge=3)
+
+
+def supported(r: Sequence[float], p: Sequence[float | None], groups: Sequence[int] = (), **options: Any) -> Any:
+    """The reward of responses of two tokens, the second their answer's, with those likelihoods under the slow copy."""
+    ones = np.ones(2, dtype=np.int64)
+    episodes = tuple(Episode(ones, ones, ones > 0, np.zeros(2), "", "eos") for _ in r)
+    verdicts = tuple(Verdict(x, x >= 1) for x in r)
+    made = Batch.from_groups([Group(Ask(Task("t", "?", "1"), len(r)), episodes, verdicts)], torch.float64)
+    made.group = torch.tensor(groups or [0] * len(r))
+    reward = ConsistencyBonus(**options)
+    made.signals["answer_tokens"] = torch.tensor([[False, x is not None] for x in p])
+    # What stands before the answer is as good as impossible, and must not count.
+    logs = [[-20.0, 0.0 if x is None else math.log(x)] for x in p]
+    made.signals["averaged_logprobs"] = torch.tensor(logs, dtype=torch.float64)
+    return reward(made)
+
+
+def test_the_worked_bonus() -> None:
+    """Capped at .95, .778 is at least the mean .776 of the right ones; at .99 that would be .789, and .778 below it."""
+    found = supported([1, 1, 1, 0, 1], [0.99, 0.778, 0.6, 0.99, None], margin=0.0)
+    assert found.values.tolist() == [1.5, 1.5, 1, 0, 1] and found.terms["bonus"].tolist() == [0.5, 0.5, 0, 0, 0]
+    assert found.terms["support"].tolist() == pytest.approx([0.95, 0.778, 0.6, 0.95, 0])
+    assert found.terms["task"].tolist() == [1, 1, 1, 0, 1]
+    uncapped = supported([1, 1, 1, 0, 1], [0.99, 0.778, 0.6, 0.99, None], margin=0.0, cap=1.0)
+    assert uncapped.values.tolist() == [1.5, 1, 1, 0, 1]
+    # Of partial credit only what is at least the mean, .3875, is compared; and its share of the bonus is its own.
+    assert supported([0.25, 0.5, 0.75, 0.05], [0.9, 0.3, 0.5, 0.9]).values.tolist() == [0.25, 0.5, 1.125, 0.05]
+    # What is as likely as the mean has it, and what is less by no more than the margin.
+    assert supported([1, 1], [0.4, 0.4]).values.tolist() == [1.5, 1.5]
+    assert supported([1, 1], [0.5, 0.485]).values.tolist() == [1.5, 1.5], "0.0075 below the mean"
+    assert supported([1, 1], [0.5, 0.475]).values.tolist() == [1.5, 1], "0.0125 below the mean"
+    # A group that earns next to nothing has none: .1 is not enough.
+    assert supported([0.1, 0.1], [0.4, 0.4]).values.tolist() == [0.1, 0.1]
+    assert supported([0.11, 0.1], [0.4, 0.9], bonus=2.0).values.tolist() == pytest.approx([0.33, 0.1])
+    # Groups are apart.
+    assert supported([1, 1, 1, 1], [0.5, 0.4, 0.3, 0.2], [0, 1, 0, 1]).values.tolist() == [1.5, 1.5, 1, 1]
+
+
+def test_the_bonus_of_what_could_not_be_judged() -> None:
+    """It has no reward, and its siblings are not measured by it; the answer's place is the verifier's."""
+    reward, made = ConsistencyBonus(margin=0.0), batch(Task("t", "?", "1"), ["1", "1", "1"], abstain=1)
+    made.signals = {"answer_tokens": torch.ones(3, 1) > 0, "averaged_logprobs": torch.tensor([[-1.0], [-2.0], [0.0]])}
+    found = reward(made)
+    assert found.valid.tolist() == [True, True, False] and found.values[:2].tolist() == [1.5, 1]
+    assert {n.name for n in reward.needs} == {"answer_tokens", "averaged_logprobs"}
+    made = ConsistencyBonus(slow={"every": 3}, answer={"rules": ("boxed",)}, reward={"name": "confidence"})
+    assert made.slow.every == 3 and made.answer.rules == ("boxed",) and len(made.members) == 1
+    assert made.needs >= made.members[0].needs
+    for options in ({"bonus": -1.0}, {"cap": 0.0}, {"cap": 1.1}, {"margin": -0.1}, {"least": -0.1}):
+        with pytest.raises(UsageError, match=r"reward 'consistency_bonus': bonus .* must be at least 0, and cap"):
+            ConsistencyBonus(**options)
+
+
+def test_the_slow_copy() -> None:
+    """After ten steps it has gone .005 of the way: logits 0.02 and 0, whatever the temperature of sampling."""
+    policy = TabularPolicy(Tree.bandit(2))
+    here, signal = Models(policy, temperature=2.0), AveragedLogprobs()
+    episodes = policy.episodes(torch.tensor([[0], [1]]), torch.ones(2, dtype=torch.int64))
+    made = Batch.from_groups([Group(Ask(Task("t", "?"), 2), tuple(episodes))], torch.float64)
+    with pytest.raises(RunError, match="not been started"):
+        signal(made, here)
+    signal.start(here)
+    with torch.no_grad():
+        policy.logits[0, 0] = 4.0
+    for _ in range(9):
+        assert signal.learn(made, here) == {}
+    assert signal(made, here).exp().flatten().tolist() == pytest.approx([0.5, 0.5])
+    signal.learn(made, here)
+    x = math.exp(0.02)
+    assert signal(made, here).exp().flatten().tolist() == pytest.approx([x / (1 + x), 1 / (1 + x)])
+    other = AveragedLogprobs(temperature=None)
+    other.start(here)
+    other.load_state_dict(signal.state_dict())
+    x = math.exp(0.01)
+    assert other(made, here).exp().flatten().tolist() == pytest.approx([x / (1 + x), 1 / (1 + x)])
+    for options in ({"rate": -0.1}, {"rate": 1.1}, {"every": 0}, {"temperature": 0.0}):
+        with pytest.raises(UsageError, match="signal 'averaged_logprobs': rate"):
+            AveragedLogprobs(**options)
+
+
+def test_difficulty_is_the_puzzles_own() -> None:
+    """With the bonus .75 and not the 1.125 that all earned: 4 .75 .25 of an advantage of +-.25 or .25 - .5."""
+    turn = Task("t", "?", "90", "choice", meta=FOUR)
+    made, credit = batch(turn, ["90", "90", "90", "0"]), Dispersion(gamma=0.0, of="task")
+    made.rewards = torch.tensor([1.5, 1, 1, 0], dtype=torch.float64)
+    made.reward_terms["task"] = torch.tensor([1.0, 1, 1, 0], dtype=torch.float64)
+    assert credit(made)[:, 0].tolist() == pytest.approx([0.75 * (r - 0.875) for r in (1.5, 1, 1, 0)])
+    with pytest.raises(UsageError, match="credit 'dispersion': the reward has no term 'tsk'; did you mean 'task'"):
+        Dispersion(of="tsk")(made)
+    with_it = catalogue.make("S089", bonus=0.5)
+    paid = with_it.reward.reward
+    assert with_it.credit.of == "task" and (paid.bonus, paid.cap, paid.margin, paid.least) == (0.5, 0.95, 0.01, 0.1)
+    assert (paid.slow.rate, paid.slow.every, paid.slow.temperature) == (0.005, 10, 1.0)
+    assert [type(x) for x in with_it.learners] == [AveragedLogprobs]
+    assert catalogue.make("S089").credit.of is None and not catalogue.make("S089").learners
+
+
+def test_the_bonus_is_paid_in_a_run(tmp_path: Path) -> None:
+    """In the first step the copy is the policy; in the second it lags behind."""
+    reward = {"name": "consistency_bonus", "reward": recipe("")["method"]["reward"], "slow": {"every": 1, "rate": 0.5}}
+    sections: dict[str, Any] = {"warmup": {"steps": 15, "lr": 1e-2, "batch": 8}, "evaluate": {"every": 0}}
+    folder = run(
+        tmp_path / "run", method={"name": "S089", "reward": reward}, train={"steps": 2, "lr": 1e-2}, **sections
+    )
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert len(rows) == 2 and all(0 < row["reward/support"] < 1 and row["grad_norm"] > 0 for row in rows)
+    assert all(0 < row["reward/bonus"] <= 0.5 * row["reward/task"] for row in rows)
 
 
 def test_the_method() -> None:
