@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
+from assay.inference.scoring.scorers import scored_steps
 from assay.inference.supervision.searches import BestFirst
 from assay.inference.supervision.train import PRMMethod
 from assay.method import Method
 from assay.objectives.off_policy.shown import Shown
+from assay.rewards.process.step_scores import make_scorer
 from assay.rewards.step_models.examples import StepExample
 from assay.rewards.step_models.training import StepTraining
 from assay.rollout.trees.step_tree import boosted
@@ -36,15 +39,22 @@ from assay.signals.steps import Steps
         "nodes whose children are all alike are left out": "test_what_tells_nothing_is_left_out",
         "without a right response the worked solution is learned": "test_unsolved_questions_are_shown_a_solution",
         "a process reward model regresses the labels": "test_a_process_reward_model_learns_boosted_labels",
+        "the reward model has its say in the search, .2 more of it in each epoch, and none in what steps are worth": (
+            "test_a_reward_model_guides_the_search"
+        ),
+        "one that was made from a run guides the next": "test_a_run_is_guided_by_a_reward_model",
         "it acts in training": "test_it_trains",
+        "on pictures": "test_it_trains_a_model_that_sees",
     },
     choices=(
         "both losses in one update; the paper takes turns, 40 questions each",
         "steps end at line breaks",
         "a reward model's tree is grown best-first, and its values are of sampled completions",
         "temperature 1.2, top-k 50 and top-p 0.95 are the recipe's",
+        "in the authors' code the reward model's share of the search is written down and switched off; so is it here, "
+        "without prm",
     ),
-    lacks="the reward model within the search at training time, a run on pictures, and a count of noticed faults",
+    lacks="a count of noticed faults",
 )
 def propa(
     children: int = 4,
@@ -58,6 +68,9 @@ def propa(
     kl_weight: float = 0.0,
     stage: Literal["policy", "prm"] = "policy",
     training: dict[str, Any] | None = None,
+    prm: Any = None,
+    trust: float = 0.2,
+    epoch: int = 25,
 ) -> Method | PRMMethod:
     """GRPO among siblings at every node of a search tree, supervised learning where the tree finds nothing.
 
@@ -74,6 +87,10 @@ def propa(
         kl_weight: of the divergence from the reference policy.
         stage: see above.
         training: of stage ``prm``: options of :class:`~assay.rewards.step_models.training.StepTraining`.
+        prm: a reward model that has its say in where trees grow, such as what stage ``prm`` made of an earlier run, see
+            :func:`~assay.rewards.process.step_scores.make_scorer`.
+        trust, epoch: how much, see :class:`~assay.rollout.trees.step_tree.StepTree`; the authors' epoch is 25 steps of
+            40 questions.
 
     Source: PROPA (arXiv 2511.10279) and its authors' code.
     """
@@ -82,6 +99,8 @@ def propa(
         search = BestFirst(branch=children, expansions=iterations)
         return PRMMethod(search, training=StepTraining(**how), examples=labelled)
     tree: dict[str, Any] = {"children": children, "iterations": iterations, "depth": depth, "c": c, "least": least}
+    if prm is not None:
+        tree |= {"scorer": partial(scored_steps, make_scorer(prm), steps), "trust": trust, "epoch": epoch}
     return Method(
         rollout={"name": "step_tree", **tree, "steps": steps, "solutions": solutions},
         credit=GRPO(),

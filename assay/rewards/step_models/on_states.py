@@ -142,7 +142,8 @@ class StatesPRM:
         if (encode := getattr(self.policy, "encode_response", None)) is None:
             raise UsageError("a policy that is no language model scores steps whose tokens are known, not texts")
         pieces = [s if s.endswith("\n") else s + self.separator for s in row.steps[:-1]] + list(row.steps[-1:])
-        found = encode("".join(pieces), end=False)
+        # What is nothing but its end has that to be read off.
+        found = encode("".join(pieces), end=not any(pieces))
         ends = token_ends(found.tolist(), self.policy.decode)  # type: ignore[attr-defined]
         borders = [0]
         for length in np.cumsum([len(p) for p in pieces]).tolist():

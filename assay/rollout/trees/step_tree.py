@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.rollout.single_turn import full_prompt
 from assay.signals.steps import Steps
-from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+from assay.types import Ask, Episode, Group, Origin, Span, Task, Verdict
 
 STOPS = {"newline": ("\n",), "blank_line": ("\n\n",), "fixed": ()}
 """What a step ends with, by how steps are told apart."""
@@ -28,6 +30,7 @@ class Node:
         tokens: of all steps up to this one.
         depth: steps up to this one.
         reward: of a response that ends here; ``None`` where it goes on, or could not be judged.
+        opinion: a reward model's of the steps up to this one, in [0, 1]; ``None`` where it was not asked.
         ended: whether it does.
         total, visits: W and n, what came of it, and how often it was tried.
     """
@@ -38,6 +41,7 @@ class Node:
     depth: int
     ended: bool = False
     reward: float | None = None
+    opinion: float | None = None
     total: float = 0.0
     visits: int = 0
     children: list[Node] = field(default_factory=list)
@@ -53,11 +57,20 @@ class Node:
             yield from child.all()
 
 
-def ucb(node: Node, parent_visits: int, c: float) -> float:
-    """Return W / n + c sqrt(2 ln N / n), N the visits of the node's parent; infinity where n = 0."""
+def ucb(node: Node, parent_visits: int, c: float, trust: float = 0.0) -> float:
+    """Return (1 - trust) W / n + trust r + c sqrt(2 ln N / n), N the visits of the node's parent; infinity where n = 0.
+
+    r is a reward model's opinion of the node; without one the first two terms are W / n.
+    """
     if not node.visits:
         return math.inf
-    return node.value + c * math.sqrt(2 * math.log(parent_visits) / node.visits)
+    value = node.value if node.opinion is None else (1 - trust) * node.value + trust * node.opinion
+    return value + c * math.sqrt(2 * math.log(parent_visits) / node.visits)
+
+
+Opinions = Callable[[Sequence[tuple[Task, Episode]], Engine], Sequence[Sequence[float] | None]]
+"""A process reward model: given tasks with beginnings of responses, whose steps are spans of kind ``step``, and the
+engine that made them, it returns a score in [-1, 1] for each step; ``None`` where none can be told."""
 
 
 def boosted(q: float, a: float = 10.0) -> float:
@@ -81,6 +94,10 @@ class StepTree:
     is the group, as of origin ``HINT``, for objective ``shown``. Curricula learn of the whole responses that were
     judged (:class:`~assay.types.Group`, ``before``). How many responses are asked for does not matter.
 
+    A process reward model may have its say in where the tree grows, not in what steps are worth: with a ``scorer``
+    children are compared by (1 - a) W / n + a r in place of W / n, r its score s of a child's step, made (1 + s) / 2,
+    and a = min(``trust`` floor(step / ``epoch``), 1). It is not asked while a is 0.
+
     Source: PROPA (arXiv 2511.10279) and its authors' code.
 
     Args:
@@ -90,9 +107,15 @@ class StepTree:
         c: of UCB, not below 0.
         least: see above.
         solutions: whether worked solutions are learned from.
+        scorer: a process reward model, see :data:`Opinions`; method S175 makes one of what ``assay train-prm`` wrote.
+        trust: how much more of it counts in each epoch, in [0, 1].
+        epoch: steps of one, at least 1.
+        progress: supplied by the run: the step, and how many there are.
 
     Raises:
-        UsageError: an option out of range, or steps that end otherwise; of tasks, that none has a solution.
+        UsageError: an option out of range, steps that end otherwise, or a scorer that is none; of tasks, that none has
+            a solution.
+        RunError: a scorer that does not give each step one finite number.
     """
 
     sampling: Sampling
@@ -104,6 +127,10 @@ class StepTree:
     c: float = 1.0
     least: float = 0.1
     solutions: bool = True
+    scorer: Any = None
+    trust: float = 0.2
+    epoch: int = 25
+    progress: Callable[[], tuple[int, int]] | None = None
     _seen: dict[str, float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +142,15 @@ class StepTree:
         if self.steps.by not in STOPS:
             raise UsageError(
                 f"rollout 'step_tree': steps by {self.steps.by} cannot be sampled one by one; take newline"
+            )
+        if not 0 <= self.trust <= 1 or self.epoch < 1:
+            raise UsageError(
+                f"rollout 'step_tree': trust {self.trust:g} must lie in [0, 1], and epoch {self.epoch} be at least 1"
+            )
+        if self.scorer is not None and not callable(self.scorer):
+            raise UsageError(
+                f"rollout 'step_tree': the scorer is a function of beginnings and an engine, not {self.scorer!r}; name "
+                "a folder that assay train-prm wrote in method S175, option prm"
             )
 
     def check_tasks(self, tasks: Sequence[Task]) -> None:
@@ -143,18 +179,27 @@ class StepTree:
             "tree/nodes": len(nodes) / max(len(trees), 1),
             "tree/kept": sum(self.tells(node) for node in nodes) / max(len(nodes), 1),
         }
+        if self.scorer is not None:
+            self._seen["tree/trust"] = self.trusted
         return groups
+
+    @property
+    def trusted(self) -> float:
+        """How much the scorer's word counts in this step."""
+        step = 0 if self.progress is None else self.progress()[0]
+        return 0.0 if self.scorer is None else min(self.trust * (step // self.epoch), 1.0)
 
     def metrics(self) -> dict[str, float]:
         """``tree/solved``: share of prompts with a right response; ``tree/nodes``: that were gone on from, of a tree;
-        ``tree/kept``: share of these whose children are learned from."""
+        ``tree/kept``: share of these whose children are learned from; with a scorer ``tree/trust``, see above."""
         return self._seen
 
     def leaf(self, node: Node) -> Node:
         """Return where the next steps are sampled: the first of the children with the largest UCB, again and again."""
+        trust = self.trusted
         while node.children and not node.ended:
             visits = node.visits
-            node = max(node.children, key=lambda child: ucb(child, visits, self.c))
+            node = max(node.children, key=lambda child: ucb(child, visits, self.c, trust))
         return node
 
     def tells(self, node: Node) -> bool:
@@ -180,6 +225,7 @@ class StepTree:
             leaf.ended = not leaf.children
             over = any(child.ended for child in leaf.children)
             tried += [(ask, child, ended) for child in leaf.children[: None if over else 1]]
+        self._opine([(ask.task, child) for ask, leaf, _ in rows for child in leaf.children], engine)
         goes_on = [
             Request(
                 full_prompt(ask),
@@ -207,6 +253,39 @@ class StepTree:
             if node.ended:
                 node.reward = reward
             back(node, reward)
+
+    def _opine(self, rows: Sequence[tuple[Task, Node]], engine: Engine) -> None:
+        """Ask the scorer what it thinks of new nodes."""
+        if not rows or not self.trusted:
+            return
+        found = self.scorer([(task, self._beginning(node, engine)) for task, node in rows], engine)
+        if len(found) != len(rows):
+            raise RunError(
+                f"the scorer of steps scored {len(found)} of {len(rows)} beginnings; return one row for each"
+            )
+        for (task, node), row in zip(rows, found, strict=True):
+            if row is None:
+                continue
+            if len(row) != node.depth or not math.isfinite(row[-1]):
+                raise RunError(
+                    f"the scorer of steps returned {list(row)} for the {node.depth} steps of a response to task "
+                    f"{task.id}; return one finite number each, or None"
+                )
+            node.opinion = (1 + float(row[-1])) / 2
+
+    def _beginning(self, node: Node, engine: Engine) -> Episode:
+        """Return the steps up to a node as the beginning of a response to the plain prompt."""
+        steps: list[Episode] = []
+        at: Node | None = node
+        while at is not None and at.episode is not None:
+            steps.insert(0, at.episode)
+            at = at.parent
+        tokens = np.asarray(node.tokens, dtype=np.int64)
+        prompt = steps[0].prompt
+        ends = np.cumsum([0, *(len(step.tokens) for step in steps)]).tolist()
+        spans = tuple(Span("step", a, b) for a, b in pairwise(ends))
+        own = np.ones(len(tokens), dtype=bool)
+        return Episode(prompt, tokens, own, None, engine.decode(tokens), steps[-1].stop, spans=spans)
 
     def _child(self, leaf: Node, episode: Episode) -> Node:
         tokens = (*leaf.tokens, *episode.tokens.tolist())

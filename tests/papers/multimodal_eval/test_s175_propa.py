@@ -15,17 +15,22 @@ from running import metrics, run
 
 from assay import catalogue
 from assay.batch import Batch
+from assay.config import dump_config, load_config
 from assay.engines.base import Request, Sampling
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.inference.supervision.searches import BestFirst
 from assay.inference.supervision.train import PRMMethod, make_method
 from assay.method import Method
 from assay.objectives.off_policy.shown import Shown
 from assay.papers.multimodal_eval.s175_propa import labelled, propa
+from assay.policies.causal_lm import CausalLM
+from assay.policies.loading import ModelConfig
+from assay.records.files import write_folder
 from assay.rewards.step_models.examples import StepExample
+from assay.rewards.step_models.saved import PRMSettings
 from assay.rollout.trees.step_tree import Node, StepTree, back, boosted, ucb
 from assay.signals.steps import Steps
-from assay.types import Ask, Episode, Group, Origin, Task, Verdict
+from assay.types import Ask, Episode, Group, Origin, Span, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -87,6 +92,83 @@ def test_ucb_by_hand() -> None:
     assert ucb(node(1.5, 3), 4, 1.0) == pytest.approx(1.461351, abs=1e-6)
     assert ucb(node(1.5, 3), 4, 0.0) == 0.5 and ucb(node(0.0, 0), 4, 1.0) == math.inf
     assert node(0.0, 0).value == 0 and node(1.5, 3).value == 0.5
+
+
+def test_ucb_with_a_reward_model() -> None:
+    """.6 of W / n = .5 and .4 of its .9 are .66, beside .961351 of exploration; where it said nothing, W / n alone."""
+    told = node(1.5, 3)
+    assert ucb(told, 4, 1.0, 0.4) == pytest.approx(1.461351, abs=1e-6)
+    told.opinion = 0.9
+    assert ucb(told, 4, 1.0, 0.4) == pytest.approx(1.621351, abs=1e-6)
+    assert ucb(told, 4, 1.0) == pytest.approx(1.461351, abs=1e-6) and ucb(told, 4, 0.0, 1.0) == 0.9
+
+
+class Prefers:
+    """A reward model that is sure of steps with one letter in them, and of no others; it knows nothing of z."""
+
+    def __init__(self, letter: str):
+        self.letter, self.asked = letter, list[list[str]]()
+
+    def __call__(self, pairs: Sequence[tuple[Task, Episode]], engine: Any) -> list[list[float] | None]:
+        assert all(task.id == "t" and engine.decode(e.prompt) == "Q" for task, e in pairs)
+        steps = [[engine.decode(e.tokens[s.start : s.end]) for s in e.spans] for _, e in pairs]
+        self.asked += steps
+        return [None if "z" in s[-1] else [1.0 if self.letter in x else -1.0 for x in s] for s in steps]
+
+
+def test_a_reward_model_guides_the_search() -> None:
+    """After a and b have come to nothing once each, iteration 3 goes where it says: from the second epoch on."""
+    steps = {
+        "": ["a\n", "b\n"],
+        "a\n": ["c\n", "d\n"],
+        "b\n": ["e\n", "f\n"],
+        "a\nd\n": ["1", "z"],
+        "b\nf\n": ["1", "z"],
+    }
+    endings = {"a\n": "0", "b\n": "0", "a\nc\n": "0", "b\ne\n": "0"}
+
+    def went(letter: str, step: int, **options: Any) -> tuple[str, Group, Prefers, StepTree]:
+        prm = Prefers(letter)
+        how = {"iterations": 3, "scorer": prm, "progress": lambda: (step, 1000), **options}
+        group, engine, made = grown(steps, endings, **how)
+        return next(engine.decode(r.prefix) for r in engine.asked[::-1] if r.n == 2), group, prm, made
+
+    where, group, prm, made = went("b", 25)
+    # The second iteration tries b, which was never tried, and the third goes on from its second child, never tried.
+    assert where == "b\nf\n" and made.metrics()["tree/trust"] == pytest.approx(0.2)
+    assert prm.asked[:2] == [["a\n"], ["b\n"]] and ["b\n", "f\n", "z"] in prm.asked
+    assert went("a", 25)[0] == "a\n", "as without one: a comes first of equals"
+    where, _, prm, made = went("b", 24)
+    assert where == "a\n" and prm.asked == [] and made.metrics()["tree/trust"] == 0
+    assert [went("b", n)[3].trusted for n in (50, 125, 900)] == pytest.approx([0.4, 1, 1])
+    assert went("b", 6, epoch=3, trust=0.1)[3].trusted == pytest.approx(0.2)
+    # What children are worth is of verdicts alone: 1 of the 3 tries of b came out right.
+    assert {e.text: v.score for e, v in zip(group.episodes, group.verdicts, strict=True)}["b\n"] == pytest.approx(
+        boosted(1 / 3)
+    )
+    assert "tree/trust" not in grown(STEPS, ENDINGS)[2].metrics()
+    assert grown(STEPS, ENDINGS, progress=lambda: (900, 1000))[2].trusted == 0
+
+
+def test_a_reward_model_that_is_none() -> None:
+    later = {"progress": lambda: (25, 100)}
+    for rows, words in (
+        ([[0.5]], "scored 1 of 2 beginnings"),
+        ([[0.5], [math.nan]], "returned .nan. for the 1 steps of a response to task t"),
+        ([[0.5], [0.5, 0.5]], "for the 1 steps"),
+    ):
+        with pytest.raises(RunError, match=words):
+            grown(STEPS, ENDINGS, scorer=lambda pairs, engine, rows=rows: rows, **later)
+    with pytest.raises(UsageError, match="the scorer is a function of beginnings and an engine"):
+        StepTree(Sampling(4), judge, LINES, scorer="prm")
+    for bad in ({"trust": -0.1}, {"trust": 1.1}, {"epoch": 0}):
+        with pytest.raises(UsageError, match=r"trust .* must lie in \[0, 1\], and epoch"):
+            StepTree(Sampling(4), judge, LINES, **bad)  # type: ignore[arg-type]
+    made = propa(prm=lambda task, steps: [0.0] * len(steps), trust=0.5, epoch=2)
+    assert isinstance(made, Method) and (made.rollout["trust"], made.rollout["epoch"]) == (0.5, 2)
+    engine, span = Steppers({}, {}), (Span("step", 0, 1), Span("step", 1, 3))
+    whole = Episode(engine.encode("Q"), engine.encode("abc"), np.ones(3, dtype=bool), None, "abc", "stop", spans=span)
+    assert made.rollout["scorer"]([(Task("t", "q"), whole)], engine) == [[0, 0]]
 
 
 def test_labels_are_boosted() -> None:
@@ -239,3 +321,43 @@ def test_it_trains(tmp_path: Path) -> None:
     rows = [row for row in metrics(folder) if row["stage"] == "rl"]
     assert len(rows) == 2 and all(row["tree/nodes"] > 1 for row in rows)
     assert any(row["tree/solved"] > 0 and row["grad_norm"] > 0 for row in rows)
+
+
+def test_a_run_is_guided_by_a_reward_model(tmp_path: Path) -> None:
+    """What ``assay train-prm`` writes, here with a head drawn at random, is asked from the second step on."""
+    model = {"source": "nano", "nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 24}}
+    settings = PRMSettings()
+    made = settings.made(CausalLM.load(ModelConfig(**model)))
+    torch.nn.init.normal_(made.reader.linear.weight)
+    nothing = StepExample(Task("t", "1+1="), ("",))
+    assert len(made.score_examples([nothing])[0]) == 1, "a response that ends at once has its end to be read off"
+
+    def write(folder: Path) -> None:
+        (folder / "config.toml").write_text(dump_config(load_config({"model": model})), encoding="utf-8")
+        settings.save(made, folder)
+
+    write_folder(tmp_path / "prm", write)
+    options = {"steps": {"by": "fixed", "size": 1}, "iterations": 4, "solutions": False, "trust": 1.0, "epoch": 1}
+    method = {"name": "S175", "reward": None, "options": options | {"prm": str(tmp_path / "prm")}}
+    train = {"steps": 2, "mini_batches": 1, "epochs": 1}
+    folder = run(tmp_path / "run", method=method, train=train, evaluate={"every": 0})
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert [row["tree/trust"] for row in rows] == [0, 1]
+
+
+def test_it_trains_a_model_that_sees(tmp_path: Path) -> None:
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    letters = "".join(sorted(set("By how many degrees was this picture turned counter-clockwise: 0, 90, 180, 270?\n")))
+    nano = {"hidden": 16, "layers": 1, "heads": 2, "context": 96, "alphabet": letters}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {**nano, "vision": {"hidden": 16, "layers": 1, "pixels": 32}}},
+        tasks={"source": {"name": "self_puzzles", "puzzles": ["rotation"], "pixels": 12, "form": ""}, "eval_size": 2},
+        method={"name": "S175", "reward": None, "options": {"steps": {"by": "fixed", "size": 1}, "iterations": 3}},
+        warmup={"steps": 25, "batch": 8, "lr": 1e-2},
+        rollout={"prompts": 2, "group": 4, "max_tokens": 4},
+        train={"steps": 2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    rows = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert len(rows) == 2 and any(row["tree/solved"] > 0 and row["grad_norm"] > 0 for row in rows)
