@@ -159,6 +159,9 @@ def learn(
         again = Averages()
         for old in replay(batch, rng):
             old.totals = old.count()
+            # Samples that were kept without what the objective has a signal for are read by it now.
+            wanted = [n for n in getattr(method.objective, "needs", ()) if not isinstance(n, str)]
+            compute_signals(old, [n for n in wanted if n.name not in old.signals], models)
             again.add({f"replay/{k}": v for k, v in apply(method.objective, old).items()})
         metrics |= again.means()
     for learner in method.learners:

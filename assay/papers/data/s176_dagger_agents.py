@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
-from assay.engines.base import Engine, Sampling
+from assay.engines.asking import judge_of
+from assay.engines.base import Engine, Request, Sampling
 from assay.environments.base import Action, EnvironmentFailure, Guided
 from assay.environments.calls import written
 from assay.errors import UsageError
 from assay.method import Method
+from assay.objectives.off_policy.soft_labels import SoftLabels
 from assay.objectives.sft import SFT
 from assay.registry import part
+from assay.rollout.turns.by_messages import as_messages
 from assay.rollout.turns.labelling import Labelling, label_of
 from assay.rollout.turns.under_way import Live
 from assay.select.labels import Labels
+from assay.signals.reread.teacher_tokens import TeacherTokens
 from assay.types import Ask, Episode, Group
 
 
@@ -36,14 +40,21 @@ from assay.types import Ask, Episode, Group
         "the data of all rounds are learned from, or the latest": "test_rounds_are_aggregated",
         "beta decays, and the round is in the checkpoint": "test_the_schedule",
         "the single switch: the student begins, the teacher finishes": "test_a_single_switch",
+        "the teacher may be a language model, asked in every state by the conversation so far": (
+            "test_a_language_model_teaches"
+        ),
+        "one that fails ends the episode without a verdict": "test_a_teacher_that_fails",
+        "soft labels: the log-loss of his distribution over next tokens": "test_soft_labels_by_hand",
+        "soft labels of earlier rounds are soft when they are replayed": "test_soft_labels_are_learned_in_a_run",
         "it trains a language model": "test_it_trains_a_language_model",
     },
     choices=(
         "beta halves with every round; the paper's schedule is not known",
         "labels of earlier rounds are replayed, so many drawn at random per step",
-        "the teacher is the environment's plan",
+        "without a teacher it is the environment's plan",
+        "a teacher's turn is what he finds likeliest, and one that was cut is a label without an end",
+        "soft labels are of the teacher's 20 likeliest tokens or so, the others as one, at the temperature of sampling",
     ),
-    lacks="a teacher that is a language model, and soft labels",
 )
 def dagger(
     environment: Any = None,
@@ -54,17 +65,21 @@ def dagger(
     replayed: int = 256,
     solved: bool = False,
     turns: int = 8,
+    teacher: Any = None,
+    soft: int = 0,
 ) -> Method:
     """In round i a turn is taken by the teacher with probability beta_i, and in each state visited he says what he
     would do, a_E; the loss is the log-loss of that.
 
         beta_i = beta decay^i,    L = mean over labels and their tokens of -log pi(a_E | history)
 
+    With soft labels the loss is -sum_v pi_E(v | history, a_<t) log pi(v | history, a_<t) at every token of a label.
+
     A round is a step. Labels are derived samples of the step; those of earlier rounds are replayed.
 
     Args:
-        environment: played, one with a plan (:class:`~assay.environments.base.Guided`), by rollout ``dagger``; ``None``
-            where the recipe names the rollout itself.
+        environment: played by rollout ``dagger``; without a teacher it has a plan
+            (:class:`~assay.environments.base.Guided`). ``None`` where the recipe names the rollout itself.
         beta, decay: see above, both in [0, 1].
         switch: with a number s the student acts for the first s i turns of an episode in round i and the teacher
             finishes it; ``None`` for the mixture by turns.
@@ -72,16 +87,32 @@ def dagger(
         replayed: labels of earlier rounds in a step.
         solved: learn only from episodes that end right.
         turns: of an episode, at most.
+        teacher: a language model: an engine, or the specification of one; ``None`` for the environment's plan.
+        soft: how many tokens of a teacher's distribution are learned at every token of a label; 0 for labels alone.
+            The teacher is then a model of this process with the student's tokens, engine ``hf``.
+
+    Raises:
+        UsageError: an option out of range, or soft labels of a teacher who only speaks.
 
     Source: DAgger (arXiv 1011.0686) for language agents (arXiv 2605.12913).
     """
     mixing = Mixing(beta, decay, switch)
-    options = {"name": "dagger", "mixing": mixing, "turns": turns}
+    objective: SFT | SoftLabels = SFT("sequence_mean")
+    if teacher is not None:
+        teacher = judge_of(teacher, "S176")
+    if soft:
+        if (knows := getattr(teacher, "policy", None)) is None:
+            raise UsageError(
+                "S176: soft labels need a teacher whose distributions can be read; set teacher = {name = 'hf', model = "
+                "...}, or soft = 0"
+            )
+        objective = SoftLabels(TeacherTokens(knows, soft), "sequence_mean")
+    options = {"name": "dagger", "mixing": mixing, "turns": turns, **({} if teacher is None else {"teacher": teacher})}
     rollout = {**options, "environment": environment} if environment is not None else "single_turn"
     return Method(
         rollout=rollout,
         select=Aggregated("labels", aggregate, replayed, solved, mixing),
-        objective=SFT("sequence_mean"),
+        objective=objective,
     )
 
 
@@ -123,13 +154,17 @@ class Dagger(Labelling):
     What the teacher says is no token of the policy: it stands in the episode without log-probabilities. A group of
     labels follows the groups that were asked, for each task. Evaluations are the student's alone.
 
+    The teacher is the environment's plan, or a model that is shown the conversation as it stands, with the tools, and
+    says what he finds likeliest. Where he fails, the episode has no verdict.
+
     Args:
         environment, sampling, turns, calls, attempts: see :class:`~assay.rollout.turns.multi_turn.MultiTurn`.
         mixing: who acts when: of :func:`dagger`, or options of :class:`Mixing`.
         progress: supplied by the run, whose steps are the rounds; without it each collection is one.
+        teacher: an engine, or the specification of one; ``None`` for the environment's plan.
 
     Raises:
-        UsageError: an environment without a plan; of a step, an engine of several processes.
+        UsageError: no teacher, and an environment without a plan; of a step, an engine of several processes.
     """
 
     name = "dagger"
@@ -143,12 +178,16 @@ class Dagger(Labelling):
         calls: Any = "auto",
         attempts: int = 2,
         progress: Callable[[], tuple[int, int]] | None = None,
+        teacher: Any = None,
     ):
         super().__init__(environment, sampling, turns, calls=calls, attempts=attempts)
         self.progress = progress
         self.mixing = mixing if isinstance(mixing, Mixing) else Mixing(**(mixing or {}))
-        if not isinstance(self.worlds.here(), Guided):
-            raise UsageError(f"rollout 'dagger': environment {self.worlds.name!r} has no plan to label states by")
+        self.teacher = None if teacher is None else judge_of(teacher, "rollout 'dagger'")
+        if self.teacher is None and not isinstance(self.worlds.here(), Guided):
+            raise UsageError(
+                f"rollout 'dagger': environment {self.worlds.name!r} has no plan to label states by; name a teacher"
+            )
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         if self.progress is not None:
@@ -162,12 +201,8 @@ class Dagger(Labelling):
         if self._labels is None:
             return super()._said(going, engine)
         chosen: dict[int, Episode] = {}
-        for i, live in enumerate(going):
-            try:
-                label = self._label(live, engine)
-            except EnvironmentFailure as error:
-                live.lose(str(error))
-                continue
+        labels = self._planned(going, engine) if self.teacher is None else self._taught(going, engine)
+        for i, (live, label) in enumerate(zip(going, labels, strict=True)):
             if label is None:
                 continue
             self.note(live, label)
@@ -180,14 +215,39 @@ class Dagger(Labelling):
         return [chosen[i] if i in chosen else lost if live.stop is not None else next(found)
                 for i, live in enumerate(going)]  # fmt: skip
 
-    def _label(self, live: Live, engine: Any) -> Episode | None:
-        """Return the teacher's action in the present state as a response to all that came before it."""
-        plan: Sequence[Action] = live.played.ask("gold")
-        if not plan:
-            return None
-        action = plan[0]
-        text = written(action.calls, self.calls) if action.calls and self.calls == "python" else action.text
-        return label_of(live.context, np.asarray(engine.encode_response(text), dtype=np.int64), text)
+    def _planned(self, going: Sequence[Live], engine: Any) -> list[Episode | None]:
+        """Return what the plan does in each present state, as a response to all that came before it; ``None`` where it
+        is at its end."""
+        out: list[Episode | None] = []
+        for live in going:
+            plan: Sequence[Action] = ()
+            try:
+                plan = live.played.ask("gold")
+            except EnvironmentFailure as error:
+                live.lose(str(error))
+            if not plan:
+                out.append(None)
+                continue
+            calls = plan[0].calls if self.calls == "python" else ()
+            text = written(calls, self.calls) if calls else plan[0].text
+            out.append(label_of(live.context, np.asarray(engine.encode_response(text), dtype=np.int64), text))
+        return out
+
+    def _taught(self, going: Sequence[Live], engine: Any) -> list[Episode | None]:
+        """Return what the model says in each present state, likewise; ``None`` where it failed."""
+        assert self.teacher is not None
+        sampling = replace(self.sampling, temperature=0.0)
+        asked = [Request(as_messages(self.context.shown(live), live.tools), 1, sampling, 0) for live in going]
+        out: list[Episode | None] = []
+        for live, [said] in zip(going, self.teacher.generate(asked), strict=True):
+            # What was cut has no end that could be learned.
+            tokens = engine.encode_response(said.text, end=said.stop != "length") if said.text else ()
+            if said.stop == "error" or not len(tokens):
+                live.lose(f"the teacher failed: {said.meta.get('error', 'he said nothing')}")
+                out.append(None)
+            else:
+                out.append(label_of(live.context, np.asarray(tokens, dtype=np.int64), said.text))
+        return out
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,24 @@ from claimed import learned
 from running import metrics, run
 
 from assay.batch import Batch
-from assay.engines.base import Sampling
+from assay.engines.base import Request, Sampling
+from assay.engines.keywords import Keywords
 from assay.engines.tabular_turns import TabularTurns
 from assay.environments.corridor import ACTIONS, Corridor
 from assay.errors import UsageError
+from assay.learning.signals import compute_signals
 from assay.method import make_method
+from assay.objectives.off_policy.soft_labels import SoftLabels
 from assay.objectives.sft import SFT
 from assay.papers.data.s176_dagger_agents import Aggregated, Dagger, Mixing
+from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rollout.turns.enumerated import player
 from assay.rollout.turns.labelling import LABEL
 from assay.select.labels import relabelled
-from assay.types import Ask, Group, Origin, Task
+from assay.signals.base import Models
+from assay.signals.reread.teacher_tokens import TeacherTokens
+from assay.types import Ask, Episode, Group, Origin, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CORRIDOR = {"name": "corridor", "rooms": 3, "moves": 4}
@@ -175,6 +183,162 @@ def test_options() -> None:
             make_method("S176", options=bad)
     with pytest.raises(UsageError, match="no plan"):
         Dagger(f"{__file__}:Planless", Sampling(1))
+
+
+TEACHER = Keywords([(r"Room 3, \d moves left\.\W*$", "stop"), ("Go to room 3", "right")])
+
+
+def test_a_language_model_teaches() -> None:
+    """He reads the goal at the beginning and the room at the end of the conversation; no plan is needed."""
+    engine, task = student()
+    played, labels = Dagger(
+        {**CORRIDOR, "name": f"{__file__}:Planless"}, Sampling(7), Mixing(0.0), 4, teacher=TEACHER
+    ).collect([Ask(task, 24)], engine, np.random.default_rng(0))
+    found, wrong = iter(labels.episodes), 0
+    for episode in played.episodes:
+        said = [t.text for t in episode.turns]
+        for k in range(len(said)):
+            label = next(found)
+            assert label.text == plan_after(said[:k]) and label.meta[LABEL]
+            assert label.prompt.tolist() == [*episode.prompt, *episode.tokens[: episode.turns[k].start]]
+            wrong += label.text != said[k]
+    assert next(found, None) is None and wrong > 10
+    played, labels = Dagger(
+        {**CORRIDOR, "name": f"{__file__}:Planless"}, Sampling(7), Mixing(1.0), 4, teacher=TEACHER
+    ).collect([Ask(task, 2)], engine, np.random.default_rng(0))
+    assert [[t.text for t in e.turns] for e in played.episodes] == [PLAN] * 2 and all(v.passed for v in labels.verdicts)
+
+
+class Heard(Keywords):
+    """Keeps what it is asked; ``stop`` and ``meta`` are those of its replies."""
+
+    def __init__(self, text: str, stop: str = "eos", meta: dict[str, Any] | None = None):
+        super().__init__([], text)
+        self.asked, self.stop, self.meta = list[Request](), stop, meta or {}
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        self.asked += requests
+        made = super().generate(requests)
+        return [[replace(e, stop=self.stop, meta=self.meta) for e in row] for row in made]  # type: ignore[arg-type]
+
+
+def test_what_a_teacher_is_asked() -> None:
+    """The messages so far, what he finds likeliest, in as many tokens as a turn has, all episodes in one call."""
+    engine, task = student()
+    heard = Heard("right")
+    Dagger(CORRIDOR, Sampling(7, 0.9), Mixing(1.0), 4, teacher=heard).collect(
+        [Ask(task, 2)], engine, np.random.default_rng(0)
+    )
+    assert [r.sampling for r in heard.asked] == [Sampling(7, 0.0)] * 8 and {r.n for r in heard.asked} == {1}
+    first, *_, last = [list(r.prompt) for r in heard.asked]  # type: ignore[arg-type]
+    assert "Go to room 3" in first[-1]["content"] and [m["role"] for m in last[-2:]] == ["assistant", "user"]
+    assert len(last) == len(first) + 6 and last[-2]["content"] == "right"
+
+
+def test_a_teacher_that_fails() -> None:
+    """Its episodes are lost, and nobody's; a reply that was cut is a label without an end."""
+    engine, task = student()
+    lost = Heard("", "error", {"error": "no answer"})
+    for teacher, words in ((lost, "the teacher failed: no answer"), (Heard(""), "the teacher failed: he said nothing")):
+        groups = Dagger(CORRIDOR, Sampling(1), Mixing(0.0), 4, teacher=teacher).collect(
+            [Ask(task, 2)], engine, np.random.default_rng(0)
+        )
+        [played] = groups
+        assert [v.passed for v in played.verdicts] == [None, None]
+        assert words in str(played.verdicts[0].feedback) and played.verdicts[0].fault == "infrastructure"
+    ends = list[bool]()
+    plain = engine.encode_response
+    engine.encode_response = lambda text, end=True: (ends.append(end), plain(text))[1]  # type: ignore[method-assign]
+    for stop in ("length", "eos"):
+        ends.clear()
+        teacher = Heard("right", stop)
+        rollout = Dagger(CORRIDOR, Sampling(1), Mixing(0.0), 1, teacher=teacher)
+        rollout.collect([Ask(task, 1)], engine, np.random.default_rng(0))
+        assert ends == [stop != "length"]
+
+
+def chooser(*p: float) -> TabularPolicy:
+    policy = TabularPolicy(Tree.bandit(len(p)))
+    with torch.no_grad():
+        policy.logits[0] = torch.tensor(p).log()
+    return policy
+
+
+def told(arms: Sequence[int], origin: Origin = Origin.TEACHER) -> Batch:
+    policy = chooser(0.5, 0.5, 0.5)
+    made = policy.episodes(torch.tensor(arms)[:, None], torch.ones(len(arms), dtype=torch.int64))
+    episodes = [replace(e, origins=np.full(1, origin, dtype=np.uint8)) for e in made]
+    batch = Batch.from_groups([Group(Ask(Task("t", ""), len(arms)), tuple(episodes))], torch.float64)
+    batch.totals = batch.count()
+    return batch
+
+
+def test_soft_labels_by_hand() -> None:
+    """-(.5 log .2 + .3 log .3 + .2 log .5): of two tokens and the rest, or of all; the gradient is pi - q."""
+    pupil, teacher = chooser(0.2, 0.3, 0.5), chooser(0.5, 0.3, 0.2)
+    for k in (2, 3):
+        batch, objective = told([1, 1]), SoftLabels(TeacherTokens(teacher, k), "sequence_mean")
+        compute_signals(batch, objective.needs, Models(pupil))
+        assert batch.signals["candidates"][0, 0].tolist() == [0, 1, 2][:k], "his likeliest, and not the pupil's"
+        assert batch.signals["teacher_logprobs"][0, 0].exp().tolist() == pytest.approx([0.5, 0.3, 0.2][:k])
+        pupil.module.zero_grad()
+        out = pupil.forward(batch, {"candidate_logprobs"})
+        batch.live = out.live
+        loss = objective(out.logprobs, batch).value
+        assert loss.item() == pytest.approx(-(0.5 * np.log(0.2) + 0.3 * np.log(0.3) + 0.2 * np.log(0.5)), abs=1e-6)
+        loss.backward()
+        assert pupil.logits.grad[0].tolist() == pytest.approx([-0.3, 0.0, 0.3], abs=1e-6)
+    # What somebody else said, or what is too long for the teacher, is a label as it is: -log .3.
+    teacher.context = 0  # type: ignore[attr-defined]
+    for batch in (told([1, 1], Origin.OWN), told([1, 1])):
+        objective = SoftLabels(TeacherTokens(teacher if batch.episodes[0].origins[0] else chooser(0.5, 0.3, 0.2), 2))
+        compute_signals(batch, objective.needs, Models(pupil))
+        batch.live = pupil.forward(batch, {"candidate_logprobs"}).live
+        assert objective(out.logprobs, batch).value.item() == pytest.approx(-np.log(0.3), abs=1e-5)
+
+
+WORLD = {"name": "guess", "most": 4}
+NANO = {"hidden": 16, "layers": 1, "heads": 2, "context": 96}
+
+
+def test_soft_labels_are_learned_in_a_run(tmp_path: Path) -> None:
+    """Labels are the same, and what is learned of them another thing, in replays too."""
+    options = {"environment": WORLD, "turns": 2, "soft": 3}
+    teacher = {"name": "hf", "model": {"source": "nano", "nano": NANO}, "seed": 1}
+    sections: dict[str, Any] = {
+        "model": {"nano": NANO},
+        "tasks": {"source": {"name": "environment", "environment": WORLD}, "eval_size": 2},
+        "train": {"steps": 2, "lr": 1e-2, "mini_batches": 1, "epochs": 1},
+        "evaluate": {"every": 0},
+    }
+    found = {}
+    for soft in (0, 3):
+        method = {"name": "S176", "reward": "verdict", "options": {**options, "soft": soft, "teacher": teacher}}
+        folder = run(tmp_path / str(soft), method=method, **sections)
+        found[soft] = [row for row in metrics(folder) if "dagger/labels" in row]
+    hard, softer = found[0], found[3]
+    assert all(row["dagger/labels"] > 0 and row["grad_norm"] > 0 for row in softer)
+    assert hard[0]["dagger/labels"] == softer[0]["dagger/labels"] and hard[0]["loss"] != softer[0]["loss"]
+    # Neither model knows anything yet: three tokens and the rest are about as likely to both of them.
+    assert 0 < softer[1]["replay/loss"] < hard[1]["replay/loss"]
+    method["options"] = {
+        **options,
+        "teacher": {**teacher, "model": {"source": "nano", "nano": {**NANO, "alphabet": "ab"}}},
+    }
+    with pytest.raises(UsageError, match="the models do not share their tokens"):
+        run(tmp_path / "other", method=method, **sections)
+
+
+def test_soft_labels_of_whom() -> None:
+    with pytest.raises(UsageError, match="soft labels need a teacher whose distributions can be read"):
+        make_method("S176", options={"teacher": TEACHER, "soft": 3})
+    with pytest.raises(UsageError, match="soft labels need a teacher"):
+        make_method("S176", options={"soft": 3})
+    with pytest.raises(UsageError, match="soft labels: 0 tokens must be at least 1"):
+        TeacherTokens(chooser(0.5, 0.5), 0)
+    with pytest.raises(UsageError, match="soft labels are of language models, not of a TabularPolicy; set soft = 0"):
+        TeacherTokens(chooser(0.5, 0.5)).check(chooser(0.5, 0.5))
+    assert make_method("S176", options={"teacher": TEACHER}).objective == SFT("sequence_mean")
 
 
 class Planless(Corridor):
