@@ -1,4 +1,4 @@
-"""A text in contiguous chunks that together are the text: the beginnings of a worked solution."""
+"""A text in contiguous chunks that together are the text: beginnings of a worked solution, passages of a document."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import re
 
 from assay.tasks.sentences import BLANK
 
+ENDS = (
+    BLANK,
+    re.compile(r"\n+"),
+    re.compile(r"(?<=[.!?])\s+|(?<=[。！？])"),
+    re.compile(r"(?<=[;；])\s*"),
+    re.compile(r"(?<=[,，])\s*"),
+    re.compile(r"\s+"),
+)
+"""Where a text is cut, best first: paragraphs, lines, sentences, their parts, words."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -27,6 +36,31 @@ def solution_chunks(text: str, chunks: int, cut: str | None = None) -> list[str]
             break
     n = min(chunks, len(pieces))
     return ["".join(pieces[len(pieces) * i // n : len(pieces) * (i + 1) // n]) for i in range(n)]
+
+
+def sized_chunks(text: str, most: int, level: int = 0) -> list[str]:
+    """Cut a text into contiguous chunks of at most ``most`` characters, as few as neighbours can be put together to.
+
+    Together they are the text. It is cut where :data:`ENDS` says, at the best of these places that make the pieces
+    short enough, and within a word where there is none.
+
+    Args:
+        text: of a document.
+        most: characters of a chunk, at least 1.
+        level: places that are not to be used any more, from the best.
+    """
+    if len(text) <= most:
+        return [text] if text else []
+    if level == len(ENDS):
+        return [text[i : i + most] for i in range(0, len(text), most)]
+    out: list[str] = []
+    for piece in _cut(text, ENDS[level]):
+        for part in sized_chunks(piece, most, level + 1):
+            if out and len(out[-1]) + len(part) <= most:
+                out[-1] += part
+            else:
+                out.append(part)
+    return out
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,11 +12,17 @@ from assay.batch import Batch, Reward
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
+from assay.from_file import from_file, is_reference
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judged import judged
 from assay.rewards.wrapped import Around, terms_of, valid_in
 from assay.select.reward_std import RewardSpread
+from assay.signals.embeddings import MINILM, sentence_model
+from assay.tasks.making.documents.clusters import Clustered
+from assay.tasks.making.documents.questions import BestOfCluster, ClusterQuestions, RatedQuestions
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Here, Pipeline
 from assay.types import Task
 from assay.verify.grounding.evidence import Evidence
 
@@ -39,10 +45,19 @@ from assay.verify.grounding.evidence import Evidence
         "documents of numbered chunks, with the numbers of those needed": (
             "test_a_document_task_is_judged_by_the_verifier_it_names"
         ),
+        "passages of a document are clustered by what they mean, HDBSCAN by cosines": "test_clusters_are_told_apart",
+        "a model writes questions about a cluster, each with the passages that it takes": (
+            "test_questions_come_with_their_evidence"
+        ),
+        "a judge rates them from 0 to 10, and good ones are kept": "test_questions_are_rated",
+        "documents become tasks by one command, and are trained on": "test_tasks_are_made_from_documents",
     },
-    choices=("the wording of the prompt", "a task's own verifier compares answers; a judge may be one"),
-    lacks="nothing makes questions with their evidence from documents, which the authors do by clustering chunks and "
-    "asking a model: tasks must bring both",
+    choices=(
+        "the wording of the prompts",
+        "a task's own verifier compares answers; a judge may be one",
+        "passages have at most 2000 characters, where the authors count 512 tokens",
+        "of a cluster's three questions the one rated best is kept if it has 8 or more",
+    ),
 )
 def longrlvr(
     eta: float = 0.1, beta: float = 2.0, evidence: Any = None, tagged: bool = True, rounds: int = 10
@@ -168,6 +183,66 @@ def document_task(
         "<useful_chunks>...</useful_chunks>, such as <CHUNK_0>, <CHUNK_1>; then answer in <answer>...</answer>."
     )
     return Task(key, prompt, reference={"answer": answer, "evidence": list(evidence)}, kind=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class AsDocument:
+    """Makes a question with its evidence a task about the whole document, see :func:`document_task`.
+
+    Args:
+        kind: the verifier that compares answers.
+    """
+
+    kind: str = "text"
+
+    def __call__(self, task: Task, here: Here) -> Task:
+        told = {k: v for k, v in task.meta.items() if k not in ("passages", "cluster")}
+        made = document_task(task.id, task.meta["passages"], task.question, **task.reference, kind=self.kind)
+        return replace(made, meta=told)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Embeds texts by a model of sentence-transformers, or by a function of theirs, loaded when it is first asked.
+
+    Args:
+        model: name or folder of the model; or ``file.py:function``, which returns ``(n, d)`` numbers for n texts.
+    """
+
+    model: str
+
+    def __call__(self, texts: list[str]) -> Any:
+        embed = from_file(self.model, "embedding") if is_reference(self.model) else sentence_model(self.model)
+        return embed(texts)
+
+
+@pipeline("S003")
+def document_questions(
+    embedding: str = MINILM,
+    most: int = 2000,
+    similarity: float = 0.7,
+    fewest: int = 4,
+    taken: int = 4,
+    n: int = 3,
+    rating: float = 8.0,
+    kind: str = "text",
+) -> Pipeline:
+    """Questions that take several passages of a long document, with the numbers of these passages.
+
+    ``assay tasks make S003 --seeds "file(path=documents.jsonl,prompt=text,reference=auto)" --model WRITER --judge JUDGE
+    --out new.jsonl``, each row of the documents with a ``text``; ``assay train method=S003 tasks.source.name=made
+    tasks.source.path=new.jsonl`` learns from what is made. Needs ``assay[embeddings]``.
+
+    Args:
+        embedding: see :class:`Sentences`; the authors' model is BAAI/bge-m3.
+        most, similarity, fewest, taken: see :class:`~assay.tasks.making.documents.clusters.Clustered`.
+        n: questions asked for about a cluster.
+        rating: of the judge's that is kept, in [0, 10].
+        kind: the verifier that compares answers.
+    """
+    clusters = Clustered(Sentences(embedding), most, similarity, fewest=fewest, taken=taken)
+    steps = (("clusters", clusters), ("questions", ClusterQuestions(n)), ("rated", RatedQuestions(rating)))
+    return Pipeline("S003", (*steps, ("best", BestOfCluster()), ("documents", AsDocument(kind))))
 
 
 BY_PART = {"evidence": {"name": "part", "part": "evidence"}, "tagged": False}

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from running import metrics, run
+from tasks.making.told import Told
 
 from assay.catalogue import make
-from assay.errors import UsageError
+from assay.cli import main
+from assay.errors import RunError, UsageError
 from assay.lab.settings.bandits import choices
 from assay.papers.rewards.s003_longrlvr import EvidenceAndAnswer, EvidenceF, document_task, gold_of
+from assay.tasks.chunks import sized_chunks
+from assay.tasks.making.documents.clusters import Clustered, by_cosine
+from assay.tasks.making.documents.hdbscan import hdbscan
+from assay.tasks.making.documents.questions import (
+    BestOfCluster,
+    ClusterQuestions,
+    RatedQuestions,
+    read_question,
+    read_rating,
+)
+from assay.tasks.making.maker import Model
+from assay.tasks.making.task_file import read_tasks
+from assay.tasks.making.work import Dropped, Here, Reply, Want
 from assay.types import Task
 from assay.verify.grounding.evidence import Evidence, read_identifiers
 from assay.verify.make import make_verifier
@@ -206,3 +229,230 @@ def test_evidence_is_learned_where_no_answer_is(tmp_path: Any) -> None:
     answer = setting.run({"name": "S003", "reward": "verdict"}, 0, tmp_path)
     both = setting.run({"name": "S003", "reward": {"name": "S003", **by_part}}, 0, tmp_path)
     assert answer["choice 0"] == 0.5 and both["choice 0"] > 0.7
+
+
+TOPICS = ("tides", "bees", "glass", "roads", "snow")
+"""Four of them are spoken of four times in the document, and snow once."""
+DOCUMENT = "\n\n".join([f"Of {t}, part {k}: {t} {t} {t}." for k in range(4) for t in TOPICS[:4]] + ["Of snow: snow."])
+
+
+def embed(texts: list[str]) -> np.ndarray:
+    """How often each topic is named."""
+    return np.array([[text.count(t) for t in TOPICS] for text in texts], dtype=float)
+
+
+def clustered(**options: Any) -> Clustered:
+    return Clustered(embed, **{"most": 45, **options})
+
+
+def here(seed: int = 0) -> Here:
+    return Here(np.random.default_rng(seed), make_verifier("none"))
+
+
+@given(st.text(alphabet="ab .,;!\n。", max_size=60), st.integers(1, 20))
+def test_passages_are_the_text(text: str, most: int) -> None:
+    found = sized_chunks(text, most)
+    assert "".join(found) == text and all(0 < len(piece) <= most for piece in found)
+
+
+def test_passages_end_where_a_text_does() -> None:
+    """At paragraphs if they are short enough, else at lines, sentences, their parts, words, and at last within one."""
+    assert sized_chunks("One.\n\nTwo.\n\nThree.", 12) == ["One.\n\nTwo.\n\n", "Three."]
+    assert sized_chunks("One.\nTwo.\n\nThree.", 8) == ["One.\n", "Two.\n\n", "Three."]
+    assert sized_chunks("It is. So it is! Is it?", 10) == ["It is. ", "So it is! ", "Is it?"]
+    assert sized_chunks("red, green; blue", 8) == ["red, ", "green; ", "blue"]
+    assert sized_chunks("seven eight", 6) == ["seven ", "eight"] and sized_chunks("abcdefg", 3) == ["abc", "def", "g"]
+    assert sized_chunks("", 3) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hdbscan_is_scikit_learns(seed: int) -> None:
+    """On random points, some in blobs of different density, for some sizes and neighbourhoods."""
+    cluster = pytest.importorskip("sklearn.cluster", reason="pip install assay[embeddings]")
+    rng = np.random.default_rng(seed)
+    blobs = [rng.normal(rng.uniform(-4, 4, 2), rng.uniform(0.1, 0.8), (12, 2)) for _ in range(4)]
+    points = np.vstack([*blobs, rng.uniform(-6, 6, (12, 2))])
+    distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    for least, samples, odd in ((4, 2, 0), (2, 1, 0), (7, 1, 0), (5, 5, 1)):
+        made = cluster.HDBSCAN(min_cluster_size=least, min_samples=samples, metric="precomputed", copy=True)
+        theirs, ours = made.fit_predict(distances).tolist(), hdbscan(distances, least, samples).tolist()
+        pairs = Counter(zip(theirs, ours, strict=True))
+        assert len(set(theirs)) == len(set(ours)) > 2
+        # With larger neighbourhoods many distances are equal, and a point between two clusters may belong to either.
+        assert len(ours) - sum(n for _, n in pairs.most_common(len(set(ours)))) <= odd
+        assert all((a < 0) == (b < 0) for a, b in pairs) or odd
+        known = [x for x in ours if x >= 0]
+        assert list(dict.fromkeys(known)) == list(range(len(set(known)))), "numbered by their first points"
+
+
+def test_clusters_are_not_divided_within_epsilon() -> None:
+    """On a line pairs at 0 and 1, 1 apart, and at 10 and 12, 2 apart: below 1.5 the first two pairs are one cluster."""
+    line = np.array([0.0, 0.1, 1.0, 1.1, 10.0, 10.1, 12.0, 12.1])
+    distances = abs(line[:, None] - line[None])
+    for epsilon, expected in (
+        (0.0, [0, 0, 1, 1, 2, 2, 3, 3]),
+        (0.8, [0, 0, 1, 1, 2, 2, 3, 3]),
+        (1.5, [0, 0, 0, 0, 1, 1, 2, 2]),
+        (2.5, [0, 0, 0, 0, 1, 1, 1, 1]),
+        (99.0, [0, 0, 0, 0, 1, 1, 1, 1]),
+    ):
+        assert hdbscan(distances, 2, 1, epsilon).tolist() == expected, epsilon
+    assert hdbscan(distances[:1, :1], 2, 1).tolist() == [-1] and hdbscan(np.zeros((4, 4)), 2, 1).tolist().count(-1) in (
+        0,
+        4,
+    )
+
+
+def test_clusters_are_told_apart() -> None:
+    """Vectors at right angles are of three clusters; of two at a cosine of .8, a threshold of .7 makes one."""
+    near = np.array([[1, 0, 0], [0.8, 0.6, 0], [0, 0, 1]])
+    rows = np.repeat(near, 4, axis=0) * np.linspace(1, 2, 12)[:, None]
+    assert by_cosine(rows, 0.7).tolist() == [0] * 8 + [1] * 4
+    assert by_cosine(rows, 0.9).tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    odd = np.vstack([np.pad(rows, ((0, 0), (0, 1))), [0, 0, 0, 1], [0, 0, 0, 0]])
+    assert by_cosine(odd, 0.9)[-2:].tolist() == [-1, -1] and by_cosine(rows[:3]).tolist() == [-1] * 3
+    made = clustered()(Task("d", DOCUMENT), here())
+    assert isinstance(made, list)
+    assert [task.meta["cluster"] for task in made] == [(k, k + 4, k + 8, k + 12) for k in range(4)]
+    assert all(task.meta["passages"][16] == "Of snow: snow." and len(task.meta["passages"]) == 17 for task in made)
+    assert made[2].id == "d/cluster-2" and made[2].meta["parents"] == ("d",)
+    two = clustered(taken=2)(Task("d", DOCUMENT), here(3))
+    assert len(two) == 2 and {t.meta["cluster"] for t in two} < {t.meta["cluster"] for t in made}  # type: ignore[arg-type,union-attr]
+    for options in ({"fewest": 5}, {"largest": 3, "least": 3}, {"most": 5000}):
+        assert clustered(**options)(Task("d", DOCUMENT), here()) == Dropped(
+            f"fewer than {options.get('fewest', 4)} clusters of passages"
+        )
+    for wrong in (lambda texts: np.zeros(len(texts)), lambda texts: np.full((len(texts), 2), np.nan)):
+        with pytest.raises(RunError, match=r"the embeddings of 17 passages have the shape \(17"):
+            Clustered(wrong, most=45)(Task("d", DOCUMENT), here())
+    for options in ({"most": 0}, {"least": 1}, {"least": 17}, {"samples": 0}, {"similarity": 1.5}, {"taken": 0}):
+        with pytest.raises(UsageError, match="step clusters"):
+            clustered(**options)
+
+
+def one(question: Any = "Q?", answer: Any = "A", evidence: Any = (0, 2)) -> str:
+    return json.dumps({"question": question, "answer": answer, "evidence": list(evidence) if evidence else evidence})
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (one(), ("Q?", "A", [0, 2])),
+        (f"Here it is:\n```json\n{one(evidence=['3', 1, 1])}\n```", ("Q?", "A", [1, 3])),
+        (one(question=None), "no question can be asked of the passages"),
+        (one(evidence=[2]), "fewer than 2 passages are its evidence"),
+        (one(evidence=[2, 2]), "fewer than 2 passages are its evidence"),
+        (one(evidence=[0, 4]), "its evidence is no passage"),
+        (one(evidence=[0, -1]), "its evidence is no passage"),
+        (one(evidence=[0, True]), "its evidence is no passage"),
+        (one(evidence=[0, "x"]), "its evidence is no passage"),
+        (one(evidence=[]), "its evidence is no passage"),
+        (one(evidence=None), "its evidence is no passage"),
+        (one(question=" "), "no question is written"),
+        (one(answer=7), "no question is written"),
+        ("[1, 2]", "no question is written"),
+        ('{"answer": 1}', "no question is written"),
+        ("{" * 5000 + "}", "no question is written"),
+        ("no", "no question is written"),
+        ("{no}", "no question is written"),
+    ],
+)
+def test_replies_are_read(reply: str, expected: Any) -> None:
+    assert read_question(reply, 4) == expected
+
+
+@given(st.text(max_size=80))
+def test_any_reply_can_be_read(text: str) -> None:
+    found = read_question(text, 4)
+    assert isinstance(found, str) or len(found) == 3
+    rating = read_rating(text)
+    assert rating is None or 0 <= rating <= 10
+
+
+CLUSTER = Task("d/cluster-0", "the document", kind="none", meta={"passages": tuple("uvwxyz"), "cluster": (1, 3, 4)})
+
+
+def answered(step: Any, task: Task, *texts: str, stop: str = "eos") -> tuple[Want, Any]:
+    work = step(task, here())
+    [want] = next(work)
+    with pytest.raises(StopIteration) as done:
+        work.send([[Reply(text, 1, stop) for text in texts]])
+    return want, done.value.value
+
+
+def test_questions_come_with_their_evidence() -> None:
+    """Numbers among the cluster's three passages become those of the document; equal questions are one."""
+    want, made = answered(
+        ClusterQuestions(), CLUSTER, one(evidence=[0, 2]), one(evidence=[2, 0]), one("R?", "B", [1, 2])
+    )
+    assert want.n == 3 and want.by == "writer" and want.sampling.temperature == 0.6
+    assert "3 passages" in want.prompt and "[Passage 2]\ny" in want.prompt and "[Passage 0]\nv\n" in want.prompt
+    assert [(t.question, t.reference) for t in made] == [
+        ("Q?", {"answer": "A", "evidence": [1, 4]}),
+        ("R?", {"answer": "B", "evidence": [3, 4]}),
+    ]
+    assert [t.id for t in made] == ["d/cluster-0/question-0", "d/cluster-0/question-1"]
+    assert answered(ClusterQuestions(), CLUSTER, one(None), "no")[1] == Dropped(
+        "no question can be asked of the passages"
+    )
+    assert answered(ClusterQuestions(), CLUSTER, one(), stop="length")[1] == Dropped("cut off")
+    for options in ({"n": 0}, {"least": 0}):
+        with pytest.raises(UsageError, match="step questions"):
+            ClusterQuestions(**options)
+
+
+def test_questions_are_rated() -> None:
+    asked = replace(CLUSTER, id="d/cluster-0/question-0", prompt="Q?", reference={"answer": "A", "evidence": [1, 4]})
+    want, made = answered(RatedQuestions(), asked, "[[3]] no: [[ 8.5 ]]")
+    assert want.by == "judge" and "[Passage 1]\nx" in want.prompt and "Question: Q?\n\nAnswer: A" in want.prompt
+    assert made.meta["rating"] == 8.5
+    assert answered(RatedQuestions(), asked, "[[8]]")[1].meta["rating"] == 8
+    assert answered(RatedQuestions(), asked, "[[7.9]]")[1] == Dropped("rated below 8")
+    assert answered(RatedQuestions(), asked, "[[12]]")[1].meta["rating"] == 10
+    assert answered(RatedQuestions(), asked, "8.5")[1] == Dropped("the judge gives no rating")
+    for least in (-1.0, 10.5):
+        with pytest.raises(UsageError, match="step rated"):
+            RatedQuestions(least)
+    of = [("c", 8.0), ("c", 9.0), ("e", 8.0), ("c", 9.0)]
+    tasks = [Task(f"{k}", "?", meta={"parents": (parent,), "rating": rating}) for k, (parent, rating) in enumerate(of)]
+    left, dropped = BestOfCluster().whole(tasks, here())
+    assert [t.id for t in left] == ["1", "2"] and dropped == {"another of its cluster is rated better": 2}
+
+
+def replies(prompt: str, number: int) -> str:
+    """A writer's and a judge's: questions take the second and third passage; those about bees are no good."""
+    topic = next(t for t in TOPICS if f"Of {t}" in prompt)
+    if "double brackets" in prompt:
+        return "[[2]]" if topic == "bees" else f"[[{8 if 'first' in prompt else 9}]]"
+    return one(f"{('first', 'second', 'third')[number]} of {topic}?", topic, [1, 2])
+
+
+def test_tasks_are_made_from_documents(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three questions about each of four clusters the second is kept, none about bees; a run learns from them."""
+    (tmp_path / "documents.jsonl").write_text(json.dumps({"text": DOCUMENT}) + "\n", encoding="utf-8")
+    told = Told(replies)
+    models = {"writer": Model("w", told), "judge": Model("j", told)}
+    monkeypatch.setattr("assay.cli.tasks.make.models_of", lambda *_: models)
+    seeds = f"file(path={tmp_path / 'documents.jsonl'},prompt=text,reference=auto)"
+    options = [f"embedding={Path(__file__)}:embed", "most=45"]
+    out = ("--model", "nano", "--out", str(tmp_path / "new.jsonl"))
+    with pytest.raises(SystemExit) as stop:
+        main(["tasks", "make", "S003", *options, "--seeds", seeds, *out])
+    assert not stop.value.code, capsys.readouterr().err
+    made = read_tasks(tmp_path / "new.jsonl")
+    assert [t.reference for t in made] == [{"answer": TOPICS[k], "evidence": [k + 4, k + 8]} for k in (0, 2, 3)]
+    assert all("Question: second of" in t.question and "<CHUNK_16>\nOf snow" in t.question for t in made)
+    assert {t.kind for t in made} == {"text"} and set(made[0].meta) == {"parents", "made", "rating", "source"}
+    letters = "".join(sorted({*"<>/_0123456789abcdefghijklmnopqrstuvwxyz ", *"".join(t.question for t in made)}))
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 1500, "alphabet": letters}},
+        tasks={"source": {"name": "made", "path": str(tmp_path / "new.jsonl")}, "eval_size": 1, "eval_share": 0.3},
+        method={"name": "S003", "reward": None, "options": {"rounds": 1}},
+        warmup={"steps": 0},
+        rollout={"prompts": 2, "group": 2, "max_tokens": 4},
+        train={"steps": 1, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0, "samples": 1},
+    )
+    [row] = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert row["reward/evidence"] == 0 and row["reward/format"] == 0
