@@ -122,7 +122,7 @@ class GraphQuestions:
         )
 
 
-def read_graph(path: Path) -> tuple[list[Fact], dict[str, str]]:
+def read_graph(path: Path, who: str = "tasks 'graph_questions'") -> tuple[list[Fact], dict[str, str]]:
     """Return the facts of a file, and the type of each entity that has one.
 
     Raises:
@@ -133,7 +133,7 @@ def read_graph(path: Path) -> tuple[list[Fact], dict[str, str]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"tasks 'graph_questions': {path} cannot be read: {error}") from None
+        raise UsageError(f"{who}: {path} cannot be read: {error}") from None
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             row: Mapping[str, Any] = json.loads(line)
@@ -143,5 +143,5 @@ def read_graph(path: Path) -> tuple[list[Fact], dict[str, str]]:
         facts[head, relation, tail] = None
         types |= {row[end]: str(row[f"{end}_type"]) for end in ("head", "tail") if row.get(f"{end}_type")}
     if not facts:
-        raise UsageError(f"tasks 'graph_questions': {path} has no facts")
+        raise UsageError(f"{who}: {path} has no facts")
     return list(facts), types

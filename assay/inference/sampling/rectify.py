@@ -15,9 +15,12 @@ from assay.environments.search.corpus import Corpus, Document, read_corpus
 from assay.errors import UsageError
 from assay.inference.base import Answer, Budget
 from assay.inference.meter import Meter
+from assay.inference.sampling.fact_retriever import FactRetriever
 from assay.registry import part
 from assay.rewards.judges.option_judge import option_chances
 from assay.rollout.templates import check_template, through_template
+from assay.signals.embeddings import MINILM, Embed
+from assay.tasks.graph_questions import Fact
 from assay.tasks.judging.knowledge import INSTRUCTIONS, check_instructions
 from assay.tasks.judging.ternary import LETTERS, Letter
 from assay.types import Episode, Task
@@ -41,6 +44,9 @@ class Rectify:
     ``meta`` has of each turn ``turns``, the answer, ``labels``, the verdict, and ``knowledge``, the ids of passages.
     What is answered last counts, unless ``verified`` is on and its label is not C: then the strategy abstains.
 
+    Knowledge is documents, or facts of a knowledge graph about the entities of a question, ``meta["entities"]`` of its
+    task or those that it names.
+
     Args:
         corpus: a file of documents, see :func:`~assay.environments.search.corpus.read_corpus`, or documents read.
         verifier: an engine whose beam search has log-probabilities, or the specification of one; the model itself if
@@ -52,14 +58,17 @@ class Rectify:
         route: after A and B do as said (``type``), or always what A or always what B calls for.
         instructions: of the verifier, each with ``{question}``, ``{knowledge}`` and ``{answer}``.
         template: of the question, with ``{knowledge}`` and ``{question}``.
+        graph: in place of a corpus, a file of facts or facts, and ``embedding``, by which they are ranked; see
+            :class:`~assay.inference.sampling.fact_retriever.FactRetriever`.
 
     Raises:
-        UsageError: a corpus that cannot be read, an option out of range, instructions or a template that do not fit.
+        UsageError: not one of corpus and graph, one that cannot be read, an option out of range, instructions or a
+            template that do not fit.
 
     Source: KALMV (arXiv 2310.12836) and its authors' code.
     """
 
-    corpus: Path | Corpus
+    corpus: Path | Corpus | None = None
     verifier: Any = None
     sampling: Sampling = field(default_factory=Sampling)
     rounds: int = 1
@@ -68,7 +77,9 @@ class Rectify:
     route: Route = "type"
     instructions: Sequence[str] = INSTRUCTIONS
     template: str = TEMPLATE
-    _corpus: Corpus = field(init=False, repr=False, compare=False)
+    graph: Path | Sequence[Fact] | None = None
+    embedding: str | Embed = MINILM
+    _corpus: Corpus | FactRetriever = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.rounds < 0 or self.passages < 1:
@@ -79,7 +90,13 @@ class Rectify:
         check_template(self.template, "knowledge", "inference 'rectify'")
         if self.verifier is not None:
             object.__setattr__(self, "verifier", judge_of(self.verifier, "inference 'rectify'"))
-        read = self.corpus if isinstance(self.corpus, Corpus) else read_corpus(Path(self.corpus))
+        if (self.corpus is None) == (self.graph is None):
+            raise UsageError("inference 'rectify': give a corpus of documents, or a graph of facts")
+        if self.graph is not None:
+            read: Corpus | FactRetriever = FactRetriever(self.graph, self.embedding)
+        else:
+            assert self.corpus is not None
+            read = self.corpus if isinstance(self.corpus, Corpus) else read_corpus(Path(self.corpus))
         object.__setattr__(self, "_corpus", read)
 
     def __call__(
@@ -117,7 +134,10 @@ class Rectify:
         return [self._answer(meter, i, state) for i, state in enumerate(states)]
 
     def _passages(self, task: Task, offset: int) -> list[Document]:
-        return self._corpus.find(task.question, offset + self.passages)[offset:]
+        wanted = offset + self.passages
+        if isinstance(self._corpus, FactRetriever):
+            return self._corpus.find(task.question, wanted, task.meta.get("entities"))[offset:]
+        return self._corpus.find(task.question, wanted)[offset:]
 
     def _longest(self, task: Task, knowledge: str, engine: Engine, judge: Engine) -> int:
         """Tokens that an answer and its verification take, at most."""

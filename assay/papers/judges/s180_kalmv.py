@@ -12,6 +12,7 @@ from assay.catalogue.claim import Claim, claims
 from assay.engines.base import Sampling
 from assay.environments.search.corpus import Corpus
 from assay.inference.sampling.rectify import Rectify
+from assay.signals.embeddings import MINILM
 from assay.statistics.rate import Rate
 from assay.tasks.judging.ternary import Letter
 
@@ -29,6 +30,10 @@ from assay.tasks.judging.ternary import Letter
         "accuracy of what is called right, precision and recall of C, each label against the rest": (
             "test_rates_by_hand"
         ),
+        "facts of a knowledge graph are retrieved: those of the question's entities, by meaning": (
+            "test_facts_of_a_graph_are_ranked"
+        ),
+        "after A the next facts are shown": "test_a_graph_is_rectified_too",
         "it acts in assay eval": "test_it_acts_in_the_command",
     },
     choices=(
@@ -36,29 +41,36 @@ from assay.tasks.judging.ternary import Letter
         "BM25 over documents; the next passages are those that rank behind the ones shown",
         "an answer's score is whether it mentions an accepted one; word F1 and exact match are options",
         "where the verifier cannot tell, the answer stands",
+        "entities that a task does not bring are the names that stand in its question; the data sets' annotate them",
+        "facts are ranked by all-MiniLM-L6-v2, which needs no network, unless embedding names all-mpnet-base-v2",
     ),
-    lacks="a retriever of facts from a knowledge graph, and a count of the faults that its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def kalmv(
-    corpus: Path | Corpus,
+    corpus: Path | Corpus | None = None,
     verifier: Any = None,
     sampling: Sampling | None = None,
     rounds: int = 1,
     passages: int = 10,
     verified: bool = False,
+    graph: Path | None = None,
+    embedding: str = MINILM,
 ) -> Rectify:
     """Answers from retrieved passages, verified and rectified by the kind of the error. Names ``rectify``.
 
-    ``assay eval RUN --strategy "S180(corpus=documents.jsonl)" --budgets 2``. The verifier is trained by a recipe whose
-    tasks are those of source ``knowledge_judging``; the paper's is Flan-T5 base, 3 epochs at 5e-5.
+    ``assay eval RUN --strategy "S180(corpus=documents.jsonl)" --budgets 2``, or ``S180(graph=facts.jsonl)``. The
+    verifier is trained by a recipe whose tasks are those of source ``knowledge_judging``; the paper's is Flan-T5 base,
+    3 epochs at 5e-5.
 
     Args:
-        corpus, verifier, sampling, rounds, passages, verified: see
+        corpus, verifier, sampling, rounds, passages, verified, graph, embedding: see
             :class:`~assay.inference.sampling.rectify.Rectify`.
 
     Source: "Knowledge-Augmented Language Model Verification" (arXiv 2310.12836) and its authors' code.
     """
-    return Rectify(corpus, verifier, sampling or Sampling(), rounds, passages, verified)
+    return Rectify(
+        corpus, verifier, sampling or Sampling(), rounds, passages, verified, graph=graph, embedding=embedding
+    )
 
 
 @dataclass(frozen=True, slots=True)

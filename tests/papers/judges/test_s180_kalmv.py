@@ -20,6 +20,7 @@ from assay.errors import RunError, UsageError
 from assay.evaluate.strategies import compare_strategies
 from assay.inference.base import Budget
 from assay.inference.named import make_strategies
+from assay.inference.sampling.fact_retriever import FactRetriever
 from assay.inference.sampling.rectify import Rectify
 from assay.lab.settings.judges.faulty_retrieval import Setting
 from assay.papers.judges.s180_kalmv import kalmv, verified_rates
@@ -169,6 +170,73 @@ def test_options_that_do_not_fit() -> None:
     made = catalogue.make("S180", corpus=CORPUS)
     assert isinstance(made, Rectify) and (made.rounds, made.passages, made.route) == (1, 10, "type")
     assert len(made.instructions) == 5 and made.verifier is None and catalogue.find("S180").factory is kalmv
+
+
+FACTS = [
+    ("Oak", "crosses", "Elm River"),
+    ("Oak", "age", "300"),
+    ("Oak Hill", "age", "7"),
+    ("Elm River", "crosses", "Oak Hill"),
+    ("Oak", " ", "lost"),
+    ("Oak", "river", "Elm"),
+]
+TOLD = ("age", "crosses", "river")
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    """How often three words stand in a text, and 1."""
+    return [[*(text.casefold().count(word) for word in TOLD), 1.0] for text in texts]
+
+
+def test_facts_of_a_graph_are_ranked() -> None:
+    """By (1, 1, 1, 1) . (0, 1, 1, 1) / (2 sqrt 3) = .866, and .707 of the facts with one of the words."""
+    made = FactRetriever(FACTS, embed)
+    question = "Which river crosses Oak, and of what age?"
+    assert [d.id for d in made.find(question, 9)] == ["0", "1", "5"], "of equals the first comes first"
+    assert [d.id for d in made.find(question, 1)] == ["0"] and made.find("crosses what?", 9) == []
+    assert made.find(question, 1)[0].told() == "[[0]] Oak: crosses, Elm River"
+    # (1, 0, 0, 1) is what fact 1 is; fact 0 has 1 / (sqrt 2 sqrt 3) of it, and fact 5 1 / 2.
+    assert [d.id for d in made.find("The age of OAK?", 9)] == ["1", "5", "0"]
+    # Names are words, the longest that stand there; what is given counts in their place.
+    assert made.entities("Is oak hill by the Elm River, Oak?") == ["Oak Hill", "Elm River", "Oak"]
+    assert made.entities("Oakum in the river Elm") == [] and made.entities("Elm River of Elm River") == ["Elm River"]
+    assert [d.id for d in made.find("age", 9, ["Oak Hill", "Elm River", "Ash"])] == ["2", "3"]
+    assert made.find(question, 9, []) == []
+    seen: list[list[str]] = []
+    asked = FactRetriever(FACTS, lambda texts: (seen.append(texts), embed(texts))[1])
+    asked.find("Oak?", 1)
+    asked.find("Oak!", 1)
+    assert seen == [["Oak?", "Oak, crosses, Elm River", "Oak, age, 300", "Oak, river, Elm"], ["Oak!"]]
+    assert FactRetriever(FACTS, f"{__file__}:embed").find("Oak: age", 1)[0].id == "1"
+    with pytest.raises(UsageError, match="no fact with a head, a relation and a tail"):
+        FactRetriever([("a", "", "b")])
+    with pytest.raises(UsageError, match=r"the knowledge graph: .* cannot be read"):
+        FactRetriever("nowhere.jsonl")
+
+
+def test_a_graph_is_rectified_too(tmp_path: Path) -> None:
+    file = tmp_path / "facts.jsonl"
+    rows = [dict(zip(("head", "relation", "tail"), fact, strict=True)) for fact in FACTS]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labels = {"Answer: 300": {"C": 1.0}, "age, 300": {"B": 1.0}, "Oak": {"A": 1.0}}
+    task = Task("oak", "Which river crosses Oak, and of what age?", "300")
+
+    def played(task: Task, *answers: str, **options: Any) -> Any:
+        made = kalmv(graph=file, embedding=f"{__file__}:embed", verifier=Chances(labels), passages=1, **options)
+        return made([task], Answers(*answers), 9, np.random.default_rng(0))[0]
+
+    found = played(task, "7", "300")
+    assert found.meta["labels"] == ["A", "C"] and found.meta["knowledge"] == [["0"], ["1"]] and found.text == "300"
+    named = Task("oak", "And of what age?", "300", meta={"entities": ["Oak"]})
+    assert played(named, "300").meta["knowledge"] == [["1"]]
+    # Without an entity there is nothing to show, and the question is asked all the same.
+    assert played(Task("ash", "And of what age?", "300"), "300").meta["knowledge"] == [[]]
+    for options in ({}, {"corpus": CORPUS, "graph": FACTS}):
+        with pytest.raises(UsageError, match="give a corpus of documents, or a graph of facts"):
+            Rectify(**options)  # type: ignore[arg-type]
+    [strategy] = make_strategies(f"S180(graph={file}, embedding={__file__}:embed, passages=1)").values()
+    [answer] = strategy([task], Both("300"), 1, np.random.default_rng(0))
+    assert answer.text == "300" and answer.meta["knowledge"] == [["0"]]
 
 
 def test_it_acts_in_the_command(tmp_path: Path) -> None:
