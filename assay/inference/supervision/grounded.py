@@ -161,8 +161,9 @@ class Grounded:
 def consistent(tree: PrefixTree) -> list[StepExample]:
     """Return the whole paths of a grounded search whose values' signs agree with what the tool said of each step.
 
-    A step is right where its value is above 0. Where the tool could not tell there is nothing to agree with. What
-    follows the first run of wrong steps of a wrong response is cut where a step that is not wrong appears again.
+    Each step has what the tool said as its rationale. A step is right where its value is above 0. Where the tool could
+    not tell there is nothing to agree with. What follows the first run of wrong steps of a wrong response is cut where
+    a step that is not wrong appears again.
     """
     out, leaves = [], [tree.marked]
     while leaves:
@@ -179,7 +180,8 @@ def consistent(tree: PrefixTree) -> list[StepExample]:
         assert last is not None
         example = tree.example(last)
         if len(example.steps) == keep:
-            out.append(StepExample(tree.task, example.steps, tuple(labels[:keep]), example.episode))
+            why = tuple(n.mark.rationale for n in path[:keep])
+            out.append(StepExample(tree.task, example.steps, tuple(labels[:keep]), example.episode, why))
     return out
 
 

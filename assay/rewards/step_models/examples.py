@@ -28,12 +28,14 @@ class StepExample:
         labels: the value in [0, 1] of the beginning that ends with the step, 0 wrong and 1 right; ``None`` where that
             is not known. None at all for what is only to be scored.
         episode: its tokens, with a span of kind ``step`` for each step; ``None`` where there is the text alone.
+        rationales: why each step is right or wrong, for a scorer that writes; none at all where nobody says.
     """
 
     task: Task
     steps: tuple[str, ...]
     labels: tuple[Label, ...] = ()
     episode: Episode | None = None
+    rationales: tuple[str, ...] = ()
 
     @property
     def known(self) -> int:
@@ -78,7 +80,7 @@ def read_examples(path: Path) -> list[Row]:
     """Read rows of a file, each of one of these forms.
 
     - ``prompt``, ``completions`` (the steps) and ``labels`` (true, false, a number in [0, 1] or null for each), as
-      TRL's stepwise supervision has them;
+      TRL's stepwise supervision has them; perhaps with ``rationales``, a text for each;
     - ``problem``, ``steps`` and ``label`` (index of the first wrong step, -1 for none), as ProcessBench has them: of
       steps after the first wrong one nothing is known;
     - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share);
@@ -160,7 +162,10 @@ def _read(row: Mapping[str, Any]) -> Row | None:
     labels = tuple(None if x is None else float(x) for x in row["labels"])
     if len(labels) != len(example.steps) or any(x is not None and not 0 <= x <= 1 for x in labels):
         raise ValueError(f"the labels of {len(example.steps)} steps are as many numbers in [0, 1], not {row['labels']}")
-    return replace(example, labels=labels)
+    why = row.get("rationales") or []
+    if not isinstance(why, list) or len(why) not in (0, len(labels)) or not all(isinstance(text, str) for text in why):
+        raise ValueError(f"the rationales of {len(labels)} steps are as many texts, not {str(why)[:80]}")
+    return replace(example, labels=labels, rationales=tuple(why))
 
 
 def labels_of(error: int, count: int) -> tuple[Label, ...]:
@@ -207,6 +212,7 @@ def plain_row(row: Row) -> dict[str, Any]:
         "prompt": row.task.prompt,
         "completions": list(row.steps),
         "labels": list(row.labels),
+        **({"rationales": list(row.rationales)} if row.rationales else {}),
     }
 
 

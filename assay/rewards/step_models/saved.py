@@ -17,10 +17,11 @@ from assay.rewards.step_models.on_states import StatesPRM, StepHead
 from assay.rewards.step_models.probe import StepProbe
 from assay.rewards.step_models.states import LAST, Stateful, width
 from assay.rewards.step_models.traced import TracedRM
+from assay.rewards.step_models.written import WrittenPRM
 
 FILE = "prm.json"
 
-Kind = Literal["head", "probe", "whole", "traced"]
+Kind = Literal["head", "probe", "whole", "traced", "written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,13 @@ class PRMSettings:
     Attributes:
         kind: ``head``: linear on the last state of a step; ``probe``: a small transformer on the states of all tokens;
             ``whole``: a token classifier that is a language model of its own; ``traced``: a language model that
-            consults tools first, and a linear head.
+            consults tools first, and a linear head; ``written``: one that writes why a step is right or wrong.
         both_ways: steps are read in reverse too, and the scores put together by their mean or a gate.
         separator: between steps of which there is only the text.
         layers: whose states a head or a probe reads.
         probe: options of :class:`~assay.rewards.step_models.probe.StepProbe`.
         traced: options of :class:`~assay.rewards.step_models.traced.TracedRM`.
+        written: options of :class:`~assay.rewards.step_models.written.WrittenPRM`.
     """
 
     kind: Kind = "head"
@@ -44,6 +46,7 @@ class PRMSettings:
     layers: tuple[str, ...] = LAST
     probe: Mapping[str, Any] = field(default_factory=dict)
     traced: Mapping[str, Any] = field(default_factory=dict)
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def made(self, policy: Stateful | None, source: str | Path = "", fresh: bool = True) -> Any:
         """Return an untrained scorer, which at first gives every step 1/2 (a probe: about that).
@@ -58,6 +61,10 @@ class PRMSettings:
             for name, parameter in base.model.named_parameters():
                 if fresh and name.startswith(("score", "classifier")):
                     torch.nn.init.zeros_(parameter)
+        elif self.kind == "written":
+            if self.both_ways != "no":
+                raise UsageError("a scorer that writes reads a solution from its beginning; leave out both_ways")
+            base = WrittenPRM(policy, **self.written)
         elif self.kind == "traced":
             language: Any = policy
             base = TracedRM(language, StepHead(width(language)), **self.traced)
@@ -99,6 +106,7 @@ def load_prm(folder: str | Path) -> Any:
             tuple(said["layers"]),
             dict(said["probe"]),
             dict(said.get("traced", {})),
+            dict(said.get("written", {})),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder / FILE} cannot be read as that of a scorer of steps: {error}") from None
@@ -109,7 +117,8 @@ def load_prm(folder: str | Path) -> Any:
 
         made = settings.made(resolve(str(folder)).load())
         base = made.model if isinstance(made, BothWays) else made
-        _weights(base.reader, "reader", folder)
+        if settings.kind != "written":
+            _weights(base.reader, "reader", folder)
     if isinstance(made, BothWays) and made.gate is not None:
         _weights(made.gate, "gate", folder)
     return made
