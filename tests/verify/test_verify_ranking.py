@@ -15,7 +15,7 @@ from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
 from assay.verify.lists import rank_metrics as m
-from assay.verify.lists.ranking import read_ranking
+from assay.verify.lists.ranking import read_ranking, read_wanted
 
 
 def judge(reference: object, response: str, **options: object) -> Verdict:
@@ -46,6 +46,8 @@ def test_rank_reward_by_hand():
     assert m.average_precision(given_, {1, 3}) == pytest.approx((1 + 2 / 3) / 2)
     assert m.reciprocal_rank(given_, {1}) == pytest.approx(1 / 3)
     assert m.reciprocal_rank(given_, {1}, 2) == 0
+    # Of a list that leaves out the second: shares of 1 and 1/2.
+    assert m.average_overlap("a", "ab") == m.average_overlap("ab", "a") == 0.75 and m.average_overlap("", "") == 1
 
 
 @given(st.permutations(range(5)), st.floats(0.001, 1.0), st.integers(1, 5))
@@ -91,7 +93,7 @@ def test_correlations_are_those_of_scipy(order):
 def test_correlations_at_their_limits():
     assert m.kendall_tau("ab", "ab") == 1 and m.kendall_tau("ba", "ab") == -1
     assert m.kendall_tau("xyz", "ab") == -1 and m.spearman_rho("", "abc") == -1
-    assert m.kendall_tau("a", "a") == 1
+    assert m.kendall_tau("a", "a") == 1 and m.spearman_rho("ba", "ab") == pytest.approx(-1)
     # a ranked, b and c missing and tied: concordant ab, ac; tau-b = 2 / sqrt(3 * 2).
     assert m.kendall_tau("a", "abc") == pytest.approx(2 / math.sqrt(6))
 
@@ -139,6 +141,8 @@ def test_neither_repeating_nor_padding_pays(ranking, grades, k):
         ("1. c\n2. b", ["c", "b"]),
         ("c, b", ["c", "b"]),
         ("[3], [1]", [3, 1]),
+        ("see [3]", ["see [3]"]),
+        ("[3] x, [1] y, 2", ["[3] x", "[1] y", 2]),
     ],
 )
 def test_read_ranking(text, items):
@@ -159,9 +163,40 @@ def test_ranking():
     assert judge(["a", "b"], "", measure="exact").passed is False
 
 
+def test_what_is_said_of_each_measure():
+    """Of a, c, b for a, b, c two pairs of three stand right: tau 1/3, rho 1/2, both brought from [-1, 1] to [0, 1]."""
+    verdict = judge({"order": ["a", "b", "c"], "relevance": {"a": 0, "b": 1}}, "a, c, b", measure="rr")
+    assert verdict.parts["kendall"] == pytest.approx(2 / 3) and verdict.parts["spearman"] == pytest.approx(3 / 4)
+    assert verdict.parts["rr"] == verdict.score == pytest.approx(1 / 3), "a helps nobody"
+    assert verdict.passed is False and verdict.feedback == "rr 0.333"
+    assert judge(["a", "b"], "a, b", measure="exact").feedback == ""
+    for answer, why in (
+        ("a, x", "ranks 'x', which is no candidate"),
+        ("a, 7", "ranks a number that is no candidate"),
+        ("a, a", "ranks 'a' twice"),
+        ("a", "leaves out 1 of 2 items"),
+    ):
+        assert judge(["a", "b"], answer, measure="exact").feedback == why
+    wanted = read_wanted({"relevance": ["a"]})
+    assert wanted is not None and wanted.grades == {"a": 1.0} and judge({"relevance": {"a": 100}}, "a").passed
+
+
+def test_what_is_too_long_for_a_ranking():
+    assert judge(["a", "b"], "a, b", measure="exact", max_items=2).passed
+    long = judge(["a"], "a," * 1001, measure="exact")
+    assert long.passed is False and long.feedback == "ranks 1001 items, more than 1000"
+    few = {"measure": "exact", "max_items": 1}
+    assert "which is no candidate" in judge(["a"], "b" * 200, **few).feedback
+    assert judge(["a"], "b" * 201, **few).feedback == "the answer is too long for a ranking"
+    assert judge(["a"], "a", measure="exact", fallback="none").feedback == "no ranking found"
+
+
 @pytest.mark.parametrize(
     "reference",
-    [None, 3, [], {"relevance": {"a": -1}}, {"relevance": {"a": "x"}}, {"relevance": {"a": 0}}, ["a", "A"], {"x": 1}],
+    [
+        *(None, 3, [], ["a", "A"], {"x": 1}),
+        *({"relevance": grades} for grades in ({"a": -1}, {"a": "x"}, {"a": 0}, {"a": 1, "b": -1}, {"a": 101})),
+    ],
 )
 def test_a_reference_that_is_none_makes_it_abstain(reference):
     assert judge(reference, "a, b").passed is None
@@ -184,3 +219,7 @@ def test_long_answers_are_read_in_seconds(text):
 def test_options():
     with pytest.raises(UsageError, match="at least 1"):
         build("verify", {"name": "ranking", "k": 0})
+    for bad in ({"threshold": 0}, {"threshold": 1.5}, {"persistence": 0}, {"persistence": 1.5}):
+        with pytest.raises(UsageError, match="in \\(0, 1\\]"):
+            build("verify", {"name": "ranking", **bad})
+    assert judge({"relevance": ["a"]}, "b, a", k=1).score == 0 and judge({"relevance": ["a"]}, "a", k=1).passed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
-from assay.verify.lists.items import read_items
+from assay.verify.lists.items import item_key, read_items
 from assay.verify.lists.sets import overlap
 
 
@@ -42,10 +43,26 @@ def judge(reference: object, response: str, **options: object) -> Verdict:
         ("", []),
         ("a,,b,", ["a", "b"]),
         ("rock and roll", ["rock and roll"]),
+        ("and roll", ["and roll"]),
+        ("a, and b", ["a", "b"]),
+        # A bullet stands at the beginning of a line, and there is one.
+        ("Mr. Smith\nwell - known\n  - c", ["Mr. Smith", "well - known", "c"]),
+        ("- - a\nb", ["- a", "b"]),
+        ("1. 2. a", ["2. a"]),
+        ("f((a, b), c), d", ["f((a, b), c)", "d"]),
+        ("a), b", ["a)", "b"]),
+        ("((a), b)", ["(a)", "b"]),
+        ("()", []),
+        ("(a b", ["(a b"]),
+        ('[{"b": 1, "a": 2}]', ['{"a": 2, "b": 1}']),
     ],
 )
 def test_read_items(text, items):
     assert read_items(text) == items
+
+
+def test_equal_items_have_one_key():
+    assert item_key(" A") == item_key("a") == "a" and item_key("0.5") == item_key("1/2") == Fraction(1, 2)
 
 
 def test_scores_by_hand():

@@ -14,7 +14,7 @@ from assay.verify.text.compare import normalise, parse_number
 Separator = Literal["auto", "comma", "semicolon", "newline"]
 Key = Fraction | str
 
-_BULLET = re.compile(r"\s{0,20}(?:[-*\u2022\u2023\u25e6\u2013]\s+|\(?[0-9]{1,6}[.):](?:\s+|$)|\(?[a-zA-Z][.)]\s+)")
+_BULLET = re.compile(r"\A(?:[-*\u2022\u2023\u25e6\u2013]\s+|\(?[0-9]{1,6}[.):](?:\s+|$)|\(?[a-zA-Z][.)]\s+)")
 _AROUND = ((r"\left\{", r"\right\}"), (r"\{", r"\}"), ("{", "}"), ("[", "]"), ("(", ")"), ("<", ">"))
 _NOTHING = frozenset({"", "none", "empty", "\\emptyset", "\\varnothing", "\u2205", "empty set", "{}", "\\{\\}"})
 _OPEN, _CLOSE = "([{", ")]}"
@@ -41,9 +41,8 @@ def read_items(text: str, separator: Separator = "auto") -> list[str]:
         lines = [line for line in text.splitlines() if line.strip()]
         separator = "newline" if len(lines) > 1 else "semicolon" if ";" in text else "comma"
     if separator == "newline":
-        return [item for line in text.splitlines() if (item := _BULLET.sub("", line, count=1).strip())]
-    if _BULLET.match(text):
-        text = _BULLET.sub("", text, count=1)
+        return [item for line in text.splitlines() if (item := _BULLET.sub("", line.lstrip()).strip())]
+    text = _BULLET.sub("", text)
     pieces = text.split(";") if separator == "semicolon" else split_outside(text, ",")
     pieces = [p.strip() for p in pieces]
     if len(pieces) > 1:
@@ -68,7 +67,7 @@ def split_outside(text: str, mark: str) -> list[str]:
 
 def _unwrap(text: str) -> str:
     for opening, closing in _AROUND:
-        if text.startswith(opening) and text.endswith(closing) and len(text) >= len(opening) + len(closing):
+        if text.startswith(opening) and text.endswith(closing):
             inside = text[len(opening) : -len(closing)]
             # "(1, 2), (3, 4)" is two items and has no brackets around the whole.
             if _balanced(inside):

@@ -171,10 +171,11 @@ def test_labels_that_disagree_are_left_out() -> None:
 def test_the_teachers_reasoned_list_is_the_solution_of_its_task() -> None:
     """Of several answers in a reply the last counts; the warm-up learns the reply as it is."""
     ranked = said("[1] > [2]", "at first") + said("[2] > [1]", "no")
-    teacher = Teacher(["<answer>[1]</answer> or rather <answer>[2]</answer>", ranked] * 2)
+    choice, other = "<answer>[1]</answer> or rather <answer>[2]</answer>", said("[2] > [1]")
+    teacher = Teacher([choice, ranked, choice, other])
     one, two = synthesised([("q", ["a", "b"], ""), ("r", ["a", "b"], "")], teacher, threshold=1.0, seed=5)
     assert one.reference == two.reference == {"order": ["2", "1"], "relevance": ["2"]}
-    assert one.solution == two.solution == ranked and Ranking()(one, ranked).passed
+    assert (one.solution, two.solution) == (ranked, other) and Ranking()(one, ranked).passed
     assert [(r.n, r.seed, r.sampling.max_tokens) for r in teacher.requests] == [(1, s, 4096) for s in (5, 6, 7, 8)]
     synthesised([("q", ["a", "b"], "")], teacher := Teacher(["", ""]))
     assert [r.seed for r in teacher.requests] == [0, 1]
@@ -209,6 +210,7 @@ def test_windows_of_twenty_move_by_ten() -> None:
 
     assert sliding(range(35), rank) == list(range(35))
     assert sizes == [(15, 20), (5, 20), (0, 20)]
+    assert sliding([7, 8], rank) == [7, 8] and sizes[3:] == [(7, 2)], "a short list is ranked once"
     assert sliding([1, 2, 3], sorted, 2, 2) == sliding([3, 2, 1], sorted, 3, 1) == [1, 2, 3]
 
 
