@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from assay.batch import Batch
 from assay.engines.base import Request, Sampling
 from assay.engines.keywords import Keywords
 from assay.engines.tabular_turns import TabularTurns
+from assay.environments.base import Action
+from assay.environments.calls import written
 from assay.environments.corridor import ACTIONS, Corridor
 from assay.errors import UsageError
 from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.objectives.off_policy.soft_labels import SoftLabels
 from assay.objectives.sft import SFT
-from assay.papers.data.s176_dagger_agents import Aggregated, Dagger, Mixing
+from assay.papers.data.s176_dagger_agents import Aggregated, Dagger, Mixing, arm
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rollout.turns.enumerated import player
@@ -31,7 +34,7 @@ from assay.rollout.turns.labelling import LABEL
 from assay.select.labels import relabelled
 from assay.signals.base import Models
 from assay.signals.reread.teacher_tokens import TeacherTokens
-from assay.types import Ask, Episode, Group, Origin, Task
+from assay.types import Ask, Episode, Group, Origin, Task, ToolCall
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CORRIDOR = {"name": "corridor", "rooms": 3, "moves": 4}
@@ -229,7 +232,13 @@ def test_what_a_teacher_is_asked() -> None:
     Dagger(CORRIDOR, Sampling(7, 0.9), Mixing(1.0), 4, teacher=heard).collect(
         [Ask(task, 2)], engine, np.random.default_rng(0)
     )
-    assert [r.sampling for r in heard.asked] == [Sampling(7, 0.0)] * 8 and {r.n for r in heard.asked} == {1}
+    assert [r.sampling for r in heard.asked] == [Sampling(7, 0.0)] * 8
+    assert {(r.n, r.seed) for r in heard.asked} == {(1, 0)}
+    method = make_method("S176", options={"environment": CORRIDOR, "teacher": heard})
+    assert (
+        method.rollout["teacher"] is heard
+        and "teacher" not in make_method("S176", options={"environment": CORRIDOR}).rollout
+    )  # type: ignore[index]
     first, *_, last = [list(r.prompt) for r in heard.asked]  # type: ignore[arg-type]
     assert "Go to room 3" in first[-1]["content"] and [m["role"] for m in last[-2:]] == ["assistant", "user"]
     assert len(last) == len(first) + 6 and last[-2]["content"] == "right"
@@ -255,6 +264,61 @@ def test_a_teacher_that_fails() -> None:
         rollout = Dagger(CORRIDOR, Sampling(1), Mixing(0.0), 1, teacher=teacher)
         rollout.collect([Ask(task, 1)], engine, np.random.default_rng(0))
         assert ends == [stop != "length"]
+
+
+class Silent(Corridor):
+    """A corridor whose plan knows nothing of room 1."""
+
+    def plan(self, state: Any) -> Sequence[str]:
+        return () if state[0] == START else super().plan(state)
+
+
+def test_where_the_plan_says_nothing_there_is_no_label() -> None:
+    """And the student acts, whatever beta; others are labelled and taught all the same."""
+    engine, task = student()
+    rollout = Dagger({**CORRIDOR, "name": f"{__file__}:Silent"}, Sampling(1), Mixing(1.0, 1.0), 4)
+    played, labels = rollout.collect([Ask(task, 12)], engine, np.random.default_rng(0))
+    rooms = [[room_after([t.text for t in e.turns][:k]) for k in range(len(e.turns))] for e in played.episodes]
+    assert len(labels.episodes) == sum(room != START for row in rooms for room in row) > 0
+    for episode, row in zip(played.episodes, rooms, strict=True):
+        own = [not np.isnan(episode.logprobs[turn.start]) for turn in episode.turns]
+        assert own == [room == START for room in row]
+
+
+def room_after(said: Sequence[str]) -> int:
+    room = START
+    for action in said:
+        room = min(max(room + {"left": -1, "right": 1, "stop": 0}[action], 1), 3)
+    return room
+
+
+def test_one_teacher_that_fails_spoils_no_other_episode() -> None:
+    engine, task = student()
+
+    class Once(Heard):
+        def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            made = super().generate(requests)
+            if len(self.asked) == len(requests):
+                made[0] = [replace(made[0][0], stop="error")]
+            return made
+
+    played, labels = Dagger(CORRIDOR, Sampling(1), Mixing(0.0), 4, teacher=Once("right")).collect(
+        [Ask(task, 3)], engine, np.random.default_rng(0)
+    )
+    assert [v.passed is None for v in played.verdicts] == [True, False, False]
+    assert len(labels.episodes) == sum(len(e.turns) for e in played.episodes[1:])
+
+
+def test_a_plan_of_calls_is_written_as_calls_are() -> None:
+    call = ToolCall("move", {"to": 2}, 0, 0)
+    live = SimpleNamespace(
+        played=SimpleNamespace(ask=lambda what: [Action("go", (call,))] if what == "gold" else ()), context=np.arange(3)
+    )
+    engine = SimpleNamespace(encode_response=lambda text: [ord(c) for c in text])
+    for calls, expected in (("python", written((call,), "python")), ("auto", "go")):
+        [label] = Dagger(CORRIDOR, Sampling(1), calls=calls)._planned([live], engine)  # type: ignore[list-item]
+        assert label is not None and label.text == expected and label.prompt.tolist() == [0, 1, 2]
+        assert label.tokens.tolist() == [ord(c) for c in expected]
 
 
 def chooser(*p: float) -> TabularPolicy:
@@ -295,6 +359,27 @@ def test_soft_labels_by_hand() -> None:
         compute_signals(batch, objective.needs, Models(pupil))
         batch.live = pupil.forward(batch, {"candidate_logprobs"}).live
         assert objective(out.logprobs, batch).value.item() == pytest.approx(-np.log(0.3), abs=1e-5)
+
+
+def test_labels_of_several_authors_in_one_batch() -> None:
+    """The first and the third are soft; of the second, half of it his, and the fourth, too long for him, all stands
+    on their own token."""
+    teacher = chooser(0.5, 0.3, 0.2)
+    teacher.context = 1  # type: ignore[attr-defined]
+    batch = told([1, 2, 1, 1])
+    mixed = np.array([Origin.TEACHER, Origin.OWN], dtype=np.uint8)
+    batch.episodes = [
+        batch.episodes[0],
+        replace(batch.episodes[1], tokens=np.array([2, 0]), mask=np.ones(2, dtype=bool), origins=mixed),
+        batch.episodes[2],
+        replace(batch.episodes[3], prompt=np.zeros(1, dtype=np.int64)),
+    ]
+    found = TeacherTokens(teacher, 2)(batch, Models(chooser(0.2, 0.3, 0.5)))
+    assert found[:, 0].exp().tolist() == [pytest.approx(x) for x in ([0.5, 0.3], [1, 0], [0.5, 0.3], [1, 0])]
+    assert batch.signals["candidates"][:, 0].tolist() == [[0, 1], [2, 2], [0, 1], [1, 1]]
+    batch.episodes = [replace(e, origins=None) for e in batch.episodes]
+    assert TeacherTokens(teacher, 1)(batch, Models(teacher)).tolist() == [[[0.0]]] * 4
+    assert batch.signals["candidates"].tolist() == [[[1]], [[2]], [[1]], [[1]]]
 
 
 WORLD = {"name": "guess", "most": 4}
@@ -339,6 +424,21 @@ def test_soft_labels_of_whom() -> None:
     with pytest.raises(UsageError, match="soft labels are of language models, not of a TabularPolicy; set soft = 0"):
         TeacherTokens(chooser(0.5, 0.5)).check(chooser(0.5, 0.5))
     assert make_method("S176", options={"teacher": TEACHER}).objective == SFT("sequence_mean")
+    assert TeacherTokens(chooser(0.5, 0.5)).k == 20 and TeacherTokens(chooser(0.5, 0.5), 1).k == 1
+    assert SoftLabels(TeacherTokens(chooser(0.5, 0.5))).ignores_rewards
+
+
+def test_the_defaults() -> None:
+    method = make_method("S176", options={"environment": CORRIDOR})
+    assert method.select.replayed == 256 and method.rollout["turns"] == 8  # type: ignore[attr-defined,index]
+    made = Dagger(CORRIDOR, Sampling(1))
+    assert (made.turns, made.attempts) == (8, 2) and made.mixing == Mixing(1.0, 0.5, None, 0)
+    for ends in ({"beta": 0.0, "decay": 0.0}, {"beta": 1.0, "decay": 1.0}, {"switch": 0}):
+        Mixing(**ends)  # type: ignore[arg-type]
+    for outside in ({"decay": 1.5}, {"switch": -2}, {"beta": -0.5}):
+        with pytest.raises(UsageError, match="S176"):
+            Mixing(**outside)  # type: ignore[arg-type]
+    assert arm(0.25)["rollout"] == {"name": "dagger", "mixing": {"decay": 0.25}, "turns": 4}
 
 
 class Planless(Corridor):
