@@ -17,6 +17,7 @@ from assay.registry import part
 from assay.signals.base import Models
 from assay.signals.likelihood import encoder
 from assay.signals.scorer import loaded
+from assay.tasks.files.feedback import swapped
 from assay.types import Episode, Message, Prompt
 
 HERE = "\u2981 follow-up \u2981"
@@ -38,9 +39,9 @@ class FollowUps:
     Args:
         texts: what may follow.
         scorer: ``reference``, the policy as RL began; ``policy``, as it stands; or another language model: its hub id
-            or folder, a table of a recipe's ``[model]``, or a policy.
+            or folder, that of a run, a table of a recipe's ``[model]``, or a policy.
         opening: a scorer that was fine-tuned to play the user, with roles swapped, is asked for feedback by this first
-            turn; its texts are then turns of the assistant.
+            turn; its texts are then turns of the assistant. Tasks ``feedback`` are for such a fine-tuning.
         turn: see above.
         max_tokens: longest conversation, follow-up included; ``None`` for the scorer's context.
         question: put to the scorer in a turn of its own after the response; the texts are then beginnings of its reply,
@@ -130,9 +131,7 @@ class FollowUps:
         if self.question is not None:
             said.append({"role": "assistant", "content": HERE})
         if self.opening is not None:
-            swap = {"user": "assistant", "assistant": "user"}
-            said = [{**m, "role": swap.get(m["role"], m["role"])} for m in said]
-            said.insert(int(said[0]["role"] == "system"), {"role": "user", "content": self.opening})
+            said = swapped(said, self.opening)
         text = rendered(said, scorer.tokenizer)
         ids = scorer.tokenizer(text[: text.rindex(HERE)], add_special_tokens=False)["input_ids"]
         return np.asarray(ids, dtype=np.int64)

@@ -11,6 +11,7 @@ from assay.method import Method
 from assay.objectives.picked_pairs import PickedPairs
 from assay.rewards.judges.follow_up import FollowUpReward
 from assay.select.pairs import Pairs
+from assay.tasks.files.feedback import OPENING
 
 
 @paper(
@@ -31,19 +32,23 @@ from assay.select.pairs import Pairs
         "a scorer that was fine-tuned on feedback plays the user, roles swapped": (
             "test_roles_are_swapped_for_a_scorer_that_plays_the_user"
         ),
+        "such a scorer is fine-tuned on what users said of responses, and reads just what it was tuned on": (
+            "test_feedback_is_trained_as_it_is_scored"
+        ),
+        "after it, it tells from each other what users like and what they do not": "test_a_scorer_is_tuned_on_feedback",
         "a policy learns responses that please, without labels": "test_the_setting",
     },
     choices=(
         "the follow-ups are worded here; that all aspects weigh the same is not said",
         "pairs are of every step's responses; the paper's are made once, from the initial policy (train.steps = 1)",
         "log-likelihoods, as in the paper; the authors' script averages logits read at one position",
+        "of a conversation with feedback the feedback alone is learned, and the words of the opening turn are ours",
     ),
-    lacks="fine-tuning the scorer on users' feedback: one that was fine-tuned elsewhere can be named",
 )
 def flr(
     aspects: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     scorer: Any = "reference",
-    opening: str | None = None,
+    opening: str | bool | None = None,
     margin: float | None = None,
     loss: Literal["dpo", "ipo", "kto"] = "dpo",
     beta: float = 0.1,
@@ -55,13 +60,17 @@ def flr(
         pair (w, l): the responses of a prompt with the highest and the lowest R
         L = -log sigmoid(beta (log pi(y_w)/pi_ref(y_w) - log pi(y_l)/pi_ref(y_l))), pi_ref as RL began
 
+    A scorer is tuned on rows of ``prompt``, ``response`` and ``feedback`` by ``assay train sft
+    tasks.source.name=feedback tasks.source.path=feedback.jsonl``; then ``scorer = "runs/sft"``, ``opening = true``.
+
     No labels and no verifier are used. The reward can be used by itself: ``make_method("grpo", reward="S117")``.
 
     Args:
         aspects: follow-ups, see :class:`~assay.rewards.judges.follow_up.FollowUpReward`; by default ten of either kind
             for each of understanding, relevance, correctness, engagingness, informativeness and instruction following.
         scorer: whose p; another model than the policy, perhaps fine-tuned on feedback of users, is named here.
-        opening: first turn for such a scorer that was fine-tuned with roles swapped.
+        opening: first turn for such a scorer that was fine-tuned with roles swapped; ``true`` for that of tasks
+            ``feedback``, see :class:`~assay.tasks.files.feedback.Feedback`.
         margin: least difference of a pair's rewards; ``None`` for any.
         loss, beta: of preferences.
 
@@ -71,8 +80,9 @@ def flr(
 
     Source: Follow-up Likelihood as Reward (arXiv 2409.13948) and the authors' code.
     """
+    first = OPENING if opening is True else opening or None
     return Method(
-        reward=FollowUpReward(aspects, scorer, opening),
+        reward=FollowUpReward(aspects, scorer, first),
         select=Pairs(margin=margin),
         objective=PickedPairs({"name": loss, "beta": beta}),
     )

@@ -31,6 +31,7 @@ from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rollout.turns.enumerated import player
 from assay.rollout.turns.labelling import LABEL
+from assay.rollout.turns.under_way import Live
 from assay.select.labels import relabelled
 from assay.signals.base import Models
 from assay.signals.reread.teacher_tokens import TeacherTokens
@@ -311,12 +312,11 @@ def test_one_teacher_that_fails_spoils_no_other_episode() -> None:
 
 def test_a_plan_of_calls_is_written_as_calls_are() -> None:
     call = ToolCall("move", {"to": 2}, 0, 0)
-    live = SimpleNamespace(
-        played=SimpleNamespace(ask=lambda what: [Action("go", (call,))] if what == "gold" else ()), context=np.arange(3)
-    )
+    world: Any = SimpleNamespace(ask=lambda what: [Action("go", (call,))] if what == "gold" else ())
+    live = Live("t", world, np.random.default_rng(0), np.arange(3))
     engine = SimpleNamespace(encode_response=lambda text: [ord(c) for c in text])
     for calls, expected in (("python", written((call,), "python")), ("auto", "go")):
-        [label] = Dagger(CORRIDOR, Sampling(1), calls=calls)._planned([live], engine)  # type: ignore[list-item]
+        [label] = Dagger(CORRIDOR, Sampling(1), calls=calls)._planned([live], engine)
         assert label is not None and label.text == expected and label.prompt.tolist() == [0, 1, 2]
         assert label.tokens.tolist() == [ord(c) for c in expected]
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from running import run
 from spelled import NANO, alone, responses
 
 from assay.batch import Batch
@@ -23,9 +27,11 @@ from assay.objectives.preference import KTO
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.registry import build
 from assay.rewards.judges.follow_up import ASPECTS, FollowUpReward
 from assay.signals.base import Models
 from assay.signals.follow_ups import TOGETHER, FollowUps
+from assay.tasks.files.feedback import OPENING, Feedback
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -109,6 +115,84 @@ def test_roles_are_swapped_for_a_scorer_that_plays_the_user(policy) -> None:
     swapped = scored(FollowUps(("thx",), "policy", opening="ask!"), batch, policy)
     assert plain.item() == pytest.approx(score(policy, "[s]s|[u]40|[a]42|[u]", "thx"), abs=1e-5)
     assert swapped.item() == pytest.approx(score(policy, "[s]s|[u]ask!|[a]40|[u]42|[a]", "thx"), abs=1e-5)
+
+
+def written(path: Path, *rows: Any) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_feedback_is_trained_as_it_is_scored(policy, tmp_path: Path) -> None:
+    """Token for token: the prompt of a task is what stands before a follow-up to the same response."""
+    chat = [{"role": "system", "content": "s"}, {"role": "user", "content": "40"}]
+    rows = [{"prompt": chat, "response": "42", "feedback": "thx"}, {"prompt": "40", "response": "42", "feedback": "no"}]
+    told = [*chat, {"role": "assistant", "content": "42"}, {"role": "user", "content": "thx"}]
+    file = written(tmp_path / "said.jsonl", *rows, {"messages": told})
+    source = build("tasks", {"name": "feedback", "path": str(file), "opening": "ask!"})
+    assert source.size == 3 and source[0].prompt == source[2].prompt and source[0].kind == "none"
+    assert [t.meta["responses"] for t in source.tasks] == [[{"text": x, "reward": 1.0}] for x in ("thx", "no", "thx")]
+    batch = responses(policy, ["42", "42"])
+    batch.tasks = [replace(t, prompt=tuple(chat) if k == 0 else "40") for k, t in enumerate(batch.tasks)]
+    signal = FollowUps(("thx",), "policy", opening="ask!")
+    for task, asked, episode in zip(source.tasks, batch.tasks, batch.episodes, strict=False):
+        assert policy.encode(task.prompt).tolist() == signal.head(asked.prompt, episode, policy, 999).tolist()
+    plain = lm(0, chat=False)
+    lines = build("tasks", {"name": "feedback", "path": str(file), "chat": False})
+    other = responses(plain, ["42"])
+    head = FollowUps(("thx",), "policy").head("40", other.episodes[0], plain, 999)
+    assert lines[1].prompt == "4042\n" and plain.encode(lines[1].prompt).tolist() == head.tolist()
+    assert build("tasks", {"name": "feedback", "path": str(file)})[1].prompt[0]["content"] == OPENING
+    assert make("S117", opening=True).reward.signal.opening == OPENING
+    assert make("S117", opening="hm").reward.signal.opening == "hm" and make("S117").reward.signal.opening is None
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"prompt": "1", "response": "2"}, "lacks 'messages'"),
+        ({"prompt": "1", "feedback": "x"}, "lacks 'response'"),
+        ({"prompt": "1", "response": "2", "feedback": " "}, "feedback is not blank"),
+        ({"prompt": "1", "response": 2, "feedback": "x"}, "are texts"),
+        ({"prompt": [], "response": "2", "feedback": "x"}, "no list of messages"),
+        ({"messages": [{"role": "user", "content": "1"}]}, "feedback follows a turn of the assistant"),
+        ({"messages": [{"role": r, "content": "1"} for r in ("user", "user", "user")]}, "feedback follows a turn"),
+        ({"messages": [{"role": r, "content": "1"} for r in ("user", "assistant", "assistant")]}, "are texts"),
+        (7, "is no record"),
+    ],
+)
+def test_feedback_that_is_none(row: Any, why: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=rf"{why}.*a row has prompt, response and feedback"):
+        Feedback(written(tmp_path / "said.jsonl", row))
+
+
+def test_a_scorer_is_tuned_on_feedback(tmp_path: Path) -> None:
+    """Users say y to what is right and n to what is not; a model that learned it from some of this is the scorer."""
+    rows = [
+        {"prompt": f"{a}+1=", "response": str(a + 1 + wrong), "feedback": "n" if wrong else "y"}
+        for a in (1, 2, 3, 4)
+        for wrong in (0, 1)
+    ]
+    file = written(tmp_path / "said.jsonl", *rows)
+    folder = run(
+        tmp_path / "scorer",
+        model={"nano": {"hidden": 32, "layers": 1, "heads": 2, "context": 24}},
+        tasks={"source": {"name": "feedback", "path": str(file), "chat": False}, "eval_share": 0.3, "eval_size": 1},
+        method={"reward": None, "objective": "sft", "rollout": "recorded"},
+        warmup={"steps": 0},
+        rollout={"prompts": 4, "group": 2, "max_tokens": 4},
+        train={"steps": 40, "lr": 2e-2, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0, "samples": 0},
+    )
+    lists = {"all": {"positive": ["y"], "negative": ["n"]}}
+    reward = make("S117", aspects=lists, scorer=str(folder)).reward
+    scorer = reward.signal.scorer
+    assert not any(p.requires_grad for p in scorer.module.parameters())
+    batch = responses(scorer, [row["response"] for row in rows])
+    batch.tasks = [replace(t, prompt=row["prompt"]) for t, row in zip(batch.tasks, rows, strict=True)]
+    batch.signals["follow_ups"] = scored(reward.signal, batch, scorer)
+    found = reward(batch).values.tolist()
+    # One of the eight, at least, was held out.
+    assert sum((x > 1) if row["feedback"] == "y" else (x < -1) for x, row in zip(found, rows, strict=True)) >= 6
 
 
 def test_long_conversations_lose_whole_turns(policy) -> None:
