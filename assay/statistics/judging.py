@@ -69,7 +69,7 @@ class Independence:
         expected: counts if they were independent.
         chi2, p: Pearson's statistic without continuity correction, one degree of freedom, and its p-value.
         exact: Fisher's p-value, to be preferred where an expected count is below 5.
-        odds: odds ratio; infinite or NaN where a cell is empty.
+        odds: odds ratio; infinite where a cell of those that disagree is empty.
     """
 
     table: tuple[tuple[int, int], tuple[int, int]]
@@ -99,7 +99,7 @@ def independence(solved: Sequence[bool], judged: Sequence[bool]) -> Independence
     chi2, p, _, expected = stats.chi2_contingency(table, correction=False)
     exact = float(stats.fisher_exact(table).pvalue)
     (a, b), (c, d) = table.tolist()
-    odds = a * d / (b * c) if b * c else float("inf") if a * d else float("nan")
+    odds = a * d / (b * c) if b * c else float("inf")  # of two empty cells a margin would be 0
     (e, f), (g, h) = expected.tolist()
     return Independence(((a, b), (c, d)), ((e, f), (g, h)), float(chi2), float(p), exact, odds)
 

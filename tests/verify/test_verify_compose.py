@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
+from assay.verify.compose import AllOf
 
 TASK = Task("t", "q", "5")
 
@@ -143,7 +144,7 @@ def test_nested_specs_lists_and_names() -> None:
         },
     )
     assert verifier(TASK, "5.0").parts == {"exact": 1.0, "exact-2": 0.0, "any_of": 1.0, "any_of/n": 1.0}
-    assert pickle.loads(pickle.dumps(verifier))(TASK, "5").passed is True
+    assert isinstance(verifier, AllOf) and pickle.loads(pickle.dumps(verifier))(TASK, "5").passed is True
     by_kind = build("verify", {"name": "gated", "gate": "exact", "then": "by_kind"})
     assert by_kind(TASK, "5").passed is True
 
@@ -173,7 +174,9 @@ def test_a_check_that_misbehaves_abstains(name: str) -> None:
         ({"name": "weighted", "checks": ["exact"], "weights": {"exat": 1}}, "did you mean 'exact'"),
         ({"name": "weighted", "checks": ["exact"], "weights": {"exact": -1}}, "not a number >= 0"),
         ({"name": "weighted", "checks": ["exact"], "weights": {"exact": 0}}, "every weight is 0"),
+        ({"name": "weighted", "checks": ["exact"], "weights": {"exact": float("inf")}}, "not a number >= 0"),
         ({"name": "weighted", "checks": ["exact"], "threshold": 0}, "in (0, 1]"),
+        ({"name": "weighted", "checks": ["exact"], "threshold": 1.1}, "in (0, 1]"),
         ({"name": "weighted", "checks": ["exact"], "on_abstain": "skip"}, "on_abstain"),
         ({"name": "gated", "gate": "exact"}, "needs then"),
         ({"name": "all_of", "checks": [5]}, "not a int"),

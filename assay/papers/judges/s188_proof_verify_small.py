@@ -97,7 +97,7 @@ def proof_verify_small(
         sampling: of the opinions.
 
     Raises:
-        UsageError: no engine, no prompts, one that shows no proof, or another ``need`` than there can be.
+        UsageError: no engine, no prompts, one that shows no proof, ``n`` below 1, or a ``need`` that there cannot be.
 
     Source: "Do We Need Frontier Models to Verify Mathematical Proofs?" (arXiv 2604.02450).
     """
@@ -120,7 +120,9 @@ class ProofVerifier:
     def __post_init__(self) -> None:
         if not self.prompts or any("{question}" not in p or "{response}" not in p for p in self.prompts):
             raise UsageError("S188: give prompts, each with {question} and {response}")
-        tally([None] * (len(self.prompts) * max(self.n, 1)), self.need)
+        if self.n < 1:
+            raise UsageError(f"S188: n {self.n} must be 1 or more")
+        tally([None] * (len(self.prompts) * self.n), self.need)
 
     def opinions(self, pairs: Sequence[tuple[str, str]], repeats: int = 1) -> list[list[list[bool | None]]]:
         """Return for each (statement, proof) ``repeats`` rows of opinions, n by each prompt in turn."""

@@ -25,6 +25,7 @@ def test_first_errors_by_hand() -> None:
     # The card's: .6 of wrong ones and .9 of right ones.
     assert located([0] * 6 + [1] * 4 + [-1] * 9 + [0], [0] * 10 + [-1] * 10).f1 == pytest.approx(0.72)
     assert located([0], [-1]).f1 != located([-1], [-1]).f1 and math.isnan(located([], []).f1)
+    assert located([1, 0], [0, -1]).f1 == 0, "of two shares of 0"
     assert first_below([0.9, 0.5, 0.2], 0.5) == 2 and first_below([0.9], 0.5) == -1
 
 
@@ -39,7 +40,7 @@ def test_average_precision_is_scikit_learns(rows: list[tuple[int, bool]]) -> Non
     else:
         assert found == pytest.approx(metrics.average_precision_score(positive, scores), abs=1e-12)
     with pytest.raises(ValueError, match="finite"):
-        average_precision([math.nan], [True])
+        average_precision([1.0, math.nan], [False, True])
 
 
 @pytest.mark.slow

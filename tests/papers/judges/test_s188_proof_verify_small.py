@@ -126,6 +126,7 @@ def test_the_convention_is_named() -> None:
     lenient = proof_rates(votes("1110111"), items)
     # All flaws are missed: the paper's false-negative rate is 1; a quarter of the correct ones is rejected.
     assert (lenient["false_accepts"], lenient["false_rejects"]) == (1.0, 0.25)
+    assert proof_rates([], [])["undecided"] == 0
 
 
 class Careful(Keywords):
@@ -160,12 +161,14 @@ DEV = [
 def test_the_ensemble_is_a_verifier() -> None:
     judge = Careful()
     v = proof_verify_small(judge, sampling=Sampling(16))
+    assert proof_verify_small(judge).sampling.max_tokens == 8192
     assert v.prompts == (GENERAL, *PROMPTS) and (v.need, v.n) == ("all", 1)
     task = Task("t", "A")
     said = v.map([(task, "flaw:steps"), (task, "sound"), (task, "blank")])
     assert [s.passed for s in said] == [False, True, None] and judge.asked == 15
     assert said[0].score == pytest.approx(4 / 5) and said[0].feedback == "1 of 5 opinions object"
-    assert v(task, "flaw:steps") == said[0] and said[2].feedback == "too few can be read"
+    assert v(task, "flaw:steps") == said[0] and said[2].feedback == "too few can be read" and said[2].score == 0
+    assert said[0].parts == {"opinion 1": 1, "opinion 2": 0, "opinion 3": 1, "opinion 4": 1, "opinion 5": 1}
     most = proof_verify_small(judge, need="majority", n=2)
     assert most(task, "flaw:steps").passed is True and len(most(task, "flaw:steps").parts) == 10
     # As a scorer at test time it is asked like any verifier.
@@ -174,11 +177,14 @@ def test_the_ensemble_is_a_verifier() -> None:
     scores = [s.value for s in as_scorer(v).score(pairs, judge, np.random.default_rng(0))]
     assert scores[0] is not None and scores[1] is not None and scores[0] > scores[1]
     assert type(catalogue.make("S188", judge=judge)) is type(v)
-    for bad, words in ((("no place",), "each with"), ((), "each with")):
-        with pytest.raises(UsageError, match=words):
+    for bad in (("no place",), (), (*PROMPTS, "{question}"), ("{response}", *PROMPTS)):
+        with pytest.raises(UsageError, match="each with"):
             proof_verify_small(judge, bad)
     with pytest.raises(UsageError, match="an engine"):
         proof_verify_small(None)
+    assert proof_verify_small(judge, PROMPTS[:2], need=4, n=2).need == 4, "of two opinions by each"
+    with pytest.raises(UsageError, match="n 0 must be 1 or more"):
+        proof_verify_small(judge, n=0)
 
 
 def test_repeated_verdicts_are_of_other_opinions() -> None:
@@ -195,8 +201,10 @@ def proposer(*texts: str) -> Any:
         def __init__(self) -> None:
             super().__init__(())
             self.prompts: list[str] = []
+            self.tokens: list[int] = []
 
         def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            self.tokens += [r.sampling.max_tokens for r in requests]
             self.prompts += [str(r.prompt) for r in requests]
             tokens = self.encode(text := texts[len(self.prompts) - 1])
             return [[Episode(tokens[:0], tokens, tokens > 0, None, text, "eos")]]
@@ -219,8 +227,25 @@ def test_the_search_keeps_what_helps() -> None:
     asked = writer.prompts[0]
     assert "flaws that were missed" in asked and "Look at steps. Statement: {question}" in asked
     assert "Accepted, and flawed:\nStatement: B\nProof: flaw:cases" in asked and "Statement: A\n" not in asked
+    # Failures come first in turn: of B and C the second, and then of B alone.
+    assert "Statement: C" in asked and "Statement: B" not in writer.prompts[1] and "Statement: C" in writer.prompts[1]
+    assert all("Statement: B" in p and "Statement: C" not in p for p in writer.prompts[2:])
+    assert set(writer.tokens) == {2048}
     with pytest.raises(UsageError, match="correct and flawed"):
         first.search(DEV[:3], writer)
+
+
+def test_the_search_is_told_of_the_commoner_failure() -> None:
+    """Sound proofs are rejected for what their words look like; of as many failures of each kind, flaws come first."""
+    first = proof_verify_small(Careful(), [f"Look at steps. {ASKS}"])
+    rejected = [(f"R{k}", "flaw:steps", True) for k in range(4)]
+    for n, aim in ((4, "sound proofs that were rejected"), (1, "flaws that were missed")):
+        writer = proposer("no prompt")
+        found = first.search([("B", "flaw:cases", False), *rejected[:n]], writer, rounds=1)
+        [asked] = writer.prompts
+        assert f"aimed at {aim}" in asked and found.verifier == first
+        assert "Accepted, and flawed:\nStatement: B\n" in asked and "Rejected, and correct:\nStatement: R0\n" in asked
+        assert [f"Statement: R{k}" in asked for k in range(4)] == [True, n > 1, n > 1, False], "three of a kind"
 
 
 def test_what_was_searched_on_is_no_test() -> None:

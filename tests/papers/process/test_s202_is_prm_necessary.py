@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
@@ -86,6 +87,7 @@ def test_how_far_acceptance_can_be_believed() -> None:
     assert (hard.judged, hard.accepted) == (25, 20)
     assert easy.share is not None and easy.share.value == 1 and easy.judged == 3, "no verdict, no judgement"
     assert precision_of_verdicts([0.2], [True], ["t"])["all"].share is None
+    assert precision_of_verdicts([0.5, 0.6], [True, True], ["t", "u"])["all"].accepted == 1, "above one half"
     # Five solutions of each task that are right or wrong together say as little as one of each.
     many = precision_of_verdicts(np.repeat(scores[:20], 5), np.repeat(right[:20], 5), np.repeat(range(20), 5))["all"]
     assert many.accepted == 100 and many.share is not None
@@ -241,6 +243,8 @@ def test_solving_and_judging_go_together() -> None:
     assert found.odds == pytest.approx(70 * 12 / 80) and found.p < 1e-5 and found.exact < 1e-4
     with pytest.raises(ValueError, match="cannot be tested"):
         independence([True, True], [True, False])
+    for solved, judged, odds in (("1110", "1101", 0), ("1110", "1000", math.inf), ("1110", "1110", math.inf)):
+        assert independence([*map(int, solved)], [*map(int, judged)]).odds == odds  # type: ignore[list-item]
     # Independent by construction: the statistic exceeds its 95 % point in about 5 % of 400 draws (error 1.1 %).
     rng = np.random.default_rng(0)
     high = sum(independence(rng.random(200) < 0.6, rng.random(200) < 0.7).p < 0.05 for _ in range(400))  # type: ignore[arg-type]
