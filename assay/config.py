@@ -56,6 +56,8 @@ class TasksConfig(_Section):
     task, and leaves none to train on."""
     verify: Spec | None = None
     """A verifier for every task, in place of the one its kind names."""
+    train_verify: Spec | None = None
+    """A verifier of what is learnt from, where ``verify`` is to judge held-out tasks alone: one known to err, say."""
     verify_workers: int = Field(0, ge=0, le=MOST_PROCESSES)
     """Processes that judge responses; 0 judges in the training process."""
 

@@ -18,15 +18,20 @@ ATTEMPTS = 5_000
 @part("tasks", "countdown")
 @dataclass(frozen=True, slots=True)
 class Countdown:
-    """Endless problems such as ``4,6,61,94>309:``, each with the solution it was built from, here ``94*4-61-6``.
+    r"""Endless problems such as ``4,6,61,94>309:``, each with the solution it was built from, here ``94*4-61-6``.
 
-    Every number is used exactly once, with + - * /, and every intermediate result is a whole number >= 0.
+    Every number is used exactly once, with + - * /, and every intermediate result is a whole number >= 0. A scratchpad
+    has what is joined, one step per line, and the expression on the last:
+    ``94*4=376\n376-61=315\n315-6=309\n94*4-61-6``.
 
     Args:
         seed: >= 0.
         numbers: how many numbers are given, at least 2.
         low, high: range of the numbers, inclusive, ``low >= 1``.
         target_low, target_high: range of the target, inclusive.
+        ordered: whether the numbers are given from the smallest up: then a problem has one prompt alone, and one that
+            is held out comes up in no other order.
+        scratchpad: share of the solutions that show their steps; the others only state the expression.
         style: ``compact``, or ``words`` for pretrained models, which asks for ``<answer>`` tags.
 
     Raises:
@@ -39,6 +44,8 @@ class Countdown:
     high: int = 25
     target_low: int = 1
     target_high: int = 100
+    ordered: bool = False
+    scratchpad: float = 0.0
     style: Literal["compact", "words"] = "compact"
 
     def __post_init__(self) -> None:
@@ -52,7 +59,9 @@ class Countdown:
                 f"tasks 'countdown': target_low {self.target_low} and target_high {self.target_high} must satisfy "
                 "0 <= target_low <= target_high"
             )
-        self._problem(0)
+        if not 0 <= self.scratchpad <= 1:
+            raise UsageError(f"tasks 'countdown': scratchpad {self.scratchpad} must be in [0, 1]")
+        self._problem(_draws(self.seed, 0))
 
     @property
     def size(self) -> None:
@@ -61,10 +70,15 @@ class Countdown:
     @property
     def alphabet(self) -> str:
         """Every character of compact prompts and solutions."""
-        return "0123456789+-*/(),>:"
+        return "0123456789+-*/(),>:" + ("=\n" if self.scratchpad else "")
 
     def __getitem__(self, index: int) -> Task:
-        numbers, target, expression = self._problem(check_index(index, None))
+        draws = _draws(self.seed, check_index(index, None))
+        numbers, target, expression, steps = self._problem(draws)
+        if self.ordered:
+            numbers = sorted(numbers)
+        # Drawn last, so that the problem does not depend on how its solution is written.
+        shown = steps if self.scratchpad and next(draws) < self.scratchpad else []
         if self.style == "compact":
             prompt, solution = f"{','.join(map(str, numbers))}>{target}:", expression
         else:
@@ -78,18 +92,17 @@ class Countdown:
             prompt=prompt,
             reference={"numbers": numbers, "target": target},
             kind="countdown",
-            solution=solution,
+            solution="\n".join([*shown, solution]),
             meta={"source": "countdown", "difficulty": self.numbers},
         )
 
-    def _problem(self, index: int) -> tuple[list[int], int, str]:
-        draws = _draws(self.seed, index)
+    def _problem(self, draws: Iterator[float]) -> tuple[list[int], int, str, list[str]]:
         span = self.high - self.low + 1
         for _ in range(ATTEMPTS):
             numbers = [self.low + int(next(draws) * span) for _ in range(self.numbers)]
-            target, expression = _combine(numbers, draws)
+            target, expression, steps = _combine(numbers, draws)
             if self.target_low <= target <= self.target_high:
-                return numbers, target, expression
+                return numbers, target, expression, steps
         raise UsageError(
             f"tasks 'countdown': no target in [{self.target_low}, {self.target_high}] from {self.numbers} numbers in "
             f"[{self.low}, {self.high}] among {ATTEMPTS:,} expressions; widen one of the ranges"
@@ -102,10 +115,10 @@ def _draws(seed: int, index: int) -> Iterator[float]:
         yield from rng.random(32).tolist()
 
 
-def _combine(numbers: list[int], draws: Iterator[float]) -> tuple[int, str]:
-    """Join two random terms by a random operation until one is left; return its value and text."""
+def _combine(numbers: list[int], draws: Iterator[float]) -> tuple[int, str, list[str]]:
+    """Join two random terms by a random operation until one is left; return its value and text, and the joins."""
     # A term is (value, text, binding): 2 for a number, 1 for a product or quotient, 0 for a sum or difference.
-    terms = [(n, str(n), 2) for n in numbers]
+    terms, steps = [(n, str(n), 2) for n in numbers], list[str]()
     while len(terms) > 1:
         a, left, tight = terms.pop(int(next(draws) * len(terms)))
         b, right, tight_right = terms.pop(int(next(draws) * len(terms)))
@@ -116,9 +129,10 @@ def _combine(numbers: list[int], draws: Iterator[float]) -> tuple[int, str]:
             a, left, tight, b, right, tight_right = b, right, tight_right, a, left, tight
         binding = 0 if op in "+-" else 1
         value = a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a // b
+        steps.append(f"{a}{op}{b}={value}")
         if tight < binding:
             left = f"({left})"
         if tight_right < binding or (tight_right == binding and op in "-/"):
             right = f"({right})"
         terms.append((value, f"{left}{op}{right}", binding))
-    return terms[0][0], terms[0][1]
+    return terms[0][0], terms[0][1], steps

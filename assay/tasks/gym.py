@@ -7,9 +7,10 @@ import functools
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from assay.errors import RunError, UsageError, nearest
 from assay.registry import part
-from assay.tasks.seeded import check_index, check_seed
+from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task
 
 CHUNK = 256
@@ -39,6 +40,36 @@ UNSTABLE = frozenset(
 
 UNSTABLE_CHUNK = 64
 
+PLAIN_SUM = re.compile(r"\d+( [+-] \d+)*")
+
+
+def running_totals(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the totals from left to right: ``4-11=-7``, ``-7+23=16`` of ``4 - 11 + 23``.
+
+    Raises:
+        UsageError: there is more in the expression than whole numbers, + and -.
+    """
+    expression = metadata["expression"]
+    if not PLAIN_SUM.fullmatch(expression):
+        raise UsageError(
+            f"how {expression!r} is worked is not known; have sums alone, config = {{operators = ['+', '-'], "
+            "allow_parentheses = false, allow_negation = false}"
+        )
+    first, *rest = expression.split()
+    total, steps = int(first), []
+    for sign, term in zip(rest[::2], rest[1::2], strict=True):
+        after = total + int(term) if sign == "+" else total - int(term)
+        steps.append(f"{total}{sign}{term}={after}")
+        total = after
+    return steps
+
+
+WORK: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
+    "basic_arithmetic": running_totals,
+    "chain_sum": running_totals,
+}
+"""The steps without the answer, from an entry's metadata, of data sets whose solutions can show them."""
+
 
 @part("tasks", "gym")
 @dataclass(frozen=True, slots=True)
@@ -51,9 +82,13 @@ class Gym:
         seed: >= 0; different seeds share no items except by chance.
         style: ``answer`` asks for the answer between ``<answer>`` tags, ``plain`` leaves the question as it is.
         config: the data set's own options, without seed and size.
+        scratchpad: share of the solutions that show their steps, one per line before the answer, of the data sets in
+            :data:`WORK`. With ``plain`` the verifier has to read the last line alone,
+            ``{name = "gym", fallback = "line"}``.
 
     Raises:
-        UsageError: reasoning-gym is not installed, unknown data set or option, or a value the data set refuses.
+        UsageError: reasoning-gym is not installed, unknown data set or option, or a value the data set refuses; steps
+            are asked for that are not known.
     """
 
     dataset: str
@@ -61,12 +96,17 @@ class Gym:
     seed: int = 0
     style: Literal["answer", "plain"] = "answer"
     config: dict[str, Any] = field(default_factory=dict)
+    scratchpad: float = 0.0
 
     def __post_init__(self) -> None:
         check_seed("tasks 'gym'", self.seed)
         if self.size is not None and self.size < 1:
             raise UsageError(f"tasks 'gym': size {self.size} must be at least 1, or left out for an endless source")
         check_config(self.dataset, self.config)
+        if not 0 <= self.scratchpad <= 1:
+            raise UsageError(f"tasks 'gym': scratchpad {self.scratchpad} must be in [0, 1]")
+        if self.scratchpad and self.dataset not in WORK:
+            raise UsageError(f"tasks 'gym': how {self.dataset!r} is worked is known of {', '.join(WORK)} alone")
         _create(self.dataset, self._options(0))
 
     def __getitem__(self, index: int) -> Task:
@@ -76,12 +116,16 @@ class Gym:
         metadata = {k: v for k, v in entry["metadata"].items() if k not in ("source_dataset", "source_index")}
         answer = entry.get("answer")
         tagged = self.style == "answer"
+        shown = self.scratchpad and generator(self.seed, index).random() < self.scratchpad
+        steps = [f"{step}\n" for step in WORK[self.dataset](metadata)] if shown else []
         return Task(
             id=f"{self.dataset}/{self.seed}/{index}",
             prompt=entry["question"] + ("\n\nPut the final answer between <answer> and </answer>." if tagged else ""),
             reference={"dataset": self.dataset, "config": self.config, "entry": {**entry, "metadata": metadata}},
             kind="gym",
-            solution=None if answer is None else f"<answer>{answer}</answer>" if tagged else str(answer),
+            solution=None
+            if answer is None
+            else "".join([*steps, f"<answer>{answer}</answer>" if tagged else str(answer)]),
             meta={"source": "gym", "dataset": self.dataset, "difficulty": metadata.get("difficulty")},
         )
 

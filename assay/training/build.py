@@ -40,7 +40,7 @@ from assay.training.shadow import Shadow
 from assay.training.stages import Stage, make_stage
 from assay.types import Task
 from assay.verify.base import Verifier
-from assay.verify.configured import make_verifier
+from assay.verify.configured import make_training_verifier, make_verifier
 
 TEMPLATE = 256
 """Tokens that special tokens and a chat template may add to a prompt, at most."""
@@ -100,6 +100,12 @@ def check_quantised(config: RunConfig) -> None:
         raise UsageError("model.quantise: weights in four bits are not sharded; set scale.trainers=1")
 
 
+def check_verifiers(config: RunConfig) -> None:
+    """Raise UsageError for a verifier of what is learnt from beside actors that judge by the other one."""
+    if config.tasks.train_verify is not None and config.scale.verifiers:
+        raise UsageError("tasks.train_verify: scale.verifiers judge by tasks.verify alone; set scale.verifiers=0")
+
+
 def check_learners(curriculum: Any, method: Method) -> None:
     """Raise UsageError for a curriculum that reads a signal with parameters of its own which no part has learn."""
     for need in getattr(curriculum, "needs", ()):
@@ -134,6 +140,7 @@ def _assemble(
     check_given(config, given)
     check_quantised(config)
     check_alone(config)
+    check_verifiers(config)
     events = make_events(config, say=reporter.line, **told)
     if not ranks.first:
         events = Events()
@@ -154,6 +161,9 @@ def _assemble(
     verifier: Verifier = DividedVerifier(own, ranks.apart()) if ranks.size > 1 else own
     if cluster is not None and config.scale.verifiers:
         verifier = remote_verifier(cluster, config, ranks)
+    examiner = verifier
+    if (taught := make_training_verifier(config)) is not None:
+        own, verifier = taught, DividedVerifier(taught, ranks.apart()) if ranks.size > 1 else taught
     made: list[Trainer] = []  # a rollout that asks for more prompts does so in the trainer's step
     history = PassRates()
     common = ((verifier, own), ranks, history, lambda: (made[0].step, made[0].begun))
@@ -203,6 +213,7 @@ def _assemble(
         stream=first.stream,
         eval_tasks=eval_tasks,
         verifier=verifier,
+        examiner=examiner,
         curriculum=first.curriculum,
         rollout=first.rollout,
         method=method,

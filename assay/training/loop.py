@@ -452,7 +452,7 @@ class Trainer(State):
             return evaluate(
                 self.eval_tasks,
                 self.engine,
-                self.verifier,
+                self.examiner,
                 samples=samples,
                 sampling=sampling,
                 rng=self.random.fresh(f"evaluate/{label}"),

@@ -68,6 +68,7 @@ class State:
     stream: TrainStream
     eval_tasks: list[Task]
     verifier: Verifier
+    examiner: Verifier
     curriculum: Curriculum
     rollout: Rollout
     method: Method

@@ -105,6 +105,8 @@ countdown = st.fixed_dictionaries(
         "numbers": st.integers(2, 6),
         "high": st.sampled_from([9, 25, 100]),
         "target_high": st.sampled_from([30, 100, 1000]),
+        "ordered": st.booleans(),
+        "scratchpad": st.sampled_from([0.0, 0.5, 1.0]),
         "style": styles,
     }
 )
@@ -178,7 +180,7 @@ def test_chains_are_evaluated_from_left_to_right(spec, index):
 
 @given(countdown, st.integers(0, 1000))
 def test_countdown_solutions_use_every_number_once_and_reach_the_target(spec, index):
-    task = build("tasks", {**spec, "style": "compact"})[index]
+    task = build("tasks", {**spec, "style": "compact", "scratchpad": 0.0})[index]
     used = re.findall(r"\d+", task.solution)
     assert Counter(map(int, used)) == Counter(task.reference["numbers"])
     assert (
@@ -187,9 +189,31 @@ def test_countdown_solutions_use_every_number_once_and_reach_the_target(spec, in
     )
     assert all(1 <= n <= spec["high"] for n in task.reference["numbers"])
     assert 1 <= task.reference["target"] <= spec["target_high"]
+    assert not spec["ordered"] or task.reference["numbers"] == sorted(task.reference["numbers"])
     given_numbers, _, target = task.prompt.rstrip(":").partition(">")
     assert given_numbers == ",".join(map(str, task.reference["numbers"]))
     assert target == str(task.reference["target"])
+
+
+@given(countdown, st.integers(0, 1000))
+def test_countdown_scratchpads_join_all_numbers_step_by_step(spec, index):
+    shown = build("tasks", {**spec, "style": "compact", "scratchpad": 1.0})[index]
+    plain = build("tasks", {**spec, "style": "compact", "scratchpad": 0.0})[index]
+    *steps, expression = shown.solution.split("\n")
+    assert (shown.prompt, shown.reference, expression) == (plain.prompt, plain.reference, plain.solution)
+    left = Counter(shown.reference["numbers"])
+    for step in steps:
+        joined, _, value = step.partition("=")
+        assert eval(re.sub(r"\d+", lambda m: f"Fraction({m[0]})", joined), {"Fraction": Fraction}) == int(value)
+        left -= (used := Counter(map(int, re.findall(r"\d+", joined))))
+        assert used.total() == 2
+        left[int(value)] += 1
+    assert left == Counter([shown.reference["target"]]) and len(steps) == spec["numbers"] - 1
+
+
+def test_countdown_shows_its_steps_in_the_share_that_is_asked_for():
+    shown = sum("=" in make("countdown", scratchpad=0.4)[i].solution for i in range(500))
+    assert abs(shown - 200) < 5 * 11, "of 500 with a standard deviation of 11"
 
 
 def test_compact_prompts_by_example():
@@ -214,6 +238,9 @@ def test_compact_prompts_by_example():
         ({"name": "countdown", "numbers": 1}, "numbers 1"),
         ({"name": "countdown", "low": 5, "high": 4}, "low 5 and high 4"),
         ({"name": "countdown", "high": 1, "target_low": 99}, "no target in \\[99, 100\\].*widen"),
+        ({"name": "countdown", "scratchpad": 2}, "scratchpad 2.0 must be in"),
+        ({"name": "word_problems", "scratchpad": -1}, "scratchpad -1.0 must be in"),
+        ({"name": "word_problems", "high": 3}, "high 3 must be at least 4"),
         ({"name": "arithmetics"}, "did you mean 'arithmetic'"),
     ],
 )
@@ -230,6 +257,7 @@ ENDLESS = [
     {"name": "countdown"},
     {"name": "chain"},
     {"name": "knights_knaves"},
+    {"name": "word_problems"},
     {"name": "gym", "dataset": "chain_sum"},
     {"name": "mixture", "sources": [{"source": "arithmetic", "weight": 2}, {"source": "chain"}]},
 ]
@@ -291,6 +319,27 @@ def test_gym_data_sets_build_and_their_solutions_are_right(name):
     if task.solution is not None:
         assert VERIFIER(task, task.solution).passed is True
     assert VERIFIER(task, "<answer>xyzzy</answer>").passed is not True
+
+
+def test_gym_shows_the_steps_of_sums_before_the_answer():
+    from assay.tasks.gym import running_totals
+
+    assert running_totals({"expression": "4 - 11 + 23"}) == ["4-11=-7", "-7+23=16"]
+    source = make("gym", dataset="chain_sum", style="plain", scratchpad=0.4)
+    plain = make("gym", dataset="chain_sum", style="plain")
+    shown = 0
+    for i in range(200):
+        task, *steps = source[i], *source[i].solution.split("\n")
+        shown += len(steps) > 1
+        assert (task.prompt, task.reference, steps[-1]) == (plain[i].prompt, plain[i].reference, plain[i].solution)
+        assert build("verify", {"name": "gym", "fallback": "line"})(task, task.solution).passed is True
+    assert abs(shown - 80) < 5 * 7, "of 200 with a standard deviation of 7"
+    tagged = make("gym", dataset="chain_sum", scratchpad=1)[0]
+    assert VERIFIER(tagged, tagged.solution).passed is True and "=" in tagged.solution.partition("<answer>")[0]
+    with pytest.raises(UsageError, match="how 'maze' is worked is known of basic_arithmetic, chain_sum alone"):
+        make("gym", dataset="maze", scratchpad=0.1)
+    with pytest.raises(UsageError, match="is worked is not known; have sums alone"):
+        [make("gym", dataset="basic_arithmetic", scratchpad=1)[i] for i in range(9)]
 
 
 def test_every_gym_data_set_accepts_its_default_config():

@@ -19,6 +19,7 @@ for kind, options in (
 ):
     # What a check makes of white space outside of tags is its own.
     entry(kind, cases=CASES if kind != "any_of" else [Case("5", ["5", "It is 5."])], options=options, marked=False)
+entry("flawed", cases=CASES, options={"verifier": "exact", "length": 0.5}, marked=False, spaces=False)
 entry("by_kind", kind="by_kind", cases=CASES, options={"overrides": {"by_kind": "exact"}}, marked=False)
 entry(
     "error_profile",
