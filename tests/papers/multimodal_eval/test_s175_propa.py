@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,7 @@ def test_what_tells_nothing_is_left_out() -> None:
 
     assert not tells(0, 0, 0, 0) and not tells(1, 1) and not tells(0.5, 0.5, 0.5, 0.5)
     assert tells(1, 0) and tells(0.5, 0.6, least=0.05) and not tells(0.5, 0.6)  # b of .5 and .6 are .06 apart
-    assert not tells(0.5, 0.5, least=0.0) and tells(0.5, 0.6, least=0.0)
+    assert not tells(0.5, 0.5, least=0.0) and tells(0.5, 0.6, least=0.0) and tells(0, 1, least=1.0)
     group, _, made = grown({"": ["x1", "y1"]}, {}, iterations=1)
     assert group.episodes == () and made.metrics()["tree/kept"] == 0 and group.before is not None
 
@@ -275,6 +276,12 @@ def test_the_defaults() -> None:
     assert isinstance(made, Method)
     options = {"children": 4, "iterations": 10, "depth": 8, "c": 1.0, "least": 0.1, "solutions": True}
     assert made.rollout == {"name": "step_tree", **options, "steps": LINES}
+    guided = propa(prm=lambda task, steps: [0.0] * len(steps))
+    assert isinstance(guided, Method) and (guided.rollout["trust"], guided.rollout["epoch"]) == (0.2, 25)
+    for ends in ({"c": 0.0, "least": 0.0, "trust": 0.0}, {"least": 1.0, "trust": 1.0, "epoch": 1}):
+        StepTree(Sampling(4), judge, LINES, **ends)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="step_tree"):
+        StepTree(Sampling(4), judge, LINES, least=-0.5)
     assert made.objective == Shown(weight=1.0, kl_weight=0.0)
     plain = StepTree(Sampling(4), judge)
     assert {name: getattr(plain, name) for name in options} == options
@@ -298,6 +305,88 @@ def test_a_process_reward_model_learns_boosted_labels() -> None:
     tree: Any = Grown()
     [row] = labelled(tree)
     assert row.labels == (pytest.approx(0.747222, abs=1e-6), None, 1.0)
+
+
+def test_what_has_ended_is_tried_until_another_is_due() -> None:
+    """x is half right at once, a came to 0. By UCB x, x, and then, .5 + .961 against 1.665, a, which goes on."""
+    steps, endings = {"": ["x5", "a\n"], "a\n": ["1", "0"]}, {"a\n": "0"}
+    for iterations, gone in ((3, 1), (4, 2)):
+        group, engine, _ = grown(steps, endings, iterations=iterations)
+        assert sum(r.n == 2 for r in engine.asked) == gone
+    # x: W = 1.5 of 3; a: 0, 1 and 0 of 3.
+    assert [v.score for v in group.verdicts] == pytest.approx([boosted(0.5), boosted(1 / 3), 1, 0])
+    assert [v.passed for v in group.verdicts] == [False, False, True, False]
+
+
+def test_what_is_asked_for() -> None:
+    """What is left of the response's tokens, seeds that differ, none for what is greedy, one response to a verdict."""
+    sizes = list[int]()
+
+    def one(groups: Any) -> list[Group]:
+        sizes.extend(g.ask.n for g in groups)
+        return judge(groups)
+
+    engine = Steppers(STEPS, ENDINGS)
+    made = StepTree(Sampling(40), one, LINES, 2, 2)
+    groups = made.collect([Ask(Task(t, "Q", "1"), 8) for t in "uv"], engine, np.random.default_rng(0))
+    assert {(engine.decode(r.prefix), r.sampling.max_tokens) for r in engine.asked} == {
+        ("", 40),
+        ("a\n", 38),
+        ("b\n", 38),
+    }
+    seeds = {r.seed for r in engine.asked if r.n == 2}
+    assert len(seeds) == 4 and max(seeds) > 2**40 and {r.seed for r in engine.asked if r.n == 1} == {0}
+    assert set(sizes) == {1} and len(groups) == 2
+    found = made.metrics()
+    assert (found["tree/solved"], found["tree/nodes"], found["tree/kept"]) == (1.0, 2.0, 1.0)
+    made.collect([], engine, np.random.default_rng(0))
+    assert (made.metrics()["tree/solved"], made.metrics()["tree/nodes"], made.metrics()["tree/kept"]) == (0, 0, 0)
+    assert grown({"": ["x1", "y0"]}, {}, iterations=1)[2].metrics()["tree/kept"] == 1
+
+
+def test_replies_that_are_none_are_no_children() -> None:
+    class Failing(Steppers):
+        def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            made = super().generate(requests)
+            return [[replace(e, stop="error") if "!" in e.text else e for e in row] for row in made]
+
+    engine = Failing({"": ["", "!1", "x1", "y0"]}, {})
+    made = StepTree(Sampling(40), judge, LINES, 4, 1)
+    [group] = made.collect([Ask(Task("t", "Q", "1"), 8)], engine, np.random.default_rng(0))
+    assert [e.text for e in group.episodes] == ["x1", "y0"]
+
+
+def test_steps_of_a_fixed_size() -> None:
+    """After 2 tokens an ending of 3 makes 3 steps of 2 tokens: too late for 2, and so worth nothing."""
+    for depth, scores in ((3, [1.0, 0.0]), (2, [])):
+        made = StepTree(Sampling(40), judge, Steps(by="fixed", size=2), 2, 1, depth, solutions=False)
+        engine = Steppers({"": ["a\n", "b0"]}, {"a\n": "cd1"})
+        [group] = made.collect([Ask(Task("t", "Q", "1"), 8)], engine, np.random.default_rng(0))
+        assert [v.score for v in group.verdicts] == scores or depth == 2
+        assert group.before is not None
+        assert [v.score for v in group.verdicts if v.score] == scores[:1]
+
+
+def test_where_a_response_is_full() -> None:
+    made, root = StepTree(Sampling(4), judge, LINES, depth=8), node(0, 0)
+
+    def child(text: str, depth: int, stop: Any = "stop") -> bool:
+        tokens = np.array([ord(c) for c in text], dtype=np.int64)
+        parent = Node(root, None, (), depth)
+        return made._child(parent, Episode(tokens[:0], tokens, tokens > 0, None, text, stop)).ended
+
+    assert child("abcd", 0) and not child("abc", 0) and child("abc", 0, "eos")
+    assert child("a", 7) and not child("a", 6)
+
+
+def test_opinions_by_hand() -> None:
+    """Scores in [-1, 1] are made chances; what is not told is none, and the next one is."""
+    text = np.array([1])
+    made = StepTree(Sampling(4), judge, LINES, scorer=lambda pairs, engine: [None, [0.5]], progress=lambda: (25, 99))
+    root = node(0, 0)
+    nodes = [Node(root, Episode(text, text, text > 0, None, "", "stop"), (1,), 1) for _ in range(2)]
+    made._opine([(Task("t", "Q"), n) for n in nodes], Steppers({}, {}))
+    assert [n.opinion for n in nodes] == [None, 0.75]
 
 
 def test_the_lab_learns_by_trees() -> None:
