@@ -85,22 +85,26 @@ def read_dialogues(rows: Path | str | Sequence[Mapping[str, Any]]) -> Listed:
 
     A row has ``turns``, a list of ``{"user", "items"}``; ``tools``, with ``name``, ``description`` and ``parameters``;
     ``recorded``, calls ``{"name", "arguments", "output"}``; if wanted ``id`` and ``plan``, of each turn steps
-    ``{"name", "arguments"}`` or ``{"say"}``.
+    ``{"name", "arguments"}`` or ``{"say"}``. All of this may stand in ``meta``, as ``assay tasks make S020`` writes it.
 
     Raises:
         UsageError: no such file, no rows, or a row that lacks something, with its line.
     """
     tasks = []
     given = read_rows(Path(rows)) if isinstance(rows, Path | str) else enumerate(rows)
-    for place, row in given:
+    for place, each in given:
+        row: Any = each
         where = place if isinstance(place, str) else f"dialogue {place}"
+        name = row.get("id", where) if isinstance(row, Mapping) else where
+        if isinstance(row, Mapping) and "turns" not in row and isinstance(row.get("meta"), Mapping):
+            row = row["meta"]
         turns = row.get("turns") if isinstance(row, Mapping) else None
         if not turns or not all(isinstance(t, Mapping) and str(t.get("user", "")).strip() for t in turns):
             raise UsageError(f"{where}: a dialogue has turns, each with what the user says and items")
         for k, turn in enumerate(turns, 1):
             read_checklist(turn.get("items"), f"{where}, turn {k}")
         meta = {key: row.get(key) or [] for key in ("turns", "tools", "recorded", "plan")}
-        tasks.append(Task(str(row.get("id", where)), str(turns[0]["user"]), meta=meta))
+        tasks.append(Task(str(name), str(turns[0]["user"]), meta=meta))
     if not tasks:
         raise UsageError("environment 'checklist' was given no dialogues")
     return Listed(tasks)

@@ -9,6 +9,9 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.turns.checklist import ChecklistCredit, Level
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
+from assay.tasks.making.checklists.dialogues import DialogueChecklists
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Pipeline
 
 
 @paper(
@@ -27,17 +30,21 @@ from assay.objectives.clip import ClippedSurrogate
             "test_a_judge_marks_items"
         ),
         "meeting an item again earns nothing": "test_flips_by_hand",
+        "a model writes the checklists of recorded dialogues: items with evidence that stands there": (
+            "test_items_rest_on_evidence"
+        ),
+        "it is asked again where they cannot be used": "test_a_model_writes_checklists",
+        "what it wrote is played and trained on": "test_written_checklists_are_played",
         "it trains": "test_it_trains",
     },
     choices=(
         "items are marked as the dialogue goes on, not at the end of a turn, with the same words",
         "what an item is after has to be met before its step, as in the paper; the code takes items of a step in order",
         "the baseline of an item is its mean over all that reached the turn; the code's over those that were eligible",
-        "one checklist a dialogue; the code can average several",
+        "one checklist a dialogue; the code can average several, and filters dialogues by a model before",
         "the wording of judge and simulator",
         "importance weights for the engine are the run's (token_truncate, cap 2), without a veto",
     ),
-    lacks="checklists written by a model for recorded dialogues, and a count of the faults that its tests notice",
 )
 def cm2(
     environment: Any = "checklist",
@@ -68,6 +75,19 @@ def cm2(
         credit=ChecklistCredit(level, "std" if normalise else "none", least),
         objective=ClippedSurrogate(kl_weight=kl_weight),
     )
+
+
+@pipeline("S020")
+def dialogue_checklists(tries: int = 3) -> Pipeline:
+    """Dialogues with checklists from recorded ones.
+
+    ``assay tasks make S020 --seeds "recorded_dialogues(path=dialogues.jsonl)" --model WRITER --out checked.jsonl``;
+    then ``dialogues = "checked.jsonl"`` in environment ``checklist``.
+
+    Args:
+        tries: see :class:`~assay.tasks.making.checklists.dialogues.DialogueChecklists`.
+    """
+    return Pipeline("S020", [("checklists", DialogueChecklists(tries))])
 
 
 WISHES = (("red", "big"), ("blue", "small"), ("green", "big"))

@@ -44,7 +44,6 @@ from assay.tasks.judging.ternary import Letter
         "entities that a task does not bring are the names that stand in its question; the data sets' annotate them",
         "facts are ranked by all-MiniLM-L6-v2, which needs no network, unless embedding names all-mpnet-base-v2",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def kalmv(
     corpus: Path | Corpus | None = None,

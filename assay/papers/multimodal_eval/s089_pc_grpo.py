@@ -55,7 +55,7 @@ __all__ = [
         "the bonus is as in the code of GRPO-CARE, and a group's difficulty without it; a response without an answer "
         "has none, where that code takes its likelihood for 1",
     ),
-    lacks="a model of 7B parameters, and a count of the faults that its tests notice",
+    lacks="a model of 7B parameters",
 )
 def pc_grpo(gamma: float = 0.5, judge: Any = None, every: int = 10, bonus: float = 0.0) -> Method:
     """GRPO on puzzles made of unlabelled pictures, where groups of medium difficulty and different answers count most.

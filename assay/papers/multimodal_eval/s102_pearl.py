@@ -10,6 +10,9 @@ from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rollout.reread.perceived import PerceivedFirst, checklist_of, perception_task
 from assay.select.either_branch import EitherBranch
+from assay.tasks.making.checklists.perception import PerceptionChecklists
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.work import Pipeline
 from assay.tasks.pictures.compared import Compared
 from assay.verify.lists.short_answers import ShortAnswers
 
@@ -39,6 +42,8 @@ __all__ = [
         "the gate: reasoning counts by min(mean seen, .5), detached; perception by .1": "test_by_hand",
         "both branches are learned from in one update": "test_both_branches_are_in_the_loss",
         "an item is kept where either branch varies": "test_either_branch_varies",
+        "a model that sees writes the checklist from pictures, question and answer": "test_a_model_writes_checklists",
+        "one command gives tasks with pictures theirs, and a run learns from it": "test_written_checklists_are_learned",
         "it trains a model that sees": "test_it_trains",
     },
     choices=(
@@ -46,9 +51,10 @@ __all__ = [
         "both branches have as many responses, and the loss is a mean over all: with items that nobody sees, "
         "perception has a larger share of it",
         "of a checklist that could not be judged nothing counts as seen",
+        "two to five questions with answers of at most four words; the writer's words",
     ),
-    lacks="checklists written by a large model for ViRL39K, models of 3B and 7B parameters, and a count of the faults "
-    "that its tests notice",
+    lacks="ViRL39K with checklists of a large model's, models of 3B and 7B parameters, and a count of the faults that "
+    "its tests notice",
 )
 def pearl(cap: float = 0.5, weight: float = 0.1, max_tokens: int = 256) -> Method:
     """GRPO of two branches: a checklist of what is to be seen, and reasoning, gated by how much of it was seen.
@@ -69,6 +75,19 @@ def pearl(cap: float = 0.5, weight: float = 0.1, max_tokens: int = 256) -> Metho
         select=EitherBranch(),
         objective=ClippedSurrogate(aggregation="sequence_mean"),
     )
+
+
+@pipeline("S102")
+def perception_checklists(least: int = 2, most: int = 5, words: int = 4, checked: str | None = None) -> Pipeline:
+    """Tasks with pictures, and checklists of what is to be seen in them.
+
+    ``assay tasks make S102 --seeds pictures.jsonl --model WRITER --out seen.jsonl``, by a model that sees; then
+    ``assay train method=S102 tasks.source.name=made tasks.source.path=seen.jsonl``.
+
+    Args:
+        least, most, words, checked: see :class:`~assay.tasks.making.checklists.perception.PerceptionChecklists`.
+    """
+    return Pipeline("S102", [("checklists", PerceptionChecklists(least, most, words, checked))])
 
 
 BRANCHES = {"name": "S102", "credit": {"name": "perception_gate", "weight": 1.0}}

@@ -54,7 +54,6 @@ from assay.signals.steps import Steps
         "in the authors' code the reward model's share of the search is written down and switched off; so is it here, "
         "without prm",
     ),
-    lacks="a count of noticed faults",
 )
 def propa(
     children: int = 4,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from acted import plans_hold, played
+from tasks.making.told import Told
 
 import assay
 from assay import catalogue
@@ -27,9 +28,15 @@ from assay.environments.tools import call, say
 from assay.errors import UsageError
 from assay.method import Method
 from assay.registry import build
+from assay.tasks.files.dialogues import RecordedDialogues, plan_of, told
+from assay.tasks.making.checklists.dialogues import read_items
+from assay.tasks.making.maker import Maker, Model
+from assay.tasks.making.recipe import read_pipeline
+from assay.tasks.making.task_file import write_tasks
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 from assay.verify.rubric.checklist import Item, backfilled, earned, eligible, flips, read_checklist
 
+SCHEMA = {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}
 A, B = Item("a", "A", 0.5), Item("b", "B", 0.5, ("A",))
 ROWS = {1: ("011", "001"), 2: ("111", "000"), 3: ("000", "000"), 4: ("011", "011")}
 """Of the items A and B after each of three steps, in four trajectories."""
@@ -274,13 +281,228 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     assert catalogue.make("S020", level="step", normalise=True).credit == ChecklistCredit("step", "std")
 
 
-def test_it_trains(tmp_path: Path) -> None:
-    world = {"name": "checklist", "turns": 1}
+def asked(name: str, output: str, key: str = "x") -> list[dict[str, Any]]:
+    """An assistant's call as chat servers have it, and what the tool answers."""
+    function = {"name": name, "arguments": json.dumps({"number": key})}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": f"{name} {key}", "function": function}]},
+        {"role": "tool", "tool_call_id": f"{name} {key}", "content": output},
+    ]
+
+
+ORDER = {
+    "id": "d",
+    "messages": [
+        {"role": "system", "content": "be kind"},
+        {"role": "user", "content": "Where is order 17?"},
+        *asked("order", "order 17: sent,   parcel P5", "17"),
+        {"role": "assistant", "content": "It is under way."},
+        {"role": "user", "content": "Thanks."},
+        {"role": "assistant", "content": "Bye."},
+    ],
+    "tools": [{"type": "function", "function": {"name": "order", "description": "Looks up.", "parameters": SCHEMA}}],
+}
+
+
+def recorded(tmp_path: Path, *rows: Any) -> RecordedDialogues:
+    (tmp_path / "recorded.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return RecordedDialogues(tmp_path / "recorded.jsonl")
+
+
+def test_dialogues_on_record(tmp_path: Path) -> None:
+    """Turns with their calls and replies; answers of tools by their calls' ids, or in order."""
+    call = {"name": "order", "arguments": {"number": "17"}, "output": "order 17: sent,   parcel P5"}
+    made = recorded(tmp_path, ORDER)
+    [task] = [made[i] for i in range(made.size)]
+    assert (task.id, task.prompt) == ("d", "Where is order 17?")
+    assert task.meta["turns"] == [
+        {"user": "Where is order 17?", "steps": [{"calls": [call]}, {"say": "It is under way."}]},
+        {"user": "Thanks.", "steps": [{"say": "Bye."}]},
+    ]
+    assert task.meta["tools"] == [{"name": "order", "description": "Looks up.", "parameters": SCHEMA}]
+    assert plan_of(task.meta["turns"]) == [
+        [{"name": "order", "arguments": {"number": "17"}}, {"say": "It is under way."}],
+        [{"say": "Bye."}],
+    ]
+    assert told(task.meta["turns"][0]).splitlines()[1:3] == [
+        'assistant calls order({"number": "17"})',
+        "tool: order 17: sent,   parcel P5",
+    ]
+    two = [{"id": k, "function": {"name": "order", "arguments": {"number": k}}} for k in ("1", "2")]
+    said = [{"role": "tool", "tool_call_id": "2", "content": "two"}, {"role": "tool", "content": "one"}]
+    both = [
+        ORDER["messages"][1],
+        {"role": "assistant", "tool_calls": two},
+        *said,
+        {"role": "assistant", "content": "so"},
+    ]
+    [step, _] = recorded(tmp_path, {"messages": both, "tools": [{"name": "order"}]})[0].meta["turns"][0]["steps"]
+    assert [c["output"] for c in step["calls"]] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [
+        ([], "it ends without a reply"),
+        ([{"role": "user", "content": "a"}], "it ends without a reply"),
+        ([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], "the user speaks twice"),
+        ([{"role": "assistant", "content": "a"}], "the first to speak is the user"),
+        ([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}], "was not called"),
+        (
+            [{"role": "user", "content": "a"}, asked("f", "")[0], {"role": "assistant", "content": "b"}],
+            "f has no answer",
+        ),
+        ([{"role": "user", "content": "a"}, {"role": "cat", "content": "b"}], "'cat' is no role"),
+        ([{"content": "a"}], "lacks 'role'"),
+    ],
+)
+def test_what_is_no_dialogue(tmp_path: Path, messages: Any, why: str) -> None:
+    with pytest.raises(UsageError, match=rf"{why}.*; a dialogue has messages"):
+        recorded(tmp_path, {"messages": messages})
+    with pytest.raises(UsageError, match="is no record"):
+        recorded(tmp_path, 7)
+    with pytest.raises(UsageError, match="has no rows"):
+        recorded(tmp_path)
+
+
+def written(**changes: Any) -> list[dict[str, Any]]:
+    """A checklist for the recorded dialogue, its second item changed."""
+    found = {
+        "id": "found",
+        "text": "looks up order 17",
+        "evidence": [{"turn": 1, "snippet": "order 17:  sent"}],
+        "focus": "tools",
+        "weight": 0.25,
+    }
+    tells = {
+        "id": "tells",
+        "text": "says where it is",
+        "evidence": [{"turn": 1, "snippet": "It is under way."}],
+        "focus": "reply",
+        "after": ["found"],
+        "strict": True,
+        "weight": 0.75,
+        **changes,
+    }
+    bye = {
+        "id": "bye",
+        "text": "says good bye",
+        "evidence": [{"turn": 2, "snippet": "Bye."}, {"turn": 1, "snippet": "17"}],
+    }
+    return [{"turn": 2, "items": [bye]}, {"turn": 1, "items": [found, tells]}]
+
+
+def test_items_rest_on_evidence(tmp_path: Path) -> None:
+    turns = recorded(tmp_path, ORDER)[0].meta["turns"]
+    [first, second] = read_items(f"So:\n```json\n{json.dumps(written())}\n```", turns)
+    assert [row["id"] for row in (*first, *second)] == ["found", "tells", "bye"]
+    assert first[1] == {
+        "text": "says where it is",
+        "focus": "reply",
+        "weight": 0.75,
+        "id": "tells",
+        "after": ["found"],
+        "strict": True,
+    }
+    assert [i.weight for i in read_checklist(first)] == [0.25, 0.75] and second[0]["strict"] is False
+    for changes, why in (
+        ({"evidence": [{"turn": 1, "snippet": "It is lost."}]}, "'It is lost.' does not stand in turn 1"),
+        ({"evidence": [{"turn": 2, "snippet": "Bye."}]}, "evidence is of a turn from 1 to 1"),
+        ({"evidence": [{"turn": 0, "snippet": "17"}]}, "evidence is of a turn from 1 to 1"),
+        ({"evidence": [{"turn": True, "snippet": "17"}]}, "evidence is of a turn"),
+        ({"evidence": [7]}, "evidence is of a turn"),
+        ({"evidence": [{"turn": 1, "snippet": " "}]}, "does not stand"),
+        ({"evidence": [{"turn": 1, "snippet": 17}]}, "does not stand"),
+        ({"evidence": []}, "has no id or no evidence"),
+        ({"id": ""}, "has no id or no evidence"),
+        ({"id": "found"}, "two items have the same id"),
+        ({"after": ["tells"]}, "wait for each other"),
+        ({"after": ["lost"]}, "is after 'lost', which there is not"),
+        ({"after": "found"}, "after is a list of ids"),
+        ({"weight": -1}, "weight -1"),
+        ({"text": ""}, "is a table with a text"),
+        ({"focus": "thoughts"}, "is about 'thoughts'"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            read_items(json.dumps(written(**changes)), turns)
+    rows = written()
+    rows[1]["items"][0]["focus"] = "reply"
+    with pytest.raises(UsageError, match="item 'tells' is after 'found', which is not about tools"):
+        read_items(json.dumps(rows), turns)
+    for reply, why in (
+        ("none", "no JSON list"),
+        ("[" * 9000 + "]", "no JSON list"),
+        ("][", "no JSON list"),
+        (json.dumps(written()[:1]), "turn 1 has no items"),
+        (json.dumps([*written(), written()[0]]), "for the turns 1 to 2, each once"),
+        (json.dumps([{"turn": 3, "items": []}]), "for the turns 1 to 2, each once"),
+        ("[7]", "for the turns 1 to 2, each once"),
+        (json.dumps([{"turn": 1, "items": []}]), "turn 1 has no items"),
+        (json.dumps([{"turn": 1, "items": [7]}]), "turn 1 has no items"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            read_items(reply, turns)
+
+
+def test_a_model_writes_checklists(tmp_path: Path) -> None:
+    """Cut off, then with evidence that is not there, then well: the reason is told, and there are three tries."""
+    task = recorded(tmp_path, ORDER)[0]
+    wrong = json.dumps(written(evidence=[{"turn": 1, "snippet": "It is lost."}]))
+
+    def answer(prompt: str, j: int) -> str:
+        return json.dumps(written()) if "It is lost." in prompt else wrong if "cut off" in prompt else f"{wrong}..."
+
+    by = Told(answer)
+    [made] = Maker(read_pipeline("S020", {}), {"writer": Model("w", by)}).make([task]).tasks
+    assert [len(turn["items"]) for turn in made.meta["turns"]] == [2, 1] and len(by.asked) == 3
+    first, second, third = (str(r.prompt) for r in by.asked)
+    assert "Turn 2\nuser: Thanks." in first and '{"name": "order"' in first and second.startswith(first)
+    assert "'It is lost.' does not stand in turn 1. Write the whole list again." in third and "cut off" not in third
+    assert made.meta["recorded"][0]["output"] == "order 17: sent,   parcel P5" and made.meta["plan"][1] == [
+        {"say": "Bye."}
+    ]
+    found = Maker(read_pipeline("S020", {"tries": 2}), {"writer": Model("w", Told(answer))}).make([task])
+    assert found.counts["checklists"].dropped == {"no checklist could be read": 1}
+    with pytest.raises(UsageError, match="tries 0"):
+        read_pipeline("S020", {"tries": 0})
+    with pytest.raises(UsageError, match=r"task t is none: --seeds"):
+        read_pipeline("S020", {}).check([Task("t", "?")])
+
+
+def test_written_checklists_are_played(tmp_path: Path) -> None:
+    """What the pipeline writes to a file is a world: its plan meets the items, as a judge marks them."""
+    asks = [{"role": "user", "content": f"Where is order 17? {k}"} for k in range(8)]
+    rows = [{**ORDER, "id": f"d{k}", "messages": [asks[k], *ORDER["messages"][2:]]} for k in range(8)]
+    by = Told(lambda prompt, j: json.dumps(written()))
+    made = Maker(read_pipeline("S020", {}), {"writer": Model("w", by)}).make(recorded(tmp_path, *rows).tasks).tasks
+    write_tasks(tmp_path / "checked.jsonl", made)
+    judge = Keywords(
+        [
+            (r"(?s)This turn:.*tool: order 17.*Criterion: looks", "yes"),
+            (r"(?s)This turn:.*under way.*Criterion: says where", "yes"),
+            (r"(?s)This turn:.*Bye.*Criterion: says good", "yes"),
+        ],
+        "no",
+    )
+    world = ChecklistDialogue(tmp_path / "checked.jsonl", judge)
+    given = world.tasks()[0]
+    assert given.id == "d0" and world.tasks().size == 8
+    seen = played(world, given, [call("order", number="17"), say("It is under way."), say("Bye.")])
+    assert [s.info["marks"] for s in seen[1:4]] == [[True, False], [True, True], [True]] and seen[-1].score == 1.0
+    assert world.tasks()[0].meta["plan"] == made[0].meta["plan"]
+    # And a run learns in it.
+    judged = {"name": "keywords", "replies": [["Criterion: looks", "no"]], "otherwise": "yes"}
+    environment = {"name": "checklist", "dialogues": str(tmp_path / "checked.jsonl"), "judge": judged}
+    trained(tmp_path, environment)
+
+
+def trained(tmp_path: Path, world: dict[str, Any]) -> None:
+    """A step of a nano model on the dialogues of a world."""
     alphabet = "".join(map(chr, range(32, 127))) + "\n"
     assay.train(
         {
             "model": {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 2048, "alphabet": alphabet}},
-            "tasks": {"source": {"name": "environment", "environment": world}, "eval_size": 1},
+            "tasks": {"source": {"name": "environment", "environment": world}, "eval_size": 1, "eval_share": 0.4},
             "method": {"name": "S020", "options": {"environment": world, "turns": 2, "level": "step", "least": 0}},
             "rollout": {"prompts": 1, "group": 2, "max_tokens": 4},
             "train": {"steps": 1},
@@ -291,3 +513,7 @@ def test_it_trains(tmp_path: Path) -> None:
     )
     lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     assert any(line["stage"] == "rl" for line in lines)
+
+
+def test_it_trains(tmp_path: Path) -> None:
+    trained(tmp_path, {"name": "checklist", "turns": 1})

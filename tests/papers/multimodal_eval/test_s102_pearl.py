@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from running import metrics, run
+from tasks.making.told import Told
 
 from assay import catalogue
 from assay.batch import Batch
@@ -21,9 +23,13 @@ from assay.engines.base import Request, Sampling
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.lab.settings import load
-from assay.media import Picture
+from assay.media import MARK, Picture
 from assay.rollout.reread.perceived import PERCEIVED, Perceived, PerceivedFirst, checklist_of, perception_task
 from assay.select.either_branch import EitherBranch
+from assay.tasks.making.checklists.perception import PerceptionChecklists, read_perceptions
+from assay.tasks.making.maker import Maker, Model
+from assay.tasks.making.recipe import read_pipeline
+from assay.tasks.making.task_file import write_tasks
 from assay.tasks.pictures.compared import Compared
 from assay.tasks.pictures.shapes import COLOURS
 from assay.types import Ask, Episode, Group, Task, Verdict, pictures
@@ -252,6 +258,94 @@ def test_drawn_comparisons() -> None:
     for wrong in ({"grid": 1}, {"pixels": 7}, {"most": 0}, {"seed": -1}, {"grid": 2, "most": 3}):
         with pytest.raises(UsageError, match="tasks 'compared'"):
             Compared(**wrong)
+
+
+LOOKED = [{"question": "How many cats?", "answer": "2"}, {"question": "What colour?", "answer": "red"}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (LOOKED, LOOKED),
+        ([*LOOKED, {"question": " how  MANY cats? ", "answer": "3"}], LOOKED),
+        ([*LOOKED, {"question": "How many legs?", "answer": "8"}], LOOKED),
+        ([{"question": "What is it?", "answer": "one two three four five"}, *LOOKED], LOOKED),
+        ([{"question": "How many dogs?", "answer": 2}], [{"question": "How many dogs?", "answer": "2"}]),
+        ([{"question": "Is it?", "answer": True}, {"question": "", "answer": "x"}, {"answer": "x"}, 7], []),
+        ([{"question": "a\nb", "answer": "x"}, {"question": "c", "answer": "x\ny"}], []),
+        ([{"question": "d", "answer": ""}], []),
+        ([*LOOKED, {"question": "Where?", "answer": "left"}, {"question": "Who?", "answer": "a man"}], None),
+        ({"question": "How many cats?", "answer": "2"}, []),
+    ],
+)
+def test_questions_that_can_be_used(rows: Any, expected: Any) -> None:
+    found = read_perceptions(f"Here: {json.dumps(rows)}.", 3, 4, "<image> How many legs?")
+    assert found == ([*LOOKED, {"question": "Where?", "answer": "left"}] if expected is None else expected)
+    for reply in ("none", "][", "[" * 9000 + "]"):
+        assert read_perceptions(reply, 3, 4, "") == []
+
+
+def shown(text: str = "How many legs?", reference: Any = "8") -> Task:
+    image = Picture.of(np.zeros((8, 8, 3), dtype=np.uint8))
+    return Task("p", ({"role": "user", "content": f"{MARK}{text}", "images": (image,)},), reference, "exact")
+
+
+def test_a_model_writes_checklists() -> None:
+    """It is shown the picture, the question and the answer; another may have to see what it says."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    task = shown()
+    writer, judge = Told(lambda prompt, j: json.dumps(LOOKED)), Told(lambda prompt, j: "1. 2\n2. Blue")
+    models = {"writer": Model("w", writer), "judge": Model("j", judge)}
+    [made] = Maker(read_pipeline("S102", {}), models).make([task]).tasks
+    assert made.meta["checklist"] == LOOKED and made.prompt == task.prompt
+    assert checklist_of(made)[1] == ("What colour?", "red")
+    [message] = writer.asked[0].prompt  # type: ignore[misc]
+    assert message["images"] == pictures(task.prompt) and message["content"].count(MARK) == 1
+    assert "Question: How many legs?\nAnswer: 8\n" in message["content"] and "Write 2 to 5 short" in message["content"]
+    assert judge.asked == []
+    # Of the two the judge sees the first alike.
+    found = Maker(read_pipeline("S102", {"least": 1, "checked": "judge"}), models).make([task])
+    assert [t.meta["checklist"] for t in found.tasks] == [LOOKED[:1]]
+    [again] = judge.asked[0].prompt  # type: ignore[misc]
+    assert again["images"] == pictures(task.prompt) and again["content"].endswith("1. How many cats?\n2. What colour?")
+    assert "Answer: 8" not in again["content"] and judge.asked[0].sampling.temperature == 0
+    for options, tasks, why in (
+        ({"checked": "judge"}, [task], "fewer than 2 questions about what is seen"),
+        ({"least": 3}, [task], "fewer than 3 questions about what is seen"),
+        ({}, [task, Task("q", "Why?", "8")], "it has no pictures, or no answer that is a text or a number"),
+        ({}, [task, replace(shown(reference=["8"]), id="q")], "it has no pictures, or no answer"),
+    ):
+        counts = Maker(read_pipeline("S102", options), models).make(tasks).counts["checklists"]
+        assert [reason for reason in counts.dropped if reason.startswith(why)] and sum(counts.dropped.values()) == 1
+    with pytest.raises(UsageError, match="task q has none"):
+        read_pipeline("S102", {}).check([Task("q", "Why?", "8")])
+    for options in ({"least": 0}, {"least": 6}, {"words": 0}):
+        with pytest.raises(UsageError, match="step perception: 1 <= least"):
+            PerceptionChecklists(**options)
+    assert (PerceptionChecklists().least, PerceptionChecklists().most, PerceptionChecklists().words) == (2, 5, 4)
+
+
+def test_written_checklists_are_learned(tmp_path: Path) -> None:
+    """Tasks of a file, pictures and all, are given checklists; a run asks these first."""
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    source = Compared(pixels=8)
+    bare = [replace(source[i], id=f"t{i}", kind="exact", meta={}) for i in range(8)]
+    by = Told(lambda prompt, j: json.dumps(LOOKED))
+    made = Maker(read_pipeline("S102", {}), {"writer": Model("w", by)}).make(bare).tasks
+    write_tasks(tmp_path / "seen.jsonl", made)
+    nano: dict[str, Any] = {"hidden": 16, "layers": 1, "heads": 2, "context": 192}
+    folder = run(
+        tmp_path / "run",
+        model={"nano": {**nano, "vision": {"hidden": 16, "layers": 1}}},
+        tasks={"source": {"name": "made", "path": str(tmp_path / "seen.jsonl")}, "eval_size": 1, "eval_share": 0.4},
+        method={"name": "S102", "reward": None},
+        warmup={"steps": 0},
+        rollout={"prompts": 2, "group": 2, "max_tokens": 4},
+        train={"steps": 1, "mini_batches": 1, "epochs": 1},
+        evaluate={"every": 0},
+    )
+    [row] = [row for row in metrics(folder) if row["stage"] == "rl"]
+    assert row["perceived/gated"] == 1 and row["perceived/mean"] == 0
 
 
 def test_it_trains(tmp_path: Path) -> None:
