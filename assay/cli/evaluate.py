@@ -43,6 +43,7 @@ def evaluate(
     workers: int | None = None,
     strategy: str | None = None,
     budgets: str | None = None,
+    bank: Path | None = None,
     harness: str | None = None,
     judge: str | None = None,
     steps: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -95,6 +96,8 @@ def evaluate(
         strategy: compare strategies at test time instead, accuracy against tokens: names separated by commas, perhaps
             with options, e.g. "sample,majority,best_of_n(scorer=confidence)". out is then a folder for JSON and a page.
         budgets: of these, for each task: responses, 1,4,16 unless given, or tokens, 512t,2048t.
+        bank: of these: a folder of responses to each task, --samples of them (64 unless given), which are made once,
+            whatever is compared later: strategies draw from them, and ask the model for what they do not have.
         harness: compare harnesses instead, programs that work on the tasks by asking the model, and models, which the
             target then names several of, with commas between them: bare, react, planned, or commands of your own, e.g.
             "bare,react,python agent.py". out is then a folder, which goes on where it stopped.
@@ -148,14 +151,19 @@ def evaluate(
     if judge is not None:
         raise UsageError("--judge is for --harness and --traces; who judges the reasoning of responses is --chain")
     if strategy is not None:
-        given |= {"samples": samples}
+        given |= {"samples": None if bank else samples}
         if unused := [f"--{name}" for name, value in given.items() if value is not None]:
             raise UsageError(
                 f"--strategy compares strategies under --budgets, where {', '.join(unused)} would say nothing; leave "
                 "it out, or give it to the strategy, e.g. best_of_n(scorer=judge)"
             )
         extra = [] if verifier is None else [f"tasks.verify={json.dumps(verifier)}"]
-        return command(target, [*overrides, *extra], strategy, budgets or BUDGETS, out, as_json)
+        from assay.evaluate.strategies.bank import ResponseBank
+
+        kept = None if bank is None else ResponseBank(bank, 64 if samples is None else samples)
+        return command(target, [*overrides, *extra], strategy, budgets or BUDGETS, out, as_json, kept)
+    if bank is not None:
+        raise UsageError("--bank is for --strategy, which draws from the responses in it")
     if budgets is not None:
         raise UsageError("--budgets is for --strategy; how many responses each task gets is --samples")
     if (folder := Path(target).expanduser()).is_dir() and not is_folder(folder):

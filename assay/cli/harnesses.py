@@ -33,7 +33,7 @@ def command(
     from assay.engines.target import engine_setting, resolve, tasks_mark
     from assay.evaluate.harnesses import compare_harnesses
     from assay.evaluate.process_judge import ProcessJudge
-    from assay.evaluate.strategy_folder import check
+    from assay.evaluate.strategies.folder import check
     from assay.tasks.configured import held_out
 
     if out is not None and out.suffix:
@@ -122,7 +122,7 @@ def _described(rollout: Any) -> dict[str, Any]:
 def _kept(out: Path, settings: Mapping[str, Any]) -> Callable[[str, str, Callable[[], list[Run]]], list[Run]]:
     """Return what stores the runs of each model under each harness, and finds them again."""
     from assay.evaluate.harnesses import Run
-    from assay.evaluate.strategy_folder import StrategyFolder
+    from assay.evaluate.strategies.folder import StrategyFolder
     from assay.records.files import write_text
 
     folder = StrategyFolder.create(out, settings)

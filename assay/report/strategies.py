@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.evaluate.strategies import Comparison
+from assay.evaluate.strategies.comparison import Comparison
 from assay.records.files import write_text
 from assay.report import format as show
 from assay.report.cost_chart import CostLine, cost_chart, cost_legend

@@ -15,8 +15,8 @@ from assay.engines.base import Request, Sampling
 from assay.engines.remembering import Remembering
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
-from assay.evaluate.strategies import Comparison, Outcome, Point, _judge, compare_strategies
-from assay.evaluate.strategy_folder import StrategyFolder
+from assay.evaluate.strategies.comparison import Comparison, Outcome, Point, _judge, compare_strategies
+from assay.evaluate.strategies.folder import StrategyFolder
 from assay.inference.base import Answer
 from assay.inference.named import make_strategies
 from assay.policies.tabular import TabularPolicy, Tree
@@ -229,7 +229,7 @@ def test_the_same_command_goes_on_and_a_finished_one_is_shown_again(
         judged.extend(t.id for t in tasks)
         return _judge(tasks, *rest)
 
-    monkeypatch.setattr("assay.evaluate.strategies._judge", noted)
+    monkeypatch.setattr("assay.evaluate.strategies.comparison._judge", noted)
     assert called(*asked) == 0
     assert capfd.readouterr().out == first and (out / "strategies.json").read_text() == found
     assert lost.is_file() and len(set(judged)) == 2
@@ -255,7 +255,7 @@ def test_an_interrupt_says_how_to_go_on(
 
     recipe, out = tmp_path / "r.toml", tmp_path / "out"
     recipe.write_text(RECIPE)
-    monkeypatch.setattr("assay.evaluate.strategies._judge", interrupted)
+    monkeypatch.setattr("assay.evaluate.strategies.comparison._judge", interrupted)
     assert called("eval", str(recipe), "--strategy", "sample", "--out", str(out)) == 130
     assert f"what was found is in {out}, and the same command goes on" in capfd.readouterr().err
 
@@ -287,6 +287,41 @@ max_tokens = 6
     for strategy, budgets, out in (("sample", "", None), ("sampel", "1", None), ("sample", "1", tmp_path / "x.html")):
         with pytest.raises(UsageError):
             command(str(recipe), (), strategy, budgets, out, False)
+
+
+def test_strategies_draw_from_a_bank_that_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from assay.engines.hf import HFEngine
+
+    made: list[int] = []
+    generate = HFEngine.generate
+
+    def counted(self: HFEngine, requests: Any) -> Any:
+        made.append(sum(r.n for r in requests))
+        return generate(self, requests)
+
+    monkeypatch.setattr(HFEngine, "generate", counted)
+    recipe, bank = tmp_path / "r.toml", tmp_path / "bank"
+    recipe.write_text(RECIPE)
+    drawn = ["eval", str(recipe), "--bank", str(bank), "--samples", "6", "--budgets", "1,4"]
+    assert called(*drawn, "--strategy", "sample,majority", "--out", str(tmp_path / "a")) == 0
+    assert sum(made) == 6 * 6
+    made.clear()
+    assert called(*drawn, "--strategy", "majority,best_of_n", "--out", str(tmp_path / "b")) == 0
+    assert not made
+    a, b = (Comparison.from_json((tmp_path / x / "strategies.json").read_text()) for x in "ab")
+    assert [p for p in a.points if p.strategy == "majority"] == [p for p in b.points if p.strategy == "majority"]
+    # Greedy decoding is not what is on record, and more responses than it has are asked of the model.
+    assert called(*drawn, "--strategy", "greedy") == 0 and sum(made) == 6
+    assert called(*drawn[:-1], "8", "--strategy", "majority") == 0 and sum(made) == 6 + 8 * 6
+
+
+def test_a_bank_is_for_strategies_and_has_responses(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(RECIPE)
+    assert called("eval", str(recipe), "--bank", str(tmp_path / "bank")) == 2
+    assert "--bank is for --strategy" in capfd.readouterr().err
+    assert called("eval", str(recipe), "--strategy", "sample", "--bank", str(tmp_path), "--samples", "0") == 2
+    assert "none to draw from" in capfd.readouterr().err
 
 
 def drawn(rng: np.random.Generator, strategies: int, budgets: int, tasks: int, gain: float = 0.0) -> Comparison:

@@ -382,7 +382,7 @@ def test_by_name_in_the_labs_setting(tmp_path: Any, one_thread: None) -> None:
 
 def test_on_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     from assay.cli.strategies import command
-    from assay.evaluate.strategies import Comparison
+    from assay.evaluate.strategies.comparison import Comparison
 
     recipe = tmp_path / "r.toml"
     recipe.write_text(

@@ -16,7 +16,7 @@ from assay.batch import Batch
 from assay.catalogue.claim import claim_of
 from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
-from assay.evaluate.strategies import Outcome, Point
+from assay.evaluate.strategies.comparison import Outcome, Point
 from assay.inference.base import Strategy
 from assay.inference.election import elect, totals
 from assay.inference.scoring.base import Score

@@ -17,7 +17,7 @@ from assay.engines.base import Request, Sampling
 from assay.engines.keywords import Keywords
 from assay.environments.search.corpus import Corpus, Document
 from assay.errors import RunError, UsageError
-from assay.evaluate.strategies import compare_strategies
+from assay.evaluate.strategies.comparison import compare_strategies
 from assay.inference.base import Budget
 from assay.inference.named import make_strategies
 from assay.inference.sampling.fact_retriever import FactRetriever

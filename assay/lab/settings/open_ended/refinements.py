@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Request, Sampling
-from assay.evaluate.strategies import compare_strategies
+from assay.evaluate.strategies.comparison import compare_strategies
 from assay.inference.named import make_strategy
 from assay.inference.sampling.refine_turns import DONE
 from assay.lab.settings.reasoning.miracle import told

@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.engines.base import Request, Sampling
 from assay.engines.remembering import Remembering
-from assay.evaluate.strategies import compare_strategies
+from assay.evaluate.strategies.comparison import compare_strategies
 from assay.inference.named import make_strategy
 from assay.lab.settings.reasoning._words import Words, answer_of, right_answer, right_step
 from assay.types import Task, Verdict

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.errors import RunError, UsageError
-from assay.evaluate.strategies import Outcome
+from assay.evaluate.strategies.comparison import Outcome
 from assay.records.evaluation_folder import EvaluationFolder, check_free, flat
 
 NAME = "settings.json"

@@ -209,7 +209,7 @@ class Comparison:
 
 
 class Kept(Protocol):
-    """Outcomes by part of the tasks, e.g. :class:`~assay.evaluate.strategy_folder.StrategyFolder`."""
+    """Outcomes by part of the tasks, e.g. :class:`~assay.evaluate.strategies.folder.StrategyFolder`."""
 
     def load(self, start: int) -> list[list[Outcome]] | None:
         """Return what is known of the tasks from number ``start`` on, a list per strategy and budget, in order."""

@@ -1,0 +1,1 @@
+"""Strategies at test time, compared: accuracy against what it costs."""
