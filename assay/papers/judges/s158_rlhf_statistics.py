@@ -37,7 +37,6 @@ from assay.rewards.judges.pair_ratings import PairRatings
         "three rounds, in which the responses of a prompt are paired up; kappa 1",
         "GRPO, with 0.05 times the divergence from the reference policy",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def rlhf_statistics(
     judge: Any = None, rounds: int = 3, kappa: float = 1.0, ridge: float = 1.0, kl_weight: float = 0.05

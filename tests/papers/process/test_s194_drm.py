@@ -51,6 +51,8 @@ def test_confidence_by_hand() -> None:
     assert found[1] == pytest.approx(-0.924196 - 1.832581, abs=1e-6)
     assert found[2] == pytest.approx(-0.916291, abs=1e-6), "without reasoning it has no confidence of its own"
     assert reward.valid is not None and reward.valid.tolist() == [True, True, True, False]
+    assert found[3] == 0 and reward.terms["drm"][3] == 0, "what is not known is compared with nothing"
+    assert Dimensions(weights=(1, 0, 0))(batch_of(["x"], logprobs=[[-2.0]])).terms["confidence"].tolist() == [-2]
     # What stands behind the answer, such as a closing tag, is neither.
     behind = batch_of(["x"], logprobs=[[*r, *a, -5.0]], answers=(3,))
     behind.signals["answer_tokens"][0, -1] = False
@@ -89,7 +91,8 @@ def test_relevance_has_three_parts() -> None:
     assert mean(with_documents).terms["relevance"].tolist() == pytest.approx([1 / 3] * 2)
     assert mean(batch_of(["We add"])).terms["relevance"].tolist() == pytest.approx([0.25]), "no answer rests on it"
     failing = Dimensions(lambda a, b: None if b == "4" else 0.5, weights=(0, 1, 0))
-    assert failing(batch_of([TEXT, "We add"])).valid.tolist() == [False, True]
+    failed = failing(batch_of([TEXT, "We add"]))
+    assert failed.valid.tolist() == [False, True] and failed.terms["relevance"].tolist() == [0.5, 0.5]
 
 
 def test_coherence_is_of_the_reasoning() -> None:
@@ -105,7 +108,7 @@ def test_coherence_is_of_the_reasoning() -> None:
     assert found.terms["coherence"].tolist() == [2, 4, 2, 3, 0] and "" not in asked
     assert bool(found.valid.all())
     down = Dimensions(quality=lambda q, r: None, weights=(0, 0, 1))(batch)
-    assert down.valid.tolist() == [False, False, True, False, True]
+    assert down.valid.tolist() == [False, False, True, False, True] and down.terms["coherence"].tolist() == [0] * 5
 
 
 def test_dimensions_are_brought_to_one_scale() -> None:
@@ -180,6 +183,19 @@ def test_two_groups_weigh_alike() -> None:
     method.value(batch)
     batch.signals["reference_logprobs"] = batch.logprobs.clone()
     assert objective(batch.logprobs, batch).value.item() == pytest.approx(math.log(2) + 3)
+    half = replace(batch, totals=replace(batch.count(), groups=4.0))
+    assert objective(batch.logprobs, half).value.item() == pytest.approx((math.log(2) + 3) / 2), "a part of four groups"
+
+
+def test_pairs_of_a_group_weigh_alike() -> None:
+    """Of rewards 2, 1, 0 the first is chosen twice and the second once: means of 3 / 2 (over tokens), and of 4."""
+    objective = PairsAndSFT()
+    assert (objective.sft, objective.pairs.loss.beta) == (1, 0.1)
+    batch = batch_of(["a", "b", "c"], None, [[-1.0, -2.0], [-4.0], [-7.0, -1.0, -1.0]])
+    batch.rewards = torch.tensor([2.0, 1.0, 0.0], dtype=torch.float64)
+    batch.signals["reference_logprobs"] = batch.logprobs.clone()
+    assert objective(batch.logprobs, batch).metrics["sft"] == pytest.approx((1.5 + 1.5 + 4) / 3)
+    assert PairsAndSFT(sft=0.0)(batch.logprobs, batch).value.item() == pytest.approx(math.log(2))
 
 
 @pytest.mark.slow
@@ -218,6 +234,8 @@ def test_options() -> None:
     assert likely.reward.entailment is None and likely.reward.weights == (1, 0, 0)
     made = drm(shared, shared, mode="pairs")
     assert (made.objective.sft, made.objective.pairs.loss.beta) == (1, 0.1)
+    assert made.objective.whole_groups and Added().group_relative
+    assert Dimensions(shared, shared).weights == (0.2, 0.3, 0.5)
     assert make_method("S194", options={"entailment": shared, "quality": shared}).reward.weights == (0.2, 0.3, 0.5)
 
 
