@@ -28,7 +28,7 @@ def league(
     Example: assay league L1 --methods S017,rloo
 
     Args:
-        setting: L1.
+        setting: L1, L2, L2-noisy, L2-length or L3; docs/league.md has what they ask.
         methods: separated by commas: names of standard methods (reinforce, rloo, dr-grpo, dapo, gspo, cispo,
             reinforce++, opo, ppo), papers' ids, or TOML files with a [method] table, called by their file's name. None
             makes the table from the records there are.

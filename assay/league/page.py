@@ -53,14 +53,11 @@ def page(store: Path) -> str:
     for name in SETTINGS:
         if (store / name / f"{BASELINE}.json").is_file():
             setting = load(name)
-            text = setting.recipe.read_text(encoding="utf-8")
-            about = " ".join(line[1:].strip() for line in text.partition("\n[")[0].splitlines() if line.startswith("#"))
-            about = about.removeprefix(f"{name}: ")
             measure = WORDS[setting.measure]
             found = standing(setting, records(setting, store / name))
             parts += [
                 f"## {name}",
-                f"{about[0].upper()}{about[1:]} The measure is {measure}. Curves: `league/{name}.html`.",
+                f"{setting.about} The measure is {measure}. Curves: `league/{name}.html`.",
                 table(found),
             ]
     return "\n\n".join(parts) + "\n"

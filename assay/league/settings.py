@@ -17,7 +17,7 @@ from assay.compare.standing import BASELINE
 from assay.errors import UsageError, nearest
 from assay.method.standard import standard
 
-SETTINGS = ("L1",)
+SETTINGS = ("L1", "L2", "L2-noisy", "L2-length", "L3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,14 @@ class Setting:
     Attributes:
         name: such as ``L1``.
         recipe: its file, whose table ``[compare]`` has budget, measure, points, seeds and the first sweep.
+        changes: to the recipe, ``a.b.c=value`` each, of a variant.
+        told: what a variant is, in place of what the recipe's first lines say.
     """
 
     name: str
     recipe: Path
+    changes: Sequence[str] = ()
+    told: str = ""
 
     def plan(self, label: str, method: Mapping[str, Any], sweep: Mapping[str, Sequence[Any]] | None = None) -> Plan:
         """Return what one method runs.
@@ -40,7 +44,15 @@ class Setting:
             method: its ``[method]`` table.
             sweep: in place of the setting's own.
         """
-        return read_plan(self.recipe, methods={label: method}, sweep=sweep)
+        return read_plan(self.recipe, self.changes, methods={label: method}, sweep=sweep)
+
+    @property
+    def about(self) -> str:
+        """What it asks, in sentences: the recipe's first lines, or a variant's own."""
+        text = self.recipe.read_text(encoding="utf-8").partition("\n[")[0]
+        said = self.told or " ".join(line[1:].strip() for line in text.splitlines() if line.startswith("#"))
+        said = said.removeprefix(f"{self.name}: ")
+        return said[0].upper() + said[1:]
 
     @property
     def measure(self) -> str:
@@ -64,15 +76,21 @@ def load(name: str) -> Setting:
     Raises:
         UsageError: there is none of that name.
     """
-    if name.upper() not in SETTINGS:
+    found = next((setting for setting in SETTINGS if setting.lower() == name.lower()), None)
+    if found is None:
         raise UsageError(f"the league has no setting {name!r}; its settings are {', '.join(SETTINGS)}")
-    return Setting(name.upper(), Path(str(resources.files("assay.league").joinpath(f"{name.lower()}.toml"))))
+    variants = tomllib.loads(_file("variants.toml").read_text(encoding="utf-8"))
+    return Setting(found, _file(f"{found.partition('-')[0].lower()}.toml"), **variants.get(found, {}))
+
+
+def _file(name: str) -> Path:
+    return Path(str(resources.files("assay.league").joinpath(name)))
 
 
 @cache
 def known() -> Mapping[str, Mapping[str, Any]]:
     """Return the methods that have a name in the league, each with its ``[method]`` table."""
-    own = tomllib.loads(resources.files("assay.league").joinpath("methods.toml").read_text(encoding="utf-8"))
+    own = tomllib.loads(_file("methods.toml").read_text(encoding="utf-8"))
     return {**standard(), **own}
 
 

@@ -12,12 +12,12 @@ import tomli_w
 from running import recipe
 
 from assay.cli.league import league
-from assay.compare.standing import counted
+from assay.compare.standing import WIDE, counted
 from assay.errors import UsageError
 from assay.league import Setting, enter, load
 from assay.league.entry import _wider
 from assay.league.page import curves, place, table
-from assay.league.settings import entrant, known
+from assay.league.settings import SETTINGS, entrant, known
 from assay.league.standing import records, standing
 
 SEEDS, RATES = 5, [1e-3, 1e-2]
@@ -50,12 +50,35 @@ def played(setting: Setting, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_method_of_the_league_fits_every_setting() -> None:
-    setting = load("l1")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_method_of_the_league_fits_every_setting(name: str) -> None:
+    setting = load(name.lower())
+    assert setting.name == name and setting.about[0].isupper() and setting.about.endswith(".")
     for label, method in known().items():
         plan = setting.plan(label, method)
-        assert plan.budget.amount == 51_200 and len(plan.seeds) == 10 and plan.measure == "area"
+        config = plan.config(label, next(iter(plan.tasks)), 0, plan.choices[0])
+        assert plan.budget.steps(config) >= plan.points and len(plan.seeds) == 10 and plan.measure == "area"
+        assert config.evaluate.samples >= WIDE and config.warmup.steps and len(plan.choices) == 3
     assert entrant("s017") == ("S017", {"name": "S017"})
+
+
+def test_a_setting_stays_what_its_records_are_of() -> None:
+    """What was added to recipes, or beside a setting, is none of another version."""
+    assert load("L1").plan("grpo", {"name": "grpo"}).budget.amount == 51_200
+    stored = Path(__file__).parents[2] / "league"
+    for path in stored.glob("*/*.json"):
+        assert json.loads(path.read_text())["fingerprint"] == load(path.parent.name).fingerprint, path
+    assert len({load(name).fingerprint for name in SETTINGS}) == len(SETTINGS)
+
+
+def test_a_variant_is_its_setting_but_for_what_training_is_told() -> None:
+    plain = load("L2").plan("grpo", {"name": "grpo"})
+    for name, part in (("L2-noisy", {"false_positive": 0.1, "false_negative": 0.2}), ("L2-length", {"length": 0.2})):
+        plan = load(name).plan("grpo", {"name": "grpo"})
+        flawed = plan.recipe["tasks"]["train_verify"]
+        assert part.items() <= flawed.items() and flawed["verifier"] == plain.recipe["tasks"]["verify"]
+        tasks = {k: v for k, v in plan.recipe["tasks"].items() if k != "train_verify"}
+        assert {**plan.recipe, "tasks": tasks} == plain.recipe and plan.budget == plain.budget
 
 
 @pytest.mark.slow
@@ -179,7 +202,7 @@ def test_the_page_of_curves_has_both_methods(setting: Setting, played: Path) -> 
 def test_what_does_not_fit_is_said_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text("[model]\n")
     for setting, methods, words in (
-        ("L9", "rloo", "the league has no setting 'L9'; its settings are L1"),
+        ("L9", "rloo", "the league has no setting 'L9'; its settings are L1, L2, L2-noisy, L2-length, L3"),
         ("L1", "rlo", "no method is called 'rlo' in the league; did you mean 'rloo'"),
         ("L1", str(tmp_path / "own.toml"), r"needs a table \[method\]"),
         ("L1", str(tmp_path / "none.toml"), "cannot be read: No such file"),
