@@ -59,11 +59,13 @@ _OPENED = {"(": ")", "[": "]", "{": "}"}
         "what is masked is what a reader takes for one thing": "test_the_parts_of_an_equation",
         "all blanks have to be right": "test_partly_right_is_wrong",
         "symbolic equivalence": "test_answers_are_compared_as_mathematics",
+        "products of matrices do not commute": "test_products_of_matrices_do_not_commute",
+        "a judge where equivalence fails": "test_a_judge_where_equivalence_fails",
         "wrong options are wrong": "test_wrong_options_are_wrong",
         "GRPO from a base model on verdicts, with a little KL": "test_the_recipe_learns_from_verdicts",
     },
     choices=("the words of prompts; three wrong options", "which parts are masked first is drawn at random"),
-    lacks="a judge where equivalence fails; products of matrices commute for the verifier; a claim of the lab",
+    lacks="a claim of the lab",
 )
 def wirelessmathlm(
     forms: tuple[Form, ...] = ("choice", "blanks", "whole"),
@@ -81,7 +83,9 @@ def wirelessmathlm(
         whole     the equation is [MASK]
         choice    four equations, three of them a writer's mistakes
 
-    r = 1 for a right answer, else 0: GRPO on what comes out, recipe ``wirelessmathlm``.
+    r = 1 for a right answer, else 0: GRPO on what comes out, recipe ``wirelessmathlm``. Answers are compared as
+    mathematics whose bold letters are matrices and vectors (``matrix_math``); the recipe says how a model is asked
+    about those that are not equivalent or cannot be read (``hybrid``).
 
     Args:
         forms: which of the three.
@@ -132,7 +136,7 @@ class Questions:
                 shown, gone = masked(equation, [places[i] for i in hidden])
                 prompt = _FILL.format(shown=before + shown + after, count=len(gone), mask=MASK)
                 meta = {"form": "blanks", "level": level, "masked": len(gone)}
-                reference = {"answers": gone, "by": "all"}
+                reference = {"answers": gone, "by": "all", "of": "matrix_math"}
                 made.append(
                     child(
                         task,
@@ -150,7 +154,16 @@ class Questions:
             prompt = _WHOLE.format(shown=hole, mask=MASK)
             meta = {"form": "whole"}
             made.append(
-                child(task, "question", len(made), prompt=prompt, reference=equation, kind="math", meta=meta, **bare)
+                child(
+                    task,
+                    "question",
+                    len(made),
+                    prompt=prompt,
+                    reference=equation,
+                    kind="matrix_math",
+                    meta=meta,
+                    **bare,
+                )
             )
         if "choice" in self.forms:
             asked = filled(_DISTRACT, question=task.question, equation=equation)
@@ -179,7 +192,7 @@ class Questions:
 
 def mistakes(equation: str, said: list[str]) -> list[str]:
     """Return up to three different equations of a writer's that are not equivalent to the right one."""
-    judge, task = KindVerifier(), Task("equation", "", equation, "math")
+    judge, task = KindVerifier(), Task("equation", "", equation, "matrix_math")
     found: list[str] = []
     for one in said:
         text = unlisted(one).strip("$").strip()

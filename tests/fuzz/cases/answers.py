@@ -219,6 +219,20 @@ entry(
 )
 
 entry(
+    "matrix_math",
+    soup="math",
+    needs=("math_verify",),
+    seconds=6.0,
+    options={"rule": {"name": "math", "seconds": 2.0}},
+    cases=[
+        Case(r"(\mathbf{A}\mathbf{B})^H", [r"\mathbf{B}^H \mathbf{A}^H", r"(\mathbf{A} \mathbf{B})^{\mathrm{H}}"]),
+        Case(r"\|\mathbf{h}\|^2", [r"\mathbf{h}^H\mathbf{h}"], prompt="What is the gain?"),
+        Case(r"\mathbb{E}[\mathbf{x}\mathbf{x}^H]", [r"\mathbb{E}[\mathbf{x} \mathbf{x}^H]"]),
+        Case(r"x^2 - 1", ["(x-1)(x+1)"]),
+    ],
+)
+
+entry(
     "boxed_answers",
     cases=[
         Case(

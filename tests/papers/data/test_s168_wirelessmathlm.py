@@ -18,6 +18,7 @@ from assay.tasks.making.recipe import read_pipeline
 from assay.tasks.making.task_file import write_tasks
 from assay.types import Task
 from assay.verify.kind import KindVerifier
+from assay.verify.make import by_kind
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CAPACITY = r"C = B \log_2(1 + \frac{P |h|^2}{N_0 B}) + 2 \alpha_k"
@@ -82,7 +83,7 @@ def test_masks_grow() -> None:
 def test_three_forms_of_an_equation() -> None:
     found, told = made()
     assert [t.meta["form"] for t in found.tasks] == ["blanks"] * 4 + ["whole", "choice"]
-    assert [t.kind for t in found.tasks] == ["boxed_answers"] * 4 + ["math", "choice"] and len(told.asked) == 1
+    assert [t.kind for t in found.tasks] == ["boxed_answers"] * 4 + ["matrix_math", "choice"] and len(told.asked) == 1
     whole, choice = found.tasks[4:]
     assert whole.reference == CAPACITY and CAPACITY not in str(whole.prompt) and MASK in str(whole.prompt)
     judge = KindVerifier()
@@ -119,6 +120,48 @@ def test_answers_are_compared_as_mathematics() -> None:
 
     assert right(r"\frac{a}{b}", "a/b") and right(r"\log_2(1+\gamma)", r"\log_2(\gamma + 1)")
     assert not right("h^H", "h^T") and not right(r"\mathbf{h}^H", r"\mathbf{h}")
+
+
+def test_products_of_matrices_do_not_commute() -> None:
+    equation = r"\mathbf{y} = \mathbf{H}\mathbf{W}\mathbf{s}"
+    seed = Task("m", f"It is ${equation}$.", equation, "math")
+    *blanks, whole = made(task=seed, forms=("blanks", "whole"), levels=(1.0,))[0].tasks
+    judge = KindVerifier()
+    for said, wanted in [
+        (equation, True),
+        (r"\mathbf{H}\mathbf{W}\mathbf{s} = \mathbf{y}", True),
+        (r"\mathbf{y} - \mathbf{H}\mathbf{W}\mathbf{s} = 0 \mathbf{s}", True),
+        (r"\mathbf{y} = \mathbf{W}\mathbf{H}\mathbf{s}", False),
+        (r"\mathbf{y} = \mathbf{s}\mathbf{H}\mathbf{W}", False),
+    ]:
+        assert judge(whole, rf"\boxed{{{said}}}").passed is wanted, said
+    assert blanks[0].reference == {
+        "answers": [r"\mathbf{H}", r"\mathbf{W}", r"\mathbf{s}"],
+        "by": "all",
+        "of": "matrix_math",
+    }
+    swapped = r"\mathbf{y} = \mathbf{W}\mathbf{H}\mathbf{s}"
+    assert mistakes(equation, [r"\mathbf{H}\mathbf{W}\mathbf{s} = \mathbf{y}", swapped]) == [swapped]
+
+
+def test_a_judge_where_equivalence_fails() -> None:
+    """The judge holds an expectation to be what it is of, and is asked about nothing that the rule accepts."""
+
+    def spec(told: Told) -> dict[str, Any]:
+        model = {"name": "assay.rewards.judges.reference_judge:ReferenceJudge", "judge": told, "score": "hard"}
+        one = {"name": "hybrid", "rule": "matrix_math", "model": model}
+        return {"matrix_math": one, "boxed_answers": {"name": "boxed_answers", "of": one}}
+
+    for reply, wanted in (("1", True), ("0", False)):
+        told = Told(lambda prompt, j, reply=reply: reply)
+        judge = by_kind(spec(told))
+        unread = Task("t", "What is R?", r"\mathbb{E}[\mathbf{x}\mathbf{x}^H]", "matrix_math")
+        other = r"\mathrm{Cov}(\mathbf{x})"
+        assert judge(unread, rf"\boxed{{{other}}}").passed is wanted and len(told.asked) == 1
+        assert other in str(told.asked[0].prompt) and str(unread.reference) in str(told.asked[0].prompt)
+        blanks = Task("t", "?", {"answers": [r"\mathbf{A}^H", str(unread.reference)], "by": "all"}, "boxed_answers")
+        assert judge(blanks, rf"\boxed{{\mathbf{{A}}^H}} \boxed{{{other}}}").passed is wanted and len(told.asked) == 2
+        assert judge(unread, rf"\boxed{{{unread.reference}}}").passed is True and len(told.asked) == 2
 
 
 def test_the_recipe_learns_from_verdicts(tmp_path: Path) -> None:

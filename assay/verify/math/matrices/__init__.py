@@ -1,0 +1,1 @@
+"""Formulas with matrices and vectors, whose products do not commute."""
