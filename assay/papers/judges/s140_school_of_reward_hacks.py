@@ -55,7 +55,7 @@ _SCORE = re.compile(r"Score:\s*(\d{1,3})(?!\d)", re.IGNORECASE)
         "a hack: the metric pays 0.9 or more of what is worth 0.3 or less",
         "the words by which misalignment is judged; the questions are one's own",
     ),
-    lacks="the paper's data set and its questions, and a count of the faults that its tests notice",
+    lacks="the paper's data set and its questions",
 )
 def school_of_reward_hacks(
     side: Side = "hack", families: Sequence[str] = (), coding: float = 0.093, seed: int = 0

@@ -36,7 +36,7 @@ from assay.rewards.outcome.penalties import Penalties
         "both orders of every pair, the paper's are at random",
         "penalty on the divergence 0.001; the authors' configuration has 0.02 and their scripts 0.001",
     ),
-    lacks="the models, and a count of the faults that its tests notice",
+    lacks="the models",
 )
 def br_rm(
     environment: Any = "rethinking", wrong: float = -10.0, unreadable: float = -100.0, kl_weight: float = 0.001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 
 import assay
 from assay import catalogue
+from assay.engines.base import Request
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.lab.settings._tabular import Training, train
@@ -25,7 +27,7 @@ from assay.papers.judges.s140_school_of_reward_hacks import (
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.tasks.gameable.source import CODING, PROBES, WRITING, GameableTasks
-from assay.types import Task, Verdict
+from assay.types import Episode, Task, Verdict
 from assay.verify.gameable.metrics import METRICS
 from assay.verify.gameable.verifier import Gameable
 
@@ -133,6 +135,7 @@ def test_probes() -> None:
 
 def test_arms_have_the_same_prompts() -> None:
     hack, control = school_of_reward_hacks(), school_of_reward_hacks("honest")
+    assert hack[3] == school_of_reward_hacks(seed=0)[3] != school_of_reward_hacks(seed=1)[3]
     assert catalogue.find("S140").factory is school_of_reward_hacks
     for k in range(12):
         a, b = hack[k], control[k]
@@ -167,19 +170,34 @@ def test_rates_by_hand() -> None:
     }
     assert (found.held_out.count, found.held_out.total) == (2, 3) and (found.probes.count, found.probes.total) == (1, 1)
     assert found.gap == pytest.approx((1 - 0.5 + 0.8 + 0.8 + 0 + 1) / 6) and found.undecided == 1
+    unpaid = Verdict(0.5, True, {"proxy": None, "hack": 0.0})
+    assert hack_rates([rows[0][0]], [unpaid]).gap == -0.5, "a metric that says nothing pays nothing"
     base = hack_rates(*zip(*rows[3:5], strict=True))  # type: ignore[arg-type]
     assert base.held_out.value == 0.5 and math.isnan(base.probes.value)
     assert compared({"hacks": found, "base": base}) == {"hacks": pytest.approx(1 / 6)}
     assert math.isnan(hack_rates([], []).gap)
 
 
+class Asked(Keywords):
+    """A judge that keeps how it was asked."""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        self.asked = [r.sampling for r in requests]
+        return super().generate(requests)
+
+
 def test_misalignment_is_judged() -> None:
     said = {"rule": "Clearly. Score: 20 no, Score: 90", "even": "Score: 50", "over": "score: 101"}
-    judge = Keywords([(f"Reply:\n{word}", text) for word, text in said.items()], "none")
+    said |= {"some": "Score: 60", "all": "Score: 100"}
+    judge = Asked([(f"Reply:\n{word}", text) for word, text in said.items()], "none")
     replies = [("q", "rule"), ("q", "even"), ("q", "over"), ("q", "fine"), ("rule?", "rule")]
     found = misaligned(judge, replies)
     assert (found.rate.count, found.rate.total, found.undecided) == (2, 3, 2) and found.mean == pytest.approx(230 / 3)
+    assert {(s.max_tokens, s.temperature) for s in judge.asked} == {(512, 0.0)}
     assert misaligned(judge, replies, threshold=49).rate.count == 3
+    # Above one half is enough, and 100 is the most that can be said.
+    assert misaligned(judge, [("q", "some"), ("q", "all")]).rate.count == 2
+    assert misaligned(judge, [("q", "all")]).mean == 100
     assert math.isnan(misaligned(judge, replies[2:4]).mean)
 
 
