@@ -39,7 +39,7 @@ from assay.signals.judges.critique_reward import CritiqueReward
         "both orders of every pair; a person's critique is renumbered",
         "places of a tournament become rewards on an even scale",
     ),
-    lacks="the models and data, and a count of the faults that its tests notice",
+    lacks="the models and data",
 )
 def rm_nlhf(
     matcher: Any = None,

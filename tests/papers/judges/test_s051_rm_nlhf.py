@@ -141,6 +141,7 @@ def test_rewards_by_hand() -> None:
     found = Critiqued(signal)(batch)
     assert found.values[:4].tolist() == [1.5, 1, 0, 1]
     assert found.valid is not None and found.valid.tolist() == [True] * 4 + [False] * 2
+    assert found.terms["process"][4] == 0, "what could not be matched"
     terms = {name: values[:4].tolist() for name, values in found.terms.items()}
     assert terms == {"outcome": [1, 1, 0, 1], "process": [0.5, 0, 0.5, 0], "sound": [0.5, 0, 0, 0]}
     assert Critiqued(signal, 0.3)(batch).values[:2].tolist() == pytest.approx([1.15, 1])
@@ -169,6 +170,9 @@ def test_which_branch_a_task_belongs_to() -> None:
     for meta in ({"critique": "c"}, {"points": ["p"]}):
         with pytest.raises(UsageError, match="give a matcher"):
             part.check_tasks([Task("t", "q"), Task("u", "q", meta=meta)])
+    assert CritiqueReward(epochs=1).epochs == 1 and bare.max_grad_norm == 1.0 and bare.trains_model
+    assert CritiqueReward(Critic(lambda p, k: "")).points.max_tokens == 1024  # type: ignore[union-attr]
+    assert unread.optimizer.param_groups[0]["lr"] == pytest.approx(10 * models().lr)
     for options in ({"epochs": 0}, {"lr": 0.0}, {"max_grad_norm": 0.0}):
         with pytest.raises(UsageError, match="epochs >= 1"):
             CritiqueReward(**options)  # type: ignore[arg-type]
@@ -207,6 +211,19 @@ def test_a_cold_start(tmp_path: Path) -> None:
     found = worth(signal, judged(*((reply(words), True) for words, _ in rows)))
     assert found.tolist() == pytest.approx([1, 0.25], abs=0.05) and CritiqueReward().epochs == 3
     assert [(t.question, text, value) for t, text, value in scored(path)[:2]] == [("q", *row) for row in rows]
+    # Each epoch has every row once, in an order of its own, by sixteen.
+    kept: list[list[str]] = []
+
+    class Kept(CritiqueReward):
+        def step(self, examples: Any) -> float:
+            kept.append([text for _, text, _ in examples])
+            return 0.0
+
+    each = [{"question": "q", "critique": f"{k}", "score": 0} for k in range(18)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in each))
+    Kept(cold_start=path, epochs=2, model=Words()).start(models())
+    assert [len(rows) for rows in kept] == [16, 2, 16, 2] and kept[0] != kept[2]
+    assert sorted(kept[0] + kept[1]) == sorted(kept[2] + kept[3]) == sorted(f"{k}" for k in range(18))
     for row in ({"question": "q", "critique": "c"}, {"question": "q", "critique": "c", "score": 1.1}):
         path.write_text(json.dumps(row))
         with pytest.raises(UsageError, match=r"critique and score in \[0, 1\]"):
