@@ -224,6 +224,7 @@ entry(
     needs=("math_verify",),
     seconds=6.0,
     options={"rule": {"name": "math", "seconds": 2.0}},
+    abstains="of matrices that cannot be read",
     cases=[
         Case(r"(\mathbf{A}\mathbf{B})^H", [r"\mathbf{B}^H \mathbf{A}^H", r"(\mathbf{A} \mathbf{B})^{\mathrm{H}}"]),
         Case(r"\|\mathbf{h}\|^2", [r"\mathbf{h}^H\mathbf{h}"], prompt="What is the gain?"),

@@ -119,6 +119,7 @@ def test_another(one: str, two: str) -> None:
         "@A^",
         "",
         "a = b = c",
+        "²",
         "(" * 100 + "a" + ")" * 100,
         r"@A\otimes " * 9 + "@A",
         r"\sum_{i=1}^{n}" * 12 + "@A",
@@ -131,7 +132,7 @@ def test_what_cannot_be_told(text: str) -> None:
     assert same(read, read) is None and same(r"\mathbf{B}", read) is not True
 
 
-PIECES = [*r"\mathbfHhx{}^_()[]|+-=*/.,12 ", r"\mathbf{A}", r"\frac", r"\sum_", "\ud800"]
+PIECES = [*r"\mathbfHhx{}^_()[]|+-=*/.,12 ", r"\mathbf{A}", r"\frac", r"\sum_", "²", "\ud800"]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))

@@ -175,7 +175,7 @@ class Reader:
 
     def atom(self) -> Node:
         token = self.take()
-        if token[0].isdigit():
+        if token[0] in "0123456789":
             return ("num", float(token))
         if token in BOLD:
             return bold(self.raw())

@@ -55,7 +55,11 @@ class MatrixMath:
         if not answer or not any(bold):
             return said
         if not (bold[0] and any(bold[1:])):
-            return said if said.passed is False else Verdict.abstain("only one of the formulas has bold letters")
+            return (
+                said
+                if said.passed is False
+                else Verdict.abstain("a formula of matrices that cannot be read: one has no bold letters")
+            )
         found = [True if tokens(text) == tokens(answer) else same(text, answer) for text in wanted]
         if True in found and (said.passed or not _APPLIED.search(answer)):
             return Verdict.right()
