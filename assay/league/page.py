@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 from assay.compare.page import render
 from assay.compare.record import SCHEMA, judged
 from assay.compare.standing import BASELINE, LEAST, WIDE, Stand, counted
+from assay.league import test_time, test_time_table
+from assay.league.places import place
 from assay.league.settings import SETTINGS, Setting, load
 from assay.league.standing import records, standing
 from assay.records.files import write_text
@@ -44,6 +45,11 @@ makes this page again; runs go on where they were stopped, on another day or mac
 seconds of a step by GRPO's; *beside*: the share of a step that is neither sampling nor updates; *ran at*: commit and
 machine. Methods with fewer than {LEAST} seeds do not stand here yet. Losing rows stay.
 """
+STRATEGIES = """\
+Strategies draw from the same responses on record, and ask the model for anything else. *Effect*: mean difference from \
+majority vote in accuracy under the largest budget, paired by task, a task's own being the mean over the checkpoints; \
+*p* by Holm over the table. *By step*: accuracy at each checkpoint; *of fewer*: under smaller budgets; *tokens*: by \
+majority vote's; *scoring*: share of them that scored responses; *unanswered*: tasks that the strategy left so."""
 WORDS = {"area": "the area under held-out pass@1 over the budget", "final": "held-out pass@1 where the budget is spent"}
 
 
@@ -60,6 +66,11 @@ def page(store: Path) -> str:
                 f"{setting.about} The measure is {measure}. Curves: `league/{name}.html`.",
                 table(found),
             ]
+    for name in test_time.SETTINGS:
+        here = test_time.load(name)
+        if kept := test_time_table.records(here, store / name):
+            stands = test_time_table.standing(here, kept)
+            parts += [f"## {name}", f"{here.about} {STRATEGIES}", test_time_table.table(here, stands)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -84,13 +95,6 @@ def cells(stand: Stand) -> Sequence[str]:
     shares = [f"{100 * value:.1f}%" for value in (stand.measure, stand.final, stand.wide)]
     costs = [f"{stand.tokens:.1f}", f"{stand.cost:.2f}", f"{100 * stand.beside:.0f}%"]
     return [stand.label, effect, p, seeds + fell, *shares, *costs, tuned, "; ".join(where)]
-
-
-def place(environment: Mapping[str, Any]) -> str:
-    """Return where a run ran: commit, cores, and the accelerators that it had."""
-    devices = Counter(environment.get("accelerators", ()))
-    has = "".join(f", {f'{n} × ' if n > 1 else ''}{name}" for name, n in devices.items())
-    return f"{environment.get('commit') or 'release'}, {environment['processors']} cores{has}"
 
 
 def curves(setting: Setting, found: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -49,9 +49,7 @@ class Setting:
     @property
     def about(self) -> str:
         """What it asks, in sentences: the recipe's first lines, or a variant's own."""
-        text = self.recipe.read_text(encoding="utf-8").partition("\n[")[0]
-        said = self.told or " ".join(line[1:].strip() for line in text.splitlines() if line.startswith("#"))
-        said = said.removeprefix(f"{self.name}: ")
+        said = (self.told or opening(self.recipe)).removeprefix(f"{self.name}: ")
         return said[0].upper() + said[1:]
 
     @property
@@ -68,6 +66,12 @@ class Setting:
         plan = self.plan(BASELINE, {"name": BASELINE})
         shared = [plan.recipe, plan.budget.unit, plan.budget.amount, plan.points, plan.measure]
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def opening(recipe: Path) -> str:
+    """Return what the comment that a recipe begins with says."""
+    text = recipe.read_text(encoding="utf-8").partition("\n[")[0]
+    return " ".join(line[1:].strip() for line in text.splitlines() if line.startswith("#"))
 
 
 def load(name: str) -> Setting:
