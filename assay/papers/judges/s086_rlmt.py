@@ -41,7 +41,7 @@ INSTRUCTION = (
         "the words of the instruction for models without a warm start",
         "the run ends as its recipe says; the paper takes a checkpoint before the reward is over-optimised",
     ),
-    lacks="the paper's 7,000 prompts and its teacher's 6,000 thoughts, and a count of noticed faults",
+    lacks="the paper's 7,000 prompts and its teacher's 6,000 thoughts",
 )
 def rlmt(
     model: Any = None,

@@ -84,7 +84,7 @@ def rubrics() -> Pipeline:
         "gamma = 0.1 and no clip on refinements, as in LUFFY",
         "all wording",
     ),
-    lacks="the paper's data and rubrics, and a count of the faults that its tests notice",
+    lacks="the paper's data and rubrics",
 )
 def rgr_grpo(
     judge: Any,

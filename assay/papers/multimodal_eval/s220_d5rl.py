@@ -35,7 +35,7 @@ __all__ = ["course", "d5rl", "normalised_return", "recorded", "scale_of"]
         "worlds: the point mass's records, and archives in D4RL's layout in place of those of its robots",
         "area: the mean height of the line from the end of the offline part on",
     ),
-    lacks="its worlds (a kitchen, WidowX, A1), their records and pictures, and a count of the faults its tests notice",
+    lacks="its worlds (a kitchen, WidowX, A1), their records and pictures",
 )
 def d5rl(
     data: dict[str, Any] | None = None,

@@ -85,7 +85,8 @@ def test_the_defaults() -> None:
     assert method.objective == Shaped(gamma=0.1, kl_weight=0.0)
     marker = rgr_grpo({"judge": Critic(letters), "block": 2}, rubric=["short"]).reward.judge  # type: ignore[attr-defined]
     assert marker.question.block == 2 and [c.text for c in marker.also] == ["short"]
-    assert RubricRefined(Sampling(4), judge, marker=marker).bar == 1.0
+    plain = RubricRefined(Sampling(4), judge, marker=marker)
+    assert (plain.bar, plain.tries) == (1.0, 1)
 
 
 def test_the_best_failing_response_is_refined() -> None:
@@ -184,8 +185,8 @@ def test_marks_by_kind() -> None:
 def test_rubrics_are_written_for_tasks() -> None:
     """From question and right answer, the worked solution if there is one; of two kinds, with weights above 0."""
     replies = {
-        "fine": [{"text": "says 4", "kind": "factual", "weight": 5}, {"text": "adds", "kind": "process", "weight": 2}],
-        "style": [{"text": "is kind", "kind": "style"}],
+        "fine": [{"text": "says 4", "kind": "factual", "weight": 5}, {"text": "adds", "kind": "process", "weight": 1}],
+        "style": [{"text": "adds", "kind": "process"}, {"text": "is kind", "kind": "style"}],
         "weightless": [{"text": "adds", "kind": "process", "weight": 0}],
     }
 
@@ -197,7 +198,7 @@ def test_rubrics_are_written_for_tasks() -> None:
     found = Maker(read_pipeline("S101", {}), {"writer": Model("w", writer)}).make(tasks)
     [made] = found.tasks
     rubric = Rubric.of(made)
-    assert [(c.text, c.kind, c.weight) for c in rubric.criteria] == [("says 4", "factual", 5), ("adds", "process", 2)]
+    assert [(c.text, c.kind, c.weight) for c in rubric.criteria] == [("says 4", "factual", 5), ("adds", "process", 1)]
     assert Rubric.read(rubric.rows()) == rubric
     assert found.counts["rubric"].dropped == {
         "no rubric is written": 1,
