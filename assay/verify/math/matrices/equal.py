@@ -9,26 +9,32 @@ from typing import Any
 import numpy as np
 
 from assay.verify.math.matrices.read import Node, Unreadable, formula
+from assay.verify.math.matrices.shapes import Mismatch, Over, Shapes, named
+
+Sides = tuple[Node, ...]
 
 SIZE = 3
 """Rows and columns of what stands for a matrix."""
 TERMS = 3
 """Of a sum or a product over an index."""
 DRAWS, CLOSE = 2, 1e-7
+ORDERS = 10
+"""Of sizes that are tried beside the two sorted ones."""
+WORST = 1e8
+"""The condition of a matrix that is inverted, at most."""
 MAX_STEPS, MAX_SIZE = 20_000, 81
 """What one formula may ask: parts worked out, and rows of a matrix."""
-
-
-class Mismatch(Exception):
-    """Things of different shapes are added, or multiplied the wrong way round."""
 
 
 def same(reference: str, answer: str) -> bool | None:
     """Say whether an answer equals a reference; ``None`` where one of them cannot be read, or the reference makes no
     sense.
 
+    Equal are those that are so for square matrices and for the most general shapes in which the reference makes sense,
+    so that an inverse of a matrix that may be tall is not taken for one; where only the former holds, it is ``None``.
+
     Two equations are the same where both their sides are, perhaps the other way round, or the differences of their
-    sides are, up to the sign. An answer whose products have no sense is another.
+    sides are, up to the sign and the conjugate transpose. An answer whose products have no sense is another.
 
     Args:
         reference, answer: in LaTeX, see :mod:`assay.verify.math.matrices.read`.
@@ -39,16 +45,52 @@ def same(reference: str, answer: str) -> bool | None:
         return None
 
 
-def _same(ref: tuple[Node, Node | None], ans: tuple[Node, Node | None]) -> bool | None:
-    waves = frozenset(name for side in (*ref, *ans) if side is not None for name in _conjugated(side))
-    for draw in range(DRAWS):
-        values = Values(draw, waves)
+def _same(ref: Sides, ans: Sides) -> bool | None:
+    square = _compared(ref, ans, None)
+    if square is not True:
+        return square
+    shapes = Shapes()
+    try:
+        shape = shapes.sides(ref)
+    except Unreadable:
+        return True
+    except Mismatch:
+        return None
+    free = shapes.free()
+    for sizes in _orders(len(free)):
+        told = shapes.copy(dict(zip(free, sizes, strict=True)))
         try:
-            wanted = [values.of(side) for side in ref if side is not None]
+            told.meet(shape, told.sides(ans))
+        except Mismatch:
+            return None
+        except Unreadable:
+            return True
+        found = _compared(ref, ans, told)
+        if found is not None:
+            return found or None
+    return None
+
+
+def _orders(n: int) -> Iterator[list[int]]:
+    """Yield sizes for n dimensions in different orders; an inverse may exist in some of them alone."""
+    rng = np.random.default_rng(0)
+    rising = [*range(2, 2 + n)]
+    yield rising
+    yield rising[::-1]
+    for _ in range(ORDERS):
+        yield rng.permutation(rising).tolist()
+
+
+def _compared(ref: Sides, ans: Sides, shapes: Shapes | None) -> bool | None:
+    waves = frozenset(name for side in (*ref, *ans) for name in _conjugated(side))
+    for draw in range(DRAWS):
+        values = Values(draw, waves, shapes)
+        try:
+            wanted = [values.of(side) for side in ref]
         except (Mismatch, ArithmeticError, np.linalg.LinAlgError):
             return None
         try:
-            given = [values.of(side) for side in ans if side is not None]
+            given = [values.of(side) for side in ans]
         except Mismatch:
             return False
         except (ArithmeticError, np.linalg.LinAlgError):
@@ -71,7 +113,7 @@ def _agree(wanted: list[Any], given: list[Any]) -> bool:
         left, right = plus(wanted[0], times(-1.0, wanted[1])), plus(given[0], times(-1.0, given[1]))
     except Mismatch:
         return False
-    return _near(left, right) or _near(left, times(-1.0, right))
+    return any(_near(left, times(sign, one)) for sign in (1.0, -1.0) for one in (right, turned(right, "H")))
 
 
 def _near(a: Any, b: Any) -> bool:
@@ -121,26 +163,30 @@ class Values:
     Numbers are positive, but for those in ``waves``, which are complex.
     """
 
-    def __init__(self, draw: int, waves: frozenset[str]):
-        self.draw, self.waves, self.steps = draw, waves, 0
+    def __init__(self, draw: int, waves: frozenset[str], shapes: Shapes | None = None):
+        self.draw, self.waves, self.shapes, self.steps = draw, waves, shapes, 0
 
-    def symbol(self, kind: str, name: str, over: dict[str, str]) -> Any:
-        for index, tag in over.items():
-            base, found, rest = name.partition("_")
-            if found and index in rest:
-                name = f"{base}_{rest.replace(index, '#')}@{tag}"
+    def symbol(self, kind: str, name: str, over: Over) -> Any:
+        base, terms = named(name, over)
+        shape = self.shape(kind, base)
         if kind == "vector" and name.partition("_")[0] == "ones":
-            return np.ones((SIZE, 1), dtype=complex)
-        rng = np.random.default_rng([zlib.crc32(f"{kind} {name}".encode("utf-8", "surrogatepass")), self.draw])
+            return np.ones(shape, dtype=complex)
+        words = f"{kind} {base} {terms}".encode("utf-8", "surrogatepass")
+        rng = np.random.default_rng([zlib.crc32(words), self.draw])
         if kind == "scalar":
             value = rng.uniform(0.5, 2.0)
-            plain = name.partition("@")[0].replace("#", "")
+            plain = base.partition("@")[0].replace("#", "")
             wave = any(plain == w or plain.partition("_")[0] == w.partition("_")[0] for w in self.waves)
             return complex(value * np.exp(1j * rng.uniform(0.3, 2.8))) if wave else complex(value)
-        shape = (SIZE, SIZE) if kind == "matrix" else (SIZE, 1)
         return rng.normal(size=shape) + 1j * rng.normal(size=shape)
 
-    def of(self, node: Node, over: dict[str, str] | None = None) -> Any:
+    def shape(self, kind: str, name: str) -> tuple[int, int]:
+        if self.shapes is None or kind == "scalar":
+            return SIZE, SIZE if kind == "matrix" else 1
+        rows, columns = self.shapes.names[f"{kind} {name}"]
+        return self.shapes.size(rows, SIZE), self.shapes.size(columns, SIZE)
+
+    def of(self, node: Node, over: Over | None = None) -> Any:
         """Return the value of a tree: a complex number, or an array of two dimensions.
 
         Raises:
@@ -152,12 +198,13 @@ class Values:
         with np.errstate(all="ignore"):
             return self._of(node, over or {})
 
-    def _of(self, node: Node, inner: dict[str, str]) -> Any:
+    def _of(self, node: Node, inner: Over) -> Any:
         kind = node[0]
         if kind == "num":
             return complex(node[1])
         if kind == "eye":
-            return np.eye(SIZE, dtype=complex)
+            size = SIZE if self.shapes is None else self.shapes.size(self.shapes.eyes[node], SIZE)
+            return np.eye(size, dtype=complex)
         if kind == "zero":
             raise Unreadable("zeros of a shape that is not told")
         if kind == "sym":
@@ -197,15 +244,15 @@ class Values:
             return complex(abs(parts[0])) if not np.shape(parts[0]) else _determinant(parts[0])
         return _norm(parts[0], node[2])
 
-    def _over(self, node: Node, over: dict[str, str]) -> Any:
+    def _over(self, node: Node, over: Over) -> Any:
         _, kind, index, bounds, body = node
         total = None
         for k in range(TERMS):
-            part = self.of(body, {**over, index: f"{bounds}{k}"})
+            part = self.of(body, {**over, index: (bounds, k)})
             total = part if total is None else (plus if kind == "sum" else times)(total, part)
         return total
 
-    def _called(self, node: Node, over: dict[str, str]) -> Any:
+    def _called(self, node: Node, over: Over) -> Any:
         _, name, argument, base = node
         value = self.of(argument, over)
         if name == "tr":
@@ -241,6 +288,8 @@ def power(base: Any, exponent: Any) -> Any:
         raise Mismatch
     if exponent.imag or not abs(exponent.real) <= 20 or exponent.real != int(exponent.real):
         raise Unreadable("a power of a matrix that is no whole number")
+    if exponent.real < 0 and not np.linalg.cond(base) < WORST:
+        raise np.linalg.LinAlgError("singular")
     return np.linalg.matrix_power(base, int(exponent.real))
 
 

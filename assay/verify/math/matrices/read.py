@@ -6,6 +6,7 @@ r"""A formula in LaTeX as a tree, in which bold letters are matrices and vectors
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,8 @@ _TIMES = frozenset([r"\cdot", r"\times", r"*"])
 _CLOSES = {"(": ")", "[": "]", "\\{": "\\}", "\\lvert": "\\rvert", "\\lVert": "\\rVert", "|": "|", "\\|": "\\|"}
 _BARS = frozenset({"|", "\\|"})
 _TURNED = {"H": "H", "\\dagger": "H", "\\dag": "H", "T": "T", "\\top": "T", "\\intercal": "T", "*": "*", "\\ast": "*"}
+_COUNT = itertools.count()
+_ZEROS: tuple[Node, ...] = (("zero",), ("num", 0.0))
 
 
 class Unreadable(Exception):
@@ -256,10 +259,10 @@ class Reader:
 
 
 def bold(inner: list[str]) -> Node:
-    """What a bold text is: a matrix, a vector, the identity, zeros, or a bold number."""
+    """What a bold text is: a matrix, a vector, an identity (each another one, of its own size), zeros, or ones."""
     text = "".join(t for t in inner if t not in ("{", "}"))
     if text == "I":
-        return ("eye",)
+        return ("eye", next(_COUNT))
     if text == "0":
         return ("zero",)
     if text == "1":
@@ -280,8 +283,8 @@ def tokens(text: str) -> list[str]:
     return [token for token in _TOKEN.findall(text) if token not in _SKIPPED]
 
 
-def formula(text: str) -> tuple[Node, Node | None]:
-    """Return the two sides of an equation, or an expression and ``None``.
+def formula(text: str) -> tuple[Node, ...]:
+    """Return the two sides of an equation, or an expression alone; a side that is 0 is so many zeros as it has to be.
 
     Raises:
         Unreadable: it is neither; it is longer than :data:`MAX_LENGTH`.
@@ -289,11 +292,12 @@ def formula(text: str) -> tuple[Node, Node | None]:
     if len(text) > MAX_LENGTH:
         raise Unreadable("too long")
     reader = Reader(tokens(text))
-    left = reader.sum()
-    right = None
+    sides = [reader.sum()]
     if reader.peek() == "=":
         reader.take()
-        right = reader.sum()
+        sides.append(reader.sum())
     if reader.peek():
         raise Unreadable(reader.peek())
-    return left, right
+    if len(sides) > 1:
+        sides = [("mul", ("num", 0.0), sides[1 - i]) if side in _ZEROS else side for i, side in enumerate(sides)]
+    return tuple(sides)

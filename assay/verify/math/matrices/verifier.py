@@ -30,8 +30,9 @@ class MatrixMath:
     A rule, ``math``, finds the answer and judges it first. Where bold letters stand in the answer and a reference, both
     are read as formulas in which ``\mathbf{H}`` is a matrix and ``\mathbf{h}`` a vector, and compared by their values
     for matrices drawn at random (:func:`~assay.verify.math.matrices.equal.same`): an answer that is equal is right, and
-    one that is not is wrong, whatever the rule has said. Where they cannot be read (expectations, blocks, roots of
-    matrices) what the rule calls right is not known, and it abstains; what it calls wrong is wrong.
+    one that is not is wrong, whatever the rule has said. Where they are equal for square matrices alone, or cannot be
+    read (expectations, blocks, roots of matrices), what the rule calls right is not known, and it abstains; what it
+    calls wrong is wrong.
 
     ``math`` reads a bold letter as any other, so that to it HW is WH, and (HW)^H is not W^H H^H.
 
