@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,20 @@ def test_what_it_costs() -> None:
     # Tokens for the first answer alone: the second, at its longest, has no room.
     assert play(Answers("7", "300"), Budget(tokens=found.tokens + 100)).meta["turns"] == ["7"]
     assert play(Answers("7", "300"), Budget(tokens=10 * found.tokens)).meta["turns"] == ["7", "300"]
+    # The second has room for 8 tokens that are written, and read by five instructions.
+    model = Answers("7", "300")
+    one, both = play(Answers("7"), rounds=0), play(model)
+    longest = len(model.asked[1]) + 8 * (1 + 5) + both.scoring - one.scoring - 5 * 3
+    assert play(Answers("7", "300"), Budget(tokens=one.tokens + longest)).meta["turns"] == ["7", "300"]
+    assert play(Answers("7", "300"), Budget(tokens=one.tokens + longest - 1)).meta["turns"] == ["7"]
+
+
+def test_only_what_is_not_settled_is_asked_again() -> None:
+    model = Answers("300", "7", "8")
+    strategy = Rectify(CORPUS, Chances(LABELS), Sampling(8), passages=1)
+    one, two = strategy([OAK, replace(OAK, id="two")], model, 9, np.random.default_rng(0))
+    assert (one.meta["turns"], two.meta["turns"]) == (["300"], ["7", "8"]) and not model.answers
+    assert len(model.asked) == 3
 
 
 def test_options_that_do_not_fit() -> None:
@@ -169,6 +184,8 @@ def test_options_that_do_not_fit() -> None:
             Rectify(CORPUS, **options)  # type: ignore[arg-type]
     made = catalogue.make("S180", corpus=CORPUS)
     assert isinstance(made, Rectify) and (made.rounds, made.passages, made.route) == (1, 10, "type")
+    assert Rectify(CORPUS).passages == 10 and not made.verified and made.sampling == Sampling()
+    assert catalogue.make("S180", corpus=CORPUS, sampling=Sampling(3)).sampling == Sampling(3)
     assert len(made.instructions) == 5 and made.verifier is None and catalogue.find("S180").factory is kalmv
 
 
@@ -263,6 +280,7 @@ def test_rates_by_hand() -> None:
     found = verified_rates(["C", "C", "A", None, "B", "A", "C"], ["C", "B", "C", "C", "B", "A", "C"])
     assert (found.filtered.count, found.filtered.total) == (2, 3) and (found.recall.count, found.recall.total) == (2, 4)
     assert found.f1 == pytest.approx(2 * 2 / (3 + 4))
+    assert verified_rates(["C", "A"], ["C", "A"]).f1 == 1
     assert found.each == pytest.approx({"A": 6 / 7, "B": 6 / 7, "C": 4 / 7})
     assert math.isnan(verified_rates(["A"], ["A"]).f1) and math.isnan(verified_rates(["A"], ["A"]).filtered.value)
     with pytest.raises(ValueError, match="no labels"):

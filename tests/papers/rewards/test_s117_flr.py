@@ -352,3 +352,12 @@ def test_the_setting(tmp_path) -> None:
     assert found["final"] > found["start"] + 0.05
     with pytest.raises(UsageError, match="reactions"):
         load("reactions", {"arms": 1})
+
+
+def test_the_arms_of_the_claim() -> None:
+    """Ten reactions are positive, the ten after them negative, or left out."""
+    arms = claim_of("S117").arms
+    lists = {name: arm["reward"]["aspects"]["all"] for name, arm in arms.items()}
+    positive = [str(k) for k in range(10)]
+    assert lists["positive"] == {"positive": positive, "negative": []}
+    assert lists["contrast"] == {"positive": positive, "negative": [str(k) for k in range(10, 20)]}
