@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -421,6 +422,8 @@ def shown_first(recipe: str | Path, data: dict[str, Any]) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
+        if close := difflib.get_close_matches(path.name, _recipes_in(path.parent), n=1, cutoff=0.8):
+            raise UsageError(f"no file {path}; did you mean {str(path.with_name(close[0]))!r}?")
         raise UsageError(f"no recipe {path}{nearest(str(path), recipe_names())}; `assay recipes` lists them")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -428,6 +431,14 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is not TOML: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _recipes_in(folder: Path) -> list[str]:
+    """The names of a folder's files that may be recipes: TOML files and files of tasks."""
+    try:
+        return [file.name for file in folder.iterdir() if file.suffix.lower() in (".toml", *DATA)]
+    except OSError:
+        return []
 
 
 def table(data: Mapping[str, Any], section: str) -> Any:

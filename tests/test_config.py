@@ -137,6 +137,14 @@ def test_a_wrong_override_is_one_line(override: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("given", "meant"), [("tasks.jsnl", "tasks.jsonl"), ("recpe.toml", "recipe.toml")])
+def test_a_mistyped_file_is_called_by_its_name(tmp_path: Path, given: str, meant: str) -> None:
+    for name in ("tasks.jsonl", "recipe.toml", "tasks.jsn.txt"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(UsageError, match=rf"no file .*{given}; did you mean '.*/{meant}'\?"):
+        load_config(tmp_path / given)
+
+
 def test_a_wrong_recipe_names_its_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no recipe .*missing.toml; known: .*gsm8k.*; `assay recipes` lists them"):
         load_config(tmp_path / "missing.toml")
