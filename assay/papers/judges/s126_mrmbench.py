@@ -38,7 +38,7 @@ from assay.select.reward_term import RewardTerm
         "models' states",
         "PPO with lambda 0.95 and 0.05 times the divergence from the reference policy",
     ),
-    lacks="the six data sets of the benchmark, and a count of the faults that its tests notice",
+    lacks="the six data sets of the benchmark",
 )
 def mrmbench(
     source: Any = None,

@@ -39,7 +39,7 @@ from assay.tasks.judging.pointwise import Judged
         "a pair is the first response that is called right and the first that is called wrong",
         "the wording of the prompt; verdicts in boxes",
     ),
-    lacks="the benchmark's records, data that are no judging, and a count of the faults that its tests notice",
+    lacks="the benchmark's records, and data that are no judging",
 )
 def libra(expected: int = 8000, most: int = 16000, kl_weight: float = 0.0) -> Method:
     """GRPO for a judge on tasks ``pointwise_judging``: R = 1[verdict = label] + length term.

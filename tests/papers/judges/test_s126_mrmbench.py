@@ -65,6 +65,7 @@ def test_far_samples_are_left_out(tmp_path: Path) -> None:
     assert RewardTerm("distance", most=2.0)(batch).tolist() == [1, 1, 1, 0]
     for more in ({}, {"most": 18.0}):
         assert RewardTerm("score", least=3.0, **more)(batch).tolist() == [1, 1, 0, 1]
+    assert RewardTerm("score", 3.0, 3.0)(batch).tolist() == [0, 1, 0, 0]
     with pytest.raises(RunError, match="no term 'distanc'; did you mean"):
         RewardTerm("distanc")(batch)
     with pytest.raises(UsageError, match="above most"):
@@ -207,6 +208,7 @@ def test_probed_and_trained(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     model = {"source": source, "clusters": out, "device": "cpu"}
     bare = catalogue.make("S126", threshold=1.5, kl_weight=0.0, credit="rloo", **model)
     assert isinstance(bare.reward, ProbedPreferences) and bare.select == RewardTerm("distance", most=1.5)
+    assert bare.reward.model.token_budget == ProbedPreferences(**model).model.token_budget == 8192
     with pytest.raises(UsageError, match="name the reward model by source"):
         catalogue.make("S126", source=source)
     options = {"source": str(source), "clusters": str(out), "device": "cpu", "threshold": 5.0}

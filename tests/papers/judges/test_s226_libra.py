@@ -85,6 +85,7 @@ def test_lengths_by_hand() -> None:
     found = lengths(libra(), [4000, 8000, 10000, 12000, 16000, 17000])
     assert found == pytest.approx([0, 0, -0.25, -0.5, -1, -1])
     assert lengths(libra(9000, 9000), [9000, 9001]) == pytest.approx([0, -1])
+    assert lengths(libra(1, 3), [1, 2, 3]) == pytest.approx([0, -0.5, -1])
     made = catalogue.make("S226")
     assert isinstance(made, Method) and made.objective.kl_weight == 0.0  # type: ignore[union-attr]
     for pair in ((0, 5), (6, 5)):
@@ -113,6 +114,7 @@ def test_ranks_by_hand() -> None:
     bench = {"a": 0.5, "b": 0.6, "c": 0.7, "d": 0.8}
     assert agreement(bench, {"a": 0.0, "b": 2.0, "c": 1.0, "d": 3.0}) == pytest.approx(0.8)
     assert agreement(bench, {"d": 0.0, "c": 1.0, "b": 2.0, "a": 3.0}) == pytest.approx(-1)
+    assert agreement({"a": 0.5, "b": 0.6, "c": 0.7}, {"a": 1.0, "b": 3.0, "c": 2.0}) == pytest.approx(0.5)
     with pytest.raises(UsageError, match="three or more"):
         agreement({"a": 1, "b": 2}, {"a": 1, "b": 2})
 
