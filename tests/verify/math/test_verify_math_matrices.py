@@ -40,6 +40,15 @@ EQUAL = [
     (r"\mathrm{Re}(u^H v)", r"\frac{u^H v + v^H u}{2}"),
     (r"2\sqrt{a} u", r"\sqrt{4 a} u"),
     ("1^T u", "u^T 1"),
+    (r"10 \log_{10} \|h\|^2", r"20 \log_{10} \|h\|"),
+    (r"e^{j\theta} u", r"\exp(j \theta) u"),
+    (r"(e^{j\theta} u)^H", r"e^{-j\theta} u^H"),
+    (r"|e^{j 2 \pi f t}|^2 u", "u"),
+    (r"\sum_{k=1}^K k h_k", r"\sum_{m=1}^K m h_m"),
+    (r"u^H(\theta) w", r"u(\theta)^H w"),
+    (r"u(\theta_k, \phi)^H w", r"(w^H u(\theta_k, \phi))^*"),
+    (r"y \triangleq A x", "y = A x"),
+    ("W(a + 1)", "a W + W"),
 ]
 OTHER = [
     ("AB", "BA"),
@@ -64,6 +73,10 @@ OTHER = [
     ("u + A u", "u + A"),
     (r"A \odot B", "AB"),
     (r"\log_2\det(A)", r"\ln\det(A)"),
+    (r"(e^{j\theta} u)^H", r"e^{j\theta} u^H"),
+    (r"u(\theta)", r"u(\phi)"),
+    (r"u(\theta)", "u"),
+    (r"\sum_{k=1}^K k h_k", r"k \sum_{m=1}^K h_m"),
 ]
 
 

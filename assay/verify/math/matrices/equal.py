@@ -20,6 +20,8 @@ TERMS = 3
 DRAWS, CLOSE = 2, 1e-7
 ORDERS = 10
 """Of sizes that are tried beside the two sorted ones."""
+CONSTANTS = {"\\pi": complex(np.pi), "e": complex(np.e), "j": 1j, "i": 1j}
+"""What numbers of such a name are, where it is no index that runs."""
 WORST = 1e8
 """The condition of a matrix that is inverted, at most."""
 MAX_STEPS, MAX_SIZE = 20_000, 81
@@ -82,7 +84,9 @@ def _orders(n: int) -> Iterator[list[int]]:
 
 
 def _compared(ref: Sides, ans: Sides, shapes: Shapes | None) -> bool | None:
-    waves = frozenset(name for side in (*ref, *ans) for name in _conjugated(side))
+    both = (*ref, *ans)
+    waves = frozenset(name for side in both for name in _conjugated(side))
+    waves -= {name for side in both for name in _angles(side)}
     for draw in range(DRAWS):
         values = Values(draw, waves, shapes)
         try:
@@ -134,6 +138,14 @@ def _conjugated(node: Node) -> Iterator[str]:
             yield from _named(part) if inside else _conjugated(part)
 
 
+def _angles(node: Node) -> Iterator[str]:
+    """Yield the numbers that a phase or an angle is made of, which are real."""
+    inside = node[0] == "call" and node[1] in ("exp", "sin", "cos", "tan")
+    for part in node[1:]:
+        if isinstance(part, tuple):
+            yield from _named(part) if inside else _angles(part)
+
+
 def _named(node: Node) -> Iterator[str]:
     if node[0] == "sym" and node[1] == "scalar":
         yield node[2]
@@ -173,6 +185,8 @@ class Values:
             return np.ones(shape, dtype=complex)
         words = f"{kind} {base} {terms}".encode("utf-8", "surrogatepass")
         rng = np.random.default_rng([zlib.crc32(words), self.draw])
+        if kind == "scalar" and base in CONSTANTS:
+            return CONSTANTS[base]
         if kind == "scalar":
             value = rng.uniform(0.5, 2.0)
             plain = base.partition("@")[0].replace("#", "")

@@ -38,6 +38,7 @@ _CALLED |= {n: n for n in ("log", "ln", "exp", "det", "tr", "Re", "Im")} | {
 _TIMES = frozenset([r"\cdot", r"\times", r"*"])
 _CLOSES = {"(": ")", "[": "]", "\\{": "\\}", "\\lvert": "\\rvert", "\\lVert": "\\rVert", "|": "|", "\\|": "\\|"}
 _BARS = frozenset({"|", "\\|"})
+_SIZES = _BARS | {"\\lvert", "\\lVert"}
 _TURNED = {"H": "H", "\\dagger": "H", "\\dag": "H", "T": "T", "\\top": "T", "\\intercal": "T", "*": "*", "\\ast": "*"}
 _COUNT = itertools.count()
 _ZEROS: tuple[Node, ...] = (("zero",), ("num", 0.0))
@@ -107,7 +108,8 @@ class Reader:
         if token in _BARS:
             return not self.bars
         return (
-            token not in ("+", "-", "=", "}", ",", ";", ":", "^", "_", "<", ">", "&") and token not in _CLOSES.values()
+            token not in ("+", "-", "=", "\\triangleq", "}", ",", ";", ":", "^", "_", "<", ">", "&")
+            and token not in _CLOSES.values()
         )
 
     def factor(self) -> Node:
@@ -117,7 +119,12 @@ class Reader:
             return ("neg", self.factor())
         base = self.atom()
         raised: list[Node | str] = []
-        while self.peek() in ("_", "^", "'"):
+        while self.peek() in ("_", "^", "'") or (_is_bold(base) and self._argument()):
+            if self.peek() not in ("_", "^", "'"):
+                start = self.at
+                self.at += len(self._argument())
+                base = ("sym", base[1], base[2] + "".join(self.tokens[start : self.at]))
+                continue
             token = self.take()
             if token == "_":
                 if base[0] == "sym":
@@ -138,6 +145,14 @@ class Reader:
             base = self._raise(base, power)
         return base
 
+    def _argument(self) -> list[str]:
+        """What a bold name is a function of, in brackets: names and numbers, nothing bold and no sum."""
+        if self.peek() != "(" or ")" not in self.tokens[self.at :]:
+            return []
+        found = self.tokens[self.at : self.tokens.index(")", self.at) + 1]
+        plain = all(t[0].isalnum() or t in _GREEK or t in ("_", ",", "{", "}", "(", ")") for t in found)
+        return found if plain and len(found) > 2 and found.count("(") == 1 else []
+
     def exponent(self) -> Node | str:
         """``H``, ``T`` or ``*``, such a letter with a minus before it, or an expression."""
         inner = self.raw()
@@ -157,7 +172,7 @@ class Reader:
 
     def _raise(self, base: Node, power: Node | str) -> Node:
         if not isinstance(power, str):
-            return ("pow", base, power)
+            return ("call", "exp", power, None) if base == ("sym", "scalar", "e") else ("pow", base, power)
         turned = ("sup", base, _TURNED[power.lstrip("-")])
         return ("pow", turned, ("num", -1.0)) if power[0] == "-" else turned
 
@@ -239,7 +254,8 @@ class Reader:
                 base = inner.factor()
             else:
                 power = self.exponent()
-        argument = self.atom() if self.peek() in _CLOSES or self.peek() == "{" else self.factor()
+        enclosed = self.peek() == "{" or (self.peek() in _CLOSES and self.peek() not in _SIZES)
+        argument = self.atom() if enclosed else self.factor()
         made: Node = ("call", name, argument, base)
         return made if power is None else self._raise(made, power)
 
@@ -256,6 +272,10 @@ class Reader:
         named = re.sub(r"(?<![A-Za-z\\])" + index + r"(?![A-Za-z])", "#", limits["_"])
         bounds = f"{named}^{limits['^']}"
         return ("over", kind, index, bounds, self.product())
+
+
+def _is_bold(node: Node) -> bool:
+    return node[0] == "sym" and node[1] != "scalar"
 
 
 def bold(inner: list[str]) -> Node:
@@ -293,7 +313,7 @@ def formula(text: str) -> tuple[Node, ...]:
         raise Unreadable("too long")
     reader = Reader(tokens(text))
     sides = [reader.sum()]
-    if reader.peek() == "=":
+    if reader.peek() in ("=", "\\triangleq"):
         reader.take()
         sides.append(reader.sum())
     if reader.peek():

@@ -21,6 +21,8 @@ def named(name: str, over: Over) -> tuple[str, str]:
     """Return a name without the indices that run, and the terms they are at."""
     terms = ""
     for index, (bounds, term) in over.items():
+        if name == index:
+            return f"#@{bounds}", f"{terms}.{term}"
         base, found, rest = name.partition("_")
         if found and index in rest:
             name, terms = f"{base}_{rest.replace(index, '#')}@{bounds}", f"{terms}.{term}"
