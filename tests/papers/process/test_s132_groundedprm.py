@@ -199,7 +199,11 @@ def test_a_model_reads_the_tool() -> None:
     with pytest.raises(UsageError, match="step"):
         Reads(engine, template="nothing")
     made = catalogue.make("S132", judge=Engine("\\boxed{right}"))
-    assert isinstance(made.search.tool, Reads) and isinstance(catalogue.make("S132").search.tool, Equations)
+    search = catalogue.make("S132").search
+    assert isinstance(made.search.tool, Reads) and isinstance(search.tool, Equations)
+    assert (made.search.tool.sampling.max_tokens, made.search.tool.sampling.temperature) == (512, 1.0)
+    assert (search.branch, search.depth, search.rounds, search.decay, search.wanted) == (3, 7, 10, 0.9, 3)
+    assert catalogue.make("S132").settings.written == {"max_tokens": 256}
 
 
 class Target:
