@@ -8,7 +8,9 @@ rollout with an engine that answers at once, beside a whole step.
 
     python benchmarks/turns_vs_trl.py [--cases four eight] [--steps 12]
 
-Needs the extra ``bench`` (TRL). The cases ``small...`` are of 4 tasks x 4 responses. Exits 1 if a ratio is too low.
+Needs the extra ``bench`` (TRL). The cases ``small...`` are of 4 tasks x 4 responses, ``half-eight`` of 8 x 8. On a
+machine that others use too, one thread each tells most: ``OMP_NUM_THREADS=1 taskset -c 1``. Exits 1 if a ratio is too
+low.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ class Turns(Case):
 CASES = {
     "four": Turns(NANO, 16, 8, 128, 2.0, turns=4),
     "eight": Turns(NANO, 16, 8, 128, 3.0, turns=8),
+    "half-eight": Turns(NANO, 8, 8, 128, 3.0, turns=8),
     "small-four": Turns(NANO, 4, 4, 128, 2.0, turns=4),
     "small-eight": Turns(NANO, 4, 4, 128, 3.0, turns=8),
 }
