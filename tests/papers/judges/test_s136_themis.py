@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from acted import played
 
 from assay import catalogue, cli
 from assay.audit.environment import audit_environment
+from assay.engines.base import Sampling
 from assay.environments.checking.consulting import Consulting, judging
 from assay.environments.checking.reckoning import between, calculate, shifted, weekday
 from assay.environments.hosted.worlds import Worlds
@@ -27,7 +29,7 @@ from assay.rewards.step_models.examples import StepExample, StepPair, read_examp
 from assay.rewards.step_models.on_states import StepHead
 from assay.rewards.step_models.saved import PRMSettings, load_prm
 from assay.rewards.step_models.traced import TracedRM, TracedTraining
-from assay.types import Task
+from assay.types import Ask, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -222,6 +224,23 @@ def test_passes_add_up(tmp_path: Path) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+def test_a_pass_holds_what_the_budget_allows(tmp_path: Path) -> None:
+    """Three times the same pair is the same mean; a pass has both traces of as many pairs as half of its budget."""
+    rm = model()
+    training, [pair] = traced(rm, tmp_path)
+    assert training.observations and training.rationale
+    both: list[Any] = [pair.better.episode, pair.worse.episode]
+    longest = max(len(e.prompt) + len(e.tokens) for e in both)
+    [alone] = [piece.item() for piece in training.pieces(rm, [pair])]
+    passed, sizes = rm.passed, list[int]()
+    rm.passed = lambda traces: sizes.append(len(traces)) or passed(traces)  # type: ignore[method-assign, func-returns-value]
+    for budget, expected in ((4 * longest, [4, 2]), (4 * longest - 2, [2, 2, 2])):
+        rm.budget = budget
+        sizes.clear()
+        assert sum(piece.item() for piece in training.pieces(rm, [pair] * 3)) == pytest.approx(alone, rel=1e-5)
+        assert sizes == expected
+
+
 def test_gradients_reach_both_heads(tmp_path: Path) -> None:
     rm = model()
     training, rows = traced(rm, tmp_path)
@@ -250,6 +269,8 @@ def test_the_paper_and_its_defaults() -> None:
     )
     assert made.settings == PRMSettings("traced", traced={"environment": "consulting", "calls": 3, "max_tokens": 256})
     assert catalogue.make("S136", training={"epochs": 2}).training.epochs == 2
+    player = model().player
+    assert (player.turns, player.sampling, model().budget) == (4, Sampling(256, 0.0), 8192), "greedy, with three calls"
 
 
 def test_scores_come_of_what_tools_say() -> None:
@@ -266,6 +287,32 @@ def test_scores_come_of_what_tools_say() -> None:
         assert right is not None and wrong is not None
         assert (right[0] > wrong[0]) is bool(calls)
         assert rm.scores([(rows[0].task, ["12"])]) == [right]
+
+
+def test_what_failed_has_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One trace is played for each response; one that failed, or has no token, is not read."""
+    rm, asked = model(), []
+    rows = [StepExample(Task("t", "What is 3 times 4?"), (answer,)) for answer in ("12", "17", "9")]
+    play = rm.player.play
+
+    def played_(asks: Any, seeds: Any, engine: Any) -> Any:
+        asked.extend(a.n for a in asks)
+        one, two, three = play(asks, seeds, engine)
+        [failed], [silent] = two.episodes, three.episodes
+        two = replace(two, episodes=(replace(failed, stop="error"),))
+        none = replace(silent, tokens=silent.tokens[:0], mask=silent.mask[:0], logprobs=None, entropies=None)
+        return [one, two, replace(three, episodes=(none,))]
+
+    monkeypatch.setattr(rm.player, "play", played_)
+    rm.train(True)
+    scored, *others = rm.score_examples(rows)
+    assert scored is not None and others == [None, None] and asked == [1, 1, 1]
+    assert not rm.reader.training
+    with torch.no_grad():
+        rm.reader.linear.weight.copy_(torch.linspace(-1, 1, 32)[None])  # type: ignore[union-attr]
+        [episode] = play([Ask(rm.judging(rows[0]), 1)], [0], rm.engine)[0].episodes
+        z = float(rm.passed([episode])[1])
+    assert rm.score_examples(rows)[0] == [pytest.approx(2 / (1 + math.exp(-z)) - 1, abs=1e-6)] and abs(z) > 0.01
 
 
 def test_rows_with_calls_are_read_and_written(tmp_path: Path) -> None:
