@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assay.engines.base import Request, Sampling
-from assay.engines.recorded import Recorded, key
+from assay.engines.recall.recorded import Recorded, key
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError
 from assay.policies.tabular import TabularPolicy, Tree

@@ -12,7 +12,7 @@ import pytest
 
 from assay import cli
 from assay.engines.base import Request, Sampling
-from assay.engines.remembering import Remembering
+from assay.engines.recall.remembering import Remembering
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import RunError, UsageError
 from assay.evaluate.strategies.comparison import Comparison, Outcome, Point, _judge, compare_strategies

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
-from assay.engines.remembering import Remembering
+from assay.engines.recall.remembering import Remembering
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
 from assay.inference.base import Budget

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Engine, Sampling, requests
-from assay.engines.recorded import Recorded, key
+from assay.engines.recall.recorded import Recorded, key
 from assay.errors import RunError, UsageError
 from assay.records.responses import read_responses, write_responses
 from assay.types import Episode, Task

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.engines.base import Engine
-from assay.engines.remembering import Remembering
+from assay.engines.recall.remembering import Remembering
 from assay.errors import RunError, UsageError
 from assay.inference.base import Answer, Budget, Strategy
 from assay.statistics.intervals import Interval, mean_interval, paired_interval

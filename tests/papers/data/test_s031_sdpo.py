@@ -18,7 +18,7 @@ from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.keywords import Keywords
-from assay.engines.remembering import Remembering
+from assay.engines.recall.remembering import Remembering
 from assay.errors import RunError, UsageError
 from assay.inference.until_solved import UntilSolved
 from assay.lab.settings.hindsight.feedback import Heeding, Remarking, remark_on

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Request, Sampling
-from assay.engines.remembering import Remembering
+from assay.engines.recall.remembering import Remembering
 from assay.evaluate.strategies.comparison import compare_strategies
 from assay.inference.named import make_strategy
 from assay.lab.settings.reasoning._words import Words, answer_of, right_answer, right_step

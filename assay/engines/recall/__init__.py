@@ -1,0 +1,1 @@
+"""Responses that were made before, in place of new ones."""
