@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.select.difficulty import Difficulty
@@ -84,3 +85,18 @@ def openswe(least: float = 0.25, most: float = 0.5, hacks: Sequence[str] = ("git
     Source: daVinci-Env (arXiv 2603.13023), OpenSWE.
     """
     return Method(select=Difficulty(least, most, tuple(hacks), mask), objective=SFT())
+
+
+claims(
+    Claim(
+        paper="S172",
+        text="Where easy tasks forgive wrong choices, right trajectories of the tasks that one or two of four solve "
+        "lead to more success over all tasks than all right trajectories do, from as many rollouts.",
+        setting="forgiving",
+        arms={"middling": {"name": "S172"}, "all right": {"name": "S172", "select": {"name": "verdict"}}},
+        better="middling",
+        baseline="all right",
+        measure="final",
+        sweep={"lr": (3.0, 10.0, 30.0)},
+    )
+)
