@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.preference import DPO
 from assay.objectives.sft import SFT
@@ -74,3 +75,22 @@ def agent_rlvr(stage: Literal["dpo", "sft"] = "dpo", beta: float = 0.1, per_toke
     if stage == "sft":
         return Method(select=OfVerdict("right"), objective=SFT())
     return Method(select=DynamicSampling(), objective=DPO(beta, "verdict", mean_over_tokens=per_token))
+
+
+claims(
+    Claim(
+        paper="S084",
+        text="Where one attempt in 256 passes, attempts under guidance that names some of what failed ones had to "
+        "choose, learned from without it, lead to more success without guidance than plain attempts do.",
+        setting="told_repairs",
+        arms={
+            "guided": {"name": "S084", "rollout": {"name": "guided_attempt", "options": {"turns": 4}}},
+            "plain": {"name": "S084", "rollout": {"name": "multi_turn", "turns": 4}},
+        },
+        better="guided",
+        baseline="plain",
+        measure="solved",
+        sweep={"lr": (5.0, 25.0, 125.0)},
+        unequal="training ends with the step that passes 320 episodes, and a step with guided ones has more of them",
+    )
+)
