@@ -24,6 +24,7 @@ from assay.learning.signals import compute_signals, wants_reference
 from assay.method import make_method
 from assay.objectives.picked_pairs import picked
 from assay.objectives.preference import KTO
+from assay.papers.rewards.s117_flr import in_lab
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
@@ -356,8 +357,7 @@ def test_the_setting(tmp_path) -> None:
 
 def test_the_arms_of_the_claim() -> None:
     """Ten reactions are positive, the ten after them negative, or left out."""
-    arms = claim_of("S117").arms
-    lists = {name: arm["reward"]["aspects"]["all"] for name, arm in arms.items()}
     positive = [str(k) for k in range(10)]
-    assert lists["positive"] == {"positive": positive, "negative": []}
-    assert lists["contrast"] == {"positive": positive, "negative": [str(k) for k in range(10, 20)]}
+    for negative in (0, 10):
+        [lists] = in_lab(negative)["reward"]["aspects"].values()
+        assert lists == {"positive": positive, "negative": [str(k) for k in range(10, 10 + negative)]}
