@@ -55,8 +55,9 @@ path, and in S124's first task, where wrong steps were the improbable ones by co
 place, so *shown* is said of these alone. The settings of S042, S080, S107, S190, S210 and S215 were made smaller after
 single runs, S210's after one that favoured the claim; that of S092 was changed twice after looks at one seed, to steps
 that are equal and variations that share what is right in them; those of S103, S153, S159, S223 and S031 after tries of
-single arms in which none learned or all were dear. Claims called *mechanism* of papers on policy objectives were added
-once the first ones were known not to be shown; setting, measure and sweep were written down before they were run.
+single arms in which none learned or all were dear; those of S084 and S172 were made smaller after trials at a ceiling,
+in which S172's way was already ahead at the lower rates. Claims called *mechanism* of papers on policy objectives were
+added once the first ones were known not to be shown; setting, measure and sweep were written down before they were run.
 """
 
 ARMS = """
