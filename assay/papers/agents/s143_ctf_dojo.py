@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.method import Method
 from assay.objectives.sft import SFT
 from assay.select.solved import Solved
@@ -103,3 +104,41 @@ def ctf_dojo(
     Source: CTF-Dojo (arXiv 2508.18370) and its authors' code, where write-ups are matched from a score of 0.9 on.
     """
     return Method(select=Solved(cap=cap, least=least, forbidden=tuple(forbidden)), objective=SFT())
+
+
+UNSHOWN = {"name": "solved", "shown": "nobody looks"}
+"""Keeps what passed after a command, whether or not one has shown the flag."""
+
+claims(
+    Claim(
+        paper="S143",
+        text="Trained on challenges that keep the flags they were published with, a policy that has these by heart "
+        "learns to submit them; where flags are drawn anew in every episode, it learns to read them.",
+        setting="flags",
+        evidence="construction",
+        arms={
+            "kept": {"name": "S143", "select": UNSHOWN, "flags": "kept"},
+            "drawn": {"name": "S143", "select": UNSHOWN, "flags": "drawn"},
+        },
+        better="drawn",
+        baseline="kept",
+        measure="final",
+        sweep={"lr": (3.0, 10.0, 30.0)},
+    ),
+    Claim(
+        paper="S143",
+        name="shown",
+        text="Where flags are kept, leaving out what submits a flag that no command has shown makes it likelier that "
+        "the policy solves challenges with other flags.",
+        setting="flags",
+        evidence="mechanism",
+        arms={
+            "passed": {"name": "S143", "select": UNSHOWN, "flags": "kept"},
+            "shown": {"name": "S143", "options": {"cap": None}, "flags": "kept"},
+        },
+        better="shown",
+        baseline="passed",
+        measure="final",
+        sweep={"lr": (3.0, 10.0, 30.0)},
+    ),
+)
