@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from assay.catalogue import paper
+from assay.catalogue.claim import Claim, claims
 from assay.credit.turns.turn_group import TurnGroup
 from assay.method import Method
 from assay.rewards.outcome.verdict import VerdictReward
@@ -75,3 +78,29 @@ def lanser(weight: float = 1.0) -> Method:
     """
     reward = WeightedSum({"verdict": VerdictReward(), "facts": TurnRewards()}, {"facts": weight})
     return Method(reward=reward, credit=TurnGroup())
+
+
+claims(
+    CLAIM := Claim(
+        paper="S110",
+        text="Turns that are paid by what a checker finds before and after them, beside the verdict, lead to a file "
+        "that does what it should from fewer rollouts than the verdict alone.",
+        setting="mended",
+        arms={"verdict": {"name": "S110", "reward": "verdict"}, "facts": {"name": "S110"}},
+        better="facts",
+        baseline="verdict",
+        measure="area",
+        sweep={"lr": (0.3, 1.0, 3.0, 10.0)},
+    ),
+    replace(
+        CLAIM,
+        name="silence",
+        text="Where what hides an error from the checker counts as one, a policy mends the file more often than where "
+        "the checker is taken at its word.",
+        evidence="mechanism",
+        arms={"trusted": {"name": "S110", "counted": False}, "counted": {"name": "S110"}},
+        better="counted",
+        baseline="trusted",
+        measure="final",
+    ),
+)
