@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from itertools import product
 
 from assay.verify.diagnostics.check import check
 
@@ -42,7 +41,8 @@ def source(state: State) -> str:
 def found() -> dict[State, int]:
     """Return how many errors the checker finds in each file there can be: all in one call, for it takes seconds."""
     lines = [f"{now}{mark}" for now in LINES["total"] for mark in ("", "+")]
-    states: list[State] = list(product([*lines, "gone"], repeat=2))
+    now = [*lines, "gone"]
+    states: list[State] = [(first, second) for first in now for second in now]
     files = {f"s{i}.py": source(state) for i, state in enumerate(states)}
     errors = [one.path for one in check(files, "mypy") if one.severity == "error"]
     return {state: errors.count(f"s{i}.py") for i, state in enumerate(states)}
