@@ -56,8 +56,15 @@ def test_flips_by_hand() -> None:
     assert backfilled((A, B), marks("111", "001")) == marks("100", "011") and flips((), [[], []]) == [[], []]
 
 
-def batch_of(rows: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> Batch:
-    """Episodes of a group, each of turns of the dialogue with marks; a step has one token, and one of the world's."""
+Rows = Sequence[Sequence[tuple[int, Sequence[str]]]]
+
+
+def batch_of(*groups: Rows) -> Batch:
+    """Episodes of groups, each of turns of the dialogue with marks; a step has one token, and one of the world's."""
+    return Batch.from_groups([group_of(rows) for rows in groups], torch.float64)
+
+
+def group_of(rows: Rows) -> Group:
     items = [{"id": i.id, "weight": i.weight, "after": list(i.after)} for i in (A, B)]
     episodes = []
     for dialogue in rows:
@@ -71,7 +78,7 @@ def batch_of(rows: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> Batch:
         none = np.zeros(n, dtype=np.float32)
         episodes.append(Episode(np.zeros(1, np.int64), np.ones(n, np.int64), mask, none, "", "eos", turns=turns))
     said = (Verdict.wrong(),) * len(rows)
-    return Batch.from_groups([Group(Ask(Task("t", "?"), len(rows)), tuple(episodes), said)], torch.float64)
+    return Group(Ask(Task("t", "?"), len(rows)), tuple(episodes), said)
 
 
 def advantages(credit: ChecklistCredit, batch: Batch) -> list[list[float]]:
@@ -112,6 +119,12 @@ def test_what_trajectories_are_worth() -> None:
     ]
 
 
+def test_groups_are_compared_within_themselves() -> None:
+    """Rewards (.5, 0) and (.5, .25)."""
+    both = batch_of(*([[(0, ROWS[k])] for k in of] for of in ((1, 3), (1, 2))))
+    assert advantages(ChecklistCredit(least=0), both) == [[x] * 3 for x in (0.25, -0.25, 0.125, -0.125)]
+
+
 def test_few_and_failed() -> None:
     rows = [[(0, ROWS[k])] for k in (1, 2, 3, 4)]
     assert (
@@ -119,10 +132,10 @@ def test_few_and_failed() -> None:
     )
     assert advantages(ChecklistCredit("turn"), batch_of(rows)) == [[0.0] * 3] * 4
     assert advantages(ChecklistCredit("turn", least=3), batch_of(rows))[0] == [0.5] * 3
-    failed = batch_of([*rows, [(0, ROWS[1])]])
-    failed.valid[4] = False
-    assert advantages(ChecklistCredit("turn", least=3), failed)[:4] == [[x] * 3 for x in (0.5, 0, -0.5, 0)]
-    assert advantages(ChecklistCredit("turn", least=3), failed)[4] == [0.0] * 3
+    failed = batch_of([[(0, ROWS[1])], *rows])
+    failed.valid[0] = False
+    found = advantages(ChecklistCredit("turn", least=3), failed)
+    assert found == [[0.0] * 3, *([x] * 3 for x in (0.5, 0, -0.5, 0))]
     with pytest.raises(UsageError, match="least -1"):
         ChecklistCredit(least=-1)
     other = Episode(np.zeros(1, np.int64), np.ones(1, np.int64), np.ones(1, bool), None, "", "eos")
