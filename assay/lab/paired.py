@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from assay.catalogue.claim import Claim
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.lab.judged import differences, unsettled
 from assay.lab.settings import load
 from assay.records.files import write_text
@@ -37,9 +37,10 @@ def run_claim(
     """Run every arm on every seed and return the record of it, which JSON can hold.
 
     Every arm first runs each combination of the claim's sweep on the tuning seeds and takes the one with the largest
-    mean, see :func:`~assay.statistics.sweep.tune`; without a sweep a learning rate is tried around the setting's. What
-    is going to be run is written to ``folder/settings.json`` before the first run; a folder that holds other settings
-    is refused, and runs it holds already are not repeated, so that an interrupted claim goes on.
+    mean, see :func:`~assay.statistics.sweep.tune`; without a sweep a learning rate is tried around the setting's. A
+    combination at which a run fails has no mean, and is the worst. What is going to be run is written to
+    ``folder/settings.json`` before the first run; a folder that holds other settings is refused, and runs it holds
+    already are not repeated, so that an interrupted claim goes on.
 
     Args:
         claim: what to run.
@@ -95,7 +96,11 @@ def run_claim(
         return found
 
     def mean(arm: str, choice: Mapping[str, Any]) -> float:
-        return float(np.mean([run(arm, seed, choice)[claim.measure] for seed in claim.tuning]))
+        try:
+            return float(np.mean([run(arm, seed, choice)[claim.measure] for seed in claim.tuning]))
+        except RunError as error:  # a rate at which the weights diverge is no better than any other
+            say(f"{claim.paper} {arm} {choice}: {error}")
+            return math.nan
 
     tried: dict[str, Tried] = {}
     chosen: dict[str, dict[str, Any]] = {arm: {} for arm in claim.arms}

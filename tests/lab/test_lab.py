@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from assay.catalogue.claim import Claim, claim_of
 from assay.cli.lab import lab
-from assay.errors import UsageError
+from assay.errors import RunError, UsageError
 from assay.lab.paired import run_claim
 from assay.lab.settings import load
 from assay.registry import build
@@ -172,6 +172,24 @@ def test_a_sweep_goes_on_until_the_optimum_is_within(fake: Fake, tmp_path: Path)
     assert record["verdict"] == "inconclusive"
 
 
+def test_a_rate_at_which_weights_diverge_is_not_chosen(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.peaks, said = {"grpo": 1.0, "S001": 1.0}, []
+    measured = fake.run
+
+    def run(arm: Mapping[str, Any], seed: int, folder: Path) -> dict[str, float]:
+        if fake.lr > 2:
+            raise RunError("loss nan: lower train.lr")
+        return measured(arm, seed, folder)
+
+    monkeypatch.setattr(fake, "run", run)
+    record = run_claim(replace(CLAIM, sweep={"lr": (0.3, 1.0, 3.0)}), tmp_path, [0, 1], say=said.append)
+    assert record["chosen"] == {"a": {"lr": 1.0}, "b": {"lr": 1.0}} and not record["unsettled"]
+    assert math.isnan(record["tried"]["a"][2]["mean"])
+    assert sum("loss nan: lower train.lr" in line for line in said) == 2
+
+
 def test_a_learning_rate_that_no_claim_sweeps_is_swept(fake: Fake, tmp_path: Path) -> None:
     fake.peaks = {"grpo": 1.0, "S001": 1.0}
     record = run_claim(CLAIM, tmp_path, [0, 1])
@@ -186,7 +204,7 @@ def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="no option"):
         load("stack_programs", {"stepz": 1})
     with pytest.raises(UsageError, match="no claim"):
-        claim_of("S110")
+        claim_of("S041")
     with pytest.raises(UsageError, match="its claims are tree, unseen, mechanism"):
         claim_of("S014", "unsen")
     assert [claim_of("S014", name).measure for name in (None, "unseen", "mechanism")] == ["area", "area", "hard/area"]
