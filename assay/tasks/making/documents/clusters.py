@@ -10,28 +10,48 @@ import numpy as np
 
 from assay.errors import RunError, UsageError
 from assay.tasks.chunks import sized_chunks
-from assay.tasks.making.documents.hdbscan import hdbscan
 from assay.tasks.making.work import Dropped, Here, child
 from assay.types import Task
 
 
 def by_cosine(vectors: np.ndarray, similarity: float = 0.7, least: int = 4, samples: int = 2) -> np.ndarray:
-    """Return the cluster of each of ``(N, D)`` vectors, from 0, and -1 for those of none.
+    """Return the cluster of each of ``(N, D)`` vectors, a number from 0, and -1 for those of none.
 
-    Their distance is 1 less their cosine, 1 where one of them has no length, see
-    :func:`~assay.tasks.making.documents.hdbscan.hdbscan`.
+    By HDBSCAN on 1 less their cosine, which is 1 where one of them has no length.
 
     Args:
         vectors: of any length.
         similarity: clusters are not divided above this cosine.
-        least: vectors of a cluster.
+        least: vectors of a cluster, at least 2.
         samples: neighbours, itself among them, that say how dense it is around a vector.
+
+    Raises:
+        UsageError: the library hdbscan is not there.
+
+    Source: R. Campello and others (2013); the bound on dividing: C. Malzer and M. Baum (arXiv 1911.02282).
     """
+    made = clusterer(least, samples, 1 - similarity)
+    if len(vectors) < max(least, samples):
+        return np.full(len(vectors), -1)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     distances = (1 - scaled @ scaled.T).clip(0, 2)
     np.fill_diagonal(distances, 0.0)
-    return hdbscan((distances + distances.T) / 2, least, samples, 1 - similarity)
+    return np.asarray(made.fit_predict((distances + distances.T) / 2))
+
+
+def clusterer(least: int, samples: int, epsilon: float) -> Any:
+    """Return HDBSCAN on given distances.
+
+    Raises:
+        UsageError: the library is not there.
+    """
+    try:
+        from hdbscan import HDBSCAN
+    except ImportError:
+        raise UsageError("clusters of passages need hdbscan: pip install 'assay[embeddings]'") from None
+    # scikit-learn's own fails where a cluster begins below epsilon.
+    return HDBSCAN(least, samples, cluster_selection_epsilon=epsilon, metric="precomputed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +70,7 @@ class Clustered:
         largest, fewest, taken: see above.
 
     Raises:
-        UsageError: a number out of range.
+        UsageError: a number out of range, or the library hdbscan is not there.
         RunError: not one row of finite numbers for each text.
 
     Source: LongRLVR (arXiv 2603.02146) and its authors' code, whose passages have at most 512 tokens.
@@ -72,6 +92,7 @@ class Clustered:
             )
         if not 0 <= self.similarity <= 1:
             raise UsageError(f"step clusters: similarity {self.similarity:g} must lie in [0, 1]")
+        clusterer(self.least, self.samples, 1 - self.similarity)
 
     def __call__(self, task: Task, here: Here) -> list[Task] | Dropped:
         passages = [text for piece in sized_chunks(task.question, self.most) if (text := piece.strip())]
