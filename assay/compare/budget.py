@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from assay.config import RunConfig
 from assay.engines.base import Engine, Request
+from assay.engines.wrapped import Wrapped
 from assay.errors import RunError, UsageError
 from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt
@@ -64,7 +65,7 @@ class Spent(Exception):
     """The step in flight would go beyond the budget."""
 
 
-class Metered:
+class Metered(Wrapped):
     """An engine that counts what is sampled from it between :meth:`counting` and the end of that block.
 
     Args:
@@ -73,14 +74,10 @@ class Metered:
     """
 
     def __init__(self, engine: Engine, budget: Budget):
-        self.engine, self.budget = engine, budget
+        super().__init__(engine)
+        self.budget = budget
         self.count: dict[str, int] = {"rollouts": 0, "tokens": 0}
         self._counting = False
-
-    divided = None  # nothing goes past this engine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.engine, name)
 
     @contextmanager
     def counting(self) -> Iterator[None]:

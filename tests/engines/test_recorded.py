@@ -39,6 +39,14 @@ def test_responses_are_drawn_without_replacement_and_the_seed_says_which() -> No
     assert shares == pytest.approx([1 / 8] * 8, abs=4 * np.sqrt(1 / 8 * 7 / 8 / 4000))
 
 
+def test_processes_that_work_together_do_not_go_past_it() -> None:
+    class Several(TabularEngine):
+        divided = work = staticmethod(lambda items, work, cost=None: work(items, ENGINE))
+
+    engine = Recorded(Several(ENGINE.policy), {}, TWO)
+    assert engine.divided is None and engine.work is Several.work and engine.policy is ENGINE.policy
+
+
 def test_what_is_not_on_record_is_asked_of_the_model() -> None:
     engine = Recorded(ENGINE, {key(""): responses(2)}, TWO)
     asked = [

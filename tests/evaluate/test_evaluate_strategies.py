@@ -313,6 +313,10 @@ def test_strategies_draw_from_a_bank_that_is_made_once(tmp_path: Path, monkeypat
     # Greedy decoding is not what is on record, and more responses than it has are asked of the model.
     assert called(*drawn, "--strategy", "greedy") == 0 and sum(made) == 6
     assert called(*drawn[:-1], "8", "--strategy", "majority") == 0 and sum(made) == 6 + 8 * 6
+    made.clear()
+    # Seven to each task are others than six.
+    assert called("eval", str(recipe), "--bank", str(bank), "--samples", "7", "--strategy", "sample") == 0
+    assert sum(made) == 7 * 6 and len(list(bank.iterdir())) == 2
 
 
 def test_a_bank_is_for_strategies_and_has_responses(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

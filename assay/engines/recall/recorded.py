@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
+from assay.engines.wrapped import Wrapped
 from assay.types import Episode, Prompt
 
 
-class Recorded:
+class Recorded(Wrapped):
     """An engine that answers some prompts from responses on record; anything else it has another engine answer.
 
     A request for n whole responses to a prompt that has R >= n of them, drawn as they were, gets n of them without
@@ -23,28 +23,15 @@ class Recorded:
         sampling: how they were drawn.
     """
 
-    divided = None  # nothing goes past this engine
-
     def __init__(self, engine: Engine, responses: Mapping[str, Sequence[Episode]], sampling: Sampling):
-        self._engine, self._responses, self._sampling = engine, responses, sampling
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def encode(self, prompt: Prompt) -> np.ndarray:
-        return self._engine.encode(prompt)
-
-    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
-        return self._engine.encode_response(text, end)
-
-    def decode(self, tokens: Any) -> str:
-        return self._engine.decode(tokens)
+        super().__init__(engine)
+        self._responses, self._sampling = responses, sampling
 
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         """See :class:`assay.engines.base.Engine`."""
         found = [self._drawn(request) for request in requests]
         asked = [request for request, drawn in zip(requests, found, strict=True) if drawn is None]
-        made = iter(self._engine.generate(asked) if asked else ())
+        made = iter(self.engine.generate(asked) if asked else ())
         return [next(made) if drawn is None else drawn for drawn in found]
 
     def _drawn(self, request: Request) -> list[Episode] | None:
