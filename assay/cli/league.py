@@ -41,23 +41,23 @@ def league(
         unsafe_no_sandbox: run programs from responses without protection.
     """
     from assay.errors import UsageError
-    from assay.league import SETTINGS, test_time
+    from assay.league import SETTINGS, strategies
     from assay.league.page import write
     from assay.league.places import places
 
     if jobs < 0:
         raise UsageError("--jobs is a number of processes, or 0 for one per core")
     protect(unsafe_no_sandbox)
-    there = (*SETTINGS, *test_time.SETTINGS)
+    there = (*SETTINGS, *strategies.SETTINGS)
     name = next((name for name in there if name.lower() == setting.lower()), None)
     if name is None:
         raise UsageError(f"the league has no setting {setting!r}; its settings are {', '.join(there)}")
     folder = dir or Path("runs") / "league" / name
     store, docs = places(out or folder, given=out is not None)
-    if name in test_time.SETTINGS:
-        if strategies := test_time.entrants(methods):
-            named = dict.fromkeys([test_time.BASELINE, *strategies])
-            test_time.enter(test_time.load(name), list(named), folder, store / name, _told)
+    if name in strategies.SETTINGS:
+        if entered := strategies.entrants(methods):
+            named = dict.fromkeys([strategies.BASELINE, *entered])
+            strategies.enter(strategies.load(name), list(named), folder, store / name, _told)
     elif not _trained(name, methods, folder, store / name, jobs, unsafe_no_sandbox):
         print("assay: stopped; the same command goes on", file=sys.stderr)
         return 130

@@ -9,7 +9,7 @@ from typing import Any
 from assay.compare.page import render
 from assay.compare.record import SCHEMA, judged
 from assay.compare.standing import BASELINE, LEAST, WIDE, Stand, counted
-from assay.league import test_time, test_time_table
+from assay.league import strategies, strategies_table
 from assay.league.places import place
 from assay.league.settings import SETTINGS, Setting, load
 from assay.league.standing import records, standing
@@ -66,11 +66,11 @@ def page(store: Path) -> str:
                 f"{setting.about} The measure is {measure}. Curves: `league/{name}.html`.",
                 table(found),
             ]
-    for name in test_time.SETTINGS:
-        here = test_time.load(name)
-        if kept := test_time_table.records(here, store / name):
-            stands = test_time_table.standing(here, kept)
-            parts += [f"## {name}", f"{here.about} {STRATEGIES}", test_time_table.table(here, stands)]
+    for name in strategies.SETTINGS:
+        here = strategies.load(name)
+        if kept := strategies_table.records(here, store / name):
+            stands = strategies_table.standing(here, kept)
+            parts += [f"## {name}", f"{here.about} {STRATEGIES}", strategies_table.table(here, stands)]
     return "\n\n".join(parts) + "\n"
 
 

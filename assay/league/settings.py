@@ -49,8 +49,7 @@ class Setting:
     @property
     def about(self) -> str:
         """What it asks, in sentences: the recipe's first lines, or a variant's own."""
-        said = (self.told or opening(self.recipe)).removeprefix(f"{self.name}: ")
-        return said[0].upper() + said[1:]
+        return self.told or opening(self.recipe)
 
     @property
     def measure(self) -> str:
@@ -69,9 +68,10 @@ class Setting:
 
 
 def opening(recipe: Path) -> str:
-    """Return what the comment that a recipe begins with says."""
+    """Return what the comment that a setting's recipe begins with says of it, in sentences, without the name."""
     text = recipe.read_text(encoding="utf-8").partition("\n[")[0]
-    return " ".join(line[1:].strip() for line in text.splitlines() if line.startswith("#"))
+    said = " ".join(line[1:].strip() for line in text.splitlines() if line.startswith("#")).partition(": ")[2]
+    return said[0].upper() + said[1:]
 
 
 def load(name: str) -> Setting:

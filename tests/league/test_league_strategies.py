@@ -12,8 +12,8 @@ import tomli_w
 from running import recipe
 
 from assay.errors import UsageError
-from assay.league.test_time import BankSetting, enter, entrants, label, load
-from assay.league.test_time_table import cells, records, standing, table
+from assay.league.strategies import BankSetting, enter, entrants, label, load
+from assay.league.strategies_table import cells, records, standing, table
 from assay.statistics.paired_effect import paired_effect
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.compare.statistics import paired_test
 from assay.league.places import place
-from assay.league.test_time import BASELINE, BankSetting
+from assay.league.strategies import BASELINE, BankSetting
 from assay.statistics.paired_effect import Effect
 from assay.statistics.power import holm
 

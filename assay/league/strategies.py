@@ -2,7 +2,7 @@
 
 A setting is a recipe with a table ``[bank]``:
 
-- ``steps``: of RL, whose weights answer; 0 are the model's own.
+- ``steps``: of RL, whose weights answer: 0, the model's own, n and 2 n, as a run keeps its last two checkpoints.
 - ``samples``: responses on record, to each held-out task and of each of these weights.
 - ``budgets``: responses that a strategy may begin; it is compared under the largest.
 """
@@ -65,8 +65,7 @@ class BankSetting:
     @property
     def about(self) -> str:
         """What it asks, in sentences."""
-        said = opening(self.recipe).removeprefix(f"{self.name}: ")
-        return said[0].upper() + said[1:]
+        return opening(self.recipe)
 
     @property
     def steps(self) -> Sequence[int]:
