@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import beta
 
 from assay.compare.statistics import paired_test
 from assay.evaluate.confidence import auroc_interval, clustered_intervals
@@ -399,7 +400,14 @@ def sound(rng: Rng, tasks: int) -> Any:
     right = rng.binomial(8, rate)
     good = rng.binomial(right, 0.3 + 0.6 * rate)
     some = right > 0
-    return ratio_interval(good[some], right[some], bounds=(0, 1))
+    return mean_interval(good[some] / right[some], bounds=(0, 1))
+
+
+def sound_truth() -> float:
+    """0.3 + 0.6 E[rate | some of 8 are right], rate of Beta(0.5, 0.8)."""
+    none = beta(0.5, 8.8) / beta(0.5, 0.8)
+    rate_of_none = beta(1.5, 8.8) / beta(0.5, 0.8)
+    return float(0.3 + 0.6 * (0.5 / 1.3 - rate_of_none) / (1 - none))
 
 
 def truncated(rng: Rng, tasks: int) -> Any:
@@ -416,12 +424,12 @@ def believed(rng: Rng, tasks: int, law: tuple[float, float]) -> Any:
 
 
 TOTALS: dict[str, tuple[Callable[..., Any], float]] = {
-    "sound|right": (sound, 0.3 + 0.6 * 1.5 / 2.3),
+    "sound|right": (sound, sound_truth()),
     "truncated": (truncated, 0.3 / 10.3),
     "precision, hard": (partial(believed, law=(0.3, 0.7)), 0.27 / (0.27 + 0.21)),
     "precision, easy": (partial(believed, law=(4.0, 1.0)), 0.72 / (0.72 + 0.06)),
 }
-"""Ratios of totals and their truths."""
+"""Shares of samples and their truths."""
 
 
 def lengths(rng: Rng, tasks: int, s: float) -> Any:

@@ -23,9 +23,13 @@ TEMPLATE = r"""Question:
 Proposed solution:
 {response}
 
-Judge the reasoning and not the final answer. Go through it step by step; it is right only if every step follows, \
-nothing is assumed that was not given, and the answer is derived rather than guessed. Then write \boxed{True} if the \
-reasoning is right, and \boxed{False} if not."""
+Is this solution right? Look above all at its reasoning, and not only at its final answer.
+1. Go through it step by step: are its computations accurate, do its steps follow from one another, are the concepts \
+understood, is the argument valid and complete?
+2. List every fault of the reasoning, also where the final answer is right, each with its kind (error of calculation, \
+error of logic, error of concept, omission, other) and a short explanation. An omission is a step or a justification \
+that is missing, or a part of the question that is left out.
+3. Decide whether the reasoning is sound and free of errors, and end with \boxed{yes} if it is and \boxed{no} if not."""
 
 
 def check_rule(rule: str) -> None:
@@ -51,12 +55,13 @@ class ChainJudge:
     """Opinions of an engine on chains of thought.
 
     Source: "Reinforcement Learning with Verifiable Rewards Implicitly Incentivizes Correct Reasoning in Base LLMs"
-    (arXiv 2506.14245), which asks a strong reasoning model three times; the words of the template are ours.
+    (arXiv 2506.14245), which asks a strong reasoning model three times; the template asks for what the paper's asks
+    for, in our words.
 
     Args:
         engine: who judges: an engine, the specification of one, or ``None`` for the one that made the response.
         n: opinions about each chain.
-        template: with ``{question}`` and ``{response}``; the last box of the reply is to hold True or False.
+        template: with ``{question}`` and ``{response}``; the last box of the reply is to hold yes or no.
         sampling: of the opinions.
 
     Raises:

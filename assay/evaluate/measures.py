@@ -194,7 +194,7 @@ def _reasoning(rows: Rows) -> Iterator[Measure]:
         for rule in get_args(Rule):
             yield from _chains(f"cot_pass_{rule}", [[replace(s, sound=settle(s.votes, rule)) for s in r] for r in rows])
     sound = [[float(s.sound is True) for s in row if _right(s) and s.sound is not None] for row in rows]
-    yield from _over_samples("reasoning", "sound|right", sound, (0, 1))
+    yield from _over_tasks("reasoning", "sound|right", [math.fsum(r) / len(r) for r in sound if r], (0, 1))
     if voted:
         asked = [[s.votes for s in row if s.votes] for row in rows]
         unclear = [[float(settle(v) is None) for v in row] for row in asked]

@@ -72,6 +72,13 @@ def test_every_rule_is_measured_from_the_votes() -> None:
     assert value["pass@1"] == 0.5
 
 
+def test_the_share_of_right_answers_with_sound_chains_is_a_mean_over_tasks() -> None:
+    """One of one of a task, none of three of another: 1/2, though of all right answers it is 1/4."""
+    rows = [sample("a", "sound", True), *(sample("b", f"lucky {i}", True) for i in range(3)), sample("c", "no", False)]
+    found = {m.name: m for m in measures(detailed(Opinions(REPLIES), rows))}["sound|right"]
+    assert found.value == 0.5 and found.tasks == 2
+
+
 def test_unreadable_votes_do_not_count_and_a_chain_without_others_is_left_out() -> None:
     rows = [
         sample("t", "odd a", True),

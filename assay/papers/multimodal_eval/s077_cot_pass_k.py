@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.evaluate.chain_judge import TEMPLATE, ChainJudge, settle
 from assay.evaluate.chain_judge import Rule as Mode
 from assay.records.evaluation import Evaluation
-from assay.statistics.intervals import ratio_interval
+from assay.statistics.intervals import mean_interval
 from assay.types import Task, Verdict
 from assay.verify.kind import KindVerifier
 
@@ -31,7 +31,12 @@ from assay.verify.kind import KindVerifier
             "test_opinions_settle_by_mode_and_unreadable_ones_do_not_count"
         ),
         "three opinions of a model, most of which decide": "test_the_judge_is_asked_as_in_the_paper",
-        "P(CC | CA), the share of right answers with a right chain": "test_shares_by_hand",
+        "the judge goes through the steps, names faults in five kinds, and says yes or no in a box": (
+            "test_the_judge_is_asked_for_what_the_paper_asks_for"
+        ),
+        "P(CC | CA), the share of right answers with a right chain, of each task and averaged over tasks": (
+            "test_shares_by_hand"
+        ),
         "theorem: in large groups E[A | CC] is (1 - p)(alpha - beta) / sigma, of others -p (alpha - beta) / sigma": (
             "test_the_theorem_in_numbers"
         ),
@@ -43,7 +48,7 @@ from assay.verify.kind import KindVerifier
         ),
     },
     choices=(
-        "words of the judge's template: ours",
+        "words of the judge's template: ours; it asks for what the paper's asks for",
         "judge: any engine, where the paper asks one strong reasoning model",
         "opinions that fail or say neither do not count; a chain without others is left out, as is its right answer",
     ),
@@ -84,11 +89,11 @@ def cot_pass_k(
         n: opinions about each chain.
         mode: see above.
         every: judge chains of wrong answers too; they cannot count, but P(CC), alpha and beta are then known.
-        template: with ``{question}`` and ``{response}``; the last box of the reply is to hold True or False.
+        template: with ``{question}`` and ``{response}``; the last box of the reply is to hold yes or no.
         sampling: of the opinions.
 
     Source: "Reinforcement Learning with Verifiable Rewards Implicitly Incentivizes Correct Reasoning in Base LLMs"
-    (arXiv 2506.14245); the words of the template are ours.
+    (arXiv 2506.14245); the template asks for what the paper's asks for, in our words.
     """
     if judge is None:
         raise UsageError("S077: the judge must be an engine or the specification of one")
@@ -149,10 +154,11 @@ class Chains:
     def metrics(self) -> dict[str, float]:
         """Return shares of samples, each only where there is something it is a share of.
 
-        ``chain|answer``: P(CC | CA), with ``/low`` and ``/high`` (95%, robust to samples of a task being alike) where
-        two tasks or more have right answers; ``unjudged``: share of the chains asked about without a verdict;
-        ``unanimous``: share of those with a verdict whose readable opinions agree. Where chains of wrong answers were
-        judged too, ``chain``, ``answer|chain`` and ``answer|wrong chain``: p, alpha and beta of the theorem.
+        ``chain|answer``: P(CC | CA), the mean over tasks of the share of their right answers whose chain is right, with
+        ``/low`` and ``/high`` (95% over tasks) where two tasks or more have right answers; ``unjudged``: share of the
+        chains asked about without a verdict; ``unanimous``: share of those with a verdict whose readable opinions
+        agree. Where chains of wrong answers were judged too, ``chain``, ``answer|chain`` and ``answer|wrong chain``:
+        p, alpha and beta of the theorem, over all samples.
         """
         said_ = [None if v is None else settle(v, self.mode) for v in self.votes]
         rows = list(zip(self.evaluation.samples, self.votes, said_, strict=True))
@@ -168,11 +174,9 @@ class Chains:
             if s.passed:
                 tasks.setdefault(s.task_id, []).append(float(c))
         if tasks:
-            every = [x for row in tasks.values() for x in row]
-            out["chain|answer"] = sum(every) / len(every)
+            found = mean_interval([sum(row) / len(row) for row in tasks.values()], bounds=(0, 1))
+            out["chain|answer"] = found.value
             if len(tasks) > 1:
-                right, many = ([f(row) for row in tasks.values()] for f in (sum, len))
-                found = ratio_interval(right, many, bounds=(0, 1))
                 out |= {"chain|answer/low": found.low, "chain|answer/high": found.high}
         if any(not s.passed for s, _, _ in known):
             out["chain"] = sum(c for _, _, c in known) / len(known)

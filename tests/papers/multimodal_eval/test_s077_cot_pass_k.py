@@ -30,7 +30,7 @@ from assay.papers.multimodal_eval.s077_cot_pass_k import (
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
 from assay.statistics.chain_advantages import chain_advantages, chain_drift
-from assay.statistics.intervals import ratio_interval
+from assay.statistics.intervals import mean_interval
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_episodes
 from assay.verify.kind import KindVerifier
@@ -93,15 +93,15 @@ def test_what_becomes_of_each_sample() -> None:
 
 
 def test_shares_by_hand() -> None:
-    """Two tasks: of a both right answers have right chains, of b one of two; one of five asked about is unreadable."""
-    rows = [sample("a", "x", True), sample("a", "x", True), sample("b", "x", True), sample("b", "x", True)]
-    votes = [(True, True), (True, None), (True, True), (False, True, False)]
-    found = Chains(Evaluation("e", 0, (*rows, sample("b", "x", True))), (*votes, (None, None))).metrics()
-    expected = ratio_interval([2, 1], [2, 2], bounds=(0, 1))
+    """Both right answers of a have right chains, one of three of b: a share of 2/3, though of samples it is 3/5."""
+    rows = [sample(task, "x", True) for task in "aabbbb"]
+    votes = [(True, True), (True, None), (True, True), (False, True, False), (False,), (None, None)]
+    found = Chains(Evaluation("e", 0, tuple(rows)), tuple(votes)).metrics()
+    expected = mean_interval([1, 1 / 3], bounds=(0, 1))
     assert found == {
-        "unjudged": pytest.approx(0.2),
-        "unanimous": 0.75,
-        "chain|answer": 0.75,
+        "unjudged": pytest.approx(1 / 6),
+        "unanimous": 0.8,
+        "chain|answer": pytest.approx(2 / 3),
         "chain|answer/low": expected.low,
         "chain|answer/high": expected.high,
     }
@@ -178,7 +178,17 @@ def test_equal_questions_and_responses_are_asked_once_and_braces_are_text() -> N
     judge = ChainJudge(Opinions({"{question}": [YES] * 3}))
     assert judge.votes([("q", "{question} a"), ("q", "{question} a")]) == [(True,) * 3] * 2
     [asked] = judge.engine.asked
-    assert "{question} a" in asked.prompt and r"\boxed{True}" in TEMPLATE
+    assert "{question} a" in asked.prompt
+
+
+def test_the_judge_is_asked_for_what_the_paper_asks_for() -> None:
+    """Appendix A.3: reasoning above the answer, step by step, faults in five kinds, and a box with yes or no."""
+    kinds = ["error of calculation", "error of logic", "error of concept", "omission", "other)"]
+    places = [TEMPLATE.index(word) for word in ("{question}", "{response}", "reasoning", "step by step", *kinds)]
+    assert places == sorted(places)
+    assert TEMPLATE.rindex(r"\boxed{yes}") < TEMPLATE.rindex(r"\boxed{no}")
+    judge = ChainJudge(Opinions({"sound": [r"\boxed{yes}", r"none, so \boxed{yes}", r"\boxed{no}"]}))
+    assert judge.votes([("q", "sound")]) == [(True, True, False)]
 
 
 def test_shares_come_with_an_interval_over_tasks() -> None:
