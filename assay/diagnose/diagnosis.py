@@ -55,7 +55,8 @@ class Diagnosis:
         reachable: least probability that ``k`` samples see with 95% confidence.
         measures: by name: ``score``, ``length`` (tokens), ``truncated``, ``answer_entropy`` (nats), ``answers``
             (distinct ones), ``right_answers``, ``unsure`` (p (1 - p), what a group of samples can teach), and where the
-            samples have it ``token_entropy``, of the distributions that tokens were drawn from (nats).
+            samples have it ``token_entropy``, of the distributions that tokens were drawn from (nats): its mean over
+            the tokens of a response, and of these over responses.
         lost, gained: the clearest cases.
         readings: what the models tell, where they were loaded.
         weights: by kind of matrix and over ``all``, see :func:`assay.diagnose.weight_change.by_kind`.
@@ -168,15 +169,15 @@ def _measures(pairs: PairedSamples, answers: Sequence[Answers]) -> dict[str, Cha
         "right_answers": told(lambda given, a: float(len({g for g in given if g in a.right}))),
     }
     if all(s.entropy is not None for side in (pairs.before, pairs.after) for rows in side for s in rows):
-        entropies = [[_per_token(rows) for rows in side] for side in (pairs.before, pairs.after)]
+        entropies = [[_per_response(rows) for rows in side] for side in (pairs.before, pairs.after)]
         out["token_entropy"] = change(entropies[0], entropies[1])
     return out | ({"unsure": change(unsure[0], unsure[1], bounds=(0, 0.5))} if pairs.k > 1 else {})
 
 
-def _per_token(rows: Sequence[Sample]) -> float:
-    """Mean entropy over the tokens of a task's samples; NaN where there are none."""
-    tokens = sum(s.length for s in rows)
-    return sum((s.entropy or 0.0) * s.length for s in rows) / tokens if tokens else math.nan
+def _per_response(rows: Sequence[Sample]) -> float:
+    """Mean over a task's responses of the mean entropy of their tokens; NaN where there are no tokens."""
+    known = [s.entropy or 0.0 for s in rows if s.length]
+    return math.fsum(known) / len(known) if known else math.nan
 
 
 def _moved(pairs: PairedSamples, which: NDArray[np.bool_]) -> tuple[Moved, ...]:

@@ -67,12 +67,11 @@ def _key(answer: str) -> Fraction | str:
 
 
 def answer_entropy(answers: Sequence[int]) -> float:
-    """Return the Shannon entropy in nats of how often each answer was given; NaN where none was.
+    """Return the Shannon entropy in nats of how often each answer was given; NaN where there are no samples.
 
-    Of the sample, which is lower than the policy's own by about (answers - 1) / 2n: compare as many samples of one
-    model as of the other. Samples without an answer (-1) are left out.
+    To have no answer (-1) is an answer of its own, as in The Invisible Leash (arXiv 2507.14843), so that two models are
+    compared over as many samples. Of the sample, which is lower than the policy's own by about (answers - 1) / 2n.
     """
-    counts = Counter(a for a in answers if a >= 0)
-    total = sum(counts.values())
+    total = len(answers)
     # Not negative: a single answer gives 0, not -0.
-    return abs(sum(c / total * math.log(total / c) for c in counts.values())) if total else math.nan
+    return abs(sum(c / total * math.log(total / c) for c in Counter(answers).values())) if total else math.nan

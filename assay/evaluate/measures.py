@@ -247,17 +247,14 @@ def _entropy(rows: Rows) -> Iterator[Measure]:
     """Of the answers given to a task, and of the distributions that tokens were drawn from (arXiv 2507.14843)."""
     from assay.evaluate.answers import answer_entropy
 
-    given = [answers for row in rows if (answers := [s.answer for s in row if s.answer is not None])]
-    coded = [[list(dict.fromkeys(row)).index(a) for a in row] for row in given]
-    if any(len(row) > 1 for row in given):
-        yield from _over_tasks("entropy", "answers", [answer_entropy(row) for row in coded], None)
-        yield from _over_tasks("entropy", "distinct answers", [float(len(set(row))) for row in given], None)
-    known = [[s for s in row if s.entropy is not None and s.length] for row in rows]
-    known = [row for row in known if row]
-    if known:
-        nats = [math.fsum((s.entropy or 0.0) * s.length for s in row) for row in known]
-        found = ratio_interval(nats, [sum(s.length for s in row) for row in known])
-        yield _measure("entropy", "tokens", found, len(known))
+    if any(s.answer is not None for row in rows for s in row):
+        given = [[s.answer for s in row] for row in rows]
+        coded = [[-1 if a is None else row.index(a) for a in row] for row in given]
+        if any(len(row) > 1 for row in given):
+            yield from _over_tasks("entropy", "answers", [answer_entropy(row) for row in coded], None)
+            yield from _over_tasks("entropy", "distinct answers", [float(len({*row} - {-1})) for row in coded], None)
+    nats = [[s.entropy for s in row if s.entropy is not None and s.length] for row in rows]
+    yield from _over_samples("entropy", "tokens", nats)
 
 
 def _calibration(rows: Rows) -> Iterator[Measure]:

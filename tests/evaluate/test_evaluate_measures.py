@@ -68,8 +68,9 @@ def test_measures_by_hand() -> None:
     assert value["tokens/right"] == pytest.approx(60 / 2)
     assert value["truncated"] == pytest.approx(1 / 6) and value["abstained"] == pytest.approx(1 / 6)
     spread = -(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3))
-    assert value["answers"] == pytest.approx((spread + math.log(2)) / 2)
-    assert value["tokens"] == pytest.approx((4 * 1.0 + 6 * 0.5) / 20)
+    # Of b's three responses one has no answer, which is an answer of its own.
+    assert value["answers"] == pytest.approx((spread + math.log(3)) / 2) and value["distinct answers"] == 2
+    assert value["tokens"] == pytest.approx((1.0 + 0.5) / 3)
     # Right .9 and .3 against wrong .6, .8, .1: 3 + 1 of 6.
     assert value["auroc"] == pytest.approx(4 / 6)
     assert value["brier"] == pytest.approx((0.01 + 0.36 + 0.49 + 0.64 + 0.01) / 5)

@@ -64,12 +64,16 @@ class EmpiricalSupport:
         ),
         "training lowers right answers that are rare": "test_a_rare_right_answer_loses_what_it_had",
         "entropy of tokens may rise while that of answers falls": "test_entropies_of_tokens_and_answers_part",
+        "entropy of tokens: mean over responses of means over their tokens; of answers: none is one of them": (
+            "test_entropies_by_hand"
+        ),
     },
     choices=(
         "items: problems; with answers=True the right answers of problems",
         "k: as many samples as (nearly) every task has of both models; up to 8192 in the paper",
         "intervals of the four rates are ours",
         "a rate without a denominator is NaN",
+        "entropy of tokens: of what they were drawn from, where the paper reads samples again at temperature 1",
     ),
 )
 def invisible_leash(answers: bool = False) -> EmpiricalSupport:

@@ -10,6 +10,7 @@ from assay.diagnose.diagnosis import diagnose
 from assay.engines.tabular import TabularVerifier
 from assay.errors import UsageError
 from assay.evaluate.answers import answer_entropy
+from assay.evaluate.measures import measures
 from assay.lab.settings._tabular import Training, train
 from assay.papers.multimodal_eval.s022_invisible_leash import invisible_leash, tilted
 from assay.policies.tabular import TabularPolicy, Tree
@@ -176,6 +177,24 @@ def test_the_metric_counts_tasks_and_right_answers() -> None:
 
 
 def test_entropy_of_answers() -> None:
-    assert answer_entropy([0, 0, 1, -1, 2]) == pytest.approx(0.5 * np.log(2) + 0.5 * np.log(4))
-    assert answer_entropy([3, 3]) == 0
-    assert np.isnan(answer_entropy([-1]))
+    """Half, and three quarters of which one is a response without an answer."""
+    assert answer_entropy([0, 0, 1, -1, 2, 0, 0, -1]) == pytest.approx(0.5 * np.log(2) + np.log(4) / 4 + np.log(8) / 4)
+    assert answer_entropy([3, 3]) == answer_entropy([-1, -1]) == 0
+    assert np.isnan(answer_entropy([]))
+
+
+def test_entropies_by_hand() -> None:
+    """Four tokens of 1 nat each and twelve of 2 make 1.5 over responses; one of two responses has no answer."""
+
+    def side(label: str) -> Evaluation:
+        rows = (
+            Sample("t", "?", "1", 0.0, False, "", 4, "eos", answer="1", entropy=1.0),
+            Sample("t", "?", "and", 0.0, False, "", 12, "length", entropy=2.0),
+        )
+        return Evaluation(label, 0, rows)
+
+    found = diagnose(side("before"), side("after")).measures
+    assert found["token_entropy"].before.value == found["token_entropy"].after.value == 1.5
+    assert found["answer_entropy"].before.value == pytest.approx(np.log(2)) and found["answers"].before.value == 1
+    told = {m.name: m.value for m in measures(side("before").samples)}
+    assert (told["tokens"], told["answers"], told["distinct answers"]) == (1.5, pytest.approx(np.log(2)), 1)
