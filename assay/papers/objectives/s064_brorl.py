@@ -13,6 +13,7 @@ from torch import Tensor
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.credit.reinforce_pp import ReinforcePlusPlusBaseline
 from assay.curriculum.base import Stream
 from assay.engines.base import Engine
 from assay.errors import UsageError
@@ -35,6 +36,9 @@ Budget = Literal["keep", "grow"]
         "hundreds of responses to a prompt (512), advantages over all of them": (
             "test_the_gradient_of_512_is_that_of_32_passes_of_16"
         ),
+        "decoupled normalisation: rewards less the prompt's mean, by mean and deviation of the whole batch": (
+            "test_advantages_are_normalised_over_the_batch"
+        ),
         "the budget of a step is kept on fewer prompts, or grows": "test_the_budget_of_a_step_is_kept",
         "the recipe it extends: dynamic sampling and a clip that is wider above": "test_the_recipe_that_it_extends",
         "mass balance: what sampled right, sampled wrong and unsampled actions do to the mass of right ones": (
@@ -46,15 +50,18 @@ Budget = Literal["keep", "grow"]
         "how much of the policy's mass a step's responses cover": "test_the_mass_that_responses_cover",
     },
     choices=(
-        "the learning rate is not scaled with the number of responses",
-        "no divergence from a reference and no resets of it, which the recipe it extends has",
+        "the learning rate is the run's; the paper's grows with the root of the responses in a batch",
+        "the batch is kept by default; the paper takes a quarter of the prompts, 128, with 32 times the responses",
+        "mean and deviation go over tokens, as in implementations of REINFORCE++; the paper writes them over responses",
+        "no divergence from a reference and no resets of it, and no truncated importance weights (correction = "
+        "token_truncate), which the recipe it extends has",
         "at most ten rounds of generation to replace groups of equal rewards",
     ),
 )
 def brorl(rollouts: int = 512, budget: Budget = "keep", rounds: int = 10, clip_high: float = 0.28) -> Method:
     """GRPO with hundreds of responses per prompt; the advantages of a prompt are computed over all of them.
 
-        A_i = (R_i - mean R) / (std R + 1e-6) over N = ``rollouts`` responses
+        a_i = R_i - mean R over N = ``rollouts`` responses,   A_i = (a_i - mean a) / std a over the batch
 
     On one softmax of probabilities p, with rewards Rc of sampled right actions and Rw of sampled wrong ones, a step of
     size eta / N along the gradient of sum_{sampled} R_i p_i changes the mass Q+ of right actions by
@@ -64,8 +71,8 @@ def brorl(rollouts: int = 512, budget: Budget = "keep", rounds: int = 10, clip_h
     with A2, B2 the sums of p^2 over sampled right and wrong actions, U2+, U2- over unsampled right and wrong ones, and
     SR = Rc sum_A p + Rw sum_B p. The first two terms are never negative; the third, which may be, vanishes as N covers
     the support. See :func:`mass_balance`; the metric ``broad/covered`` is the mass that a step's responses cover.
-    Groups of equal rewards are replaced (dynamic sampling) and the clip range is wider above, as in the recipe that it
-    extends.
+    Groups of equal rewards are replaced (dynamic sampling), advantages are normalised over the batch as in REINFORCE++,
+    and the clip range is wider above, as in the recipe that it extends.
 
     Args:
         rollouts: N, responses per prompt.
@@ -74,9 +81,11 @@ def brorl(rollouts: int = 512, budget: Budget = "keep", rounds: int = 10, clip_h
         rounds: of generation in a step, at most.
         clip_high: upper half-width of the clip range.
 
-    Source: BroRL (arXiv 2510.01180). How it scales the learning rate with N is not known; here it does not.
+    Source: BroRL (arXiv 2510.01180), on the recipe of ProRLv2. Where the batch grows, it multiplies the learning rate
+    by the root of that growth, at as many mini-batches; train.lr is for the run to say.
     """
     return Method(
+        credit=ReinforcePlusPlusBaseline(),
         select=DynamicSampling(),
         objective=ClippedSurrogate(clip_high=clip_high),
         curriculum={"name": "broad", "rollouts": rollouts, "budget": budget},

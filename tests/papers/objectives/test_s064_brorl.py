@@ -147,6 +147,13 @@ def test_the_recipe_that_it_extends() -> None:
     assert batch.active.tolist() == [True] * 6 + [False], "one response is all right or all wrong"
 
 
+def test_advantages_are_normalised_over_the_batch(make_batch) -> None:
+    """Deviations from the prompts' means of 3/4, 1/4, 1/4, 1/4 and four of 1/2: a variance of 1/4 over the batch."""
+    batch = make_batch([1] * 8, rewards=[1, 0, 0, 0, 1, 1, 0, 0], groups=[0] * 4 + [1] * 4)
+    found = make_method("S064").credit(batch)[:, 0].tolist()
+    assert found == pytest.approx([1.5, -0.5, -0.5, -0.5, 1, 1, -1, -1], abs=1e-6)
+
+
 def test_a_step_along_512_responses_is_the_exact_gradients() -> None:
     """Two arms of chance 1/2: each response adds A (e - p), so dz = p (1 - p) / std R times the gap of the shares."""
     policy, method = TabularPolicy(Tree.bandit(2, [1, 0])), make_method("S064")
