@@ -14,6 +14,9 @@ from assay.registry import part
 from assay.signals.base import Models
 from assay.statistics.self_verification import self_verification
 
+PHASE = 200
+"""Steps of each of the first two phases."""
+
 
 @part("signal", "last_token")
 class LastToken:
@@ -32,7 +35,7 @@ class LastToken:
             verdict "right", r = 1, is at a log-probability of half the reference.
         reference: log pi_ref(c | x, y), which hardly varies; ``None`` for its mean over the first step's responses
             (about -23 for Qwen, -25 for Llama).
-        warmup, rest: steps of phases 0 and 1.
+        warmup, rest: steps of phases 0 and 1; ``None`` for 200, or a fifth of a run of fewer than 1000 steps.
 
     Raises:
         UsageError: ``token`` or a number of steps negative, ``scale`` not above 0.
@@ -45,13 +48,13 @@ class LastToken:
         token: int = 0,
         scale: float | None = None,
         reference: float | None = None,
-        warmup: int = 200,
-        rest: int = 200,
+        warmup: int | None = None,
+        rest: int | None = None,
     ):
-        if min(token, warmup, rest) < 0 or (scale is not None and scale <= 0):
+        if min(token, warmup or 0, rest or 0) < 0 or (scale is not None and scale <= 0):
             raise UsageError("signal 'last_token': needs token, warmup and rest of at least 0 and scale above 0")
         self.token, self._scale, self.reference = token, scale, reference
-        self.warmup, self.rest, self.seen = warmup, rest, 0
+        self._warmup, self._rest, self._usual, self.seen = warmup, rest, PHASE, 0
 
     @property
     def quantity(self) -> str:
@@ -64,6 +67,20 @@ class LastToken:
         if self._scale is not None:
             return self._scale
         return max(0.1, 2 / max(abs(self.reference or 0.0), 0.1))
+
+    def planned(self, steps: int) -> None:
+        """Take in how many steps the run has: in a short one all phases have their turn."""
+        self._usual = min(PHASE, steps // 5)
+
+    @property
+    def warmup(self) -> int:
+        """Steps of phase 0."""
+        return self._usual if self._warmup is None else self._warmup
+
+    @property
+    def rest(self) -> int:
+        """Steps of phase 1."""
+        return self._usual if self._rest is None else self._rest
 
     @property
     def phase(self) -> int:

@@ -37,6 +37,11 @@ def weighted_vote(answers: Sequence[str | None], weights: Sequence[float]) -> in
     return answers.index(max(totals, key=lambda a: totals[a])) if totals else 0
 
 
+def vote_by_verdict(answers: Sequence[str | None], scores: Sequence[float]) -> int:
+    """Return the first response with the answer that wins :func:`weighted_vote`, each score clipped to [0, 1]."""
+    return weighted_vote(answers, [min(max(score, 0.0), 1.0) for score in scores])
+
+
 @torch.no_grad()
 def last_token_scores(
     policy: Policy, groups: Sequence[Group], token: int, scale: float, reference: float, budget: int = 8192
@@ -59,7 +64,8 @@ def last_token_scores(
 @part("inference", "last_token_vote")
 @dataclass(frozen=True, slots=True)
 class LastTokenVote:
-    """As many responses as the budget allows; the answer with the largest sum of the responses' own verdicts on them.
+    """As many responses as the budget allows; the answer with the largest sum of the responses' own verdicts on them,
+    each clipped to [0, 1].
 
     The verdict costs one more token: the log-probability of a reserved token after the response, which objective
     ``S081`` trains. The options are those of training, see :class:`~assay.signals.last_token.LastToken`.
@@ -91,7 +97,7 @@ class LastTokenVote:
         out = []
         scores = last_token_scores(policy, groups, self.token, self.scale, self.reference)
         for i, (group, mine) in enumerate(zip(groups, scores, strict=True)):
-            chosen = weighted_vote([extract(e.text) for e in group.episodes], mine)
+            chosen = vote_by_verdict([extract(e.text) for e in group.episodes], mine)
             # A single response that has used up the budget is the answer without a verdict.
             left = meter.left(i)
             told = mine if left is None or left >= len(mine) else []

@@ -46,7 +46,8 @@ from assay.signals.last_token import LastToken, finished
         ),
     },
     choices=(
-        "weights, steps and tokens as in the authors' code: alpha 0.1, tau 0.1, scale 0.1, 200 and 200 steps",
+        "weights, steps and tokens as in the authors' code: alpha 0.1, tau 0.1, scale 0.1, 200 and 200 steps; in a run "
+        "of fewer than 1000 steps a fifth of it each, so that all of it has its turn",
         "the reference is measured on the first step's responses unless given; where it is near 0 the scale is 2 by it",
         "a truncated response has a self-reward of 0 and no square",
     ),
@@ -57,8 +58,8 @@ def laser(
     tau: float = 0.1,
     scale: float | None = None,
     reference: float | None = None,
-    warmup: int = 200,
-    rest: int = 200,
+    warmup: int | None = None,
+    rest: int | None = None,
     balanced: bool = True,
 ) -> Method:
     """GRPO that also learns to judge its responses, by the probability of a reserved token c after their end.
@@ -71,7 +72,7 @@ def laser(
     of i. The first ``warmup`` steps are GRPO's, the square comes then, and the mixed advantages ``rest`` steps later; a
     group whose clipped r have a deviation of at most 0.1 keeps its own. A truncated response has r = 0 there. The
     policy calls a response right if r > 1/2, at the cost of one token: for evaluation see
-    :func:`~assay.statistics.self_verification.self_verification`, for a vote weighted by r inference
+    :func:`~assay.statistics.self_verification.self_verification`, for a vote weighted by clip(r, 0, 1) inference
     ``last_token_vote``.
 
     Args:
@@ -168,6 +169,10 @@ class LastTokenLoss(ClippedSurrogate):
     @property
     def zero_advantage_is_idle(self) -> bool:
         return self.alpha == 0 and bool(ClippedSurrogate.zero_advantage_is_idle.__get__(self))
+
+    def planned(self, steps: int) -> None:
+        """Tell the verdict how many steps the run has."""
+        self.verdict.planned(steps)
 
     def prepare(self, batch: Batch) -> None:
         """Weigh the classes of a mini-batch before it is split, into ``batch.signals["last_token_weight"]``."""

@@ -18,7 +18,7 @@ from assay.engines.base import Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine
 from assay.errors import RunError, UsageError
-from assay.inference.voting.last_token_vote import LastTokenVote, last_token_scores, weighted_vote
+from assay.inference.voting.last_token_vote import LastTokenVote, last_token_scores, vote_by_verdict, weighted_vote
 from assay.learning.signals import check_signals, compute_signals
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
@@ -139,6 +139,17 @@ def test_phases(make_batch):
     assert torch.equal(SelfRewardMix()(judged(make_batch, phase=1)[0]), GRPO()(batch))
 
 
+@pytest.mark.parametrize(("steps", "phase"), [(100, 20), (999, 199), (1000, 200), (5000, 200), (4, 0)])
+def test_in_a_short_run_every_phase_has_its_turn(steps, phase):
+    """The authors' 200 and 200 of their 1000 steps, and as large a part of fewer; numbers that are given stay."""
+    objective = make("S081").objective
+    objective.planned(steps)
+    assert (objective.verdict.warmup, objective.verdict.rest) == (phase, phase)
+    given = make("S081", warmup=7, rest=0).objective
+    given.planned(steps)
+    assert (given.verdict.warmup, given.verdict.rest) == (7, 0)
+
+
 def test_without_its_weights_it_is_grpo(make_batch):
     batch, signal = judged(make_batch)
     assert torch.equal(SelfRewardMix(tau=0.0)(batch), GRPO()(batch))
@@ -251,6 +262,12 @@ def test_votes():
         weighted_vote([], [])
 
 
+def test_a_verdict_weighs_from_0_to_1():
+    """Beyond right, 2.0, it weighs no more than 1: two of 0.6 outvote it; and below wrong it takes nothing away."""
+    assert vote_by_verdict(["a", "b", "b"], [2.0, 0.6, 0.6]) == 1
+    assert vote_by_verdict(["a", "b", "b"], [0.2, 0.4, -0.5]) == 1
+
+
 def test_self_verification():
     found = self_verification([0.9, 0.2, 0.6, 0.5], [True, True, False, False])
     assert found == {"right": 0.5, "wrong": 0.5, "accuracy": 0.5, "f1": 0.5}
@@ -333,6 +350,14 @@ def test_with_an_output_row_of_its_own_the_verdict_hardly_touches_the_responses(
     after = policy.forward(batch, {name}, 0.7)
     moved = (after.logprobs - before.logprobs).abs()[batch.mask].mean()
     assert float((after.live[name][0] - before.live[name][0]).detach()) > 5 * float(moved.detach())
+
+
+def test_in_a_run_of_few_steps_its_defaults_act(tmp_path: Path):
+    """Five steps, of which the first is GRPO's alone."""
+    steps = {"train": {"steps": 5}, "warmup": {"steps": 0}, "evaluate": {"every": 0}}
+    method = {"name": "S081", "objective": {"verdict": {"name": "last_token", "reference": -5.0}}}
+    rows = [row for row in metrics(run(tmp_path / "run", method=method, **steps)) if row["stage"] == "rl"]
+    assert ["self_verdict/score" in row for row in rows] == [False, True, True, True, True]
 
 
 def test_it_runs_through_every_phase(tmp_path: Path):

@@ -77,7 +77,7 @@ class Setting:
         from assay.config import load_config
         from assay.engines.base import Request, Sampling
         from assay.engines.hf import HFEngine
-        from assay.inference.voting.last_token_vote import last_token_scores, weighted_vote
+        from assay.inference.voting.last_token_vote import last_token_scores, vote_by_verdict
         from assay.policies.causal_lm import CausalLM
         from assay.records.checkpoints import last_checkpoint
         from assay.statistics.calibration import auroc
@@ -111,7 +111,7 @@ class Setting:
         answers = [[extract(e.text) for e in g.episodes] for g in groups]
         voted = {"vote": scores, "majority": [[1.0] * self.samples] * len(groups)}
         shares = {
-            name: float(np.mean([r[weighted_vote(a, w)] for a, w, r in zip(answers, weights, right, strict=True)]))
+            name: float(np.mean([r[vote_by_verdict(a, w)] for a, w, r in zip(answers, weights, right, strict=True)]))
             for name, weights in voted.items()
         }
         return {**found, **shares, "single": float(np.mean(right)), "f1": f1, "auroc": told}
