@@ -42,6 +42,8 @@ from assay.rollout.thinking import Judged
         "budgets are a quarter, a half, three quarters and all of rollout.max_tokens (the paper: 2000 to 8000)",
         "the mean over the group includes the thought itself, as in the released code",
         "an answer without siblings at its cut is compared with those of other thoughts at the same budget",
+        "budgets that a thought fits in share all of its answers; the released code gives each its own few of them",
+        "the loss is a mean over tokens; the released code divides by a constant",
     ),
 )
 def brpo(
