@@ -10,7 +10,7 @@ from torch import Tensor
 
 from assay.errors import UsageError
 
-Region = Literal["principal", "off_principal", "low", "high", "random"]
+Region = Literal["principal", "off_principal", "low", "high", "safe", "random"]
 
 
 TABLES = ("embed", "wte", "wpe", "lm_head", "output_layer")
@@ -69,9 +69,10 @@ def region(
     - ``principal``: the ``share`` with the largest absolute values in its approximation of rank k;
     - ``off_principal``: all others;
     - ``high``, ``low``: the ``share`` of largest and of smallest absolute values in the matrix itself;
+    - ``safe``: those that are off principal or low, or both;
     - ``random``: each entry with probability ``share``.
 
-    Source: "The Path Not Taken" (arXiv 2511.08567), principal and low-magnitude masks.
+    Source: "The Path Not Taken" (arXiv 2511.08567), sections 4.2 and 5.1.
 
     Args:
         weight: the matrix.
@@ -92,6 +93,8 @@ def region(
         return largest(weight, share)
     if kind == "low":
         return ~largest(weight, 1 - share)
+    if kind == "safe":
+        return region(weight, "off_principal", share, rank) | region(weight, "low", share)
     if kind == "random":
         return (torch.rand(weight.shape, generator=generator) < share).to(weight.device)
-    raise UsageError(f"no region is called {kind!r}; known: principal, off_principal, low, high, random")
+    raise UsageError(f"no region is called {kind!r}; known: principal, off_principal, low, high, safe, random")

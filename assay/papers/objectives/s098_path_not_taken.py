@@ -37,13 +37,17 @@ from assay.signals.base import Models
         "training confined to a region, principal or not, bit for bit": (
             "test_outside_the_region_weights_stay_bit_for_bit_with_weight_decay_on"
         ),
+        "the safe region: what is off principal or small": "test_the_safe_region_by_hand",
         "adapters that begin as the principal directions, against those that begin as nothing": (
             "test_a_run_with_adapters_resumes_and_its_checkpoint_is_compared_whole"
         ),
     },
     choices=(
-        "the principal rank is 0.05 of a matrix's smaller side, and a region half of its entries",
-        "an entry is unchanged if it moved by at most 0.001 of the larger of its two values",
+        "the principal rank is 0.05 of a matrix's smaller side",
+        "the default region is what is off principal, as many entries as the principal ones; the paper's safe region, "
+        "about 0.7 of all, follows training of all entries more closely",
+        "overlap is the share of a region that changed, against that of all entries; the paper's, the share of changes "
+        "in the region against the region's size, is the same multiple of chance",
         "embeddings, biases and norms are frozen where a region is trained, unless asked for",
     ),
 )
@@ -57,7 +61,8 @@ def path_not_taken(
 
         w  <-  w - lr (M * Adam(M * g) + decay M * w)
         principal(W):  the ``share`` of entries that are largest in |W_k|, W_k the rank-k part of W's SVD
-        M:  off_principal = not principal;  low = the ``share`` smallest in |W|;  principal, high, random as controls
+        M:  off_principal = not principal;  low = the ``share`` smallest in |W|;  safe = either of these;
+            principal, high, random as controls
 
     Three gates of the theory: RL's step is anchored (its KL is small even without a KL term), it goes off the principal
     directions where the spectrum hardly moves, and bfloat16 hides the small rest, which looks like sparsity. To see it:
@@ -90,7 +95,7 @@ def path_not_taken(
         rank: k as a share of the matrix's smaller side.
         others: whether embeddings, biases and norms are trained.
 
-    Source: "The Path Not Taken" (arXiv 2511.08567); its k and share are not known, the defaults are choices.
+    Source: "The Path Not Taken" (arXiv 2511.08567), with its share and its tolerance; its k is not known.
     """
     return Method(objective=Masked("clip", region, share, rank, others))
 

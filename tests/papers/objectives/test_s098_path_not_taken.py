@@ -129,6 +129,14 @@ def test_regions():
             region(w, "low", **bad)
 
 
+def test_the_safe_region_by_hand():
+    """Of rank one [[6, 5], [-5.1, 5.9]] is [[5.8, -0.2], [-5.3, 0.2]]: of what leads -5.1 is small, 6 is not."""
+    w = torch.tensor([[6, 5], [-5.1, 5.9]], dtype=torch.float64)
+    assert region(w, "principal").tolist() == [[True, False], [True, False]]
+    assert region(w, "low").tolist() == [[False, True], [True, False]]
+    assert region(w, "safe").tolist() == [[False, True], [True, True]]
+
+
 def test_overlap_against_chance():
     """Changes placed outside the principal region alone: its overlap is 0, and that of the rest above chance."""
     w = gaussian(20, 20)
