@@ -68,8 +68,8 @@ class PartnerMarks:
         replies = models.partner.generate(requests) if requests else []
         out[[i for i, parts in enumerate(spans) if not parts]] = math.nan
         for i, [reply] in zip(rows, replies, strict=True):
-            said = read(reply.text, self.form).steps
-            if len(said) != len(spans[i]) or None in said:
+            said = read(reply.text, self.form).judged
+            if len(said) != len(spans[i]):
                 out[i] = math.nan
                 continue
             for right, span in zip(said, spans[i], strict=True):

@@ -17,20 +17,27 @@ TEMPLATE = r"""Question:
 {question}
 
 A solution in {count} steps:
-{steps}
+{response}
 
-Judge each of the {count} steps in turn, between <verification> and </verification>: for each write a block
-<step>...</step> with your analysis that ends in \boxed{{CORRECT}} or \boxed{{INCORRECT}}, and nothing outside of these
-blocks. After </verification> say in one more box whether the final answer is right: \boxed{{CORRECT}} or
-\boxed{{INCORRECT}}."""
+Check it step by step, and then say whether its final answer is right. Write for each of its {count} steps one block
+<step>...</step> with what you find, in your own words, that ends in \boxed{{CORRECT}} or \boxed{{INCORRECT}}, and
+nothing else than this:
+
+<step_verification>
+<step>what you find of step 1 \boxed{{CORRECT}}</step>
+...
+</step_verification>
+<final_verification>\boxed{{CORRECT}} or \boxed{{INCORRECT}}</final_verification>"""
 
 LETTERS = {"T": True, "F": False}
-FRAME = re.compile(r"<verification>(?P<inside>.*)</verification>(?P<after>.*)", re.DOTALL)
+STEPS, FINAL = ("<step_verification>", "</step_verification>"), ("<final_verification>", "</final_verification>")
 BLOCK = re.compile(r"<step>(.*?)</step>", re.DOTALL)
-BOXED = re.compile(r"\\boxed\{\s*(CORRECT|INCORRECT)\s*\}")
+MARK = r"\\box(?:ed)?\{(CORRECT|INCORRECT)\}\.?\s*"
+LAST_MARK = re.compile(MARK + r"\Z", re.IGNORECASE)
+FINAL_MARK = re.compile(rf"{FINAL[0]}\s*{MARK}{FINAL[1]}", re.IGNORECASE)
 
 MALFORMED, BESIDE = 0.8, 0.4
-"""What a reply loses for a fault of its form; for text outside of its blocks."""
+"""What a reply loses for a fault of its form; for text between its blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,8 @@ class Reading:
     Attributes:
         steps: of each block whether it calls its step right; ``None`` where it does not say.
         final: whether it calls the answer right; ``None`` where it does not say.
-        framed: whether it has the frame of a verification.
-        clean: nothing but white space stands outside of blocks and verdicts.
+        framed: whether it has the frame of a verification, and nothing besides.
+        clean: nothing but white space stands between the blocks.
     """
 
     steps: tuple[bool | None, ...]
@@ -49,40 +56,44 @@ class Reading:
     framed: bool
     clean: bool
 
+    @property
+    def judged(self) -> list[bool]:
+        """What the blocks say that say something, in order."""
+        return [mark for mark in self.steps if mark is not None]
+
 
 def read(reply: str, form: Form = "tagged") -> Reading:
     """Read a reply.
 
-    - ``tagged``: blocks in a frame, as :data:`TEMPLATE` asks for; the last box of a block and after the frame counts;
+    - ``tagged``: what :data:`TEMPLATE` asks for, and nothing before or after it; a block says what it ends in;
     - ``letters``: of the letters T and F the last is the final verdict, those before it are of steps.
     """
     if form == "letters":
         said = [LETTERS[c] for c in reply if c in LETTERS]
         clean = all(c in LETTERS or c.isspace() for c in reply)
         return Reading(tuple(said[:-1]), said[-1] if said else None, bool(said), clean)
-    frame = FRAME.search(reply)
-    if frame is None:
-        return Reading((), _boxed(reply), False, False)
-    inside, after = frame["inside"], frame["after"]
-    rest = reply[: frame.start()] + BLOCK.sub("", inside) + BOXED.sub("", after)
-    return Reading(tuple(_boxed(b) for b in BLOCK.findall(inside)), _boxed(after), True, not rest.strip())
+    before, _, rest = reply.partition(STEPS[0])
+    inside, closed, after = rest.partition(STEPS[1])
+    after = after.strip()
+    framed = bool(closed) and not before.strip() and after.startswith(FINAL[0]) and after.endswith(FINAL[1])
+    marks = tuple(_said(LAST_MARK.search(b)) for b in BLOCK.findall(inside)) if closed else ()
+    return Reading(marks, _said(FINAL_MARK.search(reply)), framed, not BLOCK.sub("", inside).strip())
 
 
-def _boxed(text: str) -> bool | None:
-    found = BOXED.findall(text)
-    return found[-1] == "CORRECT" if found else None
+def _said(mark: re.Match[str] | None) -> bool | None:
+    return None if mark is None else mark[1].upper() == "CORRECT"
 
 
 def form_score(reading: Reading, steps: int) -> float:
     """Return how well a reply keeps to its form, in [0, 1].
 
     1, less 0.8 without a final verdict, 0.8 without a block, 0.8 where it judges another number than ``steps`` (which
-    is not asked of a solution without steps), 0.4 for text outside of blocks; at least 0, and 0 without the frame.
+    is not asked of a solution without steps), 0.4 for text between blocks; at least 0, and 0 without the frame.
     """
     if not reading.framed:
         return 0.0
-    judged = len(reading.steps) == steps and None not in reading.steps
-    lost = (reading.final is None) + (not reading.steps) + (steps > 0 and bool(reading.steps) and not judged)
+    other = steps > 0 and bool(reading.steps) and len(reading.judged) != steps
+    lost = (reading.final is None) + (not reading.steps) + other
     return max(0.0, 1 - MALFORMED * lost - BESIDE * (not reading.clean))
 
 

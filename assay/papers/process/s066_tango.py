@@ -46,14 +46,16 @@ FORM_WEIGHT = 0.8
         "a verification of another number of steps gives no step rewards": (
             "test_marks_that_do_not_fit_leave_the_outcome"
         ),
+        "the verifier sees the solution as it was written, with its answer": "test_the_verifier_sees_the_answer",
         "the verifier begins as the base model, after no warm-up of the generator's": (
             "test_the_verifier_begins_as_the_base_model"
         ),
         "killed in the middle of a cycle, it goes on bit for bit": "test_killed_in_the_middle_of_a_cycle",
     },
     choices=(
-        "the words and tags of the verifier's frame; a compact form of single letters for small models",
-        "a solution without steps is shown as it is, and its verification is not held to a number of steps",
+        "the words of the verifier's question; a compact form of single letters for small models",
+        "a verification is held to the number of steps of every solution that has any, also of one without its answer "
+        "in a box",
         "the generator's own format is not rewarded: its warm-up teaches it",
     ),
 )

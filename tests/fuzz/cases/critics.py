@@ -27,12 +27,13 @@ entry(
         Case(
             {"right": True, "steps": 1},
             [
-                "<verification><step>It adds up. \\boxed{CORRECT}</step></verification>\n\\boxed{CORRECT}",
-                "\\boxed{CORRECT}",
-                "<verification></verification> \\boxed{INCORRECT} no: \\boxed{ CORRECT }",
+                "<step_verification><step>It adds up. \\boxed{CORRECT}</step></step_verification>\n"
+                "<final_verification>\\boxed{CORRECT}</final_verification>",
+                "<final_verification>\\box{correct}.</final_verification>",
+                "<step_verification></step_verification> <final_verification> \\boxed{CORRECT} </final_verification>",
             ],
         ),
-        Case({"right": False, "steps": 2}, ["\\boxed{INCORRECT}"]),
+        Case({"right": False, "steps": 2}, ["<final_verification>\\boxed{INCORRECT}</final_verification>"]),
     ],
 )
 

@@ -53,18 +53,24 @@ def test_whose_turn_it_is() -> None:
             Partner(Method(), lambda groups, decode: [], VerificationVerdict(), **bad)  # type: ignore[arg-type]
 
 
-GOOD = (
-    "<verification>\n<step>fine \\boxed{CORRECT}</step>\n<step>no \\boxed{CORRECT} \\boxed{INCORRECT}</step>"
-    "</verification>\n\\boxed{INCORRECT}"
-)
+STEPS = "<step>fine \\boxed{CORRECT}</step>\n<step>no \\boxed{CORRECT} \\box{incorrect}. </step>"
+FINAL = "<final_verification>\\boxed{INCORRECT}</final_verification>"
+GOOD = f"<step_verification>\n{STEPS}</step_verification>\n{FINAL}\n"
 
 
 def test_how_a_reply_is_read() -> None:
+    """By the patterns of the authors' code: a verdict is what ends a block, and the frame is the whole reply."""
     assert read(GOOD) == Reading((True, False), False, True, True)
-    assert read("so " + GOOD) == Reading((True, False), False, True, False)
-    assert read("\\boxed{CORRECT}") == Reading((), True, False, False)
-    silent = "<verification><step>hm</step></verification>"
-    assert read(silent) == Reading((None,), None, True, True)
+    assert read("so " + GOOD) == read(GOOD + "so") == Reading((True, False), False, False, True)
+    assert read(GOOD.replace("\n<step>no", "\nand\n<step>no")) == Reading((True, False), False, True, False)
+    assert read("\\boxed{CORRECT}") == Reading((), None, False, True)
+    assert read(FINAL.replace("IN", "")) == Reading((), True, False, True)
+    assert read(FINAL.replace("\\", "so \\")).final is None
+    silent = "<step_verification><step>\\boxed{CORRECT} hm</step></step_verification> <final_verification>"
+    assert read(silent) == Reading((None,), None, False, True)
+    assert read(silent + "</final_verification>") == Reading((None,), None, True, True)
+    assert read(silent[:-20] + "also" + FINAL).framed is False
+    assert read("<step_verification>" + STEPS + FINAL) == Reading((), False, False, False)
     assert read("TFT", "letters") == Reading((True, False), True, True, True)
     assert read("T F9\nF", "letters") == Reading((True, False), False, True, False)
     assert read("", "letters") == Reading((), None, False, True)
@@ -80,12 +86,17 @@ def test_what_a_verification_earns() -> None:
     assert earned(GOOD, False, 2) == pytest.approx(1.8)
     assert earned(GOOD, True, 2) == pytest.approx(0.8)
     assert earned(GOOD, False, 3) == pytest.approx(1.16)
-    assert earned("x" + GOOD, False, 2) == pytest.approx(1.48)
-    assert earned("x" + GOOD, False, 3) == pytest.approx(1.0)
-    assert earned("\\boxed{INCORRECT}", False, 2) == pytest.approx(1.0)
-    assert earned(GOOD.replace("\n\\boxed{INCORRECT}", ""), False, 2) == 0
+    assert earned("x" + GOOD, False, 2) == pytest.approx(1.0)
+    between = GOOD.replace("\n<step>", "x\n<step>")
+    assert earned(between, False, 2) == pytest.approx(1.48)
+    assert earned(between, False, 3) == pytest.approx(1.0)
+    assert earned("\\boxed{INCORRECT}", False, 2) == 0
+    assert earned(GOOD.replace("\\boxed{INCORRECT}", ""), False, 2) == 0
+    # Blocks that say nothing are none of those that are counted.
+    assert earned(GOOD.replace("<step>no", "<step>hm</step><step>no"), False, 2) == pytest.approx(1.8)
     # A solution without steps is not held to a number of them.
     assert earned(GOOD, False, 0) == pytest.approx(1.8)
+    assert earned(GOOD.replace(STEPS, ""), False, 0) == pytest.approx(1.16)
     assert form_score(Reading((), True, True, True), 2) == pytest.approx(0.2)
     assert form_score(Reading((True, None), True, True, True), 2) == pytest.approx(0.2)
     assert form_score(Reading((), None, True, False), 2) == 0
@@ -243,10 +254,30 @@ def test_what_the_verifier_is_asked() -> None:
     assert first.prompt == "q|Step 1: a\nStep 2: b|a\nb|2" and first.reference == {"right": True, "steps": 2}
     assert (last.prompt, last.reference) == ("q|||0", {"right": False, "steps": 0})
     assert (first.id, last.id, first.kind) == ("t/verify-0", "t/verify-2", "verification")
-    assert "\\boxed{CORRECT}" in Verifications().prompt("q", ["a"], "a")
     for bad in ("{question}", "{steps} {other}", "{steps} {"):
         with pytest.raises(UsageError, match="template"):
             Verifications(bad)
+
+
+def test_the_verifier_sees_the_answer() -> None:
+    """Blocks are its steps, and what stands after them is the answer that it is to judge."""
+    text = "<think><step>2 and 2</step><step>make 4</step></think><answer>\\boxed{5}</answer>"
+    e = Episode(
+        NONE, np.array([ord(c) for c in text]), np.ones(len(text), dtype=bool), np.zeros(len(text)), text, "eos"
+    )
+    partner: Any = tango().partner
+    [task] = partner.tasks([group_of([e], [False])], characters)
+    assert text in task.prompt and "2 steps" in task.prompt and task.reference == {"right": False, "steps": 2}
+    assert all(tag in task.prompt for tag in ("<step_verification>", "</final_verification>", "\\boxed{INCORRECT}"))
+    # So it does when it marks the steps of the generator's turn.
+    engine = Verifier(GOOD)
+    batch = Batch.from_groups([group_of([e], [False])], torch.float64)
+    models = Models(TabularPolicy(Tree.uniform(2, 1)), partner=engine)
+    models.policy.decode = characters  # type: ignore[attr-defined]
+    marks = tango().reward.marks(batch, models)[0]  # type: ignore[attr-defined]
+    assert engine.asked[0].prompt == task.prompt
+    assert [k for k, m in enumerate(marks.tolist()) if m] == [text.index("</step>") + 6, text.rindex("</step>") + 6]
+    assert marks.sum() == 0 and marks.max() == 1
 
 
 def test_parts_and_options() -> None:
