@@ -45,7 +45,9 @@ from assay.signals.implicit_reward import ImplicitReward
     },
     choices=(
         "the model's learning rate is twice the policy's, as in the paper",
-        "advantages divide by the population's standard deviation",
+        "phi learns after its rewards were read, as in the released code",
+        "the pairs of a task weigh one in all, where in the released code every pair weighs the same",
+        "an action that could not be taken costs its episode, where the released code takes it from that turn alone",
     ),
 )
 def oprl(
@@ -85,9 +87,9 @@ def oprl(
     implicit = ImplicitReward("dpo", beta, lr, update, "behaviour", per_turn=per_turn, threshold=threshold)
     merged = form == "merged"
     if merged:
-        credit = TurnGroup("task", "none", kind=kind, ddof=0)
+        credit = TurnGroup("task", "none", kind=kind)
     else:
-        credit = TurnGroup("task", "none", kind=kind, ddof=0, of="turns", weight=alpha, episode=1.0)
+        credit = TurnGroup("task", "none", kind=kind, of="turns", weight=alpha, episode=1.0)
     return Method(
         reward=TurnPreference(implicit, invalid, alpha if merged else None),
         credit=credit,

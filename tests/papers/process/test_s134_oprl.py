@@ -134,26 +134,23 @@ def test_observations_are_masked() -> None:
 
 
 def test_advantages_by_hand() -> None:
-    """A_S = 1.204433, -.516185 | -1.663264, .630893, .344124 over five turns, and A_E = 1, -1."""
-    assert advantages(worked()) == [
-        pytest.approx([2.204433, 0.483815], abs=3e-3),
-        pytest.approx([-2.663264, -0.369107, -0.655876], abs=3e-3),
-    ]
+    """.02, -.01 | -.03, .01, .005 over five turns and 1 | 0 over two episodes, by the unbiased deviation.
+
+    A_S = 1.077278, -.461690 | -1.487669, .564288, .307794, and A_E = .707107, -.707107.
+    """
+    expected = [[1.784384, 0.245416], [-2.194776, -0.142819, -0.399313]]
+    assert advantages(worked()) == [pytest.approx(row, abs=3e-3) for row in expected]
     # A std + 1e-6 divides: exact where the rewards are not as small as these.
     larger = worked()
     larger.signals["implicit_reward"] *= 1e4
-    assert advantages(larger) == [
-        pytest.approx([2.204433, 0.483815], abs=1e-5),
-        pytest.approx([-2.663264, -0.369107, -0.655876], abs=1e-5),
-    ]
+    assert advantages(larger) == [pytest.approx(row, abs=1e-5) for row in expected]
     half = worked()
     half.signals["implicit_reward"] *= 1e4
-    assert advantages(half, alpha=0.5)[0] == pytest.approx([1 + 1.204433 / 2, 1 - 0.516185 / 2], abs=1e-5)
+    assert advantages(half, alpha=0.5)[0] == pytest.approx([0.707107 + 1.077278 / 2, 0.707107 - 0.461690 / 2], abs=1e-5)
 
 
 def test_it_comes_down_to_grpo_of_episodes() -> None:
-    episodes = [[1.0, 1.0], [-1.0, -1.0, -1.0]]
-    expected = [pytest.approx(row, abs=1e-5) for row in episodes]
+    expected = [pytest.approx([math.sqrt(0.5)] * 2, abs=1e-5), pytest.approx([-math.sqrt(0.5)] * 3, abs=1e-5)]
     assert advantages(worked(), alpha=0.0) == expected
     assert advantages(batch_of(episode(2, 1.0), episode(3, 0.0))) == expected, "phi = pi_old"
     left = advantages(batch_of(episode(2, 1.0), episode(3, 0.0)), kind="leave_one_out")
@@ -163,7 +160,7 @@ def test_it_comes_down_to_grpo_of_episodes() -> None:
 def test_the_merged_control() -> None:
     """R + r of five turns, 1.02, .99 | -.03, .01, .005, compared all together."""
     values = np.array([1.02, 0.99, -0.03, 0.01, 0.005])
-    want = (values - values.mean()) / values.std()
+    want = (values - values.mean()) / values.std(ddof=1)
     found = advantages(worked(), form="merged")
     assert [x for row in found for x in row] == pytest.approx(want, abs=1e-4)
 
