@@ -19,9 +19,9 @@ from assay.verify.answer.extract import RULES, extract
 from assay.verify.text.compare import parse_number
 
 TEMPLATE = r"""Below are a question and a solution of it. Check the solution and predict its score:
-- {unmarked} if it gives no final answer in \boxed{{}};
-- {wrong} if its final answer is in \boxed{{}} and wrong;
-- {right} if its final answer is in \boxed{{}} and right.
+- {unmarked} if it gives no final answer{marked};
+- {wrong} if its final answer{marked} is wrong;
+- {right} if its final answer{marked} is right.
 
 Question:
 {question}
@@ -33,14 +33,15 @@ Reason step by step, then write the score in \boxed{{}}."""
 
 
 def asked_to_verify(prompt: Prompt, response: str, grades: Graded, template: str = TEMPLATE) -> Prompt:
-    """Return the prompt that asks for the grade of a response to ``prompt``."""
+    """Return the prompt that asks for the grade of a response to ``prompt``, by what the grades are given for."""
     named = {name: str(getattr(grades, name)) for name in ("right", "wrong", "unmarked")}
-    return through_template(prompt, template, response=response, **named)
+    marked = r" in \boxed{}" if tuple(grades.marks) == ("boxed",) else ""
+    return through_template(prompt, template, response=response, marked=marked, **named)
 
 
 def check_verification(template: str, where: str) -> None:
     """Raise UsageError unless a template shows the ``{response}`` and names nothing that is not there."""
-    for name in ("right", "wrong", "unmarked"):
+    for name in ("right", "wrong", "unmarked", "marked"):
         template = template.replace(f"{{{name}}}", "")
     check_template(template, "response", where)
 
@@ -59,8 +60,9 @@ class SelfVerification:
     Args:
         n: predictions for each response.
         grades: reward ``graded``, or options of it.
-        template: the prompt, with ``{response}``, and if wanted ``{question}``, ``{right}``, ``{wrong}`` and
-            ``{unmarked}``; other braces are written twice.
+        template: the prompt, with ``{response}``, and if wanted ``{question}``, ``{right}``, ``{wrong}``,
+            ``{unmarked}`` and ``{marked}`` (`` in \\boxed{}`` where the grades ask for a box); other braces are written
+            twice.
         sampling: of the predictions.
 
     Raises:

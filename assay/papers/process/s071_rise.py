@@ -54,6 +54,7 @@ PAPER = 8
     },
     choices=(
         "words of the verification prompt",
+        'an answer is marked however the verifier reads it; the paper\'s box is grades.marks = ["boxed"]',
         "without verifications given, an eighth as many verification tasks as problems: the paper's 128 for 1024",
         "lambda of GAE is 1",
         "in a vote grades are moved into [0, 1]",

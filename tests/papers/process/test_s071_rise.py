@@ -214,7 +214,15 @@ def test_chats_are_verified_as_chats() -> None:
     task = Task("t", ({"role": "system", "content": "s"}, {"role": "user", "content": "q"}))
     system, user = SelfVerification().prompt(task, "r")
     assert system == {"role": "system", "content": "s"}
-    assert user["content"] == TEMPLATE.format(question="q", response="r", right="1.0", wrong="-0.5", unmarked="-1.0")
+    named = {"right": "1.0", "wrong": "-0.5", "unmarked": "-1.0"}
+    assert user["content"] == TEMPLATE.format(question="q", response="r", marked="", **named)
+
+
+def test_the_prompt_says_what_grades_are_given_for() -> None:
+    """A box is asked of the solution where its grade asks for one, and nowhere else."""
+    plain, boxed = (SelfVerification(grades=g).prompt(Task("t", "q"), "4") for g in ("graded", BOXED))
+    assert r"-1.0 if it gives no final answer in \boxed{};" in boxed and r"answer in \boxed{} is right" in boxed
+    assert "-1.0 if it gives no final answer;" in plain and "1.0 if its final answer is right." in plain
 
 
 def test_verification_is_learned_from_its_own_stream_alone() -> None:
