@@ -27,11 +27,14 @@ from assay.rewards.step_models.training import StepTraining
             "test_both_orders_learn_the_same_labels"
         ),
         "with three objectives: cross entropy, squared error, ranking": "test_three_objectives",
+        "scores are fused before the sigmoid, and the gate does not change the states it reads": (
+            "test_the_gate_leaves_the_states_alone"
+        ),
         "a step that only a later one contradicts is found": "test_what_only_a_later_step_shows",
         "made and used": "rewards/step_models/test_step_scorers.py::test_every_kind_learns_is_written_and_read_again",
     },
     choices=(
-        "the gate is an MLP with 32 hidden units that begins at one half",
+        "the gate begins at one half",
         "with the mean each order has a loss of its own, with the gate the fused score has it",
         "data are values along sampled responses, unless labelled solutions are given",
     ),
@@ -39,7 +42,7 @@ from assay.rewards.step_models.training import StepTraining
 def biprm(
     kind: Kind = "whole",
     fuse: Literal["average", "gate"] = "gate",
-    loss: Loss = "soft",
+    loss: Loss = "hard",
     responses: int = 4,
     n: int = 8,
     training: dict[str, Any] | None = None,
@@ -47,21 +50,23 @@ def biprm(
     """A scorer that reads solutions both ways: ``assay train-prm RUN --method S191``, or ``--both-ways`` with others.
 
         forwards:  question, s_1 ... s_K, score of s_k at its end      backwards: question, s_K ... s_1, the same
-        average  p_k = (p_k forwards + p_k backwards) / 2
-        gate     p_k = g_k p_k forwards + (1 - g_k) p_k backwards,   g_k = sigmoid(MLP(h_k forwards, h_k backwards))
+        average  z_k = (z_k forwards + z_k backwards) / 2,   p_k = sigmoid(z_k)
+        gate     z_k = g_k z_k forwards + (1 - g_k) z_k backwards,   g_k = sigmoid(MLP(h_k forwards, h_k backwards))
 
     Args:
         kind: ``whole``, a token classifier, which learns with its last layer; ``head`` or ``probe`` on frozen states.
         fuse: see above.
-        loss: ``soft``, ``hard``, ``mse`` or ``ranking``.
+        loss: ``hard`` (of labels 1[p > 0], as in the paper's data), ``soft``, ``mse`` or ``ranking``.
         responses, n: of the data, see :class:`~assay.inference.supervision.searches.Along`.
         training: options of :class:`~assay.rewards.step_models.training.StepTraining`.
 
     Raises:
         UsageError: no such kind.
 
-    Source: The Bidirectional Process Reward Model (arXiv 2508.01682): the mean is its first version, the gate its
-    second; its objectives are cross entropy, squared error and Q-value ranking.
+    At test time a solution is worth its least step, ``{name = "steps", reduce = "min"}``.
+
+    Source: The Bidirectional Process Reward Model (arXiv 2508.01682) and its authors' code: the mean is its first
+    version, the gate its second; its objectives are cross entropy, squared error and Q-value ranking.
     """
     if kind not in ("head", "probe", "whole"):
         raise UsageError(f"S191: kind {kind!r} is none of head, probe and whole")

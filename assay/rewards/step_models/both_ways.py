@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -17,39 +16,31 @@ from assay.types import Task
 
 
 class Gate(torch.nn.Module):
-    """g_k = sigmoid(MLP(h_k forwards, h_k backwards)), the weight of the score that was read forwards.
+    """g_k = sigmoid(W relu(V [h_k forwards, h_k backwards])), the weight of the score that was read forwards.
+
+    States are read and not changed: no gradient goes through the gate into what made them.
 
     Args:
-        width: of a state.
-        hidden: of the MLP; it begins at g = 1/2.
+        width: of a state, and of the layer between. It begins at g = 1/2.
     """
 
-    def __init__(self, width: int, hidden: int = 32):
+    def __init__(self, width: int):
         super().__init__()
-        self.inner = torch.nn.Linear(2 * width, hidden)
-        self.outer = torch.nn.Linear(hidden, 1)
+        self.inner = torch.nn.Linear(2 * width, width)
+        self.outer = torch.nn.Linear(width, 1)
         torch.nn.init.zeros_(self.outer.weight)
         torch.nn.init.zeros_(self.outer.bias)
 
     def forward(self, forwards: Float[Tensor, "K D"], backwards: Float[Tensor, "K D"]) -> Float[Tensor, "K"]:
-        """Return log g / (1 - g)."""
-        return self.outer(F.gelu(self.inner(torch.cat([forwards, backwards], -1))))[:, 0]
+        """Return g."""
+        return self.outer(self.inner(torch.cat([forwards, backwards], -1).detach()).relu())[:, 0].sigmoid()
 
 
 def fused(
-    forwards: Float[Tensor, "K"], backwards: Float[Tensor, "K"], gate: Float[Tensor, "K"] | None = None
+    forwards: Float[Tensor, "K"], backwards: Float[Tensor, "K"], gate: Float[Tensor, "K"] | float = 0.5
 ) -> Float[Tensor, "K"]:
-    """Return z of p = g s(z forwards) + (1 - g) s(z backwards), s the sigmoid.
-
-    Args:
-        forwards, backwards: scores of the same steps.
-        gate: log g / (1 - g); g is 1/2 without one.
-    """
-    gate = torch.zeros_like(forwards) if gate is None else gate
-    ahead, behind = F.logsigmoid(gate), F.logsigmoid(-gate)
-    right = torch.logaddexp(ahead + F.logsigmoid(forwards), behind + F.logsigmoid(backwards))
-    wrong = torch.logaddexp(ahead + F.logsigmoid(-forwards), behind + F.logsigmoid(-backwards))
-    return right - wrong
+    """Return z = g z forwards + (1 - g) z backwards, of the same steps; what is sure of a step is its sigmoid."""
+    return gate * forwards + (1 - gate) * backwards
 
 
 class BothWays:
@@ -62,7 +53,7 @@ class BothWays:
         model: a scorer of steps, see :class:`~assay.rewards.step_models.training.StepModel`.
         gate: ``None`` for the mean of both.
 
-    Source: BiPRM (arXiv 2508.01682); the mean is its first version, the gate its second.
+    Source: BiPRM (arXiv 2508.01682) and its authors' code; the mean is its first version, the gate its second.
     """
 
     def __init__(self, model: Any, gate: Gate | None = None):
@@ -80,7 +71,7 @@ class BothWays:
         found = self.model.read([*rows, *(row.reversed for row in rows)])
         out = []
         for (z, h), (back, behind) in zip(found[: len(rows)], found[len(rows) :], strict=True):
-            gate = None if self.gate is None else self.gate(h, behind.flip(0))
+            gate = 0.5 if self.gate is None else self.gate(h, behind.flip(0))
             out.append((fused(z, back.flip(0), gate), torch.cat([h, behind.flip(0)], -1)))
         return out
 
