@@ -35,6 +35,8 @@ from assay.rewards.step_models.training import StepTraining
     },
     choices=(
         "L counts tokens, 500 as in the paper",
+        "steps are cut by the text, where the paper halves down to a sixteenth of an average solution",
+        "that a question has one outcome alone is told by its first k responses, where the paper asks for 32",
         "wrong responses that were searched are examples, 0 at their ends, and so are all responses to the question",
         "beginnings that were not tested have no label",
         "a linear head on the model's own states, 20 epochs, unless asked otherwise",

@@ -50,8 +50,10 @@ from assay.types import Task
     },
     choices=(
         "alpha = 1",
+        "the population's standard deviation, and no divergence from a reference, whose weight is not said",
         "the words of the judge's questions, and the form of its replies",
-        "steps are cut by the text, as in other methods, where the paper's judge cuts them",
+        "steps are cut by the text, as in other methods, where the paper's judge cuts what was thought; the last of "
+        "them is the answer",
         "a response whose labels cannot be read has the outcome's advantage alone",
     ),
 )

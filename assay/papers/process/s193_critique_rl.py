@@ -34,7 +34,9 @@ from assay.rewards.spec import reward_of
     choices=(
         "the divergence is from what the run began with; of the critic after stage I in a second run from there",
         "a critique without a reward leaves the update where the actor failed",
-        "the words of the actor's prompt",
+        "the words of the actor's prompt, and that it is one message",
+        "critiques are compared with their divergence in the reward, and advantages are left as they are; the released "
+        "code takes the divergence from each token on off afterwards, and whitens over the batch",
     ),
 )
 def critique_rl(

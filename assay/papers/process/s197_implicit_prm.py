@@ -33,6 +33,8 @@ from assay.objectives.preference import DPO, KTO, NCA
     choices=(
         "right and wrong responses of a mini-batch weigh the same in the cross entropy; the paper balances its data",
         "the threshold of the first error is the caller's",
+        "as a weight of votes a score is at the beta of training, 0.05, where the released code takes 0.001",
+        "KTO's reference point is the mean log-ratio of the mini-batch's responses",
     ),
 )
 def implicit_prm(loss: Literal["ce", "dpo", "kto", "nca"] = "ce", beta: float = 0.05, balanced: bool = True) -> Method:
