@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Faults put into a row's modules, those that its tests noticed, and the modules' text, see :func:`fingerprint`."""
+    """Faults put into a row's modules, those that its tests noticed, and a short hash of what the modules compute."""
 
     made: int
     caught: int
@@ -45,8 +44,3 @@ def record(key: str, score: Score) -> None:
     lines = [f"{json.dumps(key)}: {json.dumps(asdict(rows[key]))}" for key in sorted(rows)]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     scores.cache_clear()
-
-
-def fingerprint(files: Iterable[Path]) -> str:
-    """Return a short hash of the text of files."""
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]

@@ -3,7 +3,7 @@
 Prints each fault that no test noticed and a line for each row, and records the counts in
 ``assay/catalogue/mutants.json``. ``--workers`` is the number of processes, one for each core unless given; ``--again``
 tries only what was not noticed last time, of rows whose code is as it was then (``build/mutants`` keeps it);
-``--stale`` tries rows whose code is not the code that was counted, and those never counted; ``--list`` prints the
+``--stale`` tries rows that do not compute what was counted, and those never counted; ``--list`` prints the
 modules and tests of each row and runs nothing.
 """
 
@@ -18,8 +18,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from assay.catalogue.mutants import Score, fingerprint, record, scores
-from mutants.faults import faults
+from assay.catalogue.mutants import Score, record, scores
+from mutants.faults import faults, fingerprint
 from mutants.scope import Scope, scopes, source
 from mutants.trial import CLEAN, faulty, load, watched
 
@@ -41,8 +41,8 @@ def trial(key: str, of: Scope, workers: int, again: bool) -> Score | None:
         return None
     took, after = time.perf_counter() - began, os.times()
     usual = after.children_user + after.children_system - before.children_user - before.children_system
-    every = [(m, fault) for m in of.modules for fault in faults(source(m).read_text(encoding="utf-8"))]
-    text = fingerprint(map(source, of.modules))
+    every = [(m, fault) for m in of.modules for fault in faults(text_of(m))]
+    text = fingerprint(map(text_of, of.modules))
     left = unnoticed(key, text) if again else None
     running: dict[int, str] = {}
     survived = []
@@ -68,10 +68,14 @@ def trial(key: str, of: Scope, workers: int, again: bool) -> Score | None:
     return score
 
 
+def text_of(module: str) -> str:
+    return source(module).read_text(encoding="utf-8")
+
+
 def counted(key: str, of: Scope) -> bool:
     """Whether the recorded score is of the code that is there."""
     score = scores().get(key)
-    return score is not None and score.text == fingerprint(map(source, of.modules))
+    return score is not None and score.text == fingerprint(map(text_of, of.modules))
 
 
 def unnoticed(key: str, text: str) -> list[str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -124,6 +125,29 @@ def claimed(tree: ast.Module) -> set[str]:
     while other := {n.id for n in reads if n.id in found and not of_claims(n, place, found)}:
         found -= other
     return found
+
+
+def fingerprint(sources: Iterable[str]) -> str:
+    """Return a short hash of what modules compute: their text without documentation, comments and claims."""
+    return hashlib.sha256("\0".join(map(computes, sources)).encode()).hexdigest()[:12]
+
+
+def computes(source: str) -> str:
+    """Return a module's text without documentation, claims and the constants that they alone read."""
+    tree = ast.parse(source)
+    told = claimed(tree)
+    tree.body = [statement for statement in tree.body if constant(statement) not in told]
+    return ast.unparse(Computing().visit(tree))
+
+
+class Computing(ast.NodeTransformer):
+    """Leaves out documentation and claims."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        told = isinstance(node.value, ast.Constant) or (
+            isinstance(node.value, ast.Call) and called(node.value) == "claims"
+        )
+        return None if told else node
 
 
 def constant(statement: ast.AST) -> str:

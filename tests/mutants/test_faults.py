@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mutants.faults import faults
+import pytest
+
+from mutants.faults import faults, fingerprint
 
 SOURCE = '''
 """A module of 12 words."""
@@ -37,3 +39,20 @@ def test_what_claims_alone_read_is_spared() -> None:
         "line 14: x < LIMIT -> x >= LIMIT",
     ]
     assert [list(fault.lines) for fault in faults(SOURCE)[:4]] == [[], [], [], [12]]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("A module of 12 words", "A module of more words", True),
+        ('    """At most 7."""\n', "    # at most 7\n", True),
+        ('"depth": 2', '"depth": 3', True),
+        ('text=""', 'text="other"', True),
+        ("BOTH = 4", "BOTH = 5", False),
+        ("x + 8", "x + 9", False),
+        ("return x < LIMIT", "return x > LIMIT", False),
+    ],
+)
+def test_a_count_holds_for_code_that_computes_the_same(before: str, after: str, same: bool) -> None:
+    assert before in SOURCE
+    assert (fingerprint([SOURCE.replace(before, after)]) == fingerprint([SOURCE])) is same
