@@ -41,7 +41,7 @@ Form = Literal["relational", "pointwise"]
         "no clip, no divergence, no advantage; tau 0.5": "test_the_first_and_the_second_update_of_a_policy",
     },
     choices=(
-        "prompts of one class add nothing but count in the mean",
+        "prompts of one class add nothing but count in the mean, as in the authors' code",
         "a reward above 0.5 makes a response right",
         "a sample's weight counts as so many copies of it",
     ),
@@ -59,11 +59,11 @@ def real(temperature: float = 0.5, form: Form = "relational", by: By = "reward",
 
     Args:
         temperature: tau, above 0.
-        form: ``relational`` as above; ``pointwise``: the mean over responses of the binary cross-entropy of
-            sigmoid(s_i / tau), the paper's comparison, which also learns from one-sided groups.
+        form: ``relational`` as above; ``pointwise``: the mean over the responses of mixed groups of the binary
+            cross-entropy of sigmoid(s_i / tau), the paper's comparison.
         by, threshold: which responses are right: those with a reward above ``threshold``, or by ``verdict``.
 
-    Source: "Rewards as Labels" (arXiv 2602.05630).
+    Source: "Rewards as Labels" (arXiv 2602.05630) and its authors' code.
     """
     return Method(objective=RewardsAsLabels(temperature, form, by, threshold))
 
@@ -88,6 +88,23 @@ class RewardsAsLabels:
         if self.temperature <= 0:
             raise UsageError(f"objective 'S024': temperature {self.temperature:g} must be above 0")
 
+    def prepare(self, batch: Batch) -> None:
+        """Find the share of each response in a mini-batch's mean before it is split."""
+        if self.form == "pointwise":
+            batch.signals["real_share"] = self._shares(batch)
+
+    def _mixed(self, batch: Batch) -> tuple[Bool[Tensor, "K N"], Bool[Tensor, "K"]]:
+        """Members of each group that are learned from, and which groups have right and wrong ones."""
+        right, use = labels(batch, self.by, self.threshold), counted(batch)
+        member = (batch.group[None] == batch.group[use].unique()[:, None]) & use[None]
+        return member, (member & right).any(-1) & (member & ~right).any(-1)
+
+    def _shares(self, batch: Batch) -> Float[Tensor, "N"]:
+        """Weights of sum 1 over the responses of mixed groups."""
+        member, mixed = self._mixed(batch)
+        weights = torch.where(member[mixed].any(0), batch.weights, 0)
+        return weights / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny)
+
     def __call__(self, logprobs: Float[Tensor, "N T"], batch: Batch) -> Loss:
         scores = response_score(logprobs, batch, "mean")
         right, use, totals = labels(batch, self.by, self.threshold), counted(batch), batch.totals or batch.count()
@@ -95,13 +112,13 @@ class RewardsAsLabels:
         gap = scores.detach()[use & right], scores.detach()[use & ~right]
         metrics = {"real/margin": float(gap[0].mean() - gap[1].mean())} if min(map(len, gap)) else {}
         if self.form == "pointwise":
+            shares = batch.signals.get("real_share")
+            shares = (self._shares(batch) if shares is None else shares).to(scores.dtype)
             target = right.to(scores.dtype)
-            loss = binary_cross_entropy_with_logits(scores / self.temperature, target, weights, reduction="sum")
-            return Loss(loss / max(totals.sequences, 1.0), metrics)
-        ids = batch.group[use].unique()
-        member = (batch.group[None] == ids[:, None]) & use[None]
-        mixed = (member & right).any(-1) & (member & ~right).any(-1)
-        metrics["real/mixed"] = float(mixed.to(scores.dtype).mean()) if len(ids) else 0.0
+            loss = binary_cross_entropy_with_logits(scores / self.temperature, target, shares, reduction="sum")
+            return Loss(loss, metrics)
+        member, mixed = self._mixed(batch)
+        metrics["real/mixed"] = float(mixed.to(scores.dtype).mean()) if len(mixed) else 0.0
         ours, theirs = (member & right)[mixed], (member & ~right)[mixed]
         losses = self._side(-scores, weights, ours) + self._side(scores, weights, theirs)
         # Without a mixed group the loss is a constant zero; it still has to have a gradient.

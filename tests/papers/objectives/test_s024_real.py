@@ -77,7 +77,19 @@ def test_groups_of_one_class_add_nothing_but_count(make_batch):
     only, zero = pull(RewardsAsLabels(), make_batch([2, 2], [1.0, 1.0]), [0.5, -0.5])
     assert only.value.item() == 0 and zero == [0, 0] and "real/margin" not in only.metrics
     single, slope = pull(RewardsAsLabels(form="pointwise"), make_batch([2], [1.0]), [0.0])
-    assert single.value.item() == pytest.approx(math.log(2)) and slope == pytest.approx([-1.0])
+    assert single.value.item() == 0 and slope == [0]
+
+
+def test_single_labels_are_averaged_over_the_responses_of_mixed_groups(make_batch):
+    """Of three responses two are of a mixed group: ln 2 and pulls of (1/2) / tau / 2, whatever the third says."""
+    batch = make_batch([2, 1, 3], [1.0, 0.0, 1.0], groups=[0, 0, 1])
+    objective = RewardsAsLabels(form="pointwise")
+    loss, found = pull(objective, batch, [0.0, 0.0, 0.7])
+    assert loss.value.item() == pytest.approx(math.log(2)) and found == pytest.approx([-0.5, 0.5, 0])
+    objective.prepare(batch)
+    parts = [batch.rows(torch.tensor(rows)) for rows in ([0, 1], [2])]
+    apart = [objective(torch.zeros(part.tokens.shape, dtype=torch.float64), part).value.item() for part in parts]
+    assert apart == pytest.approx([math.log(2), 0])
 
 
 def test_the_mean_is_over_tokens_and_a_response_without_any_is_left_out(make_batch):
@@ -135,10 +147,8 @@ def test_a_weight_is_as_many_copies(make_batch):
     for form in ("relational", "pointwise"):
         loss, found = pull(RewardsAsLabels(form=form), copies, [0.3, 0.1, 0.1])
         both, pulled = pull(RewardsAsLabels(form=form), weighed, [0.3, 0.1])
-        # Pointwise, the mean is over three samples in one case and two in the other.
-        scale = 1.0 if form == "relational" else 3 / 2
-        assert both.value.item() == pytest.approx(scale * loss.value.item())
-        assert pulled == pytest.approx([scale * found[0], scale * (found[1] + found[2])])
+        assert both.value.item() == pytest.approx(loss.value.item())
+        assert pulled == pytest.approx([found[0], found[1] + found[2]])
 
 
 def test_abstentions_and_no_responses_at_all(make_batch):
