@@ -48,7 +48,7 @@ THEIR_ADVANTAGES = "set_aside_advantages"
     },
     choices=(
         "half of each kind has priority; a compensation batch is as large as the step's batch",
-        "compensation falls linearly over decay steps, if at all; set-aside samples are lost after 4 steps",
+        "compensation falls linearly over the run; set-aside samples are lost after 4 steps",
         "no priority without a verdict; equal lengths in the order they came",
     ),
 )
@@ -66,8 +66,8 @@ def rorecomp(alpha: float = 0.5, compensation: float = 1.0, decay: int | None = 
     Args:
         alpha: share of each kind that is learned from at once, in (0, 1]; 0.8 is mild.
         compensation: p, in [0, 1].
-        decay: RL steps over which p falls linearly to 0; ``None``: it stays. The paper lowers the compensation in the
-            course of training; how is not known.
+        decay: RL steps over which p falls linearly to 0; ``None``: all of the run, 0: it stays. The paper lowers the
+            compensation in the course of training; how is not known.
 
     For agents, ``method.credit = {by = "turn"}`` measures a response by its turns (or spans of another kind).
 
@@ -150,7 +150,7 @@ class Compensation:
 
     Args:
         chance: p, in [0, 1].
-        decay: steps over which p falls linearly to 0, or ``None``.
+        decay: steps over which p falls linearly to 0; ``None``: all of the run, where its length is known; 0: it stays.
         size: samples of a compensation batch; ``None``: as many as the step's batch has.
         max_age: steps after which a sample is too old, and lost; ``None``: never.
 
@@ -164,22 +164,28 @@ class Compensation:
     size: int | None = None
     max_age: int | None = 4
     _kept: list[tuple[int, Record]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _run: int = field(default=0, init=False, repr=False, compare=False)
     _step: int = field(default=0, init=False, repr=False, compare=False)
     _groups: int = field(default=0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.chance <= 1:
             raise UsageError(f"select 'S093': chance {self.chance:g} must be in [0, 1]")
-        if min(1 if x is None else x for x in (self.decay, self.size, self.max_age)) < 1:
-            raise UsageError("select 'S093': decay, size and max_age must be at least 1")
+        if (self.decay or 0) < 0 or min(1 if x is None else x for x in (self.size, self.max_age)) < 1:
+            raise UsageError("select 'S093': size and max_age must be at least 1, decay not negative")
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N"]:
         return torch.ones_like(batch.rewards)
 
+    def planned(self, steps: int) -> None:
+        """Take in how many steps the run has."""
+        self._run = steps
+
     @property
     def probability(self) -> float:
         """Of a compensation update in this step."""
-        return self.chance * max(0.0, 1 - self._step / self.decay) if self.decay else self.chance
+        over = self._run if self.decay is None else self.decay
+        return self.chance * max(0.0, 1 - self._step / over) if over else self.chance
 
     def replay(self, batch: Batch, rng: np.random.Generator) -> list[Batch]:
         """Take in what the step set aside; return the compensation batch that is due, if one is."""

@@ -170,12 +170,18 @@ def test_what_the_inner_credit_says_of_itself_holds():
         make_method("grpo", credit=Priority(credit="gae"), objective="gspo")
 
 
-def test_the_chance_falls_linearly_to_nothing():
-    select, seen = Compensation(chance=0.8, decay=4, size=99), []
+@pytest.mark.parametrize(
+    ("decay", "chances"), [(4, [0.8, 0.6, 0.4, 0.2, 0, 0]), (None, [0.8, 0.64, 0.48, 0.32, 0.16, 0]), (0, [0.8] * 6)]
+)
+def test_the_chance_falls_linearly_to_nothing(decay, chances):
+    """Over four steps, over the five of the run, and not at all."""
+    select, seen = Compensation(chance=0.8, decay=decay, size=99), []
+    select.planned(5)
     for _ in range(6):
         seen.append(select.probability)
         select.replay(valued(batch_of(CARD)), np.random.default_rng(0))
-    assert seen == pytest.approx([0.8, 0.6, 0.4, 0.2, 0, 0])
+    assert seen == pytest.approx(chances)
+    assert Compensation(chance=0.8).probability == 0.8, "of a run whose length nobody told"
 
 
 def test_defaults_and_limits():
@@ -186,7 +192,7 @@ def test_defaults_and_limits():
     for select in (method.select, Compensation()):
         assert (select.chance, select.decay, select.size, select.max_age) == (1.0, None, None, 4)
     assert Compensation(0.0, 1, 1, 1).probability == 0 and Priority(1.0).alpha == 1
-    for bad in ({"decay": 0}, {"max_age": 0}, {"chance": -0.1}):
+    for bad in ({"decay": -1}, {"max_age": 0}, {"chance": -0.1}):
         with pytest.raises(UsageError, match="S093"):
             Compensation(**bad)
     with pytest.raises(UsageError, match="S093"):
