@@ -55,7 +55,9 @@ LIMIT = 1e-3, 1e3
     choices=(
         "z is compared with 3; the authors' code compares it with the mean of the raw returns plus and minus 3",
         "which pairs are hard enough to be trained on is the user's choice of tasks",
-        "the judge's prompt: the last three lines of the reasoning against the answer",
+        "kl_weight 0.001 as in the released script; the paper trains with 0",
+        "the wording of the judge's prompt, which has the last three lines of the reasoning and the answer",
+        "a reply with both numbers is asked for again; white space may stand between the tags of a response",
     ),
 )
 def stable_reinforce(
@@ -253,12 +255,18 @@ def answer_of(text: str) -> str | None:
 
 
 def question(text: str, lines: int = 3) -> str:
-    """What the judge is asked of a response: the last lines of its reasoning against its answer."""
+    """What the judge is asked of a response: the last lines of its reasoning against its answer.
+
+    1 and 2, which name the better of two responses, are said in words, as the authors' code does.
+    """
     before = re.sub(r"</?think>", "", text.split("<answer>")[0]).strip().splitlines()
     end = "\n".join([line for line in before if line.strip()][-lines:])
+    answer = answer_of(text)
+    said = f"Response {answer} is better." if answer in ("1", "2") else answer
     return (
-        "Does the conclusion of the reasoning mean the same as the answer? A conclusion that leaves the choice open or "
-        f"chooses something else does not.\n\nEnd of the reasoning:\n{end}\n\nAnswer:\n{answer_of(text)}\n\n"
+        "Does the conclusion of the reasoning mean the same as the answer? A conclusion that leaves the choice open, "
+        "takes both for equally good or chooses something else does not.\n\n"
+        f"End of the reasoning:\n{end}\n\nAnswer:\n{said}\n\n"
         "Reply with 1 if they mean the same and 0 if not, and nothing else."
     )
 

@@ -126,6 +126,14 @@ def test_the_judge_sees_the_end_of_the_reasoning_and_the_answer():
     assert "line 6\nline 7\nline 8\n" in asked and "line 5" not in asked and "\nB\n" in asked and "<" not in asked
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"), [("1", "Response 1 is better."), (" 2 ", "Response 2 is better."), ("3", "3")]
+)
+def test_the_judge_is_told_in_words_which_response_was_chosen(answer, shown):
+    asked = question(f"<think>The second one counts right.</think><answer>{answer}</answer>")
+    assert f"\nThe second one counts right.\n\nAnswer:\n{shown}\n" in asked
+
+
 def test_the_judge_is_asked_once_more_with_another_seed_and_reads_on():
     """Seeds are of text and attempt alone; a reply that is readable ends the questions about that response."""
     judge = Judge("?", "?", "1", "0")
