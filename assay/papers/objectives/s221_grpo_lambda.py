@@ -29,16 +29,14 @@ from assay.rewards.length.gated import GatedLength
         ),
     },
     choices=(
-        "lambda, the share of prompts that pay: 0.2",
-        "the penalty: 1 - 0.2 sigmoid of the standardised length, as in 'Training Language Models to Reason "
-        "Efficiently'",
+        "alpha 0.2; lambda is that of the paper's figure, 0.2, rounded down to a number of prompts and at least one",
         "a prompt that was never solved is not penalised, whatever its rank",
     ),
 )
 def grpo_lambda(share: float = 0.2, alpha: float = 0.2, threshold: float | None = None) -> Method:
     """GRPO whose right responses are worth less the longer they are, on the prompts that the policy solves best.
 
-        p_b = share of right responses of prompt b; the floor(share B) prompts of highest p_b > 0 are gated
+        p_b = share of right responses of prompt b; the max(1, floor(share B)) prompts of highest p_b > 0 are gated
         R_i = 1[right] (1 - alpha sigmoid((T_i - mu_b) / (sd_b + 1e-7)))    on gated prompts
         R_i = 1[right]                                                      on all others
 
@@ -51,8 +49,8 @@ def grpo_lambda(share: float = 0.2, alpha: float = 0.2, threshold: float | None 
         alpha: greatest loss of a right response, in [0, 1].
         threshold: gate by p_b >= threshold instead of by rank.
 
-    Source: "Stable Reinforcement Learning for Efficient Reasoning" (arXiv 2505.18086). What is fixed is the gate by
-    correctness and the choice of the batch's best share; the shape of the penalty, alpha and lambda are choices.
+    Source: "Stable Reinforcement Learning for Efficient Reasoning" (arXiv 2505.18086), by notes on it that quote its
+    rewards; its alpha is not known.
     """
     return Method(reward=GatedLength(share=share, alpha=alpha, threshold=threshold))
 

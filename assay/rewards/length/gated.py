@@ -21,12 +21,12 @@ class GatedLength:
     """R_i = 1[right] (1 - alpha sigmoid((T_i - mu) / (sd + 1e-7))) on gated prompts, 1[right] on all others.
 
     mu and sd are mean and population standard deviation of the tokens of the prompt's right responses. Gated are the
-    floor(share B) of the batch's B prompts with the highest accuracy (ties go to the earlier one), of those that have
-    a right response at all; or with ``threshold`` every prompt whose accuracy reaches it. Prompts without a verdict
-    count in B but are never gated.
+    floor(share B) of the batch's B prompts with the highest accuracy (ties go to the earlier one), at least one where
+    share is above 0, of those that have a right response at all; or with ``threshold`` every prompt whose accuracy
+    reaches it. Prompts without a verdict count in B but are never gated.
 
-    Source: the gate from GRPO-lambda (arXiv 2505.18086), the penalty from "Training Language Models to Reason
-    Efficiently" (arXiv 2502.04463).
+    Source: GRPO-lambda (arXiv 2505.18086), with the penalty of "Training Language Models to Reason Efficiently" (arXiv
+    2502.04463).
 
     Args:
         share: in [0, 1].
@@ -68,5 +68,6 @@ class GatedLength:
         ranks: Float[Tensor, "B"] = (
             torch.stack([accuracy[batch.prompt_group == p][0] for p in prompts]) if len(prompts) else batch.rewards
         )
-        best = prompts[ranks.argsort(descending=True, stable=True)][: int(self.share * len(prompts) + 1e-9)]
+        count = max(int(self.share * len(prompts) + 1e-9), int(self.share > 0))
+        best = prompts[ranks.argsort(descending=True, stable=True)][:count]
         return solved & torch.isin(batch.prompt_group, best)

@@ -63,7 +63,7 @@ def test_the_best_share_of_the_batch_is_gated() -> None:
 
 def test_ties_go_to_the_earlier_prompt_and_the_number_is_rounded_down() -> None:
     batch = batch_of(*[solved(0.5)] * 5)
-    for share, count in ((0.19, 0), (0.2, 1), (0.39, 1), (0.6, 3), (1.0, 5)):
+    for share, count in ((0.0, 0), (0.19, 1), (0.2, 1), (0.39, 1), (0.6, 3), (1.0, 5)):
         gated = GatedLength(share=share)(batch).terms["gated"].reshape(5, 8)[:, 0]
         assert gated.tolist() == [1.0] * count + [0.0] * (5 - count)
 
