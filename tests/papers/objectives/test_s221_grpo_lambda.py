@@ -120,10 +120,10 @@ def test_prompts_without_a_verdict_count_in_the_batch_and_are_not_gated() -> Non
 
 def test_the_whole_group_is_known_only_over_the_batch() -> None:
     """A prompt is gated or not by its neighbours in the batch."""
-    alone = make("S221").value(batch_of(solved(0.5)))
-    among = make("S221").value(batch_of(solved(0.5), *[solved(0.25)] * 4))
-    assert not bool(alone.reward_terms["gated"].any())
-    assert bool(among.reward_terms["gated"][:8].all()) and not bool(among.reward_terms["gated"][8:].any())
+    behind = make("S221").value(batch_of(solved(0.5), solved(0.75)))
+    ahead = make("S221").value(batch_of(solved(0.5), *[solved(0.25)] * 4))
+    assert not bool(behind.reward_terms["gated"][:8].any()) and bool(behind.reward_terms["gated"][8:].all())
+    assert bool(ahead.reward_terms["gated"][:8].all()) and not bool(ahead.reward_terms["gated"][8:].any())
 
 
 def lengths(share: float, updates: int = 40, runs: int = 4) -> tuple[float, float]:
