@@ -1,4 +1,4 @@
-"""Sampling that is steered while it goes on: what to continue, to branch, to begin and to drop."""
+"""Sampling that is steered while it goes on: what to continue, to branch, to begin and to pause."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def _start(engine: Engine, task: Task) -> Episode:
 @part("inference", "adaptive")
 @dataclass(frozen=True, slots=True)
 class Adaptive:
-    """Every ``every`` tokens, goes on with the set of beginnings whose utility is largest; drops the others.
+    """Every ``every`` tokens, goes on with the set of beginnings whose utility is largest; the others wait.
 
         U(A) = E[max_i V_i] - beta (a E[sum_i L_i] + (1 - a) E[max_i L_i])
 
     V_i and L_i, reward and remaining length of beginning i, are read off a head on the model's own states, at no cost
-    in tokens, and taken as independent. A fresh start is one of the beginnings; each may be in A up to ``copies``
-    times, which branches it; whole responses count for their V. A grows by the best addition as long as U grows. Where
-    nothing is worth continuing, the answer is the whole response with the largest expected reward.
+    in tokens, and taken as independent. A fresh start is one of the beginnings, and so is what waits, which may be gone
+    on with later; each may be in A up to ``copies`` times, which branches it; whole responses count for their V. A
+    grows by the best addition as long as U grows. Where nothing is worth continuing, the answer is the whole response
+    with the largest expected reward.
 
     Source: ZIP-RC (arXiv 2512.01457); the greedy choice of A is ours.
 
@@ -53,7 +54,7 @@ class Adaptive:
         a: share of the cost that is of compute, the rest of waiting.
         every: tokens between decisions.
         copies: see above.
-        width: beginnings at a time; the budget's samples bound how many are ever begun.
+        width: beginnings that go on at a time; the budget's samples bound how many are ever begun.
 
     Raises:
         UsageError: an option out of range.
@@ -97,8 +98,6 @@ class Adaptive:
                 heads += [head for head, _ in plan]
                 counts += [n for _, n in plan]
                 state.closed = not plan
-                if plan:
-                    state.live = []
             if not rows:
                 break
             grown = stepping.extend(meter, rows, heads, counts, whole=False)
@@ -117,7 +116,7 @@ class Adaptive:
         return out
 
     def _plan(self, meter: Meter, i: int, state: _State, start: Table) -> list[tuple[Episode | None, int]]:
-        """Return what to continue and how often; ``None`` is the prompt alone."""
+        """Return what to continue and how often, taken out of what waits; ``None`` is the prompt alone."""
         options: list[Episode | None] = [e for e, _ in state.live]
         tables = [t for _, t in state.live]
         samples = meter.budget.samples
@@ -139,5 +138,6 @@ class Adaptive:
         done = [t for _, t in state.done]
         bounds = {"most": most, "copies": self.copies, "least": least, "begun": len(state.live), "new": more}
         chosen = choose(tables, done, self.head.bins, self.beta, self.a, **bounds)
+        state.live = [waits for k, waits in enumerate(state.live) if k not in chosen]
         meter.begun[i] += len(chosen) - len({k for k in chosen if options[k] is not None})
         return [(options[k], chosen.count(k)) for k in dict.fromkeys(chosen)]

@@ -30,14 +30,19 @@ from assay.inference.sampling.adaptive import Adaptive
         "utility of a set of samples: expected maximum reward, less compute and waiting": (
             "test_utilities_of_two_samples"
         ),
-        "what is not worth its tokens is dropped, and another begun": (
-            "test_what_is_begun_badly_is_dropped_and_another_begun"
+        "what is not worth its tokens is left, and another begun": (
+            "test_what_is_begun_badly_is_left_and_another_begun"
+        ),
+        "what is left is paused, and taken up again where it is worth most": (
+            "test_a_beginning_that_waits_is_taken_up_again"
         ),
         "beginnings that are worth it branch": "test_beginnings_that_are_worth_it_branch",
     },
     choices=(
         "outputs: rows of their own beside the vocabulary's, where the authors take those of unused tokens",
         "search for the set of largest utility: the best addition, one by one, then removals",
+        "branches: from where beginnings stand and from the prompt, not from places that they have passed",
+        "rates and epochs of the training",
         "decisions every 64 tokens, two copies of a beginning and 16 at a time at most",
         "a token costs 1e-4 of a reward, all of it as compute; waiting has a share of 1 - a",
         "answer: the whole response of largest expected reward",
@@ -57,8 +62,8 @@ def zip_rc(
         P(r, l | x, y_<=t) = softmax over (reward bins x length bins) of a head on h_t
         train: cross entropy at every t with the outcome (reward, T - t); then again with the reward replaced by the
                mean that the first head expects over the last 512 positions
-        act:   U(A) = E[max_i V_i] - beta (a E[sum_i L_i] + (1 - a) E[max_i L_i]);  continue, branch, begin and drop
-               what makes U largest;  E[max] by the product of distribution functions
+        act:   U(A) = E[max_i V_i] - beta (a E[sum_i L_i] + (1 - a) E[max_i L_i]);  continue, branch and begin what
+               makes U largest, the rest waits;  E[max] by the product of distribution functions
 
     Two ways to train: :class:`~assay.inference.heads.joint_training.JointTraining`, a head of its own on a frozen
     policy, whose samples and likelihoods do not change; and :class:`~assay.inference.heads.joint_tuning.JointTuning`,

@@ -88,8 +88,8 @@ def steered(right: Callable[[tuple[int, ...]], float], budget: Budget | int, tas
     return strategy(asked, TabularEngine(TabularPolicy(THREE)), budget, np.random.default_rng(0))
 
 
-def test_what_is_begun_badly_is_dropped_and_another_begun() -> None:
-    """A first token of 1 is surely wrong, of 0 surely right: all are dropped after one token but the last one begun."""
+def test_what_is_begun_badly_is_left_and_another_begun() -> None:
+    """A first token of 1 is surely wrong, of 0 surely right: all are left after one token but the last one begun."""
     answers = steered(lambda t: 0.5 if not t else float(t[0] == 0), 8, tasks=60, beta=0.01, copies=1)
     for answer in answers:
         begun = answer.meta["begun"]
@@ -100,6 +100,21 @@ def test_what_is_begun_badly_is_dropped_and_another_begun() -> None:
     assert 75 < sum(a.meta["begun"] for a in answers) < 165
 
 
+def test_a_beginning_that_waits_is_taken_up_again() -> None:
+    """Two samples, one at a time; any first token disappoints, so that a second is begun, and 0 is better than 1.
+
+    The better of both is gone on with, whichever was first: it begins with 0 in 3 of 4, where the second alone would in
+    2 of 4. One goes to its end and the other one token, since a whole response that is surely right needs no other.
+    """
+
+    def right(t: tuple[int, ...]) -> float:
+        return 0.5 if not t else 1.0 if len(t) > 1 else 0.4 - 0.1 * t[0]
+
+    answers = steered(right, 2, tasks=400, beta=0.05, copies=1, width=1)
+    assert {(a.tokens, a.meta["begun"], len(a.episodes)) for a in answers} == {(4, 2, 1)}
+    assert abs(sum(a.text.startswith("0") for a in answers) - 300) < 35
+
+
 def test_beginnings_that_are_worth_it_branch() -> None:
     """All have an even chance: two are begun, and each goes on twice if four are paid for; one of them if three are."""
     for samples, tokens in ((4, 2 + 4 + 4), (3, 2 + 3 + 3), (2, 2 + 2 + 2), (1, 3)):
@@ -108,8 +123,9 @@ def test_beginnings_that_are_worth_it_branch() -> None:
         firsts = [e.tokens[0] for e in answer.episodes]
         assert samples < 3 or firsts[0] == firsts[1]
     # Two at a time: of two beginnings the first goes on twice, and so again, which makes two begun and two branches.
+    # What waited, one with a token to go and one with two, has its turn after those.
     [answer] = steered(lambda t: 0.5, 4, beta=0.01, width=2)
-    assert (answer.meta["begun"], answer.tokens, len(answer.episodes)) == (4, 6, 2)
+    assert (answer.meta["begun"], answer.tokens, len(answer.episodes)) == (4, 6 + 3, 4)
     # Longer strides leave fewer chances to branch.
     [answer] = steered(lambda t: 0.5, 4, beta=0.01, every=3)
     assert len(answer.episodes) == answer.meta["begun"] == 4 and answer.tokens == 12
