@@ -45,6 +45,7 @@ class ReferenceLikelihood:
             has no reasoning, unless ``required`` is false: it is then reasoning throughout, and nothing opens y*.
         closed: tell the tokens that close the answer too, so that a longer answer is not as good as one that ends.
         required: see ``open``.
+        unfinished: whether a response that a limit cut off before its answer was closed has an answer.
         every: tokens between probes.
         steps: how steps are cut.
         model: ``policy``, as it stands before the update; ``reference``; or another model, see
@@ -58,6 +59,7 @@ class ReferenceLikelihood:
     close: str = "</answer>"
     closed: bool = False
     required: bool = True
+    unfinished: bool = True
     every: int = 16
     steps: Steps | EntropySteps = field(default_factory=Steps)
     model: Any = "policy"
@@ -170,6 +172,8 @@ class ReferenceLikelihood:
             return [end]
         decode = decoder(models)
         place = opened(task, decode(tokens), self.open, self.close, models)
+        if place is not None and episode.truncated and place.over <= place.end and not self.unfinished:
+            place = None
         if place is None and self.required:
             return []
         if place is not None:

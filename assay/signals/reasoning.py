@@ -33,10 +33,12 @@ class Sections:
 
     Args:
         open, close: what answers stand between; without ``open`` the verifier is asked.
+        unfinished: whether the last words of a response that a limit cut off are its answer without a mark before them.
     """
 
     open: str | None = None
     close: str = "</answer>"
+    unfinished: bool = True
 
     @property
     def name(self) -> str:
@@ -51,6 +53,8 @@ class Sections:
             text = decode(tokens)
             place = opened(task, text, self.open, self.close, models)
             if place is None or not tokens:
+                continue
+            if episode.truncated and place.begin == place.start and not self.unfinished:
                 continue
             where, begins, stops, _ = place
             ends, inner = token_ends(tokens, decode), range(len(tokens) - 1)

@@ -36,6 +36,9 @@ Coefficient = Literal["gradient", "advantage", "one"]
         "what is learned of a response is its reasoning, not the answer that it gives": (
             "test_nothing_is_learned_from_the_answer_a_response_gives"
         ),
+        "a response without an answer, or cut off before its end, is worth nothing": (
+            "test_a_response_that_is_cut_off_is_worth_nothing"
+        ),
         "training makes the reference answer likelier, no verdict read": "test_a_run_makes_the_reference_likelier",
     },
     choices=(
@@ -57,8 +60,9 @@ def verifree(
 
     A and R are constants. That is the exact gradient of E_z[pi(y* | x, z)], the expected reward of a verifier that
     takes y* alone for right, with less variance than if the answer were sampled too. z ends with the opening of
-    the answer; the answer a response gives itself is not learned from. A response that opens none has R = 0. Sums over
-    tokens, no length in the denominator, no ratio, no clip, no divergence: one update per batch.
+    the answer; the answer a response gives itself is not learned from. A response that opens none, or that a limit cuts
+    off before it is closed, has R = 0. Sums over tokens, no length in the denominator, no ratio, no clip, no
+    divergence: one update per batch.
 
     Args:
         open, close: what answers stand between; y* is put in after ``open``, which is taken as it is written here.
@@ -69,10 +73,10 @@ def verifree(
 
     Source: VeriFree (arXiv 2505.21493) and its implementation, which takes all that stands after "<answer" for y*.
     """
-    likelihood = ReferenceLikelihood("reasoning", open, close, closed)
+    likelihood = ReferenceLikelihood("reasoning", open, close, closed, unfinished=False)
     return Method(
         reward=LikelihoodReward("prob", likelihood),
-        credit=ReasoningOnly(RLOO(), Sections(open, close)),
+        credit=ReasoningOnly(RLOO(), Sections(open, close, unfinished=False)),
         objective=ReferenceGradient(by="prob", coefficient=coefficient, weight=weight, likelihood=likelihood),
     )
 

@@ -41,7 +41,8 @@ class LikelihoodReward:
     Args:
         by: f.
         likelihood: l, the first of its places.
-        missing: reward of a response that opens no answer where ``likelihood.required``; 0 if ``None``.
+        missing: reward of a response that opens no answer where ``likelihood.required``, or does not get to its end
+            where an ``unfinished`` one is none; 0 if ``None``.
 
     Raises:
         UsageError: a logarithm of a likelihood that requires an opened answer, and nothing that a missing one is worth.
@@ -77,7 +78,7 @@ class LikelihoodReward:
 def needed(likelihood: ReferenceLikelihood) -> frozenset[Any]:
     """Return the signals that :func:`told` reads."""
     asks = likelihood.open is None and _asks(likelihood)
-    return frozenset({likelihood, *([Sections(None, likelihood.close)] if asks else [])})
+    return frozenset({likelihood, *([Sections(None, likelihood.close, likelihood.unfinished)] if asks else [])})
 
 
 def _asks(likelihood: ReferenceLikelihood) -> bool:
@@ -99,6 +100,8 @@ def told(
         closed = ~(batch.signals["sections"] == ANSWER).any(-1)
     else:
         closed = torch.tensor([likelihood.open not in e.text for e in batch.episodes], dtype=torch.bool)
+    if _asks(likelihood) and not likelihood.unfinished:
+        closed |= torch.tensor([e.truncated for e in batch.episodes], dtype=torch.bool)
     absent = closed & ~known
     return judged(batch) & referenced & (known | absent), absent
 
