@@ -19,6 +19,7 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judged import judged
 from assay.rewards.judges.reference_judge import ReferenceJudge, Score, Shown, Unread
 from assay.rewards.shaping.standardised import StandardisedReward
+from assay.rewards.shaping.weighted import WeightedSum
 from assay.types import Group, Task
 
 OPTIMISERS: dict[str, type[Credit]] = {"reinforce": Reinforce, "rloo": RLOO, "reinforce++": ReinforcePlusPlus}
@@ -42,14 +43,18 @@ OPTIMISERS: dict[str, type[Credit]] = {"reinforce": Reinforce, "rloo": RLOO, "re
         "rewards are standardised over the batch, 0 where all are equal": (
             "test_rewards_are_standardised_over_the_batch_and_zero_if_equal"
         ),
-        "REINFORCE, RLOO or REINFORCE++ with a divergence": "test_the_three_optimisers",
+        "what is standardised has the divergence from the reference policy subtracted": (
+            "test_the_divergence_is_subtracted_from_what_was_standardised"
+        ),
+        "REINFORCE, RLOO or REINFORCE++": "test_the_three_optimisers",
         "a small judge is taught by a large one's verdicts on responses met in training": (
             "test_a_teacher_labels_what_the_small_judge_will_be_asked"
         ),
         "answers the judge believes in are learned where the rule accepts few": "test_it_acts_in_training",
     },
     choices=(
-        "the wording of the question",
+        "the wording of the question; the reply is 1 or 0, as in the paper, or yes or no, as of the authors' verifier",
+        "the final step is the last paragraph",
         "a divergence of weight 0.01",
         "an unread reply leaves the sample without a reward; the paper's counts as wrong (unread)",
     ),
@@ -66,10 +71,11 @@ def soft_verifier(
     """A language model compares each answer with the reference; its confidence, standardised, is the reward.
 
         hard: r_i = 1[c_i = 1]        soft: r_i = pi_J(1) if c_i = 1,  1 - pi_J(0) if c_i = 0
-        R_i = (r_i - mean r) / std r  over the batch, 0 if all are equal;   maximise E[R] - kl_weight KL(pi || pi_ref)
+        R_i = (r_i - mean r) / std r - kl_weight log(pi(o_i) / pi_ref(o_i))
 
-    c_i is the judge's reply, 0 or 1, and pi_J(c) its probability of that token. What it puts on neither digit counts
-    for the answer when it says 0, and against it when it says 1. No format is rewarded.
+    Mean and deviation are the batch's; where all are equal, the first term is 0. c_i is the judge's reply, 0 or 1 (no
+    or yes of the authors' own verifier), and pi_J(c) its probability of that token. What it puts on neither reply
+    counts for the answer when it says 0, and against it when it says 1. No format is rewarded.
 
     Args:
         judge: an engine, or the specification of one, see :class:`assay.rewards.judges.reference_judge.ReferenceJudge`;
@@ -77,7 +83,7 @@ def soft_verifier(
         score: see above.
         over: mean and deviation over the ``batch`` or over the responses to a ``prompt``.
         optimiser: the credit given to R: itself, less its siblings' mean, or whitened over all tokens.
-        kl_weight: a choice.
+        kl_weight: a choice; the divergence is a reward on tokens, and stands outside what is standardised.
         shown: what the judge reads: the last paragraph (``final_step``, the paper's) or the whole ``response``.
         unread: a reply that is neither 0 nor 1 leaves the sample without a reward, or is ``wrong`` (the paper's).
 
@@ -88,10 +94,11 @@ def soft_verifier(
     normalisation; the wording of the question is a choice.
     """
     inner = "verdict" if judge is None else JudgedReward(ReferenceJudge(judge, score, shown, unread))
+    reward = StandardisedReward(inner, over)
     return Method(
-        reward=StandardisedReward(inner, over),
+        reward=WeightedSum({"judged": reward, "kl": "kl"}, {"kl": kl_weight}) if kl_weight else reward,
         credit=OPTIMISERS[optimiser](),
-        objective=ClippedSurrogate(kl_weight=kl_weight),
+        objective=ClippedSurrogate(),
     )
 
 

@@ -25,8 +25,8 @@ Unread = Literal["abstain", "wrong"]
 class ReferenceJudge:
     """A verifier that asks a model whether an answer means what the reference does.
 
-    The verdict passes if the reply is 1; its score says how likely it is right: with c the reply and pi(c) its
-    probability at temperature 1,
+    The verdict passes if the reply is 1, or yes, which fine-tuned verifiers say whatever they are asked for; its score
+    says how likely it is right: with c the reply and pi(c) its probability at temperature 1,
 
         soft: pi(1) if c = 1, 1 - pi(0) if c = 0        hard: 1[c = 1]
 
@@ -39,7 +39,7 @@ class ReferenceJudge:
         judge: an engine, or the specification of one.
         score: see above.
         shown: what the judge reads: the last paragraph (``final_step``) or the whole ``response``.
-        unread: a reply that is neither 0 nor 1 is an abstention, or ``wrong``.
+        unread: a reply that is neither 0 nor 1, no nor yes, is an abstention, or ``wrong``.
         max_tokens: of the reply, which is greedy.
         template: with ``{question}``, ``{reference}`` and ``{answer}``.
 
@@ -109,11 +109,12 @@ class ReferenceJudge:
 def decision(reply: Episode, judge: Engine) -> tuple[bool, int] | None:
     """Return whether a reply says 1 rather than 0, and the place of the token that says so; nothing if it says neither.
 
-    The digit may stand between white space and before a full stop, not among other words or digits.
+    The digit may stand between white space and before a full stop, not among other words or digits. Yes is 1 and no is
+    0; of a word in several tokens the first decides.
     """
-    said = re.fullmatch(r"\s*([01])\.?\s*", reply.text)
+    said = re.fullmatch(r"\s*([01]|yes|no)\.?\s*", reply.text, re.IGNORECASE)
     if said is None:
         return None
     tokens = reply.tokens.tolist()
     place = next((k for k in range(len(tokens)) if judge.decode(tokens[: k + 1]).strip()), None)
-    return None if place is None else (said[1] == "1", place)
+    return None if place is None else (said[1].lower() in ("1", "yes"), place)

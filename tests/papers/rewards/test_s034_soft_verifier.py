@@ -53,8 +53,8 @@ class Judge:
             self.asked.append(request.prompt)
             text, p = self.said[request.prompt.rpartition("Answer: ")[2]]
             tokens = np.array([ord(c) for c in text + "\0"])
-            # Only the digit is uncertain.
-            logprobs = np.array([math.log(p) if c in "01" else 0.0 for c in text + "\0"], dtype=np.float32)
+            # Only the digit, or the first letter of a word, is uncertain.
+            logprobs = np.array([math.log(p) if c in "01YyNn" else 0.0 for c in text + "\0"], dtype=np.float32)
             none = tokens[:0]
             out.append(
                 [Episode(none, tokens, tokens >= 0, logprobs if self.known else None, self.decode(tokens), self.stop)]
@@ -76,6 +76,13 @@ def test_the_score_is_the_probability_of_right_as_the_judge_says_it(make_batch) 
     assert bool(soft.valid.all())
     _, hard = rewarded(make_batch, judge, ["a", "b", "c", "d"], score="hard")
     assert hard.values.tolist() == [1, 0, 1, 0]
+
+
+def test_the_authors_verifier_says_yes_and_no(make_batch) -> None:
+    judge = Judge({"a": ("YES", 0.9), "b": ("NO", 0.7), "c": (" no.\n", 0.6)})
+    _, soft = rewarded(make_batch, judge, ["a", "b", "c"])
+    assert soft.values.tolist() == pytest.approx([0.9, 0.3, 0.4], abs=1e-6)
+    assert soft.terms["accepted"].tolist() == [1, 0, 0] and bool(soft.valid.all())
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=6))
@@ -125,7 +132,7 @@ def test_reinforce_takes_the_standardised_reward_as_advantage(make_batch) -> Non
 
 
 def test_a_judge_that_fails_or_mumbles_is_no_verdict(make_batch) -> None:
-    judge = Judge({"a": ("1", 0.9), "b": ("yes", 0.9), "c": ("10", 0.9), "d": ("0.5", 0.9), "e": ("", 1.0)})
+    judge = Judge({"a": ("1", 0.9), "b": ("yes it is", 0.9), "c": ("10", 0.9), "d": ("0.5", 0.9), "e": ("", 1.0)})
     _, found = rewarded(make_batch, judge, ["a", "b", "c", "d", "e"])
     assert found.valid.tolist() == [True, False, False, False, False]
     assert found.terms["abstained"].tolist() == [0, 1, 1, 1, 1]
@@ -212,17 +219,30 @@ def test_the_three_optimisers(make_batch) -> None:
         "rloo": [2 * half, -2 * half],
         "reinforce++": [0.730297, -1.095445],
     }.items():
-        method = soft_verifier(optimiser=optimiser, kl_weight=0.5)
+        method = soft_verifier(optimiser=optimiser, kl_weight=0.0)
         batch = make_batch([3, 2], rewards=[1.0, 0.0], passed=[True, False])
         batch.prompt_group = torch.zeros(2, dtype=torch.int64)
         method.value(batch)
         # Whitened: three tokens at h and two at -h have mean h / 5 and variance 1.2 h^2.
         assert batch.advantages[:, 0].tolist() == pytest.approx(want, abs=1e-5)
-        assert method.objective.kl_weight == 0.5
     judge = Judge({})
-    made = soft_verifier(judge).reward.inner["raw"].judge
+    judged = soft_verifier(judge, kl_weight=0.0).reward
+    made = judged.inner["raw"].judge
     assert (made.judge, made.score, made.shown, made.unread) == (judge, "soft", "final_step", "abstain")
-    assert soft_verifier().reward.over == "batch" and soft_verifier().reward.ddof == 1
+    assert judged.over == "batch" and judged.ddof == 1
+
+
+def test_the_divergence_is_subtracted_from_what_was_standardised(make_batch) -> None:
+    """Rewards 1 and 0 are 0.707 and -0.707; the first response is e^0.6 times as likely as it was, the other e^-0.2."""
+    half = math.sqrt(0.5)
+    for weight, want in {0.5: [half - 0.3, -half + 0.1], 0.01: [half - 0.006, -half + 0.002]}.items():
+        method = soft_verifier() if weight == 0.01 else soft_verifier(kl_weight=weight)
+        batch = make_batch([3, 2], rewards=[1.0, 0.0], passed=[True, False])
+        now = torch.tensor([[-1.0, -1.0, -1.0], [-2.0, -2.0, 0.0]])
+        batch.signals = {"policy_logprobs": now, "reference_logprobs": now - torch.tensor([[0.2], [-0.1]])}
+        method.value(batch)
+        assert batch.advantages[:, 0].tolist() == pytest.approx(want, abs=1e-6)
+        assert method.objective.kl_weight == 0
 
 
 def test_options() -> None:
@@ -231,7 +251,6 @@ def test_options() -> None:
     with pytest.raises(UsageError, match=r"reference judge.*answer"):
         ReferenceJudge(Judge({}), template="judge {reference}")
     assert soft_verifier(optimiser="rloo").credit.group_relative
-    assert soft_verifier().objective.kl_weight == 0.01
 
 
 def test_equal_questions_have_one_seed_and_braces_are_text() -> None:
