@@ -54,7 +54,10 @@ Intrinsic = Literal[
             "test_a_wrong_majority_is_learned_until_it_collapses"
         ),
     },
-    choices=("the accuracy of pseudo-rewards reads references, where there are any; nothing else does",),
+    choices=(
+        "the accuracy of pseudo-rewards reads references, where there are any; nothing else does",
+        "the policy's own verdict is its yes or no in one word, by their probabilities, not a check that it writes",
+    ),
 )
 def urlvr(
     reward: Intrinsic = "majority",

@@ -33,7 +33,12 @@ from assay.verify.answer.extract import Fallback, Rule
         "histories are cut to the shortest": "test_histories_are_cut_to_the_shortest",
         "tasks without labels are learned with it": "test_it_acts_in_training",
     },
-    choices=("a task is not compared with its own history", "kl_weight 0, as in the paper's runs"),
+    choices=(
+        "histories are standardised and compared one by one, as in the authors' code; the paper writes the cosine of "
+        "plain rates with the mean history of the database",
+        "a task is not compared with its own history; what was kept once stays in the database",
+        "kl_weight 0, as in the paper's runs",
+    ),
 )
 def trapo(
     warm_up: int = 8,
@@ -62,7 +67,8 @@ def trapo(
         equal, rules, fallback: of the vote, see :class:`assay.rewards.outcome.vote.Ballot`.
         kl_weight: of the divergence from the reference policy.
 
-    Source: TraPO (arXiv 2512.13106) and its authors' code (where kl_weight is 0.001; 0 in the paper's runs).
+    Source: TraPO (arXiv 2512.13106) and its authors' code (where kl_weight is 0.001; 0 in the paper's runs), whose
+    similarity it is.
     """
     return Method(
         reward=ByLabel("verdict", MajorityVote("own", rules, fallback, equal, ties="none")),
