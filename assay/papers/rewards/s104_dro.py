@@ -15,6 +15,7 @@ from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
 from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
 from assay.registry import part
 from assay.rewards.likelihood.reference import needed, told
 from assay.select.chain import Chain
@@ -59,7 +60,9 @@ Form = Literal["weights", "keys", "sum"]
         ),
     },
     choices=(
-        "w = sigma / sum sigma over the top share of tokens; the mean over keys with their gamma is the other form",
+        "w = sigma / sum sigma over the top share of tokens; the keys of the other form are that share, gamma 0.5",
+        "the masked reasoning is none at all; a response without an answer is worth the worst beside it",
+        "the loss is averaged over tokens; the paper's is Dr. GRPO's with scaled rewards",
         "length weight 0.1 and slope 1; ranks within 100 of the worst tenth; a quarter of the prompts dropped",
         "16 responses to each prompt of the data, before training and every 100 steps; a tenth stays anyway",
     ),
@@ -81,6 +84,7 @@ def dro(
     every: int = 100,
     carry: float = 0.1,
     pool: int | None = None,
+    kl_weight: float = 0.001,
 ) -> Method:
     """GRPO with the reasoning-reflection reward R3 in place of a verifier.
 
@@ -102,6 +106,7 @@ def dro(
             many, a share ``carry`` of it staying anyway (see :class:`~assay.curriculum.sifted.Sifted`), or the prompts
             of each ``step`` by the responses that are learned from, which takes no further ones.
         tries, every, carry, pool: of the filters over data; an endless source needs a ``pool`` to take from it.
+        kl_weight: of the divergence from the reference policy.
 
     A lagged scorer is not part of it.
 
@@ -114,10 +119,11 @@ def dro(
         filters.append(ReferenceRank(within, worst, ReferenceRanks(reward.likelihood)))
     if drop:
         filters.append(KeySpread(drop, reward.likelihood))
+    objective = ClippedSurrogate(kl_weight=kl_weight)
     if over == "step" or not filters:
-        return Method(reward=reward, select=Chain(["overlong", *filters]))
+        return Method(reward=reward, select=Chain(["overlong", *filters]), objective=objective)
     sifted = {"name": "sifted", "filters": filters, "tries": tries, "every": every, "carry": carry, "pool": pool}
-    return Method(reward=reward, select=Chain(["overlong"]), curriculum=sifted)
+    return Method(reward=reward, select=Chain(["overlong"]), objective=objective, curriculum=sifted)
 
 
 @part("reward", "reflection")
@@ -127,12 +133,12 @@ class ReflectionReward:
 
     - ``weights``: sum_j w_j (l_ij - l0_j), w_j proportional to sigma_j among the ``top`` share with the largest sigma;
     - ``sum``: the same with w_j = 1 / L;
-    - ``keys``: mean_j (l_ij + sum_{k < j, k key} log P_ik(j) - l0_j), the key tokens being that share, and P_ik(j) =
-      p_ik + (1 - p_ik) (1 - exp(-gamma (j - k))), p_ik = exp(l_ik): what follows an unlikely key token closely counts
-      as unlikely too, so that it cannot make up for it.
+    - ``keys``: sum_j w_j (l_ij + sum_{k < j, k key} log P_ik(j)), the key tokens being that share, and P_ik(j) = p_ik +
+      (1 - p_ik) (1 - exp(-gamma (j - k))), p_ik = exp(l_ik): what follows an unlikely key token closely counts as
+      unlikely too, so that it cannot make up for it. The likelihood without the reasoning does not enter it.
 
     sigma_j is the population's standard deviation over the prompt's responses with a likelihood; where all are 0, so is
-    R3 with ``weights``, and there is no key. A response that opens no answer has no likelihood: it is worth the least
+    R3 but for ``sum``, and there is no key. A response that opens no answer has no likelihood: it is worth the least
     R3 of its siblings, and r = 1 - length_slope. Where no likelihood can be told there is no reward.
 
     Args:
@@ -198,12 +204,11 @@ class ReflectionReward:
         chosen = torch.zeros_like(sigma, dtype=torch.bool)
         chosen[sigma.argsort(descending=True, stable=True)[:count]] = True
         chosen &= sigma > 0
-        if self.form == "weights":
-            kept = torch.where(chosen, sigma, 0)
-            return (kept / kept.sum().clamp(min=1e-12) * (logs - bare)).sum(-1)
-        if self.form == "keys":
-            logs = logs + repaired(logs.exp(), chosen, self.gamma)
-        return (logs - bare).mean(-1)
+        if self.form == "sum":
+            return (logs - bare).mean(-1)
+        kept = torch.where(chosen, sigma, 0)
+        told = logs - bare if self.form == "weights" else logs + repaired(logs.exp(), chosen, self.gamma)
+        return (kept / kept.sum().clamp(min=1e-12) * told).sum(-1)
 
 
 def repaired(p: Float[Tensor, "G L"], keys: Tensor, gamma: float) -> Float[Tensor, "G L"]:

@@ -65,11 +65,16 @@ def test_what_follows_an_unlikely_key_token_counts_as_unlikely() -> None:
     two = repaired(p.new_tensor([[0.2, 0.5, 1.0]]), torch.tensor([True, True, False]), 0.5).exp()[0, 2]
     assert two.item() == pytest.approx(0.705696 * (0.5 + 0.5 * (1 - math.exp(-0.5))), abs=1e-6)
     assert not repaired(p, torch.tensor([False] + [True] * 5), 0.5).any()
-    logs = p.new_tensor([[0.2, 0.9], [0.8, 0.9]]).log()
-    got = ReflectionReward("keys", top=0.5).reflect(logs, 0 * logs)
-    late = [math.log(q + (1 - q) * (1 - math.exp(-0.5))) for q in (0.2, 0.8)]
-    want = [(math.log(q) + math.log(0.9) + x) / 2 for q, x in zip((0.2, 0.8), late, strict=True)]
-    assert got.tolist() == pytest.approx(want)
+    # Spreads 0.6931 and 0.2027 weigh 0.7737 and 0.2263; the second token is 0.5148 or 0.8787 as likely for the first.
+    logs = p.new_tensor([[0.2, 0.9], [0.8, 0.6]]).log()
+    want = [
+        0.773713 * math.log(q) + 0.226287 * (math.log(second) + math.log(factor))
+        for q, second, factor in ((0.2, 0.9, 0.514775), (0.8, 0.6, 0.878694))
+    ]
+    got = ReflectionReward("keys").reflect(logs, 0 * logs - 1)
+    assert got.tolist() == pytest.approx(want, abs=1e-5)
+    first = ReflectionReward("keys", top=0.5).reflect(logs, 0 * logs)
+    assert first.tolist() == pytest.approx([math.log(0.2), math.log(0.8)])
 
 
 def test_a_key_token_among_many_is_seen() -> None:
@@ -246,9 +251,9 @@ def test_options() -> None:
     for bad in ({"within": 0}, {"worst": 0.0}, {"worst": 1.5}):
         with pytest.raises(UsageError, match="reference_rank"):
             ReferenceRank(**bad)
-    names = {n.name for n in catalogue.make("S104", within=math.inf, over="step").needs}
+    names = {getattr(n, "name", n) for n in catalogue.make("S104", within=math.inf, over="step").needs}
     whole = catalogue.make("S104", over="step")
-    assert "reference_ranks" not in names and "reference_ranks" in {n.name for n in whole.needs}
+    assert "reference_ranks" not in names and "reference_ranks" in {getattr(n, "name", n) for n in whole.needs}
     for bad in ({"top": 0.0}, {"top": 1.1}, {"gamma": 0.0}, {"gamma": -1.0}):
         with pytest.raises(UsageError, match="reflection"):
             ReflectionReward(**bad)
@@ -261,6 +266,7 @@ def test_options() -> None:
     parts = whole.select.parts
     assert parts[0] is not None and [(p.within, p.worst) for p in parts[1:2]] == [(100, 0.1)] and parts[2].drop == 0.25
     assert whole.curriculum == "uniform"
+    assert [catalogue.make("S104", over=over).objective.kl_weight for over in ("step", "data")] == [0.001, 0.001]
     assert len(catalogue.make("S104", drop=0.0, over="step").select.parts) == 2
     over_data = catalogue.make("S104")
     assert len(over_data.select.parts) == 1
