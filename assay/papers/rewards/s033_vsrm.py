@@ -45,6 +45,7 @@ WORDS = (
     choices=(
         "REINFORCE++ rather than the paper's PPO; credit gae with a critic takes the same rewards",
         "a response without the form is worth 0 beside its verdict; about -10 in the authors' code",
+        "a step's reward stands on its last token; on its first, and so with the steps before it, in the authors' code",
     ),
 )
 def vsrm(

@@ -36,7 +36,7 @@ from assay.signals.steps import Steps
     choices=(
         "saturation above 0.9, from the authors' code; what follows the last step has the outcome's credit alone",
         "means over the reference's tokens, as in the paper, where the authors' script divides by their number",
-        "alpha = xi = 0.5, 5 probes of at most 10 tokens at temperature 0.6; entropy over the whole vocabulary",
+        "entropy over the whole vocabulary, at the probes' temperature of 0.6; correctness at temperature 1",
     ),
 )
 def spae(
