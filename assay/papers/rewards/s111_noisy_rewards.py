@@ -24,14 +24,14 @@ from assay.rewards.text.patterns import Calibrated, ReasoningPatterns
         "a response without an answer earns 0, and is not flipped": "test_without_an_answer_nothing_is_flipped",
         "evaluation is not flipped": "test_verdicts_are_not_flipped",
         "the pattern reward counts phrases, less repetition and questions of its own": "test_scores_by_hand",
-        "the pattern reward stands in where a noisy reward says wrong": "test_calibration_replaces_what_is_wrong_only",
+        "the pattern reward is added where a noisy reward says wrong": "test_calibration_mends_what_is_wrong_only",
         "with 40% of the prompts flipped a policy still learns to be right, with 50% it does not": (
             "test_a_policy_learns_in_spite_of_many_flips"
         ),
     },
     choices=(
         "GRPO in place of the paper's PPO with a critic, which credit = 'gae' brings",
-        "threshold 0.5 for what counts as wrong; for a reward model's scores the paper's is not known",
+        "weight 0.1 for verdicts too, as for a reward model's scores; in the authors' code a verdict's is 1",
         "one phrase of the authors' list, misspelled there, is spelled here as it is written",
     ),
 )
@@ -46,8 +46,8 @@ def noisy_rewards(
     """GRPO whose verdicts are flipped at random (a test), and repaired by a reward for phrases of reasoning.
 
         v'_i = 1 - v_i with probability flip, one draw for all responses of a prompt, else v_i
-        RPR_i = max(0, min(1, phrases_i / 20) - repetition_i - questions of its own_i)
-        calibrate: R_i = v'_i if v'_i >= threshold else weight RPR_i
+        RPR_i = max(0, min(1, phrases_i / 20) - repetition_i - questions of its own_i);  0 without an answer
+        calibrate: R_i = v'_i if v'_i >= threshold else min(v'_i + weight RPR_i, 1)
         alone:     R_i = RPR_i          none: R_i = v'_i
 
     A flipped group has its advantages negated: E[A] = (1 - 2 flip) A, so that learning is slower and not other up to
@@ -57,13 +57,13 @@ def noisy_rewards(
     Args:
         patterns: what the phrases are for.
         flip: in [0, 1].
-        weight: of RPR where it replaces a reward below ``threshold``.
-        threshold: a reward below it counts as "wrong"; 0.5 for verdicts, the scale of a reward model for its scores.
+        weight: of RPR where it is added to a reward below ``threshold``.
+        threshold: a reward below it counts as "wrong".
         per: draw per ``prompt`` or per ``sample``.
         inner: the reward v, a reward model's for one.
 
     Source: "The Climb Carves Wisdom Deeper Than the Summit" (arXiv 2505.22653) and its authors' code. They train by PPO
-    with a critic (``credit = "gae"``); the threshold for reward models is not known.
+    with a critic (``credit = "gae"``).
     """
     noisy = Flipped(inner, flip, per) if flip else inner
     if patterns == "alone":

@@ -105,7 +105,7 @@ def test_per_sample_draws_differ_within_a_prompt(make_batch):
         ("Wait, we know that x. Alternatively, let me check it.", 0.2),
         ("wait wait wait", 0.05),
         ("", 0.0),
-        ("<think>Wait.</think> Therefore 4.", 0.05),
+        ("<think>Wait.</think> Therefore 4.", 0.1),
         ("<think>Wait. Therefore", 0.1),
         ("Wait. Therefore.\nuser: next question", 0.0),
         (" ".join(PHRASES), 1.0),
@@ -128,17 +128,24 @@ def test_repetition_counts_distinct_sequences():
     assert ReasoningPatterns(full=1, ngram=1).score("wait and wait") == pytest.approx(1 - 1 / 3)
 
 
-def test_calibration_replaces_what_is_wrong_only(make_batch):
+def test_without_an_answer_phrases_are_worth_nothing(make_batch):
+    batch = two_prompts(make_batch, [[0.0, 0.0]], texts=[r"wait, \boxed{4}", "wait, therefore"])
+    assert ReasoningPatterns(rules=("boxed",), fallback="none")(batch).values.tolist() == pytest.approx([0.05, 0])
+    assert ReasoningPatterns()(batch).values.tolist() == pytest.approx([0.05, 0.1])
+
+
+def test_calibration_mends_what_is_wrong_only(make_batch):
     phrases = " ".join(PHRASES)
     batch = two_prompts(make_batch, [[1.0, 0.0, 0.0]], texts=[phrases, phrases, "no"])
     assert make_method("S111").reward(batch).values.tolist() == pytest.approx([1.0, 0.1, 0.0])
     assert make_method("grpo", reward={"name": "S111", "patterns": "alone"}).reward(batch).values.tolist() == [1, 1, 0]
     turned = make_method("grpo", reward={"name": "S111", "flip": 1.0}).reward(batch)
     assert turned.values.tolist() == pytest.approx([0.1, 1.0, 1.0])
-    # Scores of a model: from one half on they count as right and stay.
+    # Scores of a model: from one half on they count as right and stay; below it they are raised, to 1 at most.
     graded = two_prompts(make_batch, [[0.5, 0.49, 0.7]], texts=[phrases] * 3)
     for part in (make_method("S111").reward, Calibrated()):
-        assert part(graded).values.tolist() == pytest.approx([0.5, 0.1, 0.7])
+        assert part(graded).values.tolist() == pytest.approx([0.5, 0.59, 0.7])
+    assert Calibrated(weight=0.9)(graded).values.tolist() == pytest.approx([0.5, 1.0, 0.7])
 
 
 @pytest.mark.slow
