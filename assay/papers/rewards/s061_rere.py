@@ -36,6 +36,7 @@ from assay.verify.episodes import judge_groups
         ),
         "a language model's beams stay within the catalogue": "test_a_language_model_learns_within_a_catalogue",
         "beside the rule, wrong items cost by rank, the highest most": "test_the_worked_example",
+        "an item counts the same however many tokens it has": "test_every_item_counts_the_same_however_long_it_is",
         "a group without the right item teaches nothing": "test_a_group_without_a_right_item_teaches_nothing",
         "sampling, and samples of which different items are kept, are the alternatives": (
             "test_distinct_keeps_right_ones_then_each_item_once"
@@ -68,8 +69,9 @@ def rere(
 
     so that all items are different, none is outside the catalogue, and the errors that the model ranks highest cost
     most. A group without a right item teaches nothing. Beams are no samples from the policy; the gradient is that of a
-    surrogate, strictly on-policy as to ratios (log-probabilities are those of the whole vocabulary). Right is what the
-    verifier calls right: ``exact`` compares with the title. For hit ratio and NDCG see :func:`recommended`.
+    surrogate, strictly on-policy as to ratios (log-probabilities are those of the whole vocabulary). The loss is a mean
+    over the tokens of each item, and then over items. Right is what the verifier calls right: ``exact`` compares with
+    the title. For hit ratio and NDCG see :func:`recommended`.
 
     Args:
         items: titles, or a file with one per line; without them the search is free.
@@ -85,7 +87,7 @@ def rere(
     return Method(
         reward=RankedReward(rule, ranking),
         credit=GRPO(epsilon=1e-4),
-        objective=ClippedSurrogate(kl_weight=kl_weight),
+        objective=ClippedSurrogate(kl_weight=kl_weight, aggregation="sequence_mean"),
         rollout={"name": "catalogue", "items": items, "decode": decode, "add_target": add_target},
     )
 

@@ -77,6 +77,17 @@ def test_the_worked_example() -> None:
     assert batch.reward_terms["rule"].tolist() == [0, 0, 1, 0]
 
 
+def test_every_item_counts_the_same_however_long_it_is(make_batch) -> None:
+    """The gradient of the loss by token is -A_i / (G T_i): of advantages 1 and -1, with one token and with four."""
+    batch = make_batch([1, 4], [1.0, 0.0])
+    batch.advantages = torch.where(batch.mask, torch.tensor([[1.0], [-1.0]], dtype=batch.logprobs.dtype), 0)
+    batch.signals = {"reference_logprobs": batch.logprobs.clone()}
+    logprobs = batch.logprobs.clone().requires_grad_()
+    make("S061").objective(logprobs, batch).value.backward()
+    assert logprobs.grad is not None
+    assert logprobs.grad[batch.mask].tolist() == pytest.approx([-1 / 2, *[1 / 8] * 4])
+
+
 def test_a_group_without_a_right_item_teaches_nothing() -> None:
     batch = make("S061").value(ranked([False] * 4))
     assert not batch.rewards.any() and not batch.advantages.any()
