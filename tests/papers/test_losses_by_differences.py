@@ -208,7 +208,9 @@ def real(now: Seen, fixed: Seen, w: World) -> float:
 
 def pointwise(now: Seen, fixed: Seen, w: World) -> float:
     s = scores(now, fixed, w) / LENGTHS / 0.5
-    return (WEIGHTS * np.log(1 + np.exp(np.where(RIGHT, -s, s)))).sum() / SEQUENCES
+    kinds = [set(RIGHT[(g == GROUPS) & (WEIGHTS > 0)].tolist()) for g in GROUPS]
+    weights = WEIGHTS * [len(k) == 2 for k in kinds]
+    return (weights * np.log(1 + np.exp(np.where(RIGHT, -s, s)))).sum() / weights.sum()
 
 
 def pacs(baseline: str, score: str = "log_ratio", balanced: bool = True) -> Oracle:
