@@ -45,20 +45,23 @@ def equivalent_samples(totals: ArrayLike, corrects: ArrayLike, rate: float) -> i
 
 
 def partial_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Return the correlation of x and y after a linear fit to ``given`` is taken off both; NaN if nothing is left.
+    """Return Spearman's correlation of x and y with ``given`` held fixed; NaN if nothing is left of either.
 
-    r_xy.z = (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)).
+    Of ranks, equal values having their mean rank: r_xy.z = (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)), the
+    correlation of what a linear fit to the ranks of ``given`` leaves of both.
+
+    Source: surprisal-guided selection (arXiv 2602.07670), its length-controlled analysis.
 
     Raises:
         ValueError: not three rows of the same length, of three or more.
     """
+    from scipy.stats import rankdata
+
     rows = [np.asarray(v, dtype=np.float64) for v in (x, y, given)]
     if len({r.shape for r in rows}) > 1 or rows[0].ndim != 1 or rows[0].size < 3:
         raise ValueError("a partial correlation needs three rows of the same three or more values")
-    design = np.stack([np.ones_like(rows[2]), rows[2]], 1)
-    left = [r - design @ np.linalg.lstsq(design, r, rcond=None)[0] for r in rows[:2]]
-    size = [float(np.sqrt((r**2).sum())) for r in left]
-    small = [1e-12 * max(1.0, float(np.abs(r).max())) * math.sqrt(r.size) for r in rows[:2]]
-    if size[0] <= small[0] or size[1] <= small[1]:
-        return math.nan
-    return float(left[0] @ left[1] / (size[0] * size[1]))
+    ranks = [rankdata(r) - (r.size + 1) / 2 for r in rows]
+    size = ranks[2] @ ranks[2]
+    left = [r - (r @ ranks[2] / size if size else 0.0) * ranks[2] for r in ranks[:2]]
+    spread = [float(r @ r) for r in left]
+    return float(left[0] @ left[1] / math.sqrt(spread[0] * spread[1])) if min(spread) > 1e-9 else math.nan

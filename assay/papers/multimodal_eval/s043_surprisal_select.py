@@ -27,8 +27,8 @@ from assay.verify.kind import KindVerifier
             "test_the_gain_is_where_the_best_is_in_the_tail_and_a_loss_where_it_is_not"
         ),
         "Cohen's h of two success rates": "test_cohens_h",
-        "surprisal and score, with length held fixed": (
-            "test_partial_correlation_is_the_formula_of_three_correlations"
+        "surprisal and score by ranks, with length held fixed": (
+            "test_partial_correlation_is_the_formula_of_three_correlations_of_ranks"
         ),
         "test-time training, a few steps on the task's own samples and the best of its checkpoints": (
             "inference/test_test_time_training.py::test_the_checkpoint_is_chosen_by_its_own_samples"
@@ -38,8 +38,10 @@ from assay.verify.kind import KindVerifier
         ),
     },
     choices=(
-        "samples: as many as the budget allows; 64 in the paper",
+        "samples: as many as the budget allows, at temperature 1; 64 in the paper, at temperature 0.25",
         "ties go to the first sample; one without log-probabilities is left out, unless none has any",
+        "test-time training is on each task by itself, which the paper has beside five at once",
+        "the best checkpoint: by mean score; the paper counts samples that are right and faster than the reference",
         "what steps do to diversity (over-sharpening): distinct solutions and spread of scores among k samples",
     ),
 )
@@ -55,14 +57,15 @@ def surprisal_select(
     ``surprisal``; the verifier's score says how good a right response is.
 
     For the comparison of rules see :mod:`assay.statistics.selection`: ``cohens_h``, ``equivalent_samples``, and
-    ``partial_correlation`` of surprisal and score with length held fixed; for Wilcoxon's and the sign test, SciPy.
+    ``partial_correlation`` of the ranks of surprisal and score with length held fixed; for Wilcoxon's and the sign
+    test, SciPy.
 
     What search is compared with, gradient steps on each task's own samples and the best of the checkpoints, is the
     inference part ``test_time_training``; what the steps do to the diversity of solutions,
     :mod:`assay.statistics.sharpening`.
 
     Args:
-        sampling: how tokens are drawn; temperature 1 and K = 64 in the paper.
+        sampling: how tokens are drawn; temperature 0.25 and K = 64 in the paper.
         verifier: says which are right; by default that of the task's kind.
         rule: see above.
         total: the sum over tokens in place of the mean.
