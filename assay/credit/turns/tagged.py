@@ -21,11 +21,11 @@ from assay.registry import part
 class Tagged:
     """A_t = alpha A_traj + (1 - alpha) A_tag for every token of turn t, or in another form A_traj + alpha A_tag.
 
-        A_traj = (R_i - mean R) / (std R + epsilon) - penalty [turn t is not valid]
+        A_traj = (R_i - mean R) / (std R + epsilon) - penalty [turn t has no tag]
         A_tag  = (r_t - mean r) / (std r + epsilon)   over the turns of the same task and tag
 
-    R is the reward of a response, r_t what was placed on the turn's own tokens. Turns that are not valid are of the
-    kind that has no tag. With alpha = 1, no penalty and the mixed form it is GRPO's advantage of R alone.
+    R is the reward of a response, r_t what was placed on the turn's own tokens. Turns without a tag, which do not keep
+    the form, are a kind of their own. With alpha = 1, no penalty and the mixed form it is GRPO's advantage of R alone.
 
     Source: RLVMR (arXiv 2507.22844): the mix with alpha = 0.5; its code adds, and takes the mean and deviation of R
     over the turns of all trajectories, of which longer ones have more.
@@ -34,7 +34,7 @@ class Tagged:
         alpha: of the trajectory's advantage (``mix``), or of the kind's (``sum``).
         form: ``mix`` or ``sum``.
         statistics: of R: over each ``trajectory`` once, or over every ``turn``.
-        penalty: of a turn that is not valid.
+        penalty: of a turn that has no tag.
         scaled: divide by the standard deviations.
         singleton: of a turn that is alone with its tag: ``zero``, or r itself (``keep_raw``, the code's).
         ddof: 1 for the unbiased standard deviation, 0 for the population's.
@@ -84,10 +84,10 @@ class Tagged:
         out = worth - group_mean(worth, turns.group, counted)
         if self.scaled:
             out = out / (group_std(worth, turns.group, counted, self.ddof) + self.epsilon)
-        invalid = torch.tensor([not turn.valid for turn in turns.records])
-        return torch.where(turns.active, out - self.penalty * invalid, 0)
+        unformed = torch.tensor([turn.tag is None for turn in turns.records])
+        return torch.where(turns.active, out - self.penalty * unformed, 0)
 
 
 def kinds(turns: Turns) -> Tensor:
-    """Return numbers that are equal for turns of the same task and tag; those that are not valid have none."""
-    return numbered([(g, t.tag if t.valid else None) for g, t in zip(turns.group.tolist(), turns.records, strict=True)])
+    """Return numbers that are equal for turns of the same task and tag."""
+    return numbered([(g, t.tag) for g, t in zip(turns.group.tolist(), turns.records, strict=True)])

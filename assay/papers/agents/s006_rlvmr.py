@@ -20,18 +20,20 @@ from assay.rollout.turns.tagged_turns import META
     arxiv="2507.22844",
     seams=["rollout", "reward", "credit", "objective", "select"],
     essentials={
-        "a turn is of the first kind whose tag it has: planning, explore, reflection, monitor": (
-            "test_the_first_tag_in_order_is_the_kind"
+        "a turn has one thought, tagged planning, explore, reflection or monitor, and then one action": (
+            "test_a_turn_has_one_tagged_thought_and_one_action"
         ),
         "planning pays where the task is solved": "test_planning_pays_on_success",
-        "exploring pays for an action that is none of the earlier valid ones": "test_exploring_pays_for_what_is_new",
+        "exploring pays for an action that is none of the earlier ones": "test_exploring_pays_for_what_is_new",
         "reflecting pays for another action after one that failed": "test_reflecting_pays_after_a_failure",
         "r is standardised over turns of the same task and tag, A = alpha A_traj + (1 - alpha) A_tag": (
             "test_the_worked_example"
         ),
         "the code's form: A_traj + w A_tag with statistics over all turns": "test_the_worked_example_of_the_code",
         "with alpha = 1 it is GRPO": "test_with_alpha_one_it_is_grpo",
-        "a turn whose action cannot be taken is penalised": "test_what_cannot_be_done_is_penalised",
+        "a turn that does not keep the form is penalised, one whose action cannot be taken is not": (
+            "test_what_has_no_form_is_penalised"
+        ),
         "cold start: supervised on tagged trajectories that reach the goal": "test_a_cold_start_shows_tagged_plans",
         "it trains in an environment of many turns": "test_it_trains",
     },
@@ -39,8 +41,8 @@ from assay.rollout.turns.tagged_turns import META
         "planning = explore = reflection = 1, as in a configuration of the authors' code; the paper does not say",
         "a turn that is alone with its tag keeps its raw reward, as in the authors' code",
         "A_traj from the trajectories' rewards, each once; the authors' code counts every turn (statistics = \"turn\")",
-        "the penalty of 0.1 for an action that cannot be taken is taken from its turn's advantage, unscaled; the "
-        "authors' code takes it from the turn's share of R, which it centres and scales",
+        "the penalty of 0.1 for a turn without the form is taken from its advantage, unscaled; the authors' code takes "
+        "it from the turn's share of R (10 for success), which it centres and scales",
         "the teacher of the cold start is scripted: the environment's plan, with tags by rule",
     ),
 )
@@ -65,7 +67,7 @@ def rlvmr(
     A turn reads ``<planning>...</planning><action>...</action>``; ``explore``, ``reflection`` and ``monitor`` are the
     other tags. r_t is a constant where the turn did what its tag says, see
     :class:`~assay.rewards.process.meta_reasoning.MetaReasoning`, and 0 elsewhere. So much for the process; A_traj is
-    GRPO's advantage of the outcome, less a penalty for actions that cannot be taken. See
+    GRPO's advantage of the outcome, less a penalty for turns without that form. See
     :class:`~assay.credit.turns.tagged.Tagged` for both forms of the sum.
 
     The cold start is the warm-up: tasks without a worked solution are shown by the environment's own plan, which a
@@ -91,6 +93,8 @@ def rlvmr(
 
 
 PLAYED = {"name": "tagged_turns", "turns": 4}
+THOUGHTS = tuple(f"<{tag}>so</{tag}>" for tag in META[1:])
+ACTS = tuple(f"<action>{word}</action>" for word in ("left", "right", "stop"))
 
 claims(
     Claim(
@@ -107,7 +111,7 @@ claims(
         measure="fresh",
         options={
             "environment": {"name": "corridor", "rooms": 3},
-            "words": (("<explore>", "<reflection>", "<monitor>"), ("left", "right", "stop")),
+            "words": (THOUGHTS, ACTS),
             "tasks": (0, 2, 3, 5),
             "turns": 4,
             "steps": 60,

@@ -21,13 +21,15 @@ class MetaReasoning(Around):
     """R_i of the inner reward, and r_it on the last own token of each turn t, by its tag.
 
     - ``planning``: r = planning, if the response succeeded (R_i > 0);
-    - ``explore``: r = explore, if the action is none of the trajectory's earlier valid ones;
-    - ``reflection``: r = reflection, if the turn before was not valid, or there is none, and its action was another;
-    - other tags, and turns that are not valid, earn nothing.
+    - ``explore``: r = explore, if the action is none of the trajectory's earlier ones;
+    - ``reflection``: r = reflection, if the turn before failed, or there is none, and its action was another;
+    - other tags, and turns without one, earn nothing.
 
-    Tags are those of the turns, as rollout ``tagged_turns`` notes them; actions are what stands in ``<action>``, or the
-    last line. Terms: the inner reward's, ``planning``, ``explore`` and ``reflection``, the mean of r over the turns of
-    that tag, and ``repeated``, the share of valid turns whose action was an earlier valid one.
+    Tags are those of the turns, as rollout ``tagged_turns`` notes them; a turn without one has no action that counts.
+    A turn failed if it has no tag or its action could not be taken. Actions are what stands in ``<action>``, or the
+    last line; that they can be taken is not asked of them. Terms: the inner reward's, ``planning``, ``explore`` and
+    ``reflection``, the mean of r over the turns of that tag, and ``repeated``, the share of valid turns whose action
+    was an earlier valid one.
 
     Source: RLVMR (arXiv 2507.22844) and its authors' code.
 
@@ -72,12 +74,17 @@ def earned(turns: Sequence[Turn], success: bool) -> list[bool]:
         fits = {
             "planning": success,
             "explore": action not in before,
-            "reflection": last is None or (not last.valid and read_action(last.text) != action),
+            "reflection": last is None or (failed(last) and read_action(last.text) != action),
         }
-        out.append(turn.valid and fits.get(turn.tag or "", False))
-        if turn.valid:
+        out.append(fits.get(turn.tag or "", False))
+        if turn.tag is not None:
             before.add(action)
     return out
+
+
+def failed(turn: Turn) -> bool:
+    """Return whether a turn did not keep the form, or its action could not be taken."""
+    return turn.tag is None or not turn.valid
 
 
 def repeated(turns: Sequence[Turn]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,7 +31,10 @@ THOUGHTS = {
 
 @part("rollout", "tagged_turns")
 class TaggedTurns(MultiTurn, Teller):
-    """As ``multi_turn``; a turn's tag is the first of ``tags`` of which it has the opening ``<tag>``.
+    """As ``multi_turn``; a turn keeps the form if it has one thought ``<tag>...</tag>``, and then one action.
+
+    Its tag is the thought's. Without the form, or with an empty thought, it has none. The action is
+    ``<action>...</action>``, or a call; whether it can be taken is another question.
 
     The environment's own plan is shown (in the warm-up) with the tags of :data:`META`, which a scripted teacher gives
     (:func:`tag_of`), and the action in ``<action>``. With ``slips`` it also shows failures, which are not learned from,
@@ -39,9 +43,11 @@ class TaggedTurns(MultiTurn, Teller):
     Args:
         environment, sampling, turns, tokens, attempts, workers, seconds: see
             :class:`assay.rollout.turns.multi_turn.MultiTurn`.
-        tags: in the order in which they are looked for.
+        tags: of the kinds of thought there are.
         explores: first words of actions that look for something.
         slips: chance of a failure before each action that is shown, in [0, 1].
+
+    Source: RLVMR (arXiv 2507.22844), the projection of its authors' code.
 
     Raises:
         UsageError: no tags, or ``slips`` out of range.
@@ -92,7 +98,7 @@ class TaggedTurns(MultiTurn, Teller):
         return replace(episode, turns=tuple(replace(turn, tag=self._kind(turn)) for turn in episode.turns))
 
     def _kind(self, turn: Turn) -> str | None:
-        return next((tag for tag in self.tags if f"<{tag}>" in turn.text), turn.tag)
+        return formed(turn.text, self.tags, bool(turn.calls))
 
 
 class _Steady(Teller):
@@ -100,6 +106,18 @@ class _Steady(Teller):
 
     def __init__(self, other: Teller):
         self.tell = other.tell  # type: ignore[method-assign]
+
+
+def formed(text: str, tags: Sequence[str], called: bool = False) -> str | None:
+    """Return the tag of the one thought that stands before the one action (or a call), ``None`` without that form."""
+    flags = re.DOTALL | re.IGNORECASE
+    thoughts = [(tag, found) for tag in tags for found in re.finditer(f"<{tag}>(.*?)</{tag}>", text, flags)]
+    actions = list(re.finditer("<action>.*?</action>", text, flags))
+    if len(thoughts) != 1 or not (called or len(actions) == 1):
+        return None
+    tag, thought = thoughts[0]
+    late = bool(actions) and thought.start() > actions[0].start()
+    return None if late or not re.sub("<.*?>", "", thought[1], flags=re.DOTALL).strip() else tag
 
 
 def tag_of(turns: Sequence[Turn], action: str, explores: frozenset[str]) -> str:

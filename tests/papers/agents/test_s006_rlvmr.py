@@ -29,7 +29,7 @@ from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
 from assay.rewards.process.meta_reasoning import MetaReasoning, earned, repeated
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.rollout.turns.tagged_turns import META, TaggedTurns, tag_of
-from assay.types import Ask, Episode, Group, Task, Turn, Verdict
+from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -123,13 +123,17 @@ def test_rewards_alike_within_a_tag_leave_the_trajectorys_share() -> None:
     assert alike[1][:2] == pytest.approx([-0.25 * 0.7071] * 2, abs=1e-4)
 
 
-def test_what_cannot_be_done_is_penalised() -> None:
-    batch = batch_of([[("explore", "a"), ("explore", "b", False)], [("explore", "a"), ("explore", "c")]], [True, True])
+def test_what_has_no_form_is_penalised() -> None:
+    """The authors' code takes 0.1 from a turn without the form; an action that is not to be had is no matter there."""
+    batch = batch_of([[("explore", "a"), (None, "b")], [("explore", "a"), ("explore", "c")]], [True, True])
     found = valued(batch, MetaReasoning(), Tagged(0.5, penalty=0.1))
     assert found[0] == pytest.approx([0, -0.05]) and found[1] == pytest.approx([0, 0])
-    # A turn that is not valid is of no kind: it is not compared with those of its tag.
+    batch = batch_of([[("explore", "a"), ("explore", "b", False)], [("explore", "a"), ("explore", "c")]], [True, True])
+    assert valued(batch, MetaReasoning(), Tagged(0.5, penalty=0.1)) == [[0, 0], [0, 0]]
+    # It is compared with those of its tag: of three that explore it alone repeats an action.
     batch = batch_of([[("explore", "a"), ("explore", "a", False)], [("explore", "b"), ("monitor", "c")]], [True, True])
-    assert valued(batch, MetaReasoning(), Tagged(0.0, penalty=0.0, singleton="zero"))[0] == pytest.approx([0, 0])
+    found = valued(batch, MetaReasoning(), Tagged(0.0, scaled=False, singleton="zero"))
+    assert found[0] == pytest.approx([1 / 3, -2 / 3]) and found[1] == pytest.approx([1 / 3, 0])
 
 
 def test_epsilon_keeps_what_hardly_differs_from_being_blown_up() -> None:
@@ -162,20 +166,21 @@ def test_abstentions_are_left_out() -> None:
 
 
 def test_planning_pays_on_success() -> None:
-    turns = [turn("planning", "a"), turn("planning", "a"), turn("planning", "b", False)]
-    assert earned(turns, True) == [True, True, False] and earned(turns, False) == [False] * 3
+    turns = [turn("planning", "a"), turn("planning", "a"), turn("planning", "b", False), turn(None, "c")]
+    assert earned(turns, True) == [True, True, True, False] and earned(turns, False) == [False] * 4
 
 
 def test_exploring_pays_for_what_is_new() -> None:
     turns = [
         turn("monitor", "a"),
         turn("explore", "A "),  # read alike
-        turn("explore", "b", False),
-        turn("explore", "b"),  # the earlier one was not valid
+        turn(None, "b"),
+        turn("explore", "b"),  # the earlier one did not keep the form
         turn("explore", "b"),
+        turn("explore", "c", False),  # new, if not to be had
         turn("explore", "c"),
     ]
-    assert earned(turns, False) == [False, False, False, True, False, True]
+    assert earned(turns, False) == [False, False, False, True, False, True, False]
 
 
 def test_reflecting_pays_after_a_failure() -> None:
@@ -183,16 +188,18 @@ def test_reflecting_pays_after_a_failure() -> None:
         turn("reflection", "a"),  # the first counts as after a failure
         turn("reflection", "b"),
         turn("monitor", "c", False),
-        turn("reflection", "c", False),  # not valid itself
-        turn("reflection", "c"),  # the same again
-        turn("monitor", "d", False),
-        turn("reflection", "e"),
+        turn("reflection", "c", False),  # the same again
+        turn("reflection", "d", False),
+        turn(None, "e"),
+        turn("reflection", "e"),  # the same again
+        turn(None, "e"),
+        turn("reflection", "f"),
     ]
-    assert earned(turns, False) == [True, False, False, False, False, False, True]
+    assert earned(turns, False) == [True, False, False, False, True, False, False, False, True]
 
 
 def test_rewards_stand_on_the_turns_last_own_token() -> None:
-    rows = [[("planning", "a"), ("explore", "b"), ("explore", "b"), (None, "c")], [("explore", "x", False)]]
+    rows = [[("planning", "a"), ("explore", "b"), ("explore", "b"), (None, "c")], [(None, "x", False)]]
     batch = batch_of(rows, [True, False])
     found = MetaReasoning("verdict", 3.0, 2.0, 1.0)(batch)
     assert found.values.tolist() == [1, 0] and bool(found.valid.all())  # type: ignore[union-attr]
@@ -216,20 +223,30 @@ def test_rewards_stand_on_the_turns_last_own_token() -> None:
     assert repeated([]) == 0 == repeated([Turn(0, 0, 1)]) and repeated([turn("monitor", "a")] * 4) == 0.75
 
 
-def test_the_first_tag_in_order_is_the_kind() -> None:
+def test_a_turn_has_one_tagged_thought_and_one_action() -> None:
+    """What the authors' projection of actions calls a valid format."""
     rollout = TaggedTurns("corridor", Sampling(5))
+    act = "<action>left</action>"
     said = {
-        "<planning>x</planning>": "planning",
-        "<monitor>x</monitor><explore>": "explore",
-        "<reflection><explore>": "explore",
-        "<monitor>": "monitor",
-        "planning": None,
-        "</planning>": None,
+        f"<planning>x</planning>{act}": "planning",
+        f"so <Monitor>\nx</MONITOR> {act} then": "monitor",
+        "<reflection>x</reflection>\n<action>\n</action>": "reflection",
+        f"<explore>x<b></explore>{act}": "explore",
+        f"<explore> <b></explore>{act}": None,  # nothing thought
+        f"<explore></explore>{act}": None,
+        f"<explore>x{act}": None,
+        f"{act}<explore>x</explore>": None,  # a thought after it
+        f"<explore>x</explore><monitor>x</monitor>{act}": None,
+        f"<explore>x</explore><explore>x</explore>{act}": None,
+        f"<explore>x</explore>{act}{act}": None,
+        "<explore>x</explore>": None,
+        act: None,
     }
     for text, tag in said.items():
-        assert rollout._kind(Turn(0, 0, 1, text=text)) == tag
-    assert rollout._kind(Turn(0, 0, 1, text="", tag="left")) == "left"
-    assert TaggedTurns("corridor", Sampling(5), tags=["plan"])._kind(Turn(0, 0, 1, text="<plan>")) == "plan"
+        assert rollout._kind(Turn(0, 0, 1, text=text, tag="left")) == tag, text
+    called = (ToolCall("act", {"action": "left"}, 0, 1),)
+    assert rollout._kind(Turn(0, 0, 1, calls=called, text="<explore>x</explore>")) == "explore"
+    assert rollout._kind(Turn(0, 0, 1, calls=called, text="so")) is None
 
 
 # The cold start
