@@ -19,7 +19,7 @@ from assay.ops import group_mean
 from assay.returns import placed_rewards, returns_to_go
 from assay.rewards.likelihood.information_gain import InformationGain
 from assay.rewards.shaping.weighted import WeightedSum
-from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood
+from assay.signals.turns.likelihood import BRIDGE, CLOSE, TurnLikelihood
 
 
 @paper(
@@ -32,7 +32,7 @@ from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood
             "test_what_is_scored_after_every_turn"
         ),
         "its tokens are found in the whole text, not written apart": "test_the_answers_tokens_are_found_in_the_whole",
-        "the likelihood is the geometric mean over its tokens, of several answers the likeliest": (
+        "the likelihood is the geometric mean over its tokens, of several answers of the first": (
             "test_the_likelihood_of_an_answer"
         ),
         "a turn earns the difference, the last one the answer's word F1": "test_the_worked_example",
@@ -48,9 +48,8 @@ from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood
         "it trains by searching": "test_it_trains_by_searching",
     },
     choices=(
-        "the unbiased deviation; the wording of the bridge",
+        "the unbiased deviation",
         "an answer that is malformed earns 0; the authors' code gives -2 (malformed)",
-        "of several accepted answers the likeliest counts",
         "gains are weighted as the answer is (weight 1)",
     ),
 )
@@ -62,7 +61,7 @@ def igpo(
     discount: float = 1.0,
     ddof: int = 1,
     bridge: str = BRIDGE,
-    close: str = "</answer>",
+    close: str = CLOSE,
     kl_weight: float = 1e-3,
 ) -> Method:
     """GRPO of turns that are worth the gain in the likelihood p of the right answer, and at last the answer itself.

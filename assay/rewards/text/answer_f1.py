@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 import torch
 
@@ -11,17 +12,20 @@ from assay.ops.turns import own_turns
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.types import Episode
-from assay.verify.text.text import normalised, references
+from assay.verify.text.text import references
 
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_APART = str.maketrans(string.punctuation, " " * len(string.punctuation))
 
 
 @part("reward", "answer_f1")
 class AnswerF1:
     """R_i = 2 n(a & b) / (n(a) + n(b)) of the sets of words a of the answer and b of a reference, the best of several.
 
-    The answer is what stands in the last ``<answer>`` of the last turn. Words are compared as by SQuAD: in lower case,
-    without punctuation and articles. A task without a reference that is a text has no reward.
+    The answer is what stands in the last ``<answer>`` of the last turn. Words are compared in lower case, and end at
+    punctuation. A task without a reference that is a text has no reward.
+
+    Source: the authors' code of IGPO (arXiv 2510.14967), where what is malformed has -2.
 
     Args:
         malformed: reward of a last turn in which no answer stands, or tags ``think`` and ``answer`` do not pair up.
@@ -51,5 +55,5 @@ class AnswerF1:
 
 def word_f1(answer: str, reference: str) -> float:
     """F1 of the sets of words; 0 if either has none."""
-    a, b = set(normalised(answer).split()), set(normalised(reference).split())
+    a, b = (set(text.lower().translate(_APART).split()) for text in (answer, reference))
     return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0

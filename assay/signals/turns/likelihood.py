@@ -21,8 +21,9 @@ from assay.signals.steps import decoder
 from assay.verify.answer.spans import Span
 from assay.verify.text.text import references
 
-BRIDGE = "Now there is enough information to answer.</think>\n<answer>"
-"""What is put between a turn and the answer."""
+BRIDGE = "<think>\nNow there's enough information to answer\n</think>\n<answer>\n"
+"""What is put between a turn and the answer: a thought that is over."""
+CLOSE = "\n</answer>"
 
 
 @part("signal", "turn_likelihood")
@@ -32,10 +33,10 @@ class TurnLikelihood:
 
     y_<k is all that stands before turn k, the world's answer to turn k - 1 among it, by its very tokens. ``open``,
     a and ``close`` are written as one text, of which the tokens with a character of a in them are counted; of several
-    references that are accepted the likeliest counts. NaN where there is nothing: no reference that is a text or a
-    number, no room in the model's context, or a turn that was not taken. Detached, by the policy as it sampled.
+    references that are accepted a is the first. NaN where there is nothing: no reference that is a text or a number,
+    no room in the model's context, or a turn that was not taken. Detached, by the policy as it sampled.
 
-    Source: IGPO (arXiv 2510.14967), section 3.1.
+    Source: IGPO (arXiv 2510.14967), section 3.1, and its authors' code for the wording and the first reference.
 
     Args:
         open, close: see above.
@@ -43,7 +44,7 @@ class TurnLikelihood:
     """
 
     open: str = BRIDGE
-    close: str = "</answer>"
+    close: str = CLOSE
     temperature: float | None = None
 
     whole = True
@@ -53,36 +54,24 @@ class TurnLikelihood:
         return "turn_likelihood"
 
     def __call__(self, batch: Batch, models: Models) -> Float[Tensor, "N K"]:
-        written = {
-            text: self.written(text, models)
-            for task in batch.tasks
-            for text in (t.strip() for t in references(task.reference))
-            if text
-        }
+        asked = [next((t for t in map(str.strip, references(task.reference)) if t), "") for task in batch.tasks]
+        written = {text: self.written(text, models) for text in asked if text}
         context = getattr(models.policy, "context", None)
+        turns = [own_turns(episode) for episode in batch.episodes]
         at: list[list[int]] = []
         what: list[list[np.ndarray]] = []
-        owner: list[list[tuple[int, tuple[int, int]]]] = []
-        longest = 0
-        for episode, task in zip(batch.episodes, batch.tasks, strict=True):
-            rows = []
-            turns = own_turns(episode)
-            longest = max(longest, len(turns))
-            for k, turn in enumerate(turns):
-                for text in dict.fromkeys(t.strip() for t in references(task.reference)):
-                    tokens, told = written.get(text, (NOTHING, (0, 0)))
-                    fits = context is None or len(episode.prompt) + turn.start + len(tokens) <= context
-                    if told[1] > told[0] and fits:
-                        rows.append((turn.start, tokens[: told[1]], k, told))
-            at.append([start for start, *_ in rows])
-            what.append([tokens for _, tokens, *_ in rows])
-            owner.append([(k, told) for *_, k, told in rows])
+        for episode, own, text in zip(batch.episodes, turns, asked, strict=True):
+            tokens, (start, stop) = written.get(text, NOTHING)
+            room = context if context is not None else np.inf
+            fits = [t.start for t in own if start < stop and len(episode.prompt) + t.start + len(tokens) <= room]
+            at.append(fits)
+            what.append([tokens[:stop]] * len(fits))
         found = models.continuations(batch, at, what, "policy", self.temperature)
-        out = torch.full((len(batch), longest), torch.nan, dtype=batch.logprobs.dtype)
-        for i, rows_of in enumerate(owner):
-            for j, (k, (start, stop)) in enumerate(rows_of):
-                mean = found[i, j, start:stop].mean()
-                out[i, k] = torch.fmax(out[i, k], mean)
+        out = torch.full((len(batch), max(map(len, turns), default=0)), torch.nan, dtype=batch.logprobs.dtype)
+        for i, (starts, text) in enumerate(zip(at, asked, strict=True)):
+            start, stop = written.get(text, NOTHING)[1]
+            for k in range(len(starts)):
+                out[i, k] = found[i, k, start:stop].mean()
         return out
 
     def written(self, text: str, models: Models) -> tuple[np.ndarray, tuple[int, int]]:
@@ -97,7 +86,7 @@ class TurnLikelihood:
         return tokens, answer_range(tokens.tolist(), decoder(models), place)
 
 
-NOTHING: Any = np.zeros(0, dtype=np.int64)
+NOTHING: Any = (np.zeros(0, dtype=np.int64), (0, 0))
 
 
 def gains(likelihood: Float[Tensor, "N K"], turns: Sequence[int], logarithm: bool) -> Float[Tensor, "N K"]:

@@ -25,7 +25,7 @@ from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.likelihood.information_gain import InformationGain
 from assay.rewards.text.answer_f1 import AnswerF1, word_f1
 from assay.signals.base import Models
-from assay.signals.turns.likelihood import BRIDGE, TurnLikelihood, gains
+from assay.signals.turns.likelihood import BRIDGE, CLOSE, TurnLikelihood, gains
 from assay.types import Ask, Episode, Group, Task, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -138,8 +138,9 @@ def test_what_cannot_be_scored() -> None:
 
 
 def test_an_answers_words() -> None:
-    assert word_f1("the Red, red kettle", "a red pot") == 0.5, "sets: {red, kettle} and {red, pot}"
+    assert word_f1("the Red, red kettle", "a red pot") == pytest.approx(1 / 3), "{the, red, kettle}, {a, red, pot}"
     assert word_f1("", "x") == 0 and word_f1("x", "X.") == 1
+    assert word_f1("Jean-Luc's", "jean luc") == 0.8, "{jean, luc, s} and {jean, luc}"
     texts = [
         "<think>so</think><answer>blue pot</answer>",
         "<answer>x</answer> <answer>red</answer>",
@@ -205,11 +206,13 @@ def test_what_is_scored_after_every_turn(policy: CausalLM) -> None:
 
 
 def test_the_likelihood_of_an_answer(policy: CausalLM) -> None:
-    """The geometric mean over tokens; of several accepted answers the likeliest."""
+    """The geometric mean over tokens; of several accepted answers the first."""
     assert np.exp(np.mean(np.log([0.2, 0.5]))) == pytest.approx(0.3162, abs=1e-4)
-    several = TurnLikelihood("c=(", ")")(conversation({"answers": ["42", "7", " 7 "]}), Models(policy))
     each = [TurnLikelihood("c=(", ")")(conversation(a), Models(policy)) for a in ("42", "7")]
-    assert torch.allclose(several, torch.maximum(*each)) and not torch.equal(each[0] > each[1], each[0] < each[0])
+    assert not torch.allclose(*each)
+    for answers, first in ((["42", "7"], 0), ([" ", " 7 ", "42"], 1)):
+        found = TurnLikelihood("c=(", ")")(conversation({"answers": answers}), Models(policy))
+        assert torch.allclose(found, each[first])
     hot = TurnLikelihood("c=(", ")", temperature=2.0)(conversation("42"), Models(policy))
     assert not torch.allclose(hot, each[0])
 
@@ -311,7 +314,7 @@ def test_to_be_shown_the_answer_is_a_gain() -> None:
         assert last == 0
         gained.append(first)
     assert gained[0] > 0.001 and abs(gained[1]) < 1e-4 and gained[2] < gained[0] / 10
-    assert BRIDGE.endswith("<answer>")
+    assert (BRIDGE, CLOSE) == ("<think>\nNow there's enough information to answer\n</think>\n<answer>\n", "\n</answer>")
 
 
 def by_turn_rewards(tokens: torch.Tensor, batch: Batch) -> list[list[float]]:
