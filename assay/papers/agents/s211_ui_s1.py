@@ -12,8 +12,8 @@ from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.process.turns import TurnRewards
 from assay.select.first_return import FirstReturn
 
-FORM = r"<think>.*?</think>\s*<action>.*?</action>"
-"""What a response looks like: a thought, then the action."""
+FORM = r"<think>\s*(?!\s|</think>).*?</think>\s*<action>.*?</action>"
+"""What a response looks like: a thought that is not empty, then the action."""
 
 
 @paper(

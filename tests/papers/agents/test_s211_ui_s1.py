@@ -285,7 +285,8 @@ def test_an_action_is_the_experts(said: str, wanted: str, kind: bool, exact: boo
 def test_the_form_is_of_the_whole_response() -> None:
     task, lines, _ = plan()
     good = f"<think>so</think> <action>{lines[0]}</action>"
-    for text, reward in ((good, 1.0), (lines[0], 0.9), (f"{good} ok", 0.9), ("jump", 0.0)):
+    silent = [f"<think>{nothing}</think> <action>{lines[0]}</action>" for nothing in ("", " \n ")]
+    for text, reward in ((good, 1.0), (lines[0], 0.9), (f"{good} ok", 0.9), *((s, 0.9) for s in silent), ("jump", 0.0)):
         group, _, _ = following(lambda b, k, t=text: t, task, patches=0, form=FORM)
         assert group.episodes[0].turns[0].reward == pytest.approx(reward)
         assert group.episodes[0].turns[0].info["formed"] is (text == good)
