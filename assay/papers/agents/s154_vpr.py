@@ -33,9 +33,11 @@ from assay.rewards.shaping.weighted import WeightedSum
         "it trains": "test_it_trains_on_games",
     },
     choices=(
-        "the population's deviation; later rewards do not flow back (lookahead none), and the outcome has no weight",
-        "the group at a turn are the trajectories that have one (alive); padded counts those that ended as 0",
-        "minimax in place of a tree search with rollouts: the boards are small enough to be exact",
+        "as in the authors' code: the population's deviation, no later rewards (lookahead none), no outcome",
+        "the group at a turn are the task's trajectories that have one (alive); padded counts those that ended as 0",
+        "the authors' code compares all trajectories of the batch, and turns that fewer than 4 have with all turns",
+        "minimax in place of a tree search with rollouts, as in the authors' code: the boards are small enough",
+        "an action that cannot be taken is worth 0, as any wrong one; in the authors' code -1, and the end",
         "a turn whose oracle abstains is compared with nobody",
     ),
 )
@@ -74,8 +76,8 @@ def vpr(
         padded: trajectories that have ended count as 0; a lookahead ``after`` is biased without it.
         ddof: 0 for the population's standard deviation.
 
-    Source: VPR (arXiv 2605.10325). Whether later rewards flow back, and how trajectories of unequal length are
-    compared, is not said there.
+    Source: VPR (arXiv 2605.10325), as first published, and its authors' code, whose later state has another rollout
+    too: several candidates in each state, the best of which is played.
     """
     played = {"name": "multi_turn", "environment": environment, "turns": turns, "oracle": True}
     return Method(
