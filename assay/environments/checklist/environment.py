@@ -172,7 +172,7 @@ class ChecklistDialogue(ToolEnvironment):
         items = self.lists[self.turn]
         judged = [k for k, item in enumerate(items) if not item.check]
         before, turn = "\n".join(self.before) or "none", "\n".join(self.shown)
-        prompts = [filled(JUDGE, before=before, turn=turn, item=items[k].text) for k in judged]
+        prompts = [filled(JUDGE, before=before, turn=turn, item=items[k].criterion()) for k in judged]
         said = {}
         for k, reply in zip(judged, ask(self.judge, prompts, self.sampling) if self.judge else [], strict=True):
             words = re.findall(r"\b(yes|no)\b", reply.text.lower())

@@ -26,6 +26,9 @@ from assay.tasks.making.work import Pipeline
         "turns that few have reached have no advantage; failures are left out": "test_few_and_failed",
         "the dialogue goes on while strict items are met": "test_a_dialogue_ends_without_a_strict_item",
         "recorded calls return what is recorded, others are simulated": "test_tools_are_recorded_or_simulated",
+        "a judge is told what an item is about, ways to fail it, and the words that met it on record": (
+            "test_a_judge_is_told_of_failures_and_evidence"
+        ),
         "a judge marks each item after each step; one that fails ends the episode without a verdict": (
             "test_a_judge_marks_items"
         ),
@@ -40,6 +43,8 @@ from assay.tasks.making.work import Pipeline
     choices=(
         "items are marked as the dialogue goes on, not at the end of a turn, with the same words",
         "what an item is after has to be met before its step, as in the paper; the code takes items of a step in order",
+        "that order counts by trajectory and turn as well, as in the paper; in the code by step alone",
+        "a step's advantage is divided by the eligible weights, as in the paper; the code's script does not",
         "the baseline of an item is its mean over all that reached the turn; the code's over those that were eligible",
         "one checklist a dialogue; the code can average several, and filters dialogues by a model before",
         "the wording of judge and simulator",

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from assay.errors import UsageError, nearest
 
 Focus = Literal["reply", "tools"]
-KEYS = ("text", "id", "weight", "after", "strict", "focus", "check")
+KEYS = ("text", "id", "weight", "after", "strict", "focus", "check", "failures", "reference")
+ABOUT = {"reply": "what the assistant says or thinks", "tools": "calls of tools and what they return"}
 Marks = Sequence[Sequence[bool]]
 """Of each step, whether each item is met after it."""
 
@@ -27,6 +28,7 @@ class Item:
         strict: the dialogue does not go on to the next turn without it.
         focus: what it is about, ``reply`` or ``tools``; nothing about tools is met in a step with a call that failed.
         check: a rule, ``{"called": name, "arguments": {...}}`` or ``{"says": pattern}``; empty for what is judged.
+        failures: ways not to meet it; ``reference``: words by which it was met on record. A judge is shown both.
     """
 
     text: str
@@ -36,6 +38,15 @@ class Item:
     strict: bool = False
     focus: Focus = "reply"
     check: Mapping[str, Any] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
+
+    def criterion(self) -> str:
+        """Return what a judge is told of it."""
+        told = [self.text, f"It is about {ABOUT[self.focus]}, and not met where there is none of that."]
+        for what, listed in (("It is not met by", self.failures), ("On record it was met by", self.reference)):
+            told += [f"{what}:", *(f"- {one}" for one in listed)] if listed else []
+        return "\n".join(told)
 
 
 def read_checklist(rows: Any, who: str = "the checklist") -> tuple[Item, ...]:
@@ -115,7 +126,18 @@ def _item(row: Any, place: str, who: str) -> Item:
         raise UsageError(f"{who}: item {place} is about {focus!r}; give focus 'reply' or 'tools'")
     if not isinstance(check, Mapping) or (check and not {"called", "says"} & check.keys()):
         raise UsageError(f"{who}: item {place} has a check that says neither what is called nor what it says")
-    after = tuple(map(str, row.get("after", ())))
+    for key in ("failures", "reference"):
+        said = row.get(key, [])
+        if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+            raise UsageError(f"{who}: item {place} has {key} that are no list of texts")
     return Item(
-        row["text"], str(row.get("id", place)), float(weight), after, bool(row.get("strict")), focus, dict(check)
+        row["text"],
+        str(row.get("id", place)),
+        float(weight),
+        tuple(map(str, row.get("after", ()))),
+        bool(row.get("strict")),
+        focus,
+        dict(check),
+        tuple(row.get("failures", ())),
+        tuple(row.get("reference", ())),
     )

@@ -165,6 +165,8 @@ def test_checklists_are_read() -> None:
         ([{"text": "a", "check": {"is": 1}}], "neither"),
         ([{"text": "a", "id": "x"}, {"text": "b", "id": "x"}], "same id"),
         ([{"text": "a", "after": ["2"]}], "which there is not"),
+        ([{"text": "a", "failures": "b"}], "failures that are no list"),
+        ([{"text": "a", "reference": [1]}], "reference that are no list"),
         ([{"text": "a", "after": ["2"]}, {"text": "b", "after": ["1"]}], "wait for each other"),
     ):
         with pytest.raises(UsageError, match=message):
@@ -237,6 +239,23 @@ class Fails(Keywords):
     def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
         none = np.zeros(0, np.int64)
         return [[Episode(none, none, none > 0, None, "", "error")] for _ in requests]
+
+
+def test_a_judge_is_told_of_failures_and_evidence() -> None:
+    """The authors' judge is shown question, focus, failure examples and the snippets of the evidence."""
+    rich = {"text": "is kind", "failures": ["It is curt.", "It is rude."], "reference": ["gladly"], "focus": "tools"}
+    judge = Judge()
+    world = ChecklistDialogue(
+        [{**DIALOGUE, "turns": [{"user": "Find 3.", "items": [rich, {"text": "is brief"}]}]}], judge
+    )
+    world.reset(world.tasks()[0], 0)
+    world.step(say("gladly"))
+    one, two = (str(r.prompt).partition("Criterion: ")[2].partition("\n\nEnd with")[0] for r in judge.asked)
+    assert one == (
+        "is kind\nIt is about calls of tools and what they return, and not met where there is none of that.\n"
+        "It is not met by:\n- It is curt.\n- It is rude.\nOn record it was met by:\n- gladly"
+    )
+    assert two == "is brief\nIt is about what the assistant says or thinks, and not met where there is none of that."
 
 
 def test_a_judge_marks_items() -> None:
@@ -395,6 +414,7 @@ def written(**changes: Any) -> list[dict[str, Any]]:
         "after": ["found"],
         "strict": True,
         "weight": 0.75,
+        "failures": ["It is said to be lost."],
         **changes,
     }
     bye = {
@@ -416,7 +436,10 @@ def test_items_rest_on_evidence(tmp_path: Path) -> None:
         "id": "tells",
         "after": ["found"],
         "strict": True,
+        "failures": ["It is said to be lost."],
+        "reference": ["It is under way."],
     }
+    assert second[0]["reference"] == ["Bye.", "17"] and "failures" not in second[0]
     assert [i.weight for i in read_checklist(first)] == [0.25, 0.75] and second[0]["strict"] is False
     for changes, why in (
         ({"evidence": [{"turn": 1, "snippet": "It is lost."}]}, "'It is lost.' does not stand in turn 1"),

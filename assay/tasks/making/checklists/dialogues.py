@@ -24,8 +24,10 @@ earlier one.
 
 Reply with a JSON list and nothing else, one table for each turn, in order:
 [{"turn": 1, "items": [{"id": "looked_up", "text": "The assistant looks up order 17; met when the call names 17.",
-  "evidence": [{"turn": 1, "snippet": "order 17"}], "focus": "tools", "after": [], "strict": false, "weight": 0.5}]}]
+  "failures": ["No call was made.", "Another order was looked up."], "evidence": [{"turn": 1, "snippet": "order 17"}],
+  "focus": "tools", "after": [], "strict": false, "weight": 0.5}]}]
 
+- failures are ways not to meet it;
 - focus is "tools" for calls and what they return, "reply" for what the assistant says or thinks;
 - after has the ids of items of the same turn, with focus "tools", without whose results this one cannot be met;
 - strict is true where the user would not go on with what he says next unless it is met;
@@ -97,8 +99,15 @@ def _item(row: Mapping[str, Any], number: int, shown: Sequence[str]) -> dict[str
     after = row.get("after") or []
     if not isinstance(after, list):
         raise UsageError(f"{where}: after is a list of ids")
-    kept = {key: row[key] for key in ("text", "focus", "weight") if key in row}
-    return {**kept, "id": name, "after": [str(x) for x in after], "strict": row.get("strict") is True}
+    kept = {key: row[key] for key in ("text", "focus", "weight", "failures") if key in row}
+    shown_by = [one["snippet"] for one in evidence]
+    return {
+        **kept,
+        "id": name,
+        "after": [str(x) for x in after],
+        "strict": row.get("strict") is True,
+        "reference": shown_by,
+    }
 
 
 @dataclass(frozen=True, slots=True)
