@@ -34,7 +34,8 @@ from assay.rewards.outcome.evidence import EvidenceReward
     choices=(
         "where every opinion fails the verdict abstains; the authors' code gives -1 (unjudged = fail)",
         "a turn cited twice costs twice and is shown once",
-        "the words of the judge's prompt",
+        "the words of the judge's prompt; it sees actions and observations, as in the paper; in the code observations",
+        "an opinion that cannot be read is no vote; in the authors' code it is one against success and evidence",
         "the paper's start from supervised examples is left to the warm-up",
     ),
 )
