@@ -48,6 +48,8 @@ FLAT = 1e-3
         "quantiles start from those of the first batch, whose bundles use their own",
         "a last bundle of fewer questions uses its own quantiles and is not followed",
         "papers of equal scores are divided by 1",
+        "defaults are the released ones; the paper has the ratio of whole responses, share=uniform and shifted=True",
+        "papers are the k-th responses in their order; the paper draws a permutation for each question",
     ),
 )
 def riskpo(
