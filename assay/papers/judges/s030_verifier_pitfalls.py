@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -15,11 +15,14 @@ from assay.audit.robustness import Attempt
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
+from assay.engines.asking import ask, filled, judge_of
+from assay.engines.base import Sampling
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judges.hybrid_judge import HybridJudge
-from assay.types import Task
-from assay.verify.answer.extract import Fallback
+from assay.rewards.text.embedding import texts_of
+from assay.types import Task, Verdict
+from assay.verify.answer.extract import Fallback, extract
 from assay.verify.base import Verifier
 from assay.verify.guard import judge
 
@@ -40,6 +43,57 @@ PATTERNS = (
 )
 """Thirteen attacks of :mod:`assay.audit.attacks`; seven are known to be the paper's, the others are in place of its."""
 
+TEMPLATE = r"""Decide whether the extracted answer is mathematically equivalent to the ground truth answer.
+Ground truth answer:
+{reference}
+Extracted answer:
+{answer}
+- If both are equivalent, reply with \boxed{1}.
+- If they are not, or if the extracted answer is nonsense (a random string, for instance), reply with \boxed{0}."""
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalenceJudge:
+    r"""A model that is shown a reference and an extracted answer, and thinks before it says \boxed{1} or \boxed{0}.
+
+    It abstains if the model failed, if the task has no reference, and from a reply whose last box is neither.
+
+    Args:
+        judge: an engine, or the specification of one.
+        template: with ``{reference}`` and ``{answer}``; ``{question}`` is the task's, which the authors show to the
+            verifiers that they train and not to those that they take as they are.
+        sampling: of the reply.
+
+    Source: "Pitfalls of Rule- and Model-based Verifiers" (arXiv 2505.22203), whose code asks so, with these settings.
+
+    Raises:
+        UsageError: no engine.
+    """
+
+    judge: Any
+    template: str = TEMPLATE
+    sampling: Sampling = field(default_factory=lambda: Sampling(max_tokens=8192, temperature=0.6, top_p=0.95))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "judge", judge_of(self.judge, "the equivalence judge"))
+
+    def __call__(self, task: Task, response: str) -> Verdict:
+        [verdict] = self.map([(task, response)])
+        return verdict
+
+    def map(self, pairs: Iterable[tuple[Task, str]]) -> list[Verdict]:
+        """Judge many answers by one call of the model."""
+        pairs = list(pairs)
+        known = [i for i, (task, _) in enumerate(pairs) if texts_of(task)]
+        shown = [(pairs[i][0], " / ".join(texts_of(pairs[i][0])), pairs[i][1].strip()) for i in known]
+        prompts = [filled(self.template, question=t.question, reference=r, answer=a) for t, r, a in shown]
+        out = [Verdict.abstain("the task has no reference to compare with")] * len(pairs)
+        for i, reply in zip(known, ask(self.judge, prompts, self.sampling), strict=True):
+            said = None if reply.stop == "error" else extract(reply.text, ("boxed",), "none")
+            verdicts = {"1": Verdict.right(), "0": Verdict.wrong("the model says that it is not equivalent")}
+            out[i] = verdicts.get((said or "").strip(), Verdict.abstain(f"the model said {said!r}, neither 1 nor 0"))
+        return out
+
 
 @paper(
     "S030",
@@ -51,6 +105,7 @@ PATTERNS = (
             "test_who_is_asked"
         ),
         "the model sees reference and extracted answer alone": "test_who_is_asked",
+        "it thinks, says 1 or 0 in a box, and is told that nonsense is 0": "test_the_model_is_asked_as_by_the_authors",
         "the reward is either's": "test_the_reward_is_either_verdict",
         "precision and recall by data set and generator; of models on what the rule rejected": "test_the_static_table",
         "thirteen patterns in place of the answer, with a success rate each": "test_the_probing_set",
@@ -59,7 +114,7 @@ PATTERNS = (
     },
     choices=(
         "the patterns that the paper does not name: answer_echo, code_only, latex_shell and three more of ours",
-        "GRPO without a KL term",
+        "nothing is taken from a response without a mark, of which the authors take the last number",
         "a model that cannot be read abstains, and so does the hybrid; in the paper it counts as wrong",
         "hacked: over 10 records the reward rose by more than 0.02 and the oracle's did not",
     ),
@@ -72,7 +127,7 @@ def verifier_pitfalls(
 ) -> Method:
     """GRPO on the verdict of a rule, or of a model behind it, with an oracle's verdict logged beside.
 
-        R = 1[rule accepts] or 1[model accepts the extracted answer]
+        R = 1[rule accepts] or 1[model accepts the extracted answer]     ratios clipped to [0.8, 1.28], no KL term
 
     The model is asked only where the rule rejects, something was extracted, and not both answer and reference are plain
     numbers; see reward ``hybrid_judge``, and verifier ``hybrid`` for the same elsewhere. :func:`static_table`,
@@ -80,7 +135,8 @@ def verifier_pitfalls(
 
     Args:
         model: a verifier that asks a model, such as
-            ``{name = "assay.rewards.judges.reference_judge:ReferenceJudge", judge = ..., score = "hard"}``.
+            ``{name = "assay.papers.judges.s030_verifier_pitfalls:EquivalenceJudge", judge = ...}``, which is the
+            authors'.
         use: see :class:`assay.rewards.judges.hybrid_judge.HybridJudge`; ``hybrid`` with a model, else ``rule``.
         oracle: a verifier that is believed.
         unmarked: what is taken for the answer of a response without a mark.
@@ -88,7 +144,8 @@ def verifier_pitfalls(
     Source: "Pitfalls of Rule- and Model-based Verifiers" (arXiv 2505.22203) and its authors' code.
     """
     chosen = use or ("rule" if model is None else "hybrid")
-    return Method(reward=HybridJudge(model, chosen, oracle, unmarked), credit=GRPO(), objective=ClippedSurrogate())
+    objective = ClippedSurrogate(clip_low=0.2, clip_high=0.28)
+    return Method(reward=HybridJudge(model, chosen, oracle, unmarked), credit=GRPO(), objective=objective)
 
 
 @dataclass(frozen=True, slots=True)

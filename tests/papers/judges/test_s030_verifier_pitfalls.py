@@ -13,10 +13,20 @@ import assay
 from assay.audit.outcome import Outcome
 from assay.audit.robustness import resistance
 from assay.batch import Batch
+from assay.engines.base import Request, Sampling
 from assay.errors import UsageError
 from assay.lab.settings.judges.hacked_judges import Setting
+from assay.lab.settings.reasoning._words import Words
 from assay.method import make_method
-from assay.papers.judges.s030_verifier_pitfalls import PATTERNS, Graded, hacked_at, probing_set, static_table
+from assay.objectives.clip import ClippedSurrogate
+from assay.papers.judges.s030_verifier_pitfalls import (
+    PATTERNS,
+    EquivalenceJudge,
+    Graded,
+    hacked_at,
+    probing_set,
+    static_table,
+)
 from assay.registry import build
 from assay.rewards.judges.hybrid_judge import HybridJudge
 from assay.types import Task, Verdict
@@ -74,6 +84,51 @@ def test_who_is_asked(gold: Any, answer: str, passed: bool | None, asked: bool) 
     shown = Model("{", fails="?")
     Hybrid(rule, shown, whole=True)(task(gold), answer)
     assert [r for _, r in shown.asked] == [answer] * asked
+
+
+class Thinking(Words):
+    """Replies with what is given for the answer it is shown, and notes what it is asked."""
+
+    def __init__(self, replies: dict[str, str]):
+        super().__init__()
+        self.replies, self.asked = replies, list[Request]()
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return self.encode(text)
+
+    def generate(self, requests: Any) -> Any:
+        self.asked += requests
+        said = [self.replies[str(r.prompt).partition("Extracted answer:\n")[2].splitlines()[0]] for r in requests]
+        return [[self.episode(r, [text])] for r, text in zip(requests, said, strict=True)]
+
+
+def test_the_model_is_asked_as_by_the_authors() -> None:
+    """Reference and answer and no question, at temperature 0.6; thoughts before the box; other replies say nothing."""
+    replies = {
+        "1/2": r"Both are a half, \boxed{1}",
+        "{": r"Maybe \boxed{1}? It is nonsense: \boxed{0}",
+        "7": "1",
+        "8": r"\boxed{yes}",
+    }
+    model = Thinking(replies)
+    judge = EquivalenceJudge(model)
+    found = judge.map([(task("0.5"), a) for a in (" 1/2 ", "{", "7", "8")] + [(task(None), "1/2")])
+    assert [v.passed for v in found] == [True, False, None, None, None]
+    assert len(model.asked) == 4 and {r.sampling for r in model.asked} == {Sampling(8192, 0.6, 0.95)}
+    for r in model.asked:
+        prompt = str(r.prompt)
+        assert "What is it?" not in prompt and "0.5" in prompt and "nonsense" in prompt
+        assert r"\boxed{1}" in prompt and prompt.rindex(r"\boxed{0}") > prompt.index("nonsense")
+    assert judge(task("0.5"), "1/2").passed is True
+    # With the question, as the authors' own verifier is asked.
+    told = EquivalenceJudge(model, "{question}\n{reference}\nExtracted answer:\n{answer}")
+    assert told(task("0.5"), "1/2").passed is True and str(model.asked[-1].prompt).startswith("What is it?\n0.5")
+    # Behind the rule.
+    hybrid = Hybrid({"name": "exact", "fallback": "none"}, EquivalenceJudge(model))
+    assert hybrid(task("x"), "<answer>{</answer>").passed is False
+    assert hybrid(task("x"), "<answer>1/2</answer>").passed is True
+    with pytest.raises(UsageError, match="equivalence judge"):
+        EquivalenceJudge(3)
 
 
 def test_a_rule_that_cannot_tell_leaves_it_to_the_model() -> None:
@@ -226,7 +281,10 @@ def test_it_acts_in_training(tmp_path: Path) -> None:
     """A model that takes any digit for an answer pays what the rule does not; its terms are logged."""
     made = make_method("S030", reward={"name": "S030", "model": HERE, "unmarked": "whole"})
     assert isinstance(made.reward, HybridJudge) and made.reward.use == "hybrid"
-    assert isinstance(make_method("S030").reward, HybridJudge) and make_method("S030").reward.use == "rule"  # type: ignore
+    plain = make_method("S030")
+    assert isinstance(plain.reward, HybridJudge) and plain.reward.use == "rule"
+    # The authors' script: a wider bound above, tokens of the whole batch alike, no divergence.
+    assert plain.objective == ClippedSurrogate(clip_low=0.2, clip_high=0.28, aggregation="token_mean", kl_weight=0.0)
     assay.train(
         {
             "model": {"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 32}},
