@@ -38,7 +38,9 @@ from assay.verify.programs.verifier import KIND, ProgramIO, refused
         "the proposer earns 1 - a, and nothing if all or none of its solvers are right": (
             "test_the_reward_of_a_proposer"
         ),
-        "a response without the form earns -1, a wrong one -0.5": "test_three_grades_of_reward",
+        "what has not the form, and a proposal that is not valid, earns -1, a wrong answer -0.5": (
+            "test_three_grades_of_reward"
+        ),
         "buffers begin with the identity; what is valid is kept however easy it is": (
             "test_valid_proposals_are_kept_however_easy"
         ),
@@ -71,7 +73,7 @@ def azr(
 
         r_propose = 1 - a if 0 < a < 1, else 0        a: share of right among ``solves`` answers to the valid proposal
         r_solve = 1 right, 0 wrong
-        R = -1 without the form of an answer; -0.5 if wrong, invalid or r_propose = 0; else r
+        R = -1 without the form of an answer, or not valid; -0.5 if wrong or r_propose = 0; else r
         A = (R - mean) / (std + eps)                  over the step's samples of the same role and mode
 
     Valid proposals join their mode's buffer, whatever they earn, and are solved in the same step, the newest first.
@@ -181,7 +183,7 @@ def _in_cell(group: Group) -> Group:
 @part("reward", "composite")
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """-1 for a response without the form that was asked for, -0.5 for a wrong one, else the verdict's score.
+    """-1 for a response without the form that was asked for, which an invalid proposal has not; -0.5 for a wrong one.
 
     R = -1 if ``parts["format"]`` is 0; ``wrong`` if not passed; ``empty`` if passed with score 0; else the score.
 

@@ -99,10 +99,9 @@ def language(name: str) -> Language:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a proposal is none: ``form`` if it could not be read at all, ``ours`` if it could not be looked at."""
+    """Why a proposal is none; ``ours`` if it could not be looked at."""
 
     reason: str
-    form: bool = False
     ours: bool = False
 
 
@@ -125,7 +124,7 @@ def examined(known: Language, mode: Mode, response: str, program: str, inputs: i
     """
     read = known.proposed(mode, response)
     if read is None:
-        return Refused("it has not the form of a proposal", form=True)
+        return Refused("it has not the form of a proposal")
     given = read.inputs
     if mode == "induction":
         if len(given) < inputs:

@@ -30,7 +30,7 @@ class ProgramIO:
     With ``{"language": name, "mode": mode, "propose": n, "program": text}`` the response is a proposal, right iff it is
     valid, see :func:`~assay.verify.programs.language.examined`; n inputs are asked for in induction.
 
-    ``parts``: ``format``, 0 for a response that could not be read, else 1. Where a program could not be run for reasons
+    ``parts``: ``format``, 0 for a response that could not be read and for a proposal that is not valid, else 1. Where a program could not be run for reasons
     of ours the verifier abstains.
     """
 
@@ -63,7 +63,7 @@ def refused(why: Refused) -> Verdict:
     """The verdict on a proposal that is none."""
     if why.ours:
         return Verdict.abstain(why.reason, "infrastructure")
-    return Verdict(0.0, False, {"format": float(not why.form)}, why.reason)
+    return Verdict(0.0, False, {"format": 0.0}, why.reason)
 
 
 def solved(known: Language, mode: Mode, triplet: Triplet, seen: int, response: str) -> Verdict:
