@@ -51,7 +51,7 @@ def sdpo(
     weight_cap: float | None = 2.0,
     teacher: Teacher = "averaged",
     rate: float = 0.05,
-    share: float = 0.5,
+    share: float = 0.05,
     tokens: Tokens = "likeliest",
     template: str = TEMPLATE,
     solution: str = SOLUTION,

@@ -331,7 +331,8 @@ def test_defaults() -> None:
     assert (method.objective.alpha, method.objective.weight_cap, method.objective.rest) == (0.5, 2.0, "bucket")
     assert view.view == Hindsight() and Hindsight().threshold == 0.5
     trust = make_method("S031", options={"teacher": "trust_region"}).objective.view  # type: ignore[attr-defined]
-    assert trust == second_view(Hindsight(), "trust_region", 100, share=0.5, rate=0.05)
+    # The released configuration has one number, teacher_update_rate, for the average and for the mixture of logits.
+    assert trust == second_view(Hindsight(), "trust_region", 100, share=0.05, rate=0.05)
     for bad in ({"alpha": 1.5}, {"weight_cap": 0.5}):
         with pytest.raises(UsageError, match="second view"):
             make_method("S031", options=bad)
