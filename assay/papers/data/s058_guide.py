@@ -33,6 +33,7 @@ from assay.rollout.surgery.hints import HINT, Source
         "the percentile is over a response's tokens, as where micro-batches are of one response",
         "one hint, the task's weakest, after the question",
         "of failed responses none are kept in the guided group",
+        "groups beyond a full batch are dropped; the authors keep them for the next step",
     ),
 )
 def guide(
