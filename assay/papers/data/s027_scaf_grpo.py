@@ -32,6 +32,7 @@ from assay.rollout.surgery.weakest_hint import Mode
     choices=(
         "all levels are asked at once, as in the code; the paper goes through the tiers, with the same choice",
         "of the grace period a number of steps",
+        "the words around the hints",
         "stripped responses have their old log-probabilities recomputed under the plain prompt",
     ),
 )
