@@ -110,7 +110,6 @@ AS_GRPO = {
     "S080": "its curriculum, which draws instructions",
     "S081": "200 steps of plain GRPO come first",
     "S082": "more than one objective",
-    "S087": "its rollout, which shows beginnings of solutions",
     "S108": "tools that are called",
     "S111": "verdicts that are noisy",
     "S112": "puzzles, and prompts that are asked in place of others",

@@ -25,7 +25,7 @@ class Shown(ClippedSurrogate):
 
     What fails after a true beginning does not push the beginning down.
 
-    Source: SEELE (arXiv 2509.06923).
+    Source: SEELE (arXiv 2509.06923), equation 10.
 
     Args:
         weight: of the likelihood, not negative.
@@ -34,7 +34,7 @@ class Shown(ClippedSurrogate):
         UsageError: ``weight`` below 0.
     """
 
-    weight: float = 0.1
+    weight: float = 0.001
 
     def __post_init__(self) -> None:
         ClippedSurrogate.__post_init__(self)

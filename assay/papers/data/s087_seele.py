@@ -7,7 +7,6 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.method import Method
 from assay.objectives.off_policy.shown import Shown
-from assay.rollout.surgery.item_response import Prior
 
 
 @paper(
@@ -18,45 +17,51 @@ from assay.rollout.surgery.item_response import Prior
     essentials={
         "a response begins with a share of the solution's tokens": "test_responses_begin_with_the_solution",
         "a group is sampled in rounds": "test_rounds",
-        "after each a three-parameter logistic is fitted to the prompt's rounds": "test_the_curve",
+        "after each a three-parameter logistic is fitted to the prompt's rounds, by least squares and with both ends": (
+            "test_the_curve"
+        ),
         "the next share is where success is one half": "test_the_next_share",
-        "one group over all rounds": "test_one_group",
+        "all but the last token at first, then what a prompt's latest round showed": "test_where_a_prompt_begins",
+        "one group over all rounds, less its mean": "test_one_group",
         "no policy gradient on what was shown; a likelihood term of its own": "test_shown_tokens",
         "accuracy comes nearer one half than with a fixed share": "test_nearer_one_half",
         "it acts in training": "test_a_run_is_paced",
     },
     choices=(
-        "4 rounds; the first shows half of the solution, anew each time a prompt comes",
-        "priors: slope 8, half-way 0.5, chance 0.05, with standard deviations 0.5, 0.5, 1 of log a, b, logit(2 c)",
-        "the likelihood has weight 0.1 and is of all responses; own and shown tokens have one denominator",
+        "a fit begins at slope 8, half-way 0.5 and chance 0.05, with slopes up to 50",
+        "the likelihood is logarithmic; own and shown tokens have one denominator, and both a divergence",
     ),
 )
 def seele(
     rounds: int = 4,
-    start: float = 0.5,
+    start: float | None = None,
     target: float = 0.5,
-    prior: Prior = Prior(),  # noqa: B008  # frozen
-    weight: float = 0.1,
+    weight: float = 0.001,
+    kl_weight: float = 0.001,
 ) -> Method:
     """GRPO on responses that go on from as much of the solution as makes them right half of the time.
 
         f(p) = c + (1 - c) / (1 + exp(-a (p - b))),   p_next = clip(b - ln((1 - c) / (1/2 - c) - 1) / a, 0, 1)
-        own tokens:   l = -min(rho A, clip(rho) A);   shown tokens:   l = -weight log pi
+        own tokens:   l = -min(rho A, clip(rho) A);   shown tokens:   l = -weight log pi;   A = R - mean R
+        and kl_weight KL(pi || pi_ref)
 
     What can be learned of a prompt is at most proportional to a (1 - a), a its accuracy; that is largest at 1/2.
 
     Args:
-        rounds, start, target, prior: see :class:`~assay.rollout.surgery.paced.Paced`.
-        weight: see :class:`~assay.objectives.off_policy.shown.Shown`.
+        rounds, start, target: see :class:`~assay.rollout.surgery.paced.Paced`.
+        weight, kl_weight: see :class:`~assay.objectives.off_policy.shown.Shown`.
 
-    Source: SEELE (arXiv 2509.06923), of which what is stated is the curve, the target, the rounds and the two terms;
-    the numbers are choices.
+    Source: SEELE (arXiv 2509.06923), section 4 and appendix B; groups there are of 32.
     """
-    rollout = {"name": "paced", "rounds": rounds, "start": start, "target": target, "prior": prior}
-    return Method(rollout=rollout, credit=GRPO(), objective=Shown(weight=weight))
+    return Method(
+        curriculum="paced",
+        rollout={"name": "paced", "rounds": rounds, "start": start, "target": target},
+        credit=GRPO(normalise=False),
+        objective=Shown(weight=weight, kl_weight=kl_weight),
+    )
 
 
-FIXED = {"rounds": 1}
+FIXED = {"rounds": 1, "start": 0.5}
 CHAINS = {"length": 12, "chance": 0.5, "group": 16}
 
 claims(

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import least_squares
 
-from assay.errors import UsageError
+STEEPEST = 50.0
+"""The largest slope that a fit returns."""
+FIRST = (8.0, 0.5, 0.05)
+"""Where a fit begins: a, b, c."""
+FINE = 1e-4
+"""Relative changes of parameters, and of the sum of squares, below which a fit ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,7 @@ class Curve:
     Attributes:
         a: slope, above 0.
         b: the share at which f is half way between c and 1.
-        c: chance where nothing helps, in [0, 1/2).
+        c: chance where nothing helps, in [0, 1].
     """
 
     a: float
@@ -27,7 +32,7 @@ class Curve:
     c: float
 
     def __call__(self, share: float) -> float:
-        return float(self.c + (1 - self.c) * _sigmoid(self.a * (share - self.b)))
+        return float(_curve(np.array(share), self.a, self.b, self.c))
 
     def share_for(self, chance: float) -> float:
         """Return the share in [0, 1] at which the chance is nearest: b - ln((1 - c) / (chance - c) - 1) / a,
@@ -37,59 +42,29 @@ class Curve:
         return float(np.clip(self.b - math.log((1 - self.c) / (chance - self.c) - 1) / self.a, 0.0, 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """What is thought of a curve before anything was tried: log a, b and logit(2 c) are normal, independently.
+def fit(shares: Sequence[float], accuracies: Sequence[float]) -> Curve:
+    """Return the curve with the least sum of squares of f(p) - accuracy over the different shares p.
 
-    Attributes:
-        a, b, c: where the curve is without data.
-        spread_a, spread_b, spread_c: standard deviations, of log a, b and logit(2 c).
+    Of rounds with the same share the mean accuracy counts, once. Nothing right where nothing is shown and all right
+    where all is shown are two more points, unless that was tried. 0 < a <= 50, and b and c are in [0, 1]; the trust
+    region reflective algorithm stays between these.
 
-    Raises:
-        UsageError: ``a`` or a deviation not above 0, or ``c`` outside (0, 1/2).
+    Args:
+        shares: that were shown, a round each.
+        accuracies: what share of responses was right.
+
+    Source: SEELE (arXiv 2509.06923), equation 13 and algorithm 1.
     """
-
-    a: float = 8.0
-    b: float = 0.5
-    c: float = 0.05
-    spread_a: float = 0.5
-    spread_b: float = 0.5
-    spread_c: float = 1.0
-
-    def __post_init__(self) -> None:
-        if min(self.a, self.spread_a, self.spread_b, self.spread_c) <= 0 or not 0 < self.c < 0.5:
-            raise UsageError(
-                f"prior of a curve: a {self.a:g} and the spreads must be above 0, c {self.c:g} in (0, 1/2)"
-            )
-
-    def fit(self, shares: Sequence[float], right: Sequence[int], tried: Sequence[int]) -> Curve:
-        """Return the curve that maximises the binomial likelihood times the prior.
-
-        Args:
-            shares: that were shown.
-            right, tried: successes and trials at each.
-        """
-        p, k, n = (np.asarray(x, dtype=np.float64) for x in (shares, right, tried))
-        at = np.array([math.log(self.a), self.b, _logit(2 * self.c)])
-        spread = np.array([self.spread_a, self.spread_b, self.spread_c])
-
-        def loss(z: np.ndarray) -> float:
-            x = at + spread * z
-            c = 0.5 * _sigmoid(x[2])
-            f = np.clip(c + (1 - c) * _sigmoid(np.exp(x[0]) * (p - x[1])), 1e-12, 1 - 1e-12)
-            return float(0.5 * z @ z - (k * np.log(f) + (n - k) * np.log1p(-f)).sum())
-
-        found = at + spread * minimize(loss, np.zeros(3), method="Nelder-Mead", options=FINE).x
-        return Curve(math.exp(found[0]), float(found[1]), float(0.5 * _sigmoid(found[2])))
+    found: dict[float, list[float]] = {}
+    for share, accuracy in zip(shares, accuracies, strict=True):
+        found.setdefault(float(share), []).append(accuracy)
+    for end in (0.0, 1.0):
+        found.setdefault(end, [end])
+    p, y = np.array(list(found)), np.array([np.mean(values) for values in found.values()])
+    bounds = ([1e-3, 0.0, 0.0], [STEEPEST, 1.0, 1.0])
+    a, b, c = least_squares(lambda x: _curve(p, *x) - y, FIRST, bounds=bounds, xtol=FINE, ftol=FINE).x
+    return Curve(float(a), float(b), float(c))
 
 
-FINE = {"xatol": 1e-3, "fatol": 1e-4}
-"""How near the optimum a fit ends, in standard deviations of the prior and in nats."""
-
-
-def _sigmoid(x: np.ndarray | float) -> np.ndarray:
-    return 0.5 * (1 + np.tanh(0.5 * np.asarray(x)))
-
-
-def _logit(x: float) -> float:
-    return math.log(x / (1 - x))
+def _curve(p: np.ndarray, a: float, b: float, c: float) -> np.ndarray:
+    return c + (1 - c) * 0.5 * (1 + np.tanh(0.5 * a * (p - b)))

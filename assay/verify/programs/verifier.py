@@ -30,8 +30,8 @@ class ProgramIO:
     With ``{"language": name, "mode": mode, "propose": n, "program": text}`` the response is a proposal, right iff it is
     valid, see :func:`~assay.verify.programs.language.examined`; n inputs are asked for in induction.
 
-    ``parts``: ``format``, 0 for a response that could not be read and for a proposal that is not valid, else 1. Where a program could not be run for reasons
-    of ours the verifier abstains.
+    ``parts``: ``format``, 0 for a response that could not be read and for a proposal that is not valid, else 1. Where
+    a program could not be run for reasons of ours the verifier abstains.
     """
 
     def __call__(self, task: Task, response: str) -> Verdict:

@@ -150,7 +150,12 @@ def test_three_grades_of_reward() -> None:
     assert made.grade(Verdict(0.0, False, {"format": 0.0})) == -1.0
     # Section 3.1: of proposals only those that are valid count as correctly formatted.
     asked = Task("t", "", {"language": "python", "mode": "deduction", "propose": 2, "program": ""}, KIND)
-    proposed = (GOOD.replace("x + 1", "x / 0"), GOOD.replace("return", "import random; return"), "I would write f.", GOOD)
+    proposed = (
+        GOOD.replace("x + 1", "x / 0"),
+        GOOD.replace("return", "import random; return"),
+        "I would write f.",
+        GOOD,
+    )
     assert [made.grade(ProgramIO()(asked, said)) for said in proposed] == [-1.0, -1.0, -1.0, 1.0]
     assert made.grade(Verdict(0.0, False, {"format": 1.0})) == -0.5
     assert made.grade(Verdict(1.0, True, {"format": 1.0})) == 1.0

@@ -20,10 +20,13 @@ from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.off_policy.shown import Shown
 from assay.papers.data.s087_seele import seele
-from assay.rollout.surgery.item_response import Curve, Prior
+from assay.registry import build
+from assay.rollout.surgery.item_response import Curve, fit
 from assay.rollout.surgery.paced import Paced
+from assay.tasks.listed import Listed
+from assay.tasks.split import split
 from assay.training.preflight import before
-from assay.types import Group, Origin, Task
+from assay.types import Ask, Group, Origin, Task
 from assay.verify.kind import KindVerifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -48,29 +51,37 @@ def test_the_next_share() -> None:
 
 
 def test_the_curve() -> None:
-    """Without data it is the prior's; with much, what made the data; success without anything shown asks for
-    nothing."""
-    start = Prior().fit([], [], [])
-    assert (start.a, start.b, start.c) == pytest.approx((8, 0.5, 0.05), rel=1e-2)
+    """Equation 13: least squares, over different shares, with (0, 0) and (1, 1) where these were not tried."""
     true, shares = Curve(10, 0.3, 0.2), np.linspace(0, 1, 21)
-    found = Prior().fit(shares, [round(10**5 * true(p)) for p in shares], [10**5] * 21)  # type: ignore[arg-type]
-    assert (found.a, found.b, found.c) == pytest.approx((10, 0.3, 0.2), rel=0.02)
-    assert Prior().fit([0.0], [4], [4]).share_for(0.5) == 0 and Prior().fit([1.0], [0], [4]).share_for(0.5) == 1
-    low, high = Prior().fit([0.5], [0], [4]), Prior().fit([0.5], [4], [4])
+    found = fit(shares, [true(p) for p in shares])  # type: ignore[arg-type]
+    assert (found.a, found.b, found.c) == pytest.approx((10, 0.3, 0.2), rel=0.01)
+    p, y = np.array([0.9, 0.4, 0.6, 0.0, 1.0]), np.array([0.75, 0.125, 0.25, 0.0, 1.0])
+    found = fit([0.9, 0.4, 0.6], [0.75, 0.125, 0.25])
+
+    def away(curve: Curve) -> float:
+        return sum((curve(share) - right) ** 2 for share, right in zip(p, y, strict=True))
+
+    grid = [Curve(a, b, c) for a in range(1, 51) for b in np.linspace(0, 1, 41) for c in np.linspace(0, 0.3, 7)]
+    assert away(found) <= min(map(away, grid)) + 1e-4
+    assert fit([0.5, 0.5], [0.25, 0.75]) == fit([0.5], [0.5]), "of rounds with one share the mean counts"
+    assert fit([0.0], [0.3])(0) == pytest.approx(0.3, abs=1e-3), "what was tried is not taken for nothing right"
+    assert fit([0.0], [1.0]).share_for(0.5) == 0 and fit([1.0], [0.0]).share_for(0.5) == pytest.approx(1, abs=1e-6)
+    low, high = fit([0.5], [0.0]), fit([0.5], [1.0])
     assert low.b > 0.5 > high.b and low.share_for(0.5) > 0.5 > high.share_for(0.5)
+    assert fit([0.99, 0.98], [0.0, 0.0]).a == pytest.approx(50, abs=1e-3), "no steeper than that"
 
 
 @pytest.mark.slow
 def test_nearer_one_half() -> None:
-    """60 problems, b in (0.1, 0.9), a in (6, 14), 8 tries a round: the fourth round is less than half as far away as a
-    fixed half, and the chances of rounds 2 to 4 come nearer and nearer."""
+    """60 problems, b in (0.1, 0.9), a in (6, 14), 8 tries a round, at first with a half shown: the fourth round is less
+    than half as far away, and the chances of rounds 2 to 4 come nearer and nearer."""
     rng, gaps = np.random.default_rng(0), np.zeros((60, 4))
     for row in gaps:
-        true, shares, right = Curve(rng.uniform(6, 14), rng.uniform(0.1, 0.9), 0.0), [0.5], list[int]()
+        true, shares, right = Curve(rng.uniform(6, 14), rng.uniform(0.1, 0.9), 0.0), [0.5], list[float]()
         for k in range(4):
             row[k] = abs(true(shares[-1]) - 0.5)
-            right.append(rng.binomial(8, true(shares[-1])))
-            shares.append(Prior().fit(shares, right, [8] * (k + 1)).share_for(0.5))
+            right.append(rng.binomial(8, true(shares[-1])) / 8)
+            shares.append(fit(shares, right).share_for(0.5))
     first, second, third, last = gaps.mean(0).tolist()
     assert 0.3 < first < 0.37 and last < 0.13 < first / 2 and first > second > third > last
     ours, theirs = (
@@ -82,7 +93,7 @@ def test_nearer_one_half() -> None:
 
 def test_rounds() -> None:
     """Right where six of ten are shown: (5, then more) ends above and below; each round one request, 2 of 8."""
-    group, engine, made = paced(lambda p, i: "0", lambda shown: "1" if len(shown) >= 6 else "0")
+    group, engine, made = paced(lambda p, i: "0", lambda shown: "1" if len(shown) >= 6 else "0", start=0.5)
     shown = [len(request.prefix) for request in engine.asked]
     assert [r.n for r in engine.asked] == [2] * 4 and shown[0] == 5 and shown[1] > 5 and min(shown[2:]) >= 5
     assert {r.prompt for r in engine.asked} == {"Q"} and all(
@@ -93,8 +104,26 @@ def test_rounds() -> None:
     found = made.metrics()
     assert found["pace/accuracy"] == sum(v.passed for v in group.verdicts) / 8 and found["pace/gap"] == 0.5  # type: ignore[misc]
     assert abs(found["pace/share"] * 10 - shown[-1]) <= 0.5
-    _, engine, _ = paced(lambda p, i: "0", lambda shown: "1", n=6)
+    _, engine, _ = paced(lambda p, i: "0", lambda shown: "1", n=6, start=0.5)
     assert [r.n for r in engine.asked] == [2, 2, 1, 1] and [len(r.prefix) for r in engine.asked][1] < 5
+
+
+def test_where_a_prompt_begins() -> None:
+    """All but the last token at first; when it comes again, with what its latest round showed."""
+    group, engine, _ = paced(lambda p, i: "0", lambda shown: "1" if len(shown) >= 6 else "0")
+    shown = [len(request.prefix) for request in engine.asked]
+    assert shown[0] == 9 and shown[-1] < 9
+    asked = build("curriculum", "paced", stream=split(Listed([TASK]), 0.0, 0, 0)[0], prompts=1, group=8)
+    assert asked.next(0) == [Ask(TASK, 8)] and asked.shown_shares == {}
+    asked.observe([group, Group(Ask(Task("other", "Q"), 1), (), ())])
+    last = group.episodes[-1].meta["share"]
+    assert asked.shown_shares == {"t": last} and round(10 * last) == shown[-1]
+    again = build("curriculum", "paced", stream=split(Listed([TASK]), 0.0, 0, 0)[0], prompts=1, group=8)
+    again.load_state_dict(asked.state_dict())
+    engine = Told(lambda p, i: "0", lambda shown: "1")
+    operated(seele().rollout, engine, TASK, 8, curriculum=again)
+    assert len(engine.asked[0].prefix) == shown[-1]
+    assert make_method("S087").curriculum == "paced"
 
 
 def test_all_right_with_nothing_shown_stays_there() -> None:
@@ -103,7 +132,7 @@ def test_all_right_with_nothing_shown_stays_there() -> None:
 
 
 def test_responses_begin_with_the_solution() -> None:
-    group, _, _ = paced(lambda p, i: "0", lambda shown: "x1", n=1, rounds=1)
+    group, _, _ = paced(lambda p, i: "0", lambda shown: "x1", n=1, rounds=1, start=0.5)
     [e] = group.episodes
     assert e.text == "abcdex1" and "".join(map(chr, e.prompt)) == "Q" and e.meta["shown"] == 5
     assert e.origins is not None and e.origins.tolist() == [Origin.HINT] * 5 + [Origin.OWN] * 2
@@ -126,16 +155,16 @@ def test_without_a_solution_the_task_is_asked_plainly() -> None:
 
 def test_abstentions_say_nothing() -> None:
     _, engine, made = paced(lambda p, i: "0", lambda shown: "?")
-    assert [len(r.prefix) for r in engine.asked] == [5] * 4
+    assert [len(r.prefix) for r in engine.asked] == [9] * 4
     assert made.metrics()["pace/gap"] == made.metrics()["pace/accuracy"] == 0
 
 
 def test_one_group() -> None:
-    """Half of eight right, over all rounds: 0.935413 and -0.935413."""
-    group, _, _ = paced(lambda p, i: "0", lambda shown: "1" if len(shown) > 5 else "0", n=8, rounds=2)
+    """Half of eight right, over all rounds: 1/2 and -1/2, not divided by anything, as in Dr. GRPO."""
+    group, _, _ = paced(lambda p, i: "0", lambda shown: "1" if len(shown) > 5 else "0", n=8, rounds=2, start=0.5)
     assert [v.passed for v in group.verdicts] == [False] * 4 + [True] * 4
     batch = Batch.from_groups([group], torch.float64)
-    assert seele().value(batch).advantages[:, -1].abs().max().item() == pytest.approx(0.935413, abs=1e-6)
+    assert seele().value(batch).advantages[:, 0].tolist() == [-0.5] * 4 + [0.5] * 4
 
 
 def test_shown_tokens() -> None:
@@ -144,7 +173,7 @@ def test_shown_tokens() -> None:
     batch = Batch.from_groups([group], torch.float64)
     batch.advantages = torch.full_like(batch.logprobs, -1.0)
     now = torch.log(torch.tensor([[0.5, 0.25, 1.0, 0.9]], dtype=torch.float64)).requires_grad_()
-    loss = Shown()(now, batch)
+    loss = Shown(weight=0.1)(now, batch)
     loss.value.backward()
     assert loss.value.item() == pytest.approx((0.1 * (0.693147 + 1.386294) + 1 + 0.9) / 4, abs=1e-6)
     assert now.grad is not None and (4 * now.grad[0]).tolist() == pytest.approx([-0.1, -0.1, 1.0, 0.9])
@@ -156,16 +185,13 @@ def test_shown_tokens() -> None:
 
 def test_what_it_starts_with() -> None:
     method = make_method("S087")
-    assert (method.rollout["rounds"], method.rollout["start"], method.rollout["target"]) == (4, 0.5, 0.5)
-    assert method.objective == Shown() == Shown(weight=0.1) and Prior() == Prior(8.0, 0.5, 0.05, 0.5, 0.5, 1.0)
+    assert (method.rollout["rounds"], method.rollout["start"], method.rollout["target"]) == (4, None, 0.5)
+    assert method.objective == Shown(weight=0.001, kl_weight=0.001) and Shown() == Shown(weight=0.001)
     assert not method.objective.zero_advantage_is_idle and Shown(weight=0.0).zero_advantage_is_idle
     assert not Shown(weight=0.0, kl_weight=0.1).zero_advantage_is_idle
     for bad in ({"rounds": 0}, {"start": 1.5}, {"target": 1.0}):
         with pytest.raises(UsageError, match="paced"):
             Paced(Sampling(4), judge, **bad)
-    for wrong in ({"c": 0.0}, {"c": 0.5}, {"a": 0.0}, {"spread_b": 0.0}):
-        with pytest.raises(UsageError, match="prior of a curve"):
-            Prior(**wrong)
     with pytest.raises(UsageError, match="weight"):
         Shown(weight=-0.1)
 
