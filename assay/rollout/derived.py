@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.engines.base import Engine, Sampling
+from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import build
 from assay.rollout.base import Rollout
-from assay.rollout.single_turn import SingleTurn, fits
-from assay.types import Ask, Group
+from assay.rollout.single_turn import fits, full_prompt
+from assay.types import Ask, Group, Task
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_groups
 from assay.verify.kind import KindVerifier
@@ -63,6 +63,10 @@ class Derived(ABC):
     def derive(self, groups: Sequence[Group], engine: Engine, rng: np.random.Generator) -> list[Ask]:
         """Return what to ask next; every task has a ``parent``. ``groups`` are those that were asked, judged."""
 
+    def begun(self, task: Task, engine: Engine) -> Sequence[int]:
+        """Return the token ids that responses to a derived task go on from, after its prompt's."""
+        return ()
+
     def verifier(self, kind: str) -> Verifier | None:
         """Return what judges derived tasks of a kind, ``None`` where it is the run's verifier."""
         return None
@@ -70,8 +74,8 @@ class Derived(ABC):
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         groups = self.judge(self._inner.collect(asks, engine, rng))
         made = self.derive([group for group in groups if not group.derived], engine, rng)
-        asked = [ask for ask in made if fits(ask, engine, self.further)]
-        found = self._judged(SingleTurn(self.further).collect(asked, engine, rng)) if asked else []
+        asked = [ask for ask in made if fits(ask, engine, self.further, len(self.begun(ask.task, engine)))]
+        found = self._judged(self._responses(asked, engine, rng)) if asked else []
         self._metrics = {
             **getattr(self._inner, "metrics", dict)(),
             "derived/asked": float(len(asked)),
@@ -89,6 +93,14 @@ class Derived(ABC):
         """Those of the rollout inside; how many tasks were derived and ``asked``, how many ``left_out`` for want of
         room, and the ``tokens`` of all responses to them."""
         return self._metrics
+
+    def _responses(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
+        seeds = rng.integers(2**63, size=len(asks)).tolist()
+        requests = [
+            Request(full_prompt(a), a.n, self.further, seed, tuple(self.begun(a.task, engine)))
+            for a, seed in zip(asks, seeds, strict=True)
+        ]
+        return [Group(a, tuple(e)) for a, e in zip(asks, engine.generate(requests), strict=True)]
 
     def _judged(self, groups: Sequence[Group]) -> list[Group]:
         """Judge each kind by its own verifier."""

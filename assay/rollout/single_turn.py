@@ -62,7 +62,8 @@ def with_hint(prompt: Prompt, hint: str | None) -> Prompt:
     return (*prompt[:last], hinted, *prompt[last + 1 :])
 
 
-def fits(ask: Ask, engine: Any, sampling: Sampling) -> bool:
-    """Whether a prompt leaves room for the longest response in the model's context; true where none is known."""
+def fits(ask: Ask, engine: Any, sampling: Sampling, begun: int = 0) -> bool:
+    """Whether a prompt, and so many tokens after it, leave room for the longest response in the model's context; true
+    where none is known."""
     context = getattr(getattr(engine, "policy", None), "context", None)
-    return context is None or len(engine.encode(full_prompt(ask))) + sampling.max_tokens <= context
+    return context is None or len(engine.encode(full_prompt(ask))) + begun + sampling.max_tokens <= context

@@ -21,9 +21,9 @@ from assay.objectives.second_view import Distilled
 from assay.objectives.sft import SFT
 from assay.registry import part
 from assay.rollout.derived import Derived
-from assay.rollout.reread.prompts import REVISE, RIGHT, WRONG, Revision
+from assay.rollout.reread.prompts import RIGHT, WRONG, Revision
 from assay.select.shown import Shown
-from assay.signals.reread.second_view import second_view
+from assay.signals.reread.second_view import Teacher, second_view
 from assay.types import Ask, Episode, Group, Task
 
 LOSS = "loss"
@@ -36,7 +36,7 @@ LOSS = "loss"
     arxiv="2604.12002",
     seams=["rollout", "select", "objective"],
     essentials={
-        "a phrase says whether the attempt was right": "test_what_a_reviser_reads",
+        "a phrase says whether the attempt was right, and the policy goes on from both": "test_a_revision_goes_on",
         "only tuples whose revision is right are learned from, whatever the attempt was": (
             "test_the_first_and_the_third_of_four_tuples_are_kept"
         ),
@@ -48,11 +48,13 @@ LOSS = "loss"
             "test_the_teacher_is_frozen_or_copied"
         ),
         "all responses are distilled, right and wrong": "test_right_and_wrong_responses_are_distilled",
-        "the reverse divergence on the student's likeliest tokens": "test_defaults",
+        "the reverse divergence on the teacher's 64 likeliest tokens": "test_the_teachers_tokens",
         "both phases train a language model, the second from where the first ended": "test_both_phases_train",
     },
     choices=(
-        "the words of the template and the phrases",
+        "the phrases are the paper's; the released code has others for each family of models",
+        "the reverse divergence, as in the paper; the released script mixes in half of the forward one",
+        "both losses in one step, as in the paper; the released code has them one after the other, on other tuples",
         "how many steps a teacher stays frozen; for good by default",
         "phases are two runs, so that their prompts are disjoint by what each is given",
     ),
@@ -64,7 +66,7 @@ def sd_zero(
     max_tokens: int | None = None,
     k: int = 64,
     every: int | None = None,
-    template: str = REVISE,
+    template: str | None = None,
     right: str = RIGHT,
     wrong: str = WRONG,
 ) -> Method:
@@ -77,18 +79,18 @@ def sd_zero(
 
     Distillation: the model as it then is, frozen, reads each response again, having seen all of it and the phrase:
 
-        L = sum_t KL(pi(. | x, y_<t) || sg q(. | x, y, P_r, y_<t))
+        L = sum_t KL(pi(. | x, y_<t) || sg q(. | x, y, P_r, y_<t)), both over q's k likeliest tokens alone
 
     Args:
         phase: which of the two.
         revisions: per attempt; attempts per task are ``rollout.group``, 1 in the paper.
         generation: weight of the second loss, at least 0; 0 leaves it out.
         max_tokens: of a revision.
-        k: tokens of the divergence, and the rest.
+        k: tokens of the divergence.
         every: copy the student to the teacher after so many steps; never if ``None``.
         template, right, wrong: see :class:`assay.rollout.reread.prompts.Revision`.
 
-    Source: SD-Zero (arXiv 2604.12002), sections 3 and 4.
+    Source: SD-Zero (arXiv 2604.12002), section 2, and its released code.
     """
     words = Revision(template, right, wrong)
     if phase == "revision":
@@ -97,10 +99,9 @@ def sd_zero(
         return Method(rollout=rollout, select=OfTuples(generation), objective=SFT("sequence_sum"))
     if phase != "distillation":
         raise UsageError(f"S005: phase is revision or distillation, not {phase!r}")
-    view = (
-        second_view(words, "initial", k) if every is None else second_view(words, "averaged", k, rate=1.0, every=every)
-    )
-    return Method(select=Shown(view), objective=Distilled(view, 1.0, weight_cap=None))
+    teacher: Teacher = "initial" if every is None else "averaged"
+    view = second_view(words, teacher, k, "teachers", rate=1.0, every=every or 1)
+    return Method(select=Shown(view), objective=Distilled(view, 1.0, "renormalise", weight_cap=None))
 
 
 @part("rollout", "revisions")
@@ -122,7 +123,7 @@ class Revisions(Derived):
     """
 
     generation: float = 1.0
-    template: str = REVISE
+    template: str | None = None
     right: str = RIGHT
     wrong: str = WRONG
     _words: Revision = field(init=False)
@@ -140,12 +141,21 @@ class Revisions(Derived):
                 if verdict.passed is None or episode.stop == "error":
                     continue
                 prompt = self._words.prompt(group.task.prompt, episode.text, verdict.passed)
-                made = {**group.task.meta, "attempt": episode.text, "phrase": self._words.phrase(verdict.passed)}
+                made = {
+                    **group.task.meta,
+                    "attempt": episode.text,
+                    "phrase": self._words.phrase(verdict.passed),
+                    "begun": self._words.beginning(episode.text, verdict.passed),
+                }
                 # What stands in the task goes on to judge its revisions; hints and solutions are of the question.
                 task = replace(group.task, id=f"{group.task.id}/revise-{i}", prompt=prompt, meta=made)
                 task = replace(task, parent=group.task.id, hints=(), solution=None)
                 out.append(Ask(task, group.ask.n if self.n is None else self.n))
         return out
+
+    def begun(self, task: Task, engine: Engine) -> Sequence[int]:
+        text = str(task.meta["begun"])
+        return [int(token) for token in engine.encode_response(text, end=False)] if text else ()
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         found = Derived.collect(self, asks, engine, rng)

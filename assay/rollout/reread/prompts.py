@@ -111,16 +111,18 @@ class Answered:
 
 
 RIGHT = "Let me rephrase the above solution."
-WRONG = "This response is not correct, let me start over."
-REVISE = "{question}\n\n{attempt}\n\n{phrase}\n\n"
+WRONG = "Wait, this response is not correct, let me start over."
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
     """For each response the question, the whole response, and a phrase that says whether it was right.
 
+    Response and phrase stand where the policy has begun to answer, each with an empty line after it: it goes on from
+    there. With a template they stand in the prompt instead.
+
     Args:
-        template: with ``{question}``, ``{attempt}`` and ``{phrase}``.
+        template: with ``{question}``, ``{attempt}`` and ``{phrase}``, or ``None``.
         right, wrong: the phrases.
 
     A response that could not be judged is shown nothing.
@@ -131,13 +133,13 @@ class Revision:
     Source: SD-Zero (arXiv 2604.12002), section 3.
     """
 
-    template: str = REVISE
+    template: str | None = None
     right: str = RIGHT
     wrong: str = WRONG
 
     def __post_init__(self) -> None:
         try:
-            found = self.template.format(question="", attempt="\0", phrase="\1")
+            found = "\0\1" if self.template is None else self.template.format(question="", attempt="\0", phrase="\1")
         except (KeyError, IndexError, ValueError):
             found = ""
         if "\0" not in found or "\1" not in found:
@@ -155,9 +157,22 @@ class Revision:
             for task, episode, verdict in zip(batch.tasks, batch.episodes, batch.verdicts, strict=True)
         ]
 
+    def begun(self, batch: Batch) -> list[str]:
+        """Return what a response to that prompt has begun with."""
+        return [
+            self.beginning(episode.text, bool(verdict.passed))
+            for episode, verdict in zip(batch.episodes, batch.verdicts, strict=True)
+        ]
+
     def phrase(self, right: bool) -> str:
         return self.right if right else self.wrong
 
     def prompt(self, question: Prompt, attempt: str, right: bool) -> Prompt:
-        """Return the prompt that asks to revise an attempt."""
+        """Return the prompt under which an attempt is revised."""
+        if self.template is None:
+            return question
         return through_template(question, self.template, attempt=attempt, phrase=self.phrase(right))
+
+    def beginning(self, attempt: str, right: bool) -> str:
+        """Return what a revision of an attempt goes on from; nothing where that stands in the prompt."""
+        return "" if self.template is not None else f"{attempt}\n\n{self.phrase(right)}\n\n"

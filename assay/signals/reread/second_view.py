@@ -21,12 +21,16 @@ from assay.signals.base import Models, with_prompts
 from assay.types import Prompt
 
 Teacher = Literal["current", "initial", "averaged", "trust_region"]
-Tokens = Literal["likeliest", "drawn", "own"]
+Tokens = Literal["likeliest", "teachers", "drawn", "own"]
 
 
 @runtime_checkable
 class View(Protocol):
-    """Says what the teacher reads each response under, ``None`` where there is nothing to show; hashable."""
+    """Says what the teacher reads each response under, ``None`` where there is nothing to show; hashable.
+
+    Optional method: ``begun(batch) -> list[str]``, for each response the text that his own response to that prompt has
+    begun with when he comes to read it.
+    """
 
     def prompts(self, batch: Batch) -> list[Prompt | None]: ...
 
@@ -46,8 +50,8 @@ class SecondView:
         teacher: the weights of q: ``current``, those of the policy; ``initial``, the policy when RL began;
             ``trust_region``, logits between these two. See :class:`AveragedView` for a fourth.
         k: tokens; of a vocabulary that has fewer, all.
-        tokens: which: the ``likeliest`` under the student; ``drawn`` from the teacher, who then is known by his samples
-            alone; or the response's ``own``, with k = 1.
+        tokens: which: the ``likeliest`` under the student, or under the teacher (``teachers``); ``drawn`` from the
+            teacher, who then is known by his samples alone; or the response's ``own``, with k = 1.
         share: of the current policy's logits in ``trust_region``, in [0, 1].
 
     Raises:
@@ -58,7 +62,7 @@ class SecondView:
     teacher: Teacher = "current"
     k: int = 100
     tokens: Tokens = "likeliest"
-    share: float = 0.5
+    share: float = 0.05
 
     name = "teacher_logprobs"
 
@@ -104,8 +108,12 @@ class SecondView:
     def read_under(self, batch: Batch, models: Models) -> list[np.ndarray | None]:
         """Return the token ids of each response's x', ``None`` where there is nothing to show or no room for it."""
         room, out = getattr(models.policy, "context", math.inf), list[np.ndarray | None]()
-        for prompt, episode in zip(self.view.prompts(batch), batch.episodes, strict=True):
+        begun: list[str] = getattr(self.view, "begun", lambda batch: [""] * len(batch))(batch)
+        speaks: Any = models.policy if models.engine is None else models.engine
+        for prompt, text, episode in zip(self.view.prompts(batch), begun, batch.episodes, strict=True):
             ids = None if prompt is None else np.asarray(models.encode(prompt), dtype=np.int64)
+            if ids is not None and text:
+                ids = np.concatenate([ids, speaks.encode_response(text, end=False)])
             fits = ids is not None and len(episode.tokens) > 0 and len(ids) + len(episode.tokens) <= room
             out.append(ids if fits else None)
         return out
@@ -120,13 +128,13 @@ class SecondView:
             return work.tokens[..., None]
         generator = torch.Generator().manual_seed(int(models.rng.integers(2**62))) if self.tokens == "drawn" else None
         out: Tensor | None = None
-        of = work if self.tokens == "likeliest" else read
+        of, by = (work, models.policy) if self.tokens == "likeliest" else (read, teacher.policy)
         for rows in models.policy.micro_batches(of, models.token_budget):
             part = of.rows(rows)
             found = (
-                models.policy.likeliest(part, self.k)
-                if self.tokens == "likeliest"
-                else teacher.policy.candidates(part, self.k, models.temperature, generator)
+                by.candidates(part, self.k, models.temperature, generator)
+                if self.tokens == "drawn"
+                else by.likeliest(part, self.k)
             )
             if out is None:
                 out = torch.zeros(*work.tokens.shape, found.shape[-1], dtype=torch.int64)
@@ -189,7 +197,7 @@ def second_view(
     teacher: Teacher = "current",
     k: int = 100,
     tokens: Tokens = "likeliest",
-    share: float = 0.5,
+    share: float = 0.05,
     rate: float = 0.05,
     every: int = 1,
 ) -> SecondView:

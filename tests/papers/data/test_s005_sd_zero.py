@@ -53,8 +53,9 @@ class Scripted:
     def generate(self, requests: Any) -> list[list[Episode]]:
         out = []
         for r in requests:
-            self.asked.append(r.prompt)
-            out.append([self.episode(r.prompt, self.replies[r.prompt][j]) for j in range(r.n)])
+            told = r.prompt + self.decode(r.prefix)
+            self.asked.append(told)
+            out.append([self.episode(told, self.replies[told][j]) for j in range(r.n)])
         return out
 
     def episode(self, prompt: str, text: str) -> Episode:
@@ -97,8 +98,12 @@ def test_what_a_reviser_reads() -> None:
         ]
     )
     assert words.prompts(batch) == ["Q|12|R", "Q|3|W", None]
-    shown = Revision().prompt("Q", "3", False)
-    assert isinstance(shown, str) and shown.startswith("Q\n\n3\n\nThis response is not correct")
+    assert words.begun(batch) == [""] * 3
+    assert Revision().prompts(batch) == ["Q", "Q", None]
+    assert Revision().begun(batch)[:2] == [
+        "12\n\nLet me rephrase the above solution.\n\n",
+        "3\n\nWait, this response is not correct, let me start over.\n\n",
+    ]
     for bad in (
         {"template": "{question}{attempt}"},
         {"template": "{attempt}{phrase}{x}"},
@@ -151,6 +156,48 @@ def test_both_losses_of_a_tuple() -> None:
     cut.policy = type("P", (), {"context": 9})()  # type: ignore[attr-defined]
     short = collected(cut, Ask(task, 1), n=3, max_tokens=2)[1][1]
     assert len(short.episodes[2].tokens) == 8, "what does not fit is cut"
+
+
+PLAIN: dict[str, Any] = {"template": None, "right": "R", "wrong": "W"}
+
+
+def test_a_revision_goes_on() -> None:
+    """The authors' layout: x, then in the answer y, the phrase and what is learned, empty lines between; both losses
+    are on one sequence of tokens, and the teacher of the second phase reads the same beginning."""
+    engine = Scripted({"Q": ["ab"], "Qab\n\nW\n\n": ["G", "x", "G"]})
+    _, groups = collected(engine, Ask(Task("t", "Q", reference="G"), 1), n=3, **PLAIN)
+    revision, _, whole, _ = groups[1].episodes
+    assert engine.asked == ["Q", "Qab\n\nW\n\n"] and (revision.text, whole.text) == ("G", "ab\n\nW\n\nG")
+    assert np.array_equal(*(np.concatenate([e.prompt, e.tokens]) for e in (revision, whole)))
+    assert groups[1].task.prompt == "Q", "a judge is shown the question"
+    [view] = make_method("S005", options=PLAIN).needs
+    batch = Batch.from_groups([replace(groups[0], ask=Ask(groups[0].task, 1))])
+    policy = TabularPolicy(Tree.of([0.0, 1.0]))
+    [read] = view.read_under(batch, Models(policy, encode=engine.encode, engine=engine))
+    assert read is not None and read.tolist() == revision.prompt.tolist()
+    for room, left in ((14, 0.0), (13, 1.0)):  # 1 + 7 + 6
+        engine.policy = type("P", (), {"context": room})()  # type: ignore[attr-defined]
+        rollout, _ = collected(engine, Ask(Task("t", "Q", reference="G"), 1), n=3, max_tokens=6, **PLAIN)
+        assert rollout.metrics()["derived/left_out"] == left
+
+
+def test_the_teachers_tokens() -> None:
+    """Student (.5, .3, .2) and teacher (.1, .7, .2): of the teacher's first two the student has (.6, .4), he himself
+    (7/9, 2/9); .6 log(.6 * 9/7) + .4 log(.4 * 9/2)."""
+    policy = TabularPolicy(Tree.of([[0.0] * 3, [0.0] * 3]))
+    with torch.no_grad():
+        for view, p in enumerate(((0.5, 0.3, 0.2), (0.1, 0.7, 0.2))):
+            policy.logits[policy.tree.node([view]), :3] = torch.tensor(p, dtype=torch.float64).log()
+    [episode] = policy.episodes(torch.tensor([[0]]), torch.ones(1, dtype=torch.int64), prompts=[np.array([0])])
+    batch = Batch.from_groups([Group(Ask(Task("t", "0"), 1), (episode,), (Verdict.wrong(),))], torch.float64)
+    method = make_method("S005", options={**WORDS, "k": 2})
+    [second] = method.needs
+    batch.signals[second.name] = second(batch, Models(policy, policy.twin(), encode=lambda p: np.array([1])))
+    assert batch.signals["candidates"].tolist() == [[[1, 2]]]
+    method.value(batch)
+    output = policy.forward(batch, {"candidate_logprobs"})
+    batch.live = output.live
+    assert method.objective(output.logprobs, batch).value.item() == pytest.approx(0.079408, abs=1e-6)
 
 
 def views() -> tuple[TabularPolicy, Models, Batch]:
@@ -222,6 +269,7 @@ def test_defaults() -> None:
     second, first = make_method("S005"), make_method("S005", options={"phase": "revision"})
     assert isinstance(second.objective, Distilled) and isinstance(second.select, Shown)
     assert (second.objective.alpha, second.objective.view.k, second.objective.weight_cap) == (1.0, 64, None)
+    assert second.objective.view.tokens == "teachers" and second.objective.rest == "renormalise"
     assert first.objective == SFT("sequence_sum") and first.rollout["n"] == 3 and first.rollout["generation"] == 1.0
     with pytest.raises(UsageError, match="S005"):
         make_method("S005", options={"phase": "third"})
