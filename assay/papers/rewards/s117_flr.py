@@ -43,6 +43,7 @@ from assay.tasks.files.feedback import OPENING
         "pairs are of every step's responses; the paper's are made once, from the initial policy (train.steps = 1)",
         "log-likelihoods, as in the paper; the authors' script averages logits read at one position",
         "of a conversation with feedback the feedback alone is learned, and the words of the opening turn are ours",
+        "a tuned scorer reads the whole conversation; the authors' script its last question and the response alone",
     ),
 )
 def flr(

@@ -43,6 +43,7 @@ from assay.signals.answer_tokens import AnswerTokens
         "the difference of confidence is signed; option rank = 'gap' takes the absolute one",
         "beta of DPO: 0.3; 10 pairs of a prompt, the paper's number for MATH",
         "pairs are of every step's responses; of a fixed policy's with rounds, of 100 steps and 30 responses to a task",
+        "every prompt weighs the same however many pairs it has; the paper does not say that its pairs are weighted",
     ),
 )
 def crew(
