@@ -115,7 +115,6 @@ AS_GRPO = {
     "S112": "puzzles, and prompts that are asked in place of others",
     "S118": "a decoder that has been fitted",
     "S122": "tasks about tools",
-    "S141": "rewards of several terms",
     "S151": "drafts, which its rollout asks for",
     "S159": "its rollout, in which who fails tries again",
     "S153": "dialogues of several turns",

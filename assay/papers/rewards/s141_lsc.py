@@ -14,6 +14,7 @@ from torch import Tensor
 from assay.batch import Batch, Reward
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.credit.grpo import GRPO
 from assay.errors import RunError, UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
@@ -28,9 +29,12 @@ KEPT = 65_536
     "S141",
     "LSC",
     arxiv="2402.00742",
-    seams=["reward", "objective"],
+    seams=["reward", "credit", "objective"],
     essentials={
         "u = log sigmoid(r - r_ref), whose slope fades above the reference": "test_by_hand",
+        "prompts below their reference pull harder than those above it: no division by a prompt's deviation": (
+            "test_a_prompt_below_its_level_pulls_harder_than_one_above"
+        ),
         "the sum over properties: the log-probability of being good in all of them": (
             "test_two_properties_are_a_conjunction"
         ),
@@ -45,6 +49,7 @@ KEPT = 65_536
         ),
     },
     choices=(
+        "the prompt's mean is the baseline, where the paper's PPO has a critic",
         "the divergence's weight: 0, for the paper sweeps it",
         "where no level is stored, the quantile of the first group sampled for the prompt",
         "scale, a divisor of r - r_ref: 1",
@@ -57,14 +62,15 @@ def log_sigmoid_centred(
     scale: float = 1.0,
     kl_weight: float = 0.0,
 ) -> Method:
-    """GRPO with every reward passed through a log-sigmoid centred at a reference level of its prompt.
+    """GRPO without its division, every reward passed through a log-sigmoid centred at a reference level of its prompt.
 
-        R_i = sum_k u_ik,   u_ik = log sigmoid((r_ik - c_k(q)) / scale)
+        R_i = sum_k u_ik,   u_ik = log sigmoid((r_ik - c_k(q)) / scale),   A_i = R_i - mean R
 
     With Bradley-Terry rewards u_k is the log-probability that the response is better than one at the level c_k in
     property k, and the sum that it is better in all of them. Far above the level u gains almost nothing, (slope
-    1 - sigmoid(r - c)), so that effort goes to prompts and properties that are still below it. Adding a constant to
-    r_k and c_k changes nothing.
+    1 - sigmoid(r - c)), so that effort goes to prompts and properties that are still below it. Divided by the deviation
+    of a prompt's rewards all prompts would pull alike, and two-valued verdicts would teach what they do untransformed.
+    Adding a constant to r_k and c_k changes nothing.
 
     Args:
         terms: reward parts by name; by default the verdict's score, whose differences are small: take a scale of about
@@ -80,7 +86,9 @@ def log_sigmoid_centred(
     from the first group of a prompt, where none is stored, is a choice.
     """
     return Method(
-        reward=CentredRewards(terms, references, quantile, scale), objective=ClippedSurrogate(kl_weight=kl_weight)
+        reward=CentredRewards(terms, references, quantile, scale),
+        credit=GRPO(normalise=False),
+        objective=ClippedSurrogate(kl_weight=kl_weight),
     )
 
 

@@ -48,6 +48,15 @@ def test_by_hand(make_batch: Callable[..., Any]) -> None:
     assert slopes.tolist() == pytest.approx([0.952574, 0.731059, 0.268941, 0.006693], abs=1e-6)
 
 
+def test_a_prompt_below_its_level_pulls_harder_than_one_above(make_batch: Callable[..., Any]) -> None:
+    """Both prompts gain 2: log sigmoid from -3 to -1 is 1.735326, from 1 to 3 it is 0.264674; halves of these."""
+    tasks = [Task("hard", "")] * 2 + [Task("easy", "")] * 2
+    batch = make_batch([1] * 4, tasks=tasks, groups=[0, 0, 1, 1])
+    method = make("S141", terms={"a": Fixed([-3.0, -1.0, 1.0, 3.0])}, references={"a": 0.0})
+    batch.rewards = method.reward(batch).values
+    assert method.credit(batch)[:, 0].tolist() == pytest.approx([-0.867663, 0.867663, -0.132337, 0.132337], abs=1e-6)
+
+
 def test_two_properties_are_a_conjunction(make_batch: Callable[..., Any]) -> None:
     terms = {"a": Fixed([2.0, 6.0]), "b": Fixed([2.0, -2.0])}
     values = make("S141", terms=terms, references={"a": 0.0, "b": 0.0}).reward(make_batch([1, 1])).values
