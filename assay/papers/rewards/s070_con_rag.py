@@ -20,7 +20,7 @@ from assay.rewards.text.paraphrase_similarity import GroupSimilarity, Measure
         "a response earns its mean similarity to the responses to the question's other wordings": (
             "test_the_worked_example"
         ),
-        "similarity is BLEU": "test_bleu_by_hand",
+        "similarity is BLEU": "test_similarity_is_bleu_of_words_and_pairs",
         "a few wordings and responses drawn for each stand for all, without bias": (
             "test_draws_average_to_the_exact_value"
         ),
@@ -32,15 +32,15 @@ from assay.rewards.text.paraphrase_similarity import GroupSimilarity, Measure
         "a policy comes to agree with itself across wordings": "test_a_policy_comes_to_agree_across_wordings",
     },
     choices=(
-        "3 other wordings and 2 responses of each are drawn; accuracy weighs 1, the divergence 0.001",
-        "advantages are standardised within a wording; together = true standardises over all",
+        "BLEU of words and pairs, which did best of the orders 1 to 3 that the paper compares",
+        "accuracy weighs 1, the divergence 0.001",
         "the retriever, which is not trained, has run before: each wording holds what it found",
     ),
 )
 def con_rag(
-    measure: Measure = "bleu",
+    measure: Measure = "bleu_2",
     wordings: int | None = 3,
-    responses: int | None = 2,
+    responses: int | None = 1,
     accuracy: float = 1.0,
     kl_weight: float = 0.001,
     together: bool = False,
@@ -54,18 +54,19 @@ def con_rag(
     for every response. Advantages are standardised within the responses to a wording (or, ``together``, to all). The
     wordings stand in ``task.meta[key]``, each with the documents that were retrieved for it; the run's group is shared
     between them (24 are four for each of six). The consistency of a system before and after is measured by
-    :func:`assay.rewards.text.paraphrase_similarity.consistency` and by ``retrieval_consistency`` beside it.
+    :func:`assay.rewards.text.paraphrase_similarity.consistency` and by ``retrieval_consistency`` beside it. The paper's
+    accuracy is that of verifier ``token_f1``.
 
     Args:
         measure: sim, see :class:`assay.rewards.text.paraphrase_similarity.GroupSimilarity`.
-        wordings, responses: see above; ``None`` for all.
+        wordings, responses: see above, 3 and 1 in the paper; ``None`` for all.
         accuracy: weight of the verdict's score; 0 for tasks without references.
         kl_weight: of the divergence from the reference policy.
         together: see above.
         key: of ``task.meta``.
 
     Source: "Improving Consistency in Retrieval-Augmented Systems with Group Similarity Rewards" (arXiv 2510.04392). The
-    numbers of draws, the weights and the scope of standardisation are choices.
+    order of BLEU and the weights are choices.
     """
     similar = GroupSimilarity(measure, wordings, responses)
     reward: RewardPart = similar

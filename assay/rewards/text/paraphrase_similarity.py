@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from assay.verify.text.compare import normalise
 from assay.verify.text.overlap import bleu, f1, rouge_l
 from assay.verify.text.text import tokens
 
-Measure = Literal["bleu", "rouge_l", "token_f1", "jaccard", "exact"]
+Measure = Literal["bleu", "bleu_1", "bleu_2", "bleu_3", "rouge_l", "token_f1", "jaccard", "exact"]
 
 
 def jaccard(reference: str, answer: str) -> float:
@@ -30,6 +31,7 @@ def jaccard(reference: str, answer: str) -> float:
 
 MEASURES: dict[str, Callable[[str, str], float]] = {
     "bleu": bleu,
+    **{f"bleu_{order}": partial(bleu, order=order) for order in (1, 2, 3)},
     "rouge_l": rouge_l,
     "token_f1": f1,
     "jaccard": jaccard,
@@ -50,8 +52,8 @@ class GroupSimilarity:
     Source: PS-GRPO (arXiv 2510.04392).
 
     Args:
-        measure: ``bleu`` (see :func:`bleu`), ``rouge_l``, ``token_f1``, ``jaccard`` (of the sets of words) or
-            ``exact``.
+        measure: ``bleu`` (see :func:`bleu`; ``bleu_1`` to ``bleu_3`` stop at so many words in a row), ``rouge_l``,
+            ``token_f1``, ``jaccard`` (of the sets of words) or ``exact``.
         wordings, responses: how many to compare with; ``None`` for all.
         rules, fallback: what of a response is compared, see :func:`~assay.verify.answer.extract.extract`.
         seed: of the draws.

@@ -67,7 +67,7 @@ def test_the_verdict_is_added():
     assert part(batch).values.tolist() == pytest.approx([1.25, 0.75, 1.333333, 0.5, 1.083333, 1.083333], abs=1e-6)
 
 
-def test_each_response_is_compared_with_two_of_three_other_wordings() -> None:
+def test_each_response_is_compared_with_one_of_each_of_three_other_wordings() -> None:
     """Unless told otherwise; and its verdict counts as much as being like all of them."""
     method = make_method("S070")
     batch = of_views(*[[f"{view}{k}" for k in range(4)] for view in range(6)])
@@ -79,7 +79,7 @@ def test_each_response_is_compared_with_two_of_three_other_wordings() -> None:
 
     similar.similarity = sim
     assert method.reward(batch).values.tolist() == pytest.approx([1.5] * 24)
-    assert set(asked.values()) == {2} and len(asked) == 24 * 3, "two responses each of three other wordings"
+    assert set(asked.values()) == {1} and len(asked) == 24 * 3, "one response each of three other wordings"
     assert not any(answer[0] == view for answer, view in asked)
     assert method.objective.kl_weight == 0.001
 
@@ -125,6 +125,14 @@ def test_bleu_by_hand():
     # Up to four words in a row, though the answer has five: 4 of 5, (3 + 1) of 5, (2 + 1) of 4, (1 + 1) of 3.
     assert bleu("a b c d e", "A b c d f") == pytest.approx((4 / 5 * 4 / 5 * 3 / 4 * 2 / 3) ** (1 / 4))
     assert bleu("a b c d", "x") == 0.0 and bleu("a a", "a a a") == pytest.approx((2 / 3 * 2 / 3 * 1 / 2) ** (1 / 3))
+
+
+def test_similarity_is_bleu_of_words_and_pairs() -> None:
+    """2 of 3 words, (1 + 1) of (2 + 1) pairs; the triple, of which none is shared, does not count."""
+    reward = make_method("S070", reward={"name": "S070", "accuracy": 0.0}).reward
+    assert reward(of_views(["a b c"], ["a b d"])).values.tolist() == pytest.approx([2 / 3, 2 / 3])
+    longer = {order: GroupSimilarity(f"bleu_{order}").similarity("a b c", "a b d") for order in (1, 2, 3)}
+    assert longer == pytest.approx({1: 2 / 3, 2: 2 / 3, 3: (2 / 3 * 2 / 3 * 1 / 2) ** (1 / 3)})
 
 
 def test_bleu_against_a_peer():
