@@ -24,6 +24,8 @@ from assay.tasks.making.recipe import pipeline
 from assay.tasks.making.work import Pipeline
 from assay.types import Message, Prompt
 
+Difficulty = Literal["exp", "accuracy", "none"]
+
 UNKNOWN = 500
 """Batches of the schedule where the run's length is not known."""
 
@@ -96,7 +98,8 @@ def pairs(low: float = 0.4, high: float = 0.7, template: str = QUESTION) -> Pipe
         ),
     },
     choices=(
-        "alpha = 0.5; s falls in a straight line from 1 to 0 over the run; d is the share of responses that are right",
+        "alpha = 0.5; s falls in a straight line from 1 to 0 over the run",
+        "d = exp(share of responses that are right), as a reader of the paper reports it",
         "without a scorer c compares lengths among the prompt's right responses",
         "pairs: at most 0.4 for the redundant solution, at least 0.7 for the concise one; all wording",
     ),
@@ -107,13 +110,13 @@ def conciseness(
     start: float = 1.0,
     end: float = 0.0,
     steps: int | None = None,
-    difficulty: Literal["accuracy", "none"] = "accuracy",
+    difficulty: Difficulty = "exp",
 ) -> Method:
     """GRPO with the outcome multiplied by a bounded bonus for conciseness, in place of a length penalty.
 
         R_i = o_i (1 + alpha c_i (s + d_q)),   o_i = 1[right],  c_i in [0.1, 1] how concise,  s annealed
 
-    d_q is the share of the prompt's judged responses that are right, so that easy questions press harder. A wrong
+    d_q = exp(share of the prompt's judged responses that are right), so that easy questions press harder. A wrong
     response is worth 0 however short; every right one is worth more. A group that is all right still says something,
     where the outcome alone would not. With alpha = 0 it is the outcome.
 
@@ -124,7 +127,7 @@ def conciseness(
         alpha: not negative.
         start, end: s goes linearly from one to the other.
         steps: over so many batches; over the whole run if left out (500 where nobody says how long that is).
-        difficulty: ``none`` leaves d_q out.
+        difficulty: ``accuracy`` takes the share itself as d_q, ``none`` leaves d_q out.
 
     The scorer of the paper is a model of 3B parameters, fine-tuned on scored pairs of concise and redundant solutions:
 
@@ -132,8 +135,7 @@ def conciseness(
         assay train sft tasks.source.path=pairs.jsonl model.source=Qwen/Qwen2.5-3B run.dir=runs/crm
         assay train gsm8k method=S036 method.options.scorer='{engine={name="hf",model="runs/crm"},chat=true}'
 
-    Source: "Efficient Reasoning via Reward Model" (arXiv 2511.09158) for R; alpha, the schedule of s and d_q = accuracy
-    are choices.
+    Source: "Efficient Reasoning via Reward Model" (arXiv 2511.09158) for R; alpha and the schedule of s are choices.
     """
     return Method(reward=ConciseOutcome(scorer, alpha, start, end, steps, difficulty))
 
@@ -158,7 +160,7 @@ class ConciseOutcome(Around):
         start: float,
         end: float,
         steps: int | None,
-        difficulty: Literal["accuracy", "none"],
+        difficulty: Difficulty,
     ):
         if alpha < 0 or (steps is not None and steps < 1) or not (0 <= start <= 1 and 0 <= end <= 1):
             raise UsageError(
@@ -194,8 +196,8 @@ class ConciseOutcome(Around):
                 f"reward 'S036': the conciseness {concise[i].item():g} of row {i} (task {batch.tasks[i].id}) is "
                 "outside [0, 1]"
             )
-        easy = group_mean(outcome, batch.prompt_group, told)
-        easy = easy if self.difficulty == "accuracy" else torch.zeros_like(easy)
+        share = group_mean(outcome, batch.prompt_group, told)
+        easy = {"exp": share.exp(), "accuracy": share, "none": torch.zeros_like(share)}[self.difficulty]
         bonus = self.alpha * concise * (self.schedule + easy)
         values = torch.where(right & valid, 1 + bonus, 0).to(dtype)
         terms = {

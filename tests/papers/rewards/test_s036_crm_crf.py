@@ -69,11 +69,12 @@ def one_prompt(make_batch: Callable[..., Any], passed: list[bool | None], length
 
 def test_by_hand(make_batch: Callable[..., Any]) -> None:
     batch = one_prompt(make_batch, [True, True, False])
+    # exp(2/3) = 1.947734: 1 + 0.5 * 0.9 * 2.447734 and 1 + 0.5 * 0.3 * 2.447734.
     reward = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), start=0.5, end=0.5).reward(batch)
-    assert reward.values.tolist() == pytest.approx([1.525, 1.175, 0])
-    assert reward.terms["difficulty"].tolist() == pytest.approx([2 / 3] * 3)
+    assert reward.values.tolist() == pytest.approx([2.101480, 1.367160, 0], abs=1e-6)
+    assert reward.terms["difficulty"].tolist() == pytest.approx([1.947734] * 3, abs=1e-6)
     # Unless told otherwise alpha is 1/2, and s goes from 1 to 0.
-    part = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), steps=1).reward
+    part = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), steps=1, difficulty="accuracy").reward
     assert part(batch).values.tolist() == pytest.approx([1.75, 1.25, 0])
     assert part(batch).values.tolist() == pytest.approx([1.3, 1.1, 0])
     plain = make("S036", scorer=Fixed([0.9, 0.3, 1.0]), alpha=0.0).reward(batch)
@@ -85,7 +86,8 @@ def test_by_hand(make_batch: Callable[..., Any]) -> None:
 def test_who_has_a_reward(make_batch: Callable[..., Any]) -> None:
     """Not who abstained, nor a right response that could not be scored; a wrong one needs no score."""
     scorer = Fixed([0.5, 0.5, 9.0, 1.0, 0.0], [False, True, False, True, True])
-    found = make("S036", scorer=scorer).reward(one_prompt(make_batch, [True, None, False, True, True]))
+    method = make("S036", scorer=scorer, difficulty="accuracy")
+    found = method.reward(one_prompt(make_batch, [True, None, False, True, True]))
     assert found.valid.tolist() == [False, False, True, True, True]
     # Three of the four that were judged are right.
     assert found.terms["difficulty"].tolist() == [0.75] * 5 and found.terms["outcome"].tolist() == [1, 0, 0, 1, 1]
