@@ -50,6 +50,7 @@ from assay.signals.last_token import LastToken, finished
         "of fewer than 1000 steps a fifth of it each, so that all of it has its turn",
         "the reference is measured on the first step's responses unless given; where it is near 0 the scale is 2 by it",
         "a truncated response has a self-reward of 0 and no square",
+        "classes are counted in each mini-batch; the authors' code counts them in the whole batch",
     ),
 )
 def laser(
