@@ -40,9 +40,10 @@ from assay.rewards.outcome.noise import NoiseCorrected
         ),
     },
     choices=(
-        "backward goes with leave-one-out advantages, forward with none subtracted",
-        "rates without an audit: 0.1 and 0.2; measured ones are taken as at most 0.49",
-        "appeals: decayed sums of flipped and accepted responses, by category; accepted ones count as right",
+        "the scale of the advantages is 1, one of those the paper allows; 1 - rho1 would fit the clean gradient's",
+        "rates without an audit: 0.1 and 0.2, the paper's synthetic channel; measured ones are taken as at most 0.49",
+        "appeals: a rate for each category of tasks, the paper has one; it starts as the first batch's",
+        "appeals: the judge is any engine, shown question, reference and the response's end; the paper has TinyV",
     ),
 )
 def noisy_verifier(
@@ -52,7 +53,7 @@ def noisy_verifier(
     by: Mapping[str, tuple[float, float]] | None = None,
     record: str | None = None,
     judge: Any = None,
-    share: float = 1.0,
+    share: float = 0.1,
     decay: float = 0.9,
 ) -> Method:
     """GRPO with the verdict V in {0, 1} corrected for the rates at which the verifier errs, and no division by std.
@@ -74,11 +75,10 @@ def noisy_verifier(
         record: file that an audit of the verifier left: its measured rates, overall and by category.
         judge: an engine (or its specification) that rechecks rejected responses, from which rho1 is estimated while
             training; accepted ones count as right.
-        share, decay: of the rejected responses that are rechecked; of the estimate's memory per step.
+        share, decay: probability that a rejected response is rechecked; of the estimate's memory per step.
 
-    Source: "Reinforcement Learning with Verifiable yet Noisy Rewards under Imperfect Verifiers" (arXiv 2510.00915). How
-    the corrections meet the group's baseline is a choice; the default rates are those of a synthetic channel: give
-    measured ones.
+    Source: "Reinforcement Learning with Verifiable yet Noisy Rewards under Imperfect Verifiers" (arXiv 2510.00915, v4,
+    appendix B). The default rates are those of a synthetic channel: give measured ones.
     """
     if false_positive is None:
         false_positive = 0.1 if judge is None else 0.0

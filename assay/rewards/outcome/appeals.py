@@ -28,6 +28,9 @@ Response to be judged (its end):
 
 Does the response reach the reference answer, in whatever form it is written? Reply with yes or no."""
 
+PRIOR = 1e-5
+"""Counted beside both the missed and the accepted responses of a batch."""
+
 _WORD = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
@@ -40,17 +43,20 @@ def category_of(task: Task) -> str:
 class Appeals:
     """Estimates rho1 = P(rejected | right) of each category of tasks while training.
 
-    In a batch with n1 accepted responses of a category and n0 rejected ones, of which the judge decides m and calls k
-    right, f = n0 k / m rejected responses are right, and rho1 = f / (n1 + f), accepted ones being taken as right. f and
-    n1 are summed over batches, each sum multiplied by ``decay`` beforehand. What the judge leaves open (neither yes nor
-    no, or generation failed) is not counted in m; a batch where it decides nothing is passed over.
+    Of a batch's rejected responses of a category each is heard with probability q = ``share``. With k of those called
+    right by the judge and n1 accepted responses, which are taken as right,
 
-    Source: the appeals mechanism of arXiv 2510.00915, which fixes rechecking negatives with a small model; the sums
-    are a choice.
+        rho_t = (k / q + a) / (k / q + n1 + 2 a),  a = 1e-5        rho <- decay rho + (1 - decay) rho_t
+
+    and the first rho_t is where rho starts. What the judge leaves open (neither yes nor no, or generation failed) makes
+    q smaller by its share; a batch where all that was heard stays open is passed over, and so is one without verdicts.
+
+    Source: arXiv 2510.00915, appendices B.9 and E.4. It has one rate for all tasks, and TinyV for a judge, which says
+    yes or no to every response.
 
     Args:
         judge: an engine, or the specification of one.
-        share: of the rejected responses that are heard, drawn at random, in (0, 1].
+        share: q, in (0, 1].
         decay: in [0, 1).
         max_tokens: of the judge's reply, which is greedy; its last yes or no counts.
         tail: characters of the response that the judge sees, its last ones.
@@ -62,13 +68,13 @@ class Appeals:
     """
 
     judge: Any
-    share: float = 1.0
+    share: float = 0.1
     decay: float = 0.9
     max_tokens: int = 16
     tail: int = 2000
     template: str = TEMPLATE
     seed: int = 0
-    _sums: dict[str, list[float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _rates: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _heard: int = field(default=0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,24 +92,16 @@ class Appeals:
         ``appealed``: heard by the judge; ``overturned``: called right by it; ``undecided``: no readable reply.
         """
         passed = [v.passed for v in batch.verdicts]
-        rejected = [i for i, p in enumerate(passed) if p is False]
         rng = np.random.default_rng([self.seed, self._heard])
         self._heard += 1
-        if self.share < 1 and rejected:
-            count = max(1, round(self.share * len(rejected)))
-            rejected = sorted(rng.choice(rejected, count, replace=False).tolist())
-        said = dict(zip(rejected, self._ask(batch, rejected, rng), strict=True))
-        names = [category_of(task) for task in batch.tasks]
-        for name in dict.fromkeys(names):
-            mine = [i for i, n in enumerate(names) if n == name]
-            decided = [said[i] for i in mine if said.get(i) is not None]
-            denied = sum(passed[i] is False for i in mine)
-            if denied and not decided:
-                continue
-            flipped = denied * sum(map(bool, decided)) / len(decided) if decided else 0.0
-            sums = self._sums.setdefault(name, [0.0, 0.0])
-            accepted = sum(passed[i] is True for i in mine)
-            self._sums[name] = [self.decay * sums[0] + flipped, self.decay * sums[1] + accepted]
+        heard = [i for i, p in enumerate(passed) if p is False and rng.random() < self.share]
+        said = dict(zip(heard, self._ask(batch, heard, rng), strict=True))
+        told: dict[str, list[int]] = {}
+        for i, task in enumerate(batch.tasks):
+            if passed[i] is not None:
+                told.setdefault(category_of(task), []).append(i)
+        for name, rows in told.items():
+            self._follow(name, sum(passed[i] is True for i in rows), [said[i] for i in rows if i in said])
 
         def where(test: Any) -> Tensor:
             return torch.tensor([float(i in said and test(said[i])) for i in range(len(batch))]).to(batch.rewards)
@@ -114,10 +112,18 @@ class Appeals:
             "undecided": where(lambda reply: reply is None),
         }
 
+    def _follow(self, category: str, accepted: int, replies: list[bool | None]) -> None:
+        """Let a category's rate take the step of a batch."""
+        decided = [reply for reply in replies if reply is not None]
+        if replies and not decided:
+            return
+        missed = sum(decided) / (self.share * len(decided) / len(replies)) if replies else 0.0
+        rate = (missed + PRIOR) / (missed + accepted + 2 * PRIOR)
+        self._rates[category] = self.decay * self._rates.get(category, rate) + (1 - self.decay) * rate
+
     def rate(self, category: str) -> float | None:
-        """Return the estimate of rho1 for a category, ``None`` before any response of it seemed right."""
-        flipped, accepted = self._sums.get(category, (0.0, 0.0))
-        return flipped / (flipped + accepted) if flipped + accepted > 0 else None
+        """Return the estimate of rho1 for a category, ``None`` before there is one."""
+        return self._rates.get(category)
 
     def _ask(self, batch: Batch, rows: list[int], rng: np.random.Generator) -> list[bool | None]:
         sampling = Sampling(self.max_tokens, temperature=0.0)
@@ -135,10 +141,10 @@ class Appeals:
         return re.sub(r"\{(question|reference|response)\}", lambda m: shown[m[1]], text)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"sums": {k: list(v) for k, v in self._sums.items()}, "heard": self._heard}
+        return {"rates": dict(self._rates), "heard": self._heard}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._sums = {k: list(v) for k, v in state["sums"].items()}
+        self._rates = {name: float(rate) for name, rate in state["rates"].items()}
         self._heard = int(state["heard"])
 
 

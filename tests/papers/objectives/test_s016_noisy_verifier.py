@@ -198,25 +198,44 @@ class Judge:
 
 def test_appeals_estimate_the_rate_of_false_negatives() -> None:
     judge = Judge({"r1": "Yes.", "r2": "no", "r3": "I cannot tell", "r4": "No, wait: yes"})
-    appeals = Appeals(judge, decay=0.5)
+    appeals = Appeals(judge, share=1.0, decay=0.5)
     part = NoiseCorrected("backward", 0.0, 0.3, appeals=appeals)
     batch = batch_of([True, False, False, False, False, None])
     found = part(batch)
     # Three were decided, two of them overturned: of four rejected 8/3 are right, beside one accepted.
-    rate = (8 / 3) / (8 / 3 + 1)
-    assert appeals.rate("exact") == pytest.approx(rate)
+    first = (8 / 3 + 1e-5) / (8 / 3 + 1 + 2e-5)
+    assert appeals.rate("exact") == pytest.approx(first, rel=1e-9)
     assert found.terms["appealed"].tolist() == [0, 1, 1, 1, 1, 0]
     assert found.terms["overturned"].tolist() == [0, 1, 0, 0, 1, 0]
     assert found.terms["undecided"].tolist() == [0, 0, 0, 1, 0, 0]
     assert found.valid is not None and found.valid.tolist() == [True] * 5 + [False]
     # The estimate is bounded before it is used.
     assert found.values[0].item() == pytest.approx(1 / 0.51)
+    # Rates are averaged over the steps, not counts: this one's is that of the prior.
     part(batch_of([True, True, True]))
-    assert appeals.rate("exact") == pytest.approx((4 / 3) / (4 / 3 + 0.5 + 3))
+    assert appeals.rate("exact") == pytest.approx(first / 2 + 1e-5 / (3 + 2e-5) / 2, rel=1e-9)
+
+
+def test_each_rejected_response_is_heard_with_the_same_probability_which_the_count_is_divided_by() -> None:
+    names = {f"r{i}": "yes" if i % 4 == 0 else "no" for i in range(1000)}
+    appeals = Appeals(Judge(names), share=0.25)
+    found = appeals.hear(batch_of([False] * 1000 + [True] * 200))
+    heard, overturned = int(found["appealed"].sum()), int(found["overturned"].sum())
+    # 250 expected of 1000, with a deviation of 14; a quarter of them right.
+    assert abs(heard - 250) < 56 and heard != 250 and abs(overturned - heard / 4) < 28
+    assert appeals.rate("exact") == pytest.approx(4 * overturned / (4 * overturned + 200), rel=1e-6)
+
+
+def test_where_nothing_seems_right_the_rate_is_that_of_the_prior() -> None:
+    appeals = Appeals(Judge({"r0": "no", "r1": "no"}), share=1.0)
+    appeals.hear(batch_of([False, False]))
+    assert appeals.rate("exact") == 0.5
+    appeals.hear(batch_of([None, None]))
+    assert appeals.rate("exact") == 0.5
 
 
 def test_a_judge_that_decides_nothing_changes_no_estimate() -> None:
-    appeals = Appeals(Judge({"r0": "hm", "r1": ""}))
+    appeals = Appeals(Judge({"r0": "hm", "r1": ""}), share=1.0)
     appeals.hear(batch_of([False, False, True]))
     assert appeals.rate("exact") is None
     part = NoiseCorrected("forward", 0.0, 0.3, appeals=appeals)
@@ -230,7 +249,7 @@ def test_some_of_the_rejected_are_heard_and_the_draw_goes_on_after_a_resume() ->
     one, two = fresh(), fresh()
     batch = batch_of([False] * 10)
     first = one(batch).terms["appealed"]
-    assert int(first.sum()) == 3
+    assert 0 < int(first.sum()) < 10
     two.load_state_dict(one.state_dict())
     later = one(batch).terms["appealed"]
     assert torch.equal(later, two(batch).terms["appealed"]) and not torch.equal(later, first)
@@ -238,11 +257,11 @@ def test_some_of_the_rejected_are_heard_and_the_draw_goes_on_after_a_resume() ->
 
 
 def test_a_category_has_an_estimate_of_its_own() -> None:
-    judge = Judge({"r0": "yes", "r1": "yes"})
-    appeals = Appeals(judge)
+    appeals = Appeals(Judge({"r0": "yes", "r1": "yes"}), share=1.0)
     appeals.hear(batch_of([False, True], Task("a", "?", meta={"category": "fraction"})))
     appeals.hear(batch_of([True, True], Task("b", "?", meta={"category": "integer"})))
-    assert appeals.rate("fraction") == pytest.approx(0.5) and appeals.rate("integer") == 0
+    assert appeals.rate("fraction") == pytest.approx(0.5)
+    assert appeals.rate("integer") == pytest.approx(0, abs=1e-5)
 
 
 def test_readings() -> None:
@@ -256,7 +275,7 @@ def test_readings() -> None:
 def test_braces_in_a_response_are_text() -> None:
     judge = Judge({"{question}": "yes"})
     group = Group(Ask(Task("a", "?"), 1), (episode("{question}"),), (Verdict.wrong(),))
-    Appeals(judge).hear(Batch.from_groups([group]))
+    Appeals(judge, share=1.0).hear(Batch.from_groups([group]))
     assert judge.asked == ["{question}"]
 
 
@@ -285,7 +304,7 @@ def test_the_defaults_of_the_method_and_of_its_parts() -> None:
         assert reward.least == 30
         assert rewards(reward, [True, False]) == pytest.approx([0.2, -0.8])
     for appeals in (Appeals(Judge({})), make("S016", judge=Judge({})).reward.appeals):
-        assert (appeals.share, appeals.decay, appeals.max_tokens, appeals.tail, appeals.seed) == (1.0, 0.9, 16, 2000, 0)
+        assert (appeals.share, appeals.decay, appeals.max_tokens, appeals.tail, appeals.seed) == (0.1, 0.9, 16, 2000, 0)
     table = NoiseCorrected(appeals={"judge": Judge({}), "decay": 0.5})
     assert isinstance(table.appeals, Appeals) and table.appeals.decay == 0.5
     assert (
@@ -337,7 +356,7 @@ def test_what_an_appeal_shows_the_judge() -> None:
     group = Group(
         Ask(Task("a", "2+2?", reference=4), 2), (episode("abcdef"), episode("xyz")), (Verdict.wrong(), Verdict.wrong())
     )
-    appeals = Appeals(Recorded({}), template="{question}|{reference}|{response}", tail=3, max_tokens=5)
+    appeals = Appeals(Recorded({}), share=1.0, template="{question}|{reference}|{response}", tail=3, max_tokens=5)
     appeals.hear(Batch.from_groups([group]))
     assert [r.prompt for r in seen] == ["2+2?|4|def", "2+2?|4|xyz"]
     assert all((r.n, r.sampling.max_tokens, r.sampling.temperature) == (1, 5, 0.0) for r in seen)
@@ -347,22 +366,16 @@ def test_what_an_appeal_shows_the_judge() -> None:
     assert appeals.state_dict()["heard"] == 2
 
 
-def test_a_share_hears_at_least_one_and_no_accepted_one() -> None:
-    appeals = Appeals(Judge({f"r{i}": "no" for i in range(10)}), share=0.05)
-    found = appeals.hear(batch_of([False] * 4 + [True] * 6))
-    assert int(found["appealed"].sum()) == 1 and not found["appealed"][4:].any()
-    half = Appeals(Judge({f"r{i}": "yes" for i in range(4)}), share=0.5, decay=0.0)
-    half.hear(batch_of([False] * 4 + [True] * 4))
-    # Two of four rejected are heard and both right: 4 false negatives beside 4 accepted ones.
-    assert half.rate("exact") == pytest.approx(0.5)
-    assert half.hear(batch_of([True, None]))["appealed"].tolist() == [0, 0] and half.rate("exact") == 0
-    assert half.rate("nothing yet") is None
+def test_no_accepted_response_is_heard_and_an_abstention_neither() -> None:
+    appeals = Appeals(Judge({f"r{i}": "yes" for i in range(4)}), share=1.0, decay=0.0)
+    assert appeals.hear(batch_of([False, True, None, False]))["appealed"].tolist() == [1, 0, 0, 1]
+    assert appeals.rate("exact") == pytest.approx(2 / 3, abs=1e-5) and appeals.rate("nothing yet") is None
 
 
 def test_what_a_recipe_may_say_and_what_is_memory() -> None:
     """What was heard is state: no option, not shown, and not compared."""
     judge = Judge({"r0": "yes"})
-    used, fresh = Appeals(judge), Appeals(judge)
+    used, fresh = Appeals(judge, share=1.0), Appeals(judge, share=1.0)
     used.hear(batch_of([False, True]))
     assert used == fresh and used.state_dict() != fresh.state_dict()
     for part in (used, NoiseCorrected(by={"a": (0.0, 0.1)})):
@@ -376,7 +389,7 @@ def test_a_category_without_a_decision_is_passed_over_and_the_next_is_not() -> N
         Group(Ask(task, 2), (episode(f"r{2 * i}"), episode(f"r{2 * i + 1}")), (Verdict.wrong(), Verdict.right()))
         for i, task in enumerate(tasks)
     ]
-    appeals = Appeals(Judge({"r0": "hm", "r2": "yes"}))
+    appeals = Appeals(Judge({"r0": "hm", "r2": "yes"}), share=1.0)
     appeals.hear(Batch.from_groups(groups))
     assert appeals.rate("open") is None and appeals.rate("told") == pytest.approx(0.5)
 
