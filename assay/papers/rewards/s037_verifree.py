@@ -44,6 +44,7 @@ Coefficient = Literal["gradient", "advantage", "one"]
     choices=(
         "without open the answer is where the task's verifier reads it; the paper opens it with a tag and boxes y*",
         "closed = true: the tokens of the closing tag count for the probability of y*, as in the authors' code",
+        "of several opening tags the last counts, where the authors' code takes the first",
     ),
 )
 def verifree(
