@@ -39,6 +39,7 @@ from assay.rewards.process.latent_reward import LatentReward
     },
     choices=(
         "observations are what is known of a turn: its record as numbers; words of the prompt",
+        "10 steps of an episode are drawn (k), of which there are few; the authors draw 64",
         "until the first fit an episode is paid its verdict; credit: returns over turns compared in the group",
     ),
 )
