@@ -21,10 +21,12 @@ from assay.inference.tools.roles import (
     DEVELOPER,
     EXECUTOR,
     FAILURES,
+    GROUPER,
     INTEGRATOR,
     MANAGER,
     MERGER,
     described,
+    grouped,
     planned,
     written,
 )
@@ -69,7 +71,8 @@ class ToolEvolution:
         repairs: of a tool.
         merges: tries to merge tools that no one of them can stand for.
         sampling: of each reply.
-        developer: an engine that writes and merges tools, or the specification of one; who answers unless given.
+        developer: an engine that writes tools, tells which are alike and merges them, or the specification of one; who
+            answers unless given.
 
     Raises:
         UsageError: a number out of range, or a file that holds no library.
@@ -107,7 +110,8 @@ class ToolEvolution:
             jobs = {i: Job(tasks[i]) for i in range(at, min(at + self.batch, len(tasks)))}
             self._work(jobs, meter)
             answers = self._said(jobs, meter, _integrator, last=True)
-            self.library.absorb([job.work for job in jobs.values()], self._merger(meter, at), self.merges)
+            done = [job.work for job in jobs.values()]
+            self.library.absorb(done, self._merger(meter, at), self.merges, self._grouper(meter, at))
             if self.path is not None:
                 self.library.save(self.path)
             told = {"egl": self.library.egl, "tools": len(self.library.tools)}
@@ -203,6 +207,13 @@ class ToolEvolution:
             return None
         meter.charge(i, len(reply.tokens) + len(reply.prompt))
         return reply.text
+
+    def _grouper(self, meter: Meter, i: int) -> Callable[[Sequence[MadeTool]], dict[str, list[str]] | None]:
+        def group(tools: Sequence[MadeTool]) -> dict[str, list[str]] | None:
+            reply = self._develop(i, filled(GROUPER, tools=described([t.tool for t in tools])), meter)
+            return None if reply is None else grouped(reply, [t.name for t in tools])
+
+        return group
 
     def _merger(self, meter: Meter, i: int) -> Callable[[Sequence[MadeTool]], MadeTool | None]:
         def merge(tools: Sequence[MadeTool]) -> MadeTool | None:

@@ -16,6 +16,8 @@ from assay.records.files import write_text
 
 Merge = Callable[[Sequence[MadeTool]], MadeTool | None]
 """Makes one tool of several that do the same; ``None`` where it cannot."""
+Group = Callable[[Sequence[MadeTool]], Mapping[str, Sequence[str]] | None]
+"""Tells which tools do the same, each group by the name that one for all is to have; ``None`` where it cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,14 @@ class Library:
         """
         return self.made / self.called if self.called else 0.0
 
-    def absorb(self, work: Iterable[Work], merge: Merge, tries: int = 3) -> None:
+    def absorb(self, work: Iterable[Work], merge: Merge, tries: int = 3, group: Group | None = None) -> None:
         """Take in what the tasks of a batch have written and called, and merge what does the same.
 
-        Tools whose names differ in a number at the end, or in the order of their words, are a cluster; every tool is in
-        one. A cluster becomes one tool: the shortest of its sources that answers all of the cluster's recorded calls as
-        they were answered; where none does, what ``merge`` makes of it if that does, ``tries`` times; else all members
-        are kept. So absorbing again changes nothing, and every recorded call still runs.
+        ``group`` is asked which tools do the same once there are new ones. If it cannot tell, or there is none, tools
+        whose names differ in a number at the end, or in the order of their words, do. They become one tool: where
+        their names are so alike, the shortest of their sources that answers all of their recorded calls as they were
+        answered; else what ``merge`` makes of them if that does, ``tries`` times; else all of them are kept. So
+        absorbing again changes nothing, and every recorded call still runs.
 
         Raises:
             RunError: the sandbox failed.
@@ -79,10 +82,16 @@ class Library:
             self._record(Use(names.get(use.tool, use.tool), use.arguments, use.value) for use in one.uses)
             self.made += sum(tool.name not in before for tool in one.tools)
             self.called += one.called
-        for members in clusters(self.tools).values():
+        told = None
+        if group is not None and len(self.tools) > 1 and not before.issuperset(self.tools):
+            told = group([*self.tools.values()])
+        if told is None:
+            told = {min(names, key=lambda n: (len(n), n)): names for names in clusters(self.tools).values()}
+        for named, members in told.items():
             if len(members) > 1 and (kept := self._merged(members, merge, tries)) is not None:
                 for name in members:
                     del self.tools[name]
+                kept = MadeTool(free(named, self.tools, kept.source), kept.source)
                 self.tools[kept.name] = kept
                 uses, self.uses = self.uses, []
                 self._record(Use(kept.name if u.tool in members else u.tool, u.arguments, u.value) for u in uses)
@@ -93,16 +102,16 @@ class Library:
                 self.uses.append(use)
 
     def _merged(self, members: Sequence[str], merge: Merge, tries: int) -> MadeTool | None:
-        name = min(members, key=lambda n: (len(n), n))
+        alike = len(clusters(members)) == 1
         uses = [use for use in self.uses if use.tool in members]
         tools = [self.tools[n] for n in members]
-        for tool in sorted(tools, key=lambda t: (len(t.source), t.name)):
+        for tool in sorted(tools, key=lambda t: (len(t.source), t.name)) if alike else ():
             if answers(tool, uses):
-                return MadeTool(name, tool.source)
+                return tool
         for _ in range(tries):
             made = merge(tools)
             if made is not None and answers(made, uses):
-                return MadeTool(name, made.source)
+                return made
         return None
 
     def save(self, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from assay.inference.tools.code import FUNCTION, BadTool, MadeTool
@@ -53,6 +53,15 @@ What was found with tools:
 
 Now answer."""
 
+GROUPER = """Tools that were written for different questions:
+{tools}
+
+Which of them do the same? Two do if one function could stand for both, by other arguments alone: it works in the same
+way, and what it returns is of the same kind. They do not where the action, the place it is done on, or what comes out
+is another one. For each group that does the same write a line `SAME name: tool, tool, ...`, with a name for the one
+tool that will stand for them, of words joined by _. A tool that is like no other is in no line. If none are alike,
+write NONE. Write no other lines."""
+
 MERGER = """These tools do the same. Write one that does what each of them does and takes the arguments of each.
 
 {sources}
@@ -61,6 +70,8 @@ Reply with one block of code, ```python ... ```, that defines `run`."""
 
 _USE = re.compile(r"^\s*USE\s+`?(\w{1,60})`?\s*$", re.MULTILINE)
 _NEED = re.compile(r"^\s*NEED\s+`?([A-Za-z]\w{0,59})`?\s*:\s*(\S.*)$", re.MULTILINE)
+_SAME = re.compile(r"^\s*SAME\s+`?([A-Za-z]\w{0,59})`?\s*:\s*(\S.*)$", re.MULTILINE)
+_NONE = re.compile(r"^\s*NONE\W*$", re.MULTILINE)
 _CODE = re.compile(r"```(?:python|py)?\s*\n(.*?)```", re.DOTALL)
 _EXAMPLE = re.compile(r"^\s*EXAMPLE\s*:?\s*(\{.*\})\s*$", re.MULTILINE)
 
@@ -74,6 +85,16 @@ def described(tools: Sequence[Tool]) -> str:
 def planned(text: str) -> tuple[list[str], dict[str, str]]:
     """Return the tools that a reply takes, and those that it asks for, with what they do."""
     return list(dict.fromkeys(_USE.findall(text))), {name.lower(): what.strip() for name, what in _NEED.findall(text)}
+
+
+def grouped(text: str, names: Collection[str]) -> dict[str, list[str]] | None:
+    """Return the groups of a reply, each by the name it is to have; ``None`` where it names a tool twice, or says
+    nothing."""
+    found = [(name.lower(), re.findall(r"\w+", listed)) for name, listed in _SAME.findall(text)]
+    said = [tool for _, tools in found for tool in tools]
+    if not (found or _NONE.search(text)) or len({*said}) < len(said) or not {*said} <= {*names}:
+        return None
+    return dict(found) if len(dict(found)) == len(found) else None
 
 
 def written(name: str, text: str) -> tuple[MadeTool, dict[str, Any]]:

@@ -24,7 +24,10 @@ from assay.inference.tools.evolution import ToolEvolution
         ),
         "the executor asks for what is missing while it works": "test_the_executor_asks_for_a_tool",
         "the tasks of a batch see the library as it was before": "test_a_batch_begins_with_the_same_library",
-        "clusters by name; the smallest source, else a merger with three tries, else all members": (
+        "a model tells which tools do the same, the names where it cannot": (
+            "test_what_does_the_same_is_told_by_a_model"
+        ),
+        "of names that are alike the smallest source; else a merger with three tries, else all members": (
             "test_clusters_become_one_tool_or_stay"
         ),
         "absorbing twice changes nothing, and every recorded call still runs": "test_absorbing_is_idempotent",
@@ -34,7 +37,6 @@ from assay.inference.tools.evolution import ToolEvolution
     },
     choices=(
         "the words of the prompts",
-        "clusters are by name, which is the authors' fallback; they ask a model first",
         "turns of the executor: 6; repairs of a tool: 2",
     ),
 )

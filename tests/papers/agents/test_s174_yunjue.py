@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.inference.tools.code import BadTool, MadeTool, declared, run
 from assay.inference.tools.evolution import ToolEvolution
 from assay.inference.tools.library import Library, Use, Work, answers, called, clusters
-from assay.inference.tools.roles import planned, written
+from assay.inference.tools.roles import grouped, planned, written
 from assay.lab.settings.open_ended.toolmaking import Maker, Setting, question
 from assay.papers.agents.s174_yunjue import yunjue
 from assay.sandbox import SandboxUnavailable, sandbox
@@ -129,6 +129,54 @@ def test_clusters_become_one_tool_or_stay():
     library.absorb([Work([MadeTool("double", HALF)], [Use("double", {"x": 4}, 2)], 1)], lambda tools: None)
     assert sorted(library.tools) == ["double", "double_2"]
     assert Use("double_2", {"x": 4}, 2) in library.uses
+
+
+def test_what_does_the_same_is_told_by_a_model():
+    """Names that share no word: they are one tool if the model says so, and stay two if it does not or cannot say."""
+    work = [
+        Work([MadeTool("double", DOUBLE)], [Use("double", {"x": 2}, 4)], 1),
+        Work(
+            [MadeTool("times_two", "def run(n: int) -> int:\n    return 2 * n\n")], [Use("times_two", {"n": 3}, 6)], 1
+        ),
+        Work([MadeTool("half", HALF)], [Use("half", {"x": 8}, 4)], 1),
+    ]
+    both = "def run(x: int = 0, n: int = 0) -> int:\n    return 2 * (x or n)\n"
+    asked = []
+
+    def merge(tools):
+        asked.append([t.name for t in tools])
+        return MadeTool("any", both)
+
+    library = Library()
+    library.absorb(work, merge, 3, lambda tools: {"twice": ["double", "times_two"]})
+    assert library.tools == {"half": MadeTool("half", HALF), "twice": MadeTool("twice", both)}
+    assert library.uses == [Use("twice", {"x": 2}, 4), Use("twice", {"n": 3}, 6), Use("half", {"x": 8}, 4)]
+    assert asked == [["double", "times_two"]], "of names that are not alike no one stands for the others"
+    for said in ({}, None):
+        library = Library()
+        library.absorb(work, never, 3, lambda tools, said=said: said)
+        assert [*library.tools] == ["double", "times_two", "half"]
+    # Nobody is asked about one tool, or where none is new.
+    for tools in ([], [MadeTool("half", HALF)]):
+        library.absorb([Work(tools, [], 1)], never, 3, never)
+    Library().absorb([Work([MadeTool("half", HALF)], [], 1)], never, 3, never)
+    # What says nothing leaves it to the names, and a name that is another tool's gets a number.
+    library = Library()
+    again = Work([MadeTool("double_2", DOUBLE_LONG)], [], 0)
+    library.absorb([*work, again], never, 3, lambda tools: None)
+    assert [*library.tools] == ["times_two", "half", "double"]
+    library = Library()
+    library.absorb([*work, again], merge, 3, lambda tools: {"half": ["double", "double_2"]})
+    assert library.tools["half_2"] == MadeTool("half_2", DOUBLE) and "half" in library.tools
+
+
+def test_groups_are_read():
+    names = ["a_b", "c", "d2"]
+    assert grouped("SAME one: a_b, `c`\n", names) == {"one": ["a_b", "c"]}
+    assert grouped("so:\nNONE.", names) == {} and grouped("they all differ", names) is None
+    assert grouped("SAME x: a_b, c\nSAME y: c, d2", names) is None, "a tool in two groups"
+    assert grouped("SAME x: a_b, c\nSAME x: d2", names) is None, "two groups of one name"
+    assert grouped("SAME x: a_b, e", names) is None, "a tool there is not"
 
 
 def test_equal_names_of_one_batch_are_told_apart():
@@ -345,12 +393,15 @@ def test_tools_are_merged_by_the_developer():
     both = "def run(x: int) -> int:\n    return 2 * x if x < 5 else x // 2\n"
     made = [reply(DOUBLE, '{"x": 1}'), reply(HALF, '{"x": 8}')]
     said = ["NEED double: something"] * 2 + [*made, CALL % 4, CALL % 8, "DONE", "DONE", "8", "4"]
+    said += ["SAME some: double, double_2"]
     for merged, tools in ((f"```python\n{both}```", [both]), ("I cannot", [DOUBLE, HALF])):
         engine = Scripted([(text, "eos") for text in [*said, *[merged] * 3]])
         strategy = yunjue(sampling=Sampling(64))
         strategy([Task("a", "4?", "8"), Task("b", "8?", "4")], engine, 1, np.random.default_rng(0))
         assert sorted(t.source for t in strategy.library.tools.values()) == sorted(tools)
-        assert DOUBLE in engine.asked[10].prompt and HALF in engine.asked[10].prompt
+        assert "double: Twice x." in engine.asked[10].prompt and "double_2: " in engine.asked[10].prompt
+        assert DOUBLE in engine.asked[11].prompt and HALF in engine.asked[11].prompt
+        assert sorted(strategy.library.tools) == (["some"] if len(tools) == 1 else ["double", "double_2"])
     assert len({r.seed for r in engine.asked}) == len(engine.asked) and min(r.seed for r in engine.asked) > 2**32
 
 

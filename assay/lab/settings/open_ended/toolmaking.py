@@ -162,6 +162,8 @@ class Maker:
     def _reply(self, prompt: str) -> str:
         if prompt.startswith("Write a tool"):
             return self._written(prompt)
+        if prompt.startswith("Tools that were written"):
+            return self._grouped(re.findall(r"^(\w+): ", prompt, re.MULTILINE))
         [(name, arguments)] = _SPEC.findall(prompt)[:1]
         have = [n for n in re.findall(r"^(\w+): ", prompt, re.MULTILINE) if sorted(_words(n)) == sorted(_words(name))]
         if prompt.startswith("Question:") and "Which of them" in prompt:
@@ -173,6 +175,13 @@ class Maker:
             return f"<tool_call>{json.dumps(call)}</tool_call>"
         found = re.findall(r" = (.*)$", prompt, re.MULTILINE)
         return found[-1] if found else "?"
+
+    def _grouped(self, names: Sequence[str]) -> str:
+        like: dict[str, list[str]] = {}
+        for name in names:
+            like.setdefault("_".join(sorted(_words(name))), []).append(name)
+        lines = [f"SAME {words}: {', '.join(those)}" for words, those in like.items() if len(those) > 1]
+        return "\n".join(lines) or "NONE"
 
     def _named(self, name: str) -> str:
         words = list(self.rng.permutation(_words(name)))
