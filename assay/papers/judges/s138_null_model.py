@@ -39,10 +39,13 @@ Item = tuple[str, str]
         ),
         "it is not measured on instructions that were searched on": "test_what_was_searched_on_is_not_measured_on",
         "win rate, discrete win rate and that without the effect of length": "test_win_rates_by_hand",
-        "defence: escaped responses cannot end their quotation": "test_it_wins_in_both_orders_until_it_is_escaped",
     },
     choices=(
-        "the words of the template and of the response are ours",
+        "the words of the template and the response are ours; the authors' item has two empty outputs, M's before m's",
+        "a win: the mean of both orders, of which the benchmark shows one, by lot",
+        "a prefix that was tried may be tried again; the authors draw another",
+        "the defence, to escape what is shown, is ours; those of the paper (other words for the template, a reminder, "
+        "SmoothLLM, perplexity) do not hold, it finds",
         "log-probabilities of the likeliest tokens: by a beam search of one token, engine hf",
         "the start of the prefix: the first token of the vocabulary that is given",
         "win rate without length: a logistic regression on tanh of the standardised difference, without difficulty",
@@ -60,7 +63,7 @@ def null_model(
     Args:
         judge: an engine that reports log-probabilities, or the specification of one.
         template, names, n: of the judge, see :class:`assay.rewards.judges.pair_judge.PairJudge`.
-        escape: whether the judge is shown escaped responses, which is the defence.
+        escape: whether the judge is shown escaped responses, a defence of ours.
 
     Raises:
         UsageError: no engine, or a template that no response can be made from.
