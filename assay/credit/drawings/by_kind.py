@@ -1,4 +1,4 @@
-"""Advantages of thoughts and of drawings, each from a reward of its own."""
+"""Advantages of drawings and of the thoughts before them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.credit.drawings.batch_scaled import BatchScaled
-from assay.errors import RunError, UsageError
+from assay.errors import UsageError
 from assay.policies.flow.thinking import drawing_steps
 from assay.registry import part
 
@@ -19,19 +19,18 @@ from assay.registry import part
 @part("credit", "by_kind")
 @dataclass(frozen=True, slots=True)
 class ByKind:
-    """A drawing's steps have the advantage of the reward, a thought's tokens that of its term ``thought``.
+    """A thought's tokens and a drawing's steps share their response's advantage, at most ``limit`` for the steps.
 
-    Both are group-relative on the scale of the whole batch: :class:`~assay.credit.drawings.batch_scaled.BatchScaled`.
+    It is group-relative on the scale of the whole batch: :class:`~assay.credit.drawings.batch_scaled.BatchScaled`.
 
     Args:
-        limit: of an advantage.
+        limit: of a step's advantage.
         thoughts: whether thoughts have one; without it they have none.
 
     Raises:
         UsageError: ``limit`` is not above 0.
-        RunError: the reward has no term ``thought``.
 
-    Source: AlphaGRPO (arXiv 2605.12495).
+    Source: AlphaGRPO (arXiv 2605.12495) and a public copy of its code.
     """
 
     limit: float = 5.0
@@ -49,15 +48,6 @@ class ByKind:
         return {"baseline": "group mean", "normalisation": "batch std"}
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
-        scaled, steps = BatchScaled(self.limit), drawing_steps(batch)
-        drawn = scaled(batch)
-        if not self.thoughts:
-            return torch.where(steps, drawn, 0)
-        if "thought" not in batch.reward_terms:
-            raise RunError("credit 'by_kind' wants a reward with a term for thoughts; take reward 'thought_first'")
-        rewards, batch.rewards = batch.rewards, batch.reward_terms["thought"].to(batch.rewards)
-        try:
-            said = scaled(batch)
-        finally:
-            batch.rewards = rewards
-        return torch.where(steps, drawn, said)
+        whole = BatchScaled(math.inf)(batch)
+        drawn, said = whole.clamp(-self.limit, self.limit), whole if self.thoughts else torch.zeros_like(whole)
+        return torch.where(drawing_steps(batch), drawn, said)

@@ -20,24 +20,26 @@ from assay.registry import part
 class ThoughtAndSteps:
     """The mean over samples of
 
-        1/S min(s A, clip(s, 1 - low, 1 + high) A) + 1/S sum_t min(rho_t A_t, clip(rho_t, 1 - step, 1 + step) A_t),
+        w min(s A, clip(s, 1 - low, 1 + high) A) + 1/S sum_t min(rho_t A_t, clip(rho_t, 1 - step, 1 + step) A_t),
 
-    less than zero: s the exponential of the mean log-ratio over a thought's tokens, rho_t the ratio of one of its S
-    noisy steps.
+    less than zero: s the exponential of the mean log-ratio over a thought's tokens, rho_t the ratio of one of the S
+    noisy steps after it. w = 1: a thought weighs as much as all of these; w = 1/S with ``as_step``: as one of them.
 
     Args:
         low, high: of a thought's ratio.
         step: of a step's.
+        as_step: see above.
 
     Raises:
         UsageError: a width that is not above 0.
 
-    Source: AlphaGRPO (arXiv 2605.12495) (its public code).
+    Source: AlphaGRPO (arXiv 2605.12495) and a public copy of its code.
     """
 
     low: float = 0.2
     high: float = 0.28
     step: float = 1e-5
+    as_step: bool = False
 
     def __post_init__(self) -> None:
         if min(self.low, self.high, self.step) <= 0:
@@ -59,7 +61,7 @@ class ThoughtAndSteps:
         ratio = gap.exp()
         drawn = (surrogate(ratio, advantages, self.step, self.step) * steps).sum(-1)
         samples = batch.totals.sequences if batch.totals is not None else float(mask.any(-1).sum())
-        value = -((said + drawn) / count).sum() / max(samples, 1)
+        value = -((said / count if self.as_step else said) + drawn / count).sum() / max(samples, 1)
         with torch.no_grad():
             outside = ((ratio - 1).abs() > self.step)[steps].float()
             metrics = {

@@ -18,7 +18,7 @@ from assay.registry import part
 from assay.types import Prompt
 
 Combine = Literal["geometric", "mean", "pooled"]
-TEMPLATE = "{drawn}\n{question} Answer yes or no."
+TEMPLATE = "{drawn}\n{question} Answer yes or no, and no where what the question is about is not there."
 ANSWERS = 5
 """Likeliest first tokens of an answer that are read."""
 

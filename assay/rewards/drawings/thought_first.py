@@ -1,8 +1,7 @@
-"""Rewards of thoughts and of the drawings after them; a drawing over a draft is worth at least the draft."""
+"""One reward of a thought and the drawing after it; a drawing over a draft is worth at least the draft."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import torch
@@ -12,30 +11,24 @@ from assay.policies.flow.samples import split
 from assay.registry import part
 from assay.rewards.wrapped import Around
 
-THOUGHT = re.compile(r"\s*<think>(?:(?!</?think>).)+</think>\s*(<reflect>.*</reflect>)?\s*", re.DOTALL)
-REFLECTED = re.compile(r"<reflect>\s*\S.*?</reflect>", re.DOTALL)
-
 
 @part("reward", "thought_first")
 class ThoughtFirst(Around):
-    """A drawing has the reward r of another part; the thought before it, as term ``thought``,
+    """R = r + form think, r of another part for the drawing, think 1 where the thought before it is in its tags.
 
-        r + form (think + reflect) / 2
-
-    think is 1 where the thought is one ``<think>...</think>``, reflect 0 where it has a ``<reflect>...</reflect>`` that
-    says something and -1 where not; drafts apart, reflect is 0. Where drafts stand in the group (rollout ``redrawn``)
-    a drawing that is worth less than the least of them is worth as much (``clamp``), and they themselves are not
-    learned from.
+    Those are ``<think>`` at its begin and ``</think>`` at its end. Where drafts stand in the group (rollout
+    ``redrawn``) a drawing whose r is no better than that of the least of them has that one's (``clamp``), and they
+    themselves are not learned from.
 
     Args:
         reward: of a drawing.
         form: weight of the form.
         clamp: see above.
 
-    Source: AlphaGRPO (arXiv 2605.12495). What a reflection looks like is not known from the paper; these tags are ours.
+    Source: AlphaGRPO (arXiv 2605.12495) and a public copy of its code.
     """
 
-    def __init__(self, reward: Any = "verdict", form: float = 0.5, clamp: bool = True):
+    def __init__(self, reward: Any = "verdict", form: float = 1.0, clamp: bool = True):
         super().__init__({"drawing": reward})
         self.form, self.clamp = form, clamp
 
@@ -52,12 +45,10 @@ class ThoughtFirst(Around):
                 if bool(known.any()):
                     values = torch.where(rows & over, values.clamp(min=float(values[known].min())), values)
         valid &= ~drafts
-        forms = [self.formed(split(e.text)[0], bool(o)) for e, o in zip(batch.episodes, over, strict=True)]
-        thought = values + self.form * torch.tensor(forms, dtype=values.dtype) / 2
-        return Reward(values, valid=valid, terms={**found.terms, "drawing": values, "thought": thought})
+        form = torch.tensor([self.formed(split(e.text)[0]) for e in batch.episodes], dtype=values.dtype)
+        return Reward(values + self.form * form, valid=valid, terms={**found.terms, "drawing": values, "form": form})
 
     @staticmethod
-    def formed(thought: str, redrawn: bool) -> float:
-        """Return think + reflect of a thought."""
-        think = float(THOUGHT.fullmatch(thought) is not None)
-        return think + (float(REFLECTED.search(thought) is not None) - 1 if redrawn else 0.0)
+    def formed(thought: str) -> float:
+        """Return think."""
+        return float(thought.strip().startswith("<think>") and thought.strip().endswith("</think>"))

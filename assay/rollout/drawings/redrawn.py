@@ -45,7 +45,7 @@ class Redrawn:
 
     sampling: Sampling
     judge: Callable[[Sequence[Group]], list[Group]]
-    drafts: int = 4
+    drafts: int = 7
     strength: float = 0.6
     begin: int = 0
     end: int | None = None

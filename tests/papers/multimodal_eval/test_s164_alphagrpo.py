@@ -25,7 +25,7 @@ from assay.policies.flow.thinking import STEP, response
 from assay.policies.loading import ModelConfig
 from assay.policies.nano import NanoConfig
 from assay.policies.policy import load_policy
-from assay.rewards.drawings.decomposed import Decomposed, combined
+from assay.rewards.drawings.decomposed import TEMPLATE, Decomposed, combined
 from assay.rewards.drawings.thought_first import ThoughtFirst
 from assay.rollout.drawings.redrawn import Redrawn, with_draft
 from assay.types import Ask, Episode, Group, Task, Verdict, pictures
@@ -108,7 +108,7 @@ def test_confidences_of_answers() -> None:
     ask = [part.request(q, "1 2") for q in ("red", "round", "sharp", "dull", "odd", "gone")]
     assert part.confidences(ask) == [pytest.approx(0.785714, abs=1e-6), pytest.approx(0.5), 1.0, 0.0, None, None]
     assert (ask[0].n, ask[0].beam, ask[0].sampling.max_tokens) == (5, True, 1)
-    assert ask[0].prompt == "1 2\nred Answer yes or no."
+    assert ask[0].prompt == "1 2\nred Answer yes or no, and no where what the question is about is not there."
     batch = shown([[(1, 1, 1.0, {}), (1, 1, 1.0, {})]])
     batch.tasks = [
         Task("a", "", meta={"questions": {"semantic": ["red"], "quality": ["round", "sharp"]}}),
@@ -129,37 +129,38 @@ def test_a_picture_is_shown() -> None:
     drawn = written(np.zeros((2, 4, 4, 3), np.float32))
     request = Decomposed(Judge({})).request("red", drawn)
     assert len(pictures(request.prompt)) == 2
-    assert request.prompt[0]["content"] == "<image>\n<image>\nred Answer yes or no."
+    assert request.prompt[0]["content"] == ("<image>\n<image>\n" + TEMPLATE[len("{drawn}\n") :]).replace(
+        "{question}", "red"
+    )
 
 
 @pytest.mark.parametrize(
-    ("thought", "plain", "redrawn"),
+    ("thought", "think"),
     [
-        ("<think>a place</think>", 1, 0),
-        ("<think>a</think> <reflect>wrong place</reflect>", 1, 1),
-        ("<reflect>wrong</reflect>", 0, 0),
-        ("<think>a</think><think>b</think>", 0, -1),
-        ("<think>a<reflect> </reflect></think>", 1, 0),
-        ("<think></think>", 0, -1),
-        ("place", 0, -1),
+        ("<think>a place</think>", 1),
+        ("<think>a</think> <think>b</think>\n", 1),
+        ("<think>a</think> b", 0),
+        ("a <think>b</think>", 0),
+        ("place", 0),
+        ("", 0),
     ],
 )
-def test_forms(thought: str, plain: float, redrawn: float) -> None:
-    assert ThoughtFirst.formed(thought, False) == plain
-    assert ThoughtFirst.formed(thought, True) == redrawn
+def test_forms(thought: str, think: float) -> None:
+    """Begin and end count, as in the authors' code; the reward is that of thought and drawing alike."""
+    assert ThoughtFirst.formed(thought) == think
     batch = shown([[(1, 1, 0.25, {"thought": thought})]])
     found = ThoughtFirst()(batch)
-    assert found.values.tolist() == [0.25] and found.terms["thought"].tolist() == [0.25 + 0.5 * plain / 2]
-    assert ThoughtFirst(form=2.0)(batch).terms["thought"].tolist() == [0.25 + plain]
+    assert found.values.tolist() == [0.25 + think]
+    assert (found.terms["drawing"].tolist(), found.terms["form"].tolist()) == ([0.25], [think])
+    assert ThoughtFirst(form=0.5)(batch).values.tolist() == [0.25 + 0.5 * think]
 
 
 def test_no_worse_than_the_least_draft() -> None:
-    over, draft = {"redrawn": True, "thought": "<think>a</think><reflect>b</reflect>"}, {"role": "draft"}
+    over, draft = {"redrawn": True, "thought": "a"}, {"role": "draft"}
     group = [(1, 0, 0.6, draft), (1, 0, 0.4, draft), *((1, 1, s, over) for s in (0.3, 0.4, 0.5, 0.7))]
     batch = shown([group])
     found = ThoughtFirst()(batch)
     assert found.values[2:].tolist() == pytest.approx([0.4, 0.4, 0.5, 0.7])
-    assert found.terms["thought"][2:].tolist() == pytest.approx([0.65, 0.65, 0.75, 0.95])
     assert found.valid.tolist() == [False, False, True, True, True, True]
     batch.rewards, batch.valid, batch.reward_terms = found.values, found.valid, found.terms
     advantages = ByKind()(batch)[2:, 1].tolist()
@@ -176,21 +177,19 @@ def test_no_worse_than_the_least_draft() -> None:
     assert ByKind()(worse).abs().sum() == 0
 
 
-def test_each_kind_has_its_own_advantage() -> None:
-    batch = shown([[(2, 3, 1.0, {}), (1, 3, 0.0, {})]])
-    batch.rewards = torch.tensor([1.0, 0.0]).double()
-    batch.reward_terms = {"thought": torch.tensor([0.0, 3.0]).double()}
+def test_both_kinds_share_the_advantage() -> None:
+    """Rewards 1, 0, 0, 0: less their mean, over the deviation sqrt(3) / 4; what is clipped is a step's alone."""
+    batch = shown([[(2, 3, 1.0, {}), *[(1, 3, 0.0, {})] * 3]])
+    batch.rewards = torch.tensor([1.0, 0.0, 0.0, 0.0]).double()
     found = ByKind()(batch)
-    a, b = 0.5 / 0.5001, 1.5 / 1.5001
-    assert found[0].tolist() == pytest.approx([-b, -b, a, a, a]) and found[1].tolist() == pytest.approx(
-        [b, -a, -a, -a, 0]
-    )
-    assert batch.rewards.tolist() == [1, 0]
+    scale = math.sqrt(3) / 4 + 1e-4
+    a, b = 0.75 / scale, 0.25 / scale
+    assert found[0].tolist() == pytest.approx([a] * 5) and found[1].tolist() == pytest.approx([-b] * 4 + [0])
+    assert batch.rewards.tolist() == [1, 0, 0, 0]
     assert ByKind(thoughts=False)(batch)[0].tolist() == pytest.approx([0, 0, a, a, a])
-    assert ByKind(limit=0.5)(batch).abs().max() == 0.5 and ByKind() == ByKind(5.0, True)
-    batch.reward_terms = {}
-    with pytest.raises(RunError, match="thought_first"):
-        ByKind()(batch)
+    assert ByKind(limit=0.5)(batch)[0].tolist() == pytest.approx([a, a, 0.5, 0.5, 0.5])
+    assert ByKind(limit=0.5)(batch)[1].tolist() == pytest.approx([-b, -0.5, -0.5, -0.5, 0])
+    assert ByKind() == ByKind(5.0, True)
     with pytest.raises(UsageError, match="above 0"):
         ByKind(limit=0)
 
@@ -199,17 +198,20 @@ def test_the_loss_of_both_kinds() -> None:
     batch = shown([[(2, 2, 1.0, {}), (1, 1, 1.0, {})]])
     batch.advantages = torch.tensor([[2.0, 2.0, 1.0, 1.0], [-1.0, 3.0, 0, 0]]).double()
     logprobs = torch.tensor([[0.5, 0.1, 0.2, -0.1], [-0.4, 0.05, 9.0, 9.0]]).double().requires_grad_()
-    loss = ThoughtAndSteps(0.2, 0.28, 0.1)(logprobs, batch)
-    first = (min(math.exp(0.3), 1.28) * 2 + 1.1 + math.exp(-0.1)) / 2
-    second = (max(math.exp(-0.4), 0.8) * -1 + math.exp(0.05) * 3) / 1
-    assert loss.value.item() == pytest.approx(-(first + second) / 2)
+    said, drawn = min(math.exp(0.3), 1.28) * 2, 1.1 + math.exp(-0.1)
+    second = max(math.exp(-0.4), 0.8) * -1 + math.exp(0.05) * 3
+    # As much as both steps after it together, or as one of them.
+    whole = ThoughtAndSteps(0.2, 0.28, 0.1)(logprobs, batch).value.item()
+    assert whole == pytest.approx(-(said + drawn / 2 + second) / 2)
+    loss = ThoughtAndSteps(0.2, 0.28, 0.1, as_step=True)(logprobs, batch)
+    assert loss.value.item() == pytest.approx(-((said + drawn) / 2 + second) / 2)
     assert loss.metrics["ratio/thought"] == pytest.approx((math.exp(0.3) + math.exp(-0.4)) / 2)
     assert loss.metrics["clipped/steps"] == pytest.approx(1 / 3)
     loss.value.backward()
     grad = logprobs.grad
     assert grad[0].tolist() == pytest.approx([0, 0, 0, -math.exp(-0.1) / 4])
     assert grad[1].tolist() == pytest.approx([0, -3 * math.exp(0.05) / 2, 0, 0])
-    assert ThoughtAndSteps() == ThoughtAndSteps(0.2, 0.28, 1e-5)
+    assert ThoughtAndSteps() == ThoughtAndSteps(0.2, 0.28, 1e-5, False)
     for odd in ({"low": 0.0}, {"high": 0.0}, {"step": 0.0}):
         with pytest.raises(UsageError, match="widths"):
             ThoughtAndSteps(**odd)
@@ -296,9 +298,11 @@ def test_it_trains_both(mode: str, tmp_path: Path) -> None:
 def test_the_methods_own_numbers() -> None:
     made = make_method("S164")
     assert made.rollout == {"name": "denoise", "trained": None, "end": None}
-    assert made.objective == ThoughtAndSteps() and made.credit == ByKind() and made.reward.form == 0.5
+    assert made.objective == ThoughtAndSteps() and made.credit == ByKind() and made.reward.form == 1.0
     refine = make_method("S164", options={"mode": "refine", "judge": Judge({}), "combine": "mean", "thoughts": False})
-    assert refine.rollout == {"name": "redrawn", "drafts": 4, "trained": None, "end": None}
+    assert refine.rollout == {"name": "redrawn", "drafts": 7, "trained": None, "end": None}
+    assert refine.reward.form == 0.0 and refine.objective == ThoughtAndSteps(as_step=True)
+    assert make_method("S164", options={"form": 0.3}).reward.form == 0.3
     assert refine.reward.members[0].combine == "mean" and not refine.credit.thoughts
     assert DRAWN in response("a", "b")
 
@@ -323,7 +327,7 @@ def test_a_draft_is_shown_where_it_can_be_read() -> None:
     assert seen[0] == chat[0] and seen[1]["content"] == "<image>\n<image>q"
     assert [p.url for p in seen[1]["images"]] == [drawn, old.url]
     blank = Redrawn(Sampling(4), list)
-    assert (blank.drafts, blank.strength, blank.begin) == (4, 0.6, 0)
+    assert (blank.drafts, blank.strength, blank.begin) == (7, 0.6, 0)
 
 
 def test_the_loss_where_a_kind_is_missing() -> None:
@@ -352,7 +356,7 @@ def test_what_is_not_told_and_whose_draft_counts() -> None:
     batch.tasks = [Task("a", "", meta={"questions": {"semantic": ["red", "odd"]}})]
     assert Decomposed(judge)(batch).valid.tolist() == [False]
     two = shown([[(1, 0, 0.9, {"role": "draft"}), (1, 1, 0.2, {"redrawn": True})], [(1, 1, 0.1, {"redrawn": True})]])
-    assert ThoughtFirst()(two).values.tolist() == [0.9, 0.9, 0.1]
+    assert ThoughtFirst()(two).terms["drawing"].tolist() == [0.9, 0.9, 0.1]
     two.valid[2] = False
     assert ThoughtFirst()(two).valid.tolist() == [False, True, False]
     assert ByKind.group_relative and ByKind.level == "token"
