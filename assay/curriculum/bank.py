@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.environments.search.bm25 import BM25
 from assay.errors import UsageError
-from assay.signals.embeddings import sentence_model
+from assay.signals.embeddings import embedding
 
 OTHERS = "Lessons from other tasks:"
 OWN = "A lesson from earlier attempts at this task:"
@@ -20,7 +20,8 @@ class Bank:
 
     Args:
         capacity: tasks that it has a lesson of, at least 1; the oldest lessons go first.
-        embeddings: a model of sentence-transformers, by which questions are compared; by their words if empty.
+        embeddings: what questions are compared by, see :func:`assay.signals.embeddings.embedding`; their words if
+            empty.
 
     Raises:
         UsageError: ``capacity`` below 1, or there is no such model.
@@ -30,7 +31,7 @@ class Bank:
         if capacity < 1:
             raise UsageError(f"a bank of lessons: capacity {capacity} must be at least 1")
         self.capacity, self.embeddings = capacity, embeddings
-        self._embed = sentence_model(embeddings) if embeddings else None
+        self._embed = embedding(embeddings) if embeddings else None
         self.lessons: dict[str, tuple[str, str]] = {}
         self._index: tuple[list[str], Callable[[str], np.ndarray]] | None = None
 

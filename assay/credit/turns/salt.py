@@ -16,7 +16,7 @@ from assay.environments.lines import read_action
 from assay.errors import UsageError
 from assay.ops.turns import Turns, numbered, turns_of
 from assay.registry import build, part
-from assay.signals.embeddings import MINILM, Embed, sentence_model, unit_vectors
+from assay.signals.embeddings import MINILM, Embed, embedding, unit_vectors
 from assay.types import Turn
 
 
@@ -44,7 +44,7 @@ class Salt:
         states: whether states have to be the same. Without them ``window`` has to be at least 1: an action's name alone
             says nothing, and would praise the right action at the wrong time.
         similar: actions whose embeddings have this cosine are the same too; ``None`` for equal ones alone.
-        embed: see :func:`assay.signals.embeddings.sentence_model`; used if ``similar`` is given.
+        embed: see :func:`assay.signals.embeddings.embedding`; used if ``similar`` is given.
 
     Raises:
         UsageError: an option out of range, or a base that is not as above.
@@ -69,7 +69,7 @@ class Salt:
         if self.similar is not None:
             if not -1 <= self.similar <= 1:
                 raise UsageError(f"credit 'salt': similar {self.similar:g} must be a cosine")
-            self.embed = sentence_model(self.embed) if isinstance(self.embed, str) else self.embed
+            self.embed = embedding(self.embed)
         if getattr(self.base, "level", "response") == "token" or not getattr(self.base, "group_relative", False):
             raise UsageError("credit 'salt': its base gives one advantage to a response, compared with its group's")
 

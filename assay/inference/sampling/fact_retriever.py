@@ -10,8 +10,7 @@ import numpy as np
 from assay.environments.search.bm25 import words
 from assay.environments.search.corpus import Document
 from assay.errors import UsageError
-from assay.from_file import from_file, is_reference
-from assay.signals.embeddings import MINILM, Embed, sentence_model, unit_vectors
+from assay.signals.embeddings import MINILM, Embed, embedding, unit_vectors
 from assay.tasks.graph_questions import Fact, read_graph
 
 
@@ -26,8 +25,7 @@ class FactRetriever:
     Args:
         graph: a file of rows ``{"head", "relation", "tail"}``, see :func:`~assay.tasks.graph_questions.read_graph`, or
             facts.
-        embedding: a model of sentence-transformers, see :func:`~assay.signals.embeddings.sentence_model`; a function of
-            n texts that returns ``(n, d)`` numbers, or ``file.py:function``.
+        embedding: see :func:`assay.signals.embeddings.embedding`.
 
     Raises:
         UsageError: a file that cannot be read, or no fact that is whole.
@@ -79,10 +77,7 @@ class FactRetriever:
     def _embed(self, texts: Sequence[str]) -> None:
         new = [text for text in texts if text not in self._vectors]
         if new:
-            named = self.embedding
-            if isinstance(named, str):
-                named = from_file(named, "embedding") if is_reference(named) else sentence_model(named)
-            self._vectors |= unit_vectors(named, new)
+            self._vectors |= unit_vectors(embedding(self.embedding), new)
 
     def _document(self, i: int) -> Document:
         head, relation, tail = self.facts[i]

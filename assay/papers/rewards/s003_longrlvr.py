@@ -12,13 +12,12 @@ from assay.batch import Batch, Reward
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.errors import UsageError
-from assay.from_file import from_file, is_reference
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.judged import judged
 from assay.rewards.wrapped import Around, terms_of, valid_in
 from assay.select.reward_std import RewardSpread
-from assay.signals.embeddings import MINILM, sentence_model
+from assay.signals.embeddings import MINILM, embedding
 from assay.tasks.making.documents.clusters import Clustered
 from assay.tasks.making.documents.questions import BestOfCluster, ClusterQuestions, RatedQuestions
 from assay.tasks.making.recipe import pipeline
@@ -212,8 +211,7 @@ class Sentences:
     model: str
 
     def __call__(self, texts: list[str]) -> Any:
-        embed = from_file(self.model, "embedding") if is_reference(self.model) else sentence_model(self.model)
-        return embed(texts)
+        return embedding(self.model)(texts)
 
 
 @pipeline("S003")

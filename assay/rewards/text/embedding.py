@@ -11,7 +11,7 @@ import torch
 from assay.batch import Batch, Reward
 from assay.registry import part
 from assay.rewards.judged import judged
-from assay.signals.embeddings import MINILM, Embed, sentence_model, unit_vectors
+from assay.signals.embeddings import MINILM, Embed, embedding, unit_vectors
 from assay.types import Task
 from assay.verify.text.text import references
 
@@ -25,7 +25,7 @@ class EmbeddingSimilarity:
 
     Args:
         embed: takes a list of n texts and returns ``(n, d)`` numbers; or the name or folder of a model, see
-            :func:`assay.signals.embeddings.sentence_model`. A vector of zeros is similar to nothing.
+            :func:`assay.signals.embeddings.embedding`. A vector of zeros is similar to nothing.
 
     Raises:
         UsageError: sentence-transformers is not installed, or has no such model.
@@ -33,7 +33,7 @@ class EmbeddingSimilarity:
     """
 
     def __init__(self, embed: Embed | str = MINILM):
-        self.embed: Embed = sentence_model(embed) if isinstance(embed, str) else embed
+        self.embed = embedding(embed)
 
     def __call__(self, batch: Batch) -> Reward:
         values, valid = torch.zeros_like(batch.rewards), judged(batch)

@@ -588,7 +588,7 @@ def test_the_bank() -> None:
 def test_a_bank_by_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions at 0, 90, 40 and 174 degrees, of other lengths, and one at 30: nearest to the third, then the first."""
     at = {"a": (2.0, 0.0), "b": (0.0, 3.0), "c": (0.766, 0.643), "d": (-1.0, 0.1), "q": (0.866, 0.5)}
-    monkeypatch.setattr("assay.curriculum.bank.sentence_model", lambda name: lambda texts: [at[t] for t in texts])
+    monkeypatch.setattr("assay.curriculum.bank.embedding", lambda name: lambda texts: [at[t] for t in texts])
     bank = Bank(9, "some")
     for name in "abcd":
         bank.add(name, name, f"lesson {name}")
