@@ -21,6 +21,8 @@ from assay.verify.support.verifier import document_scores
 
 Expand = Callable[[list[str]], list[str]]
 """Takes n queries and returns n texts, each what a source of the claim might be called or say."""
+READ = 100
+"""Words of a claim that an encoder reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,17 @@ class CitedClaim:
 
     @property
     def query(self) -> str:
-        """What is searched for, and read beside passages: title, section and text."""
+        """What is searched for: title, section and text."""
         return " ".join(part for part in (self.title, self.section, self.text) if part)
+
+    @property
+    def read(self) -> str:
+        """The query as an encoder reads it, in :data:`READ` words: of a longer one the end of the text, next to the
+        citation, after title and section, of each a fifth at most."""
+        if len(self.query.split()) <= READ:
+            return self.query
+        head = [word for part in (self.title, self.section) for word in part.split()[: READ // 5]]
+        return " ".join([*head, *self.text.split()[len(head) - READ :]])
 
 
 def read_claims(path: Path) -> list[CitedClaim]:
@@ -98,7 +109,7 @@ class Retrieval:
             for query, text in zip(queries, more, strict=True)
         ]
         if self.embed is not None and self._vectors is not None:
-            for have, vector in zip(found, _rows(self.embed, queries), strict=True):
+            for have, vector in zip(found, _rows(self.embed, [claim.read for claim in claims]), strict=True):
                 order = np.argsort(-(self._vectors @ vector), kind="stable")[: self.k]
                 have += [name for i in order if (name := self._names[i]) not in have]
         return found
@@ -158,7 +169,7 @@ def check(
     for claim, found in zip(claims, retrieval.find(claims), strict=True):
         names = dict.fromkeys([claim.source, *found])
         texts, titles = {n: documents[n].text for n in names}, {n: documents[n].title for n in names}
-        scores = document_scores(encoder, claim.query, texts, words, titles)
+        scores = document_scores(encoder, claim.read, texts, words, titles)
         # Of equal ones what is cited stands first: nothing is proposed that is no better.
         ranked = sorted(scores.items(), key=lambda item: -item[1])
         out.append(Checked(claim, scores[claim.source], tuple(ranked), tuple(found)))
@@ -183,7 +194,7 @@ def examples(claims: Sequence[CitedClaim], retrieval: Retrieval, words: int = WO
         return tuple(found[:passages])
 
     return [
-        Cited(claim.query, of([claim.source]), of([name for name in found if name != claim.source]))
+        Cited(claim.read, of([claim.source]), of([name for name in found if name != claim.source]))
         for claim, found in zip(claims, retrieval.find(claims), strict=True)
     ]
 
@@ -200,7 +211,7 @@ def sought(claims: Sequence[CitedClaim], retrieval: Retrieval, others: int = 1) 
         return told(retrieval.corpus.documents[name])
 
     return [
-        Sought(claim.query, text(claim.source), tuple(text(n) for n in found if n != claim.source)[:others])
+        Sought(claim.read, text(claim.source), tuple(text(n) for n in found if n != claim.source)[:others])
         for claim, found in zip(claims, retrieval.find(claims), strict=True)
     ]
 

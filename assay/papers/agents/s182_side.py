@@ -37,6 +37,9 @@ class Side:
     seams=["verify", "evaluate"],
     essentials={
         "the query: title, section and text up to the citation": "test_the_query_is_title_section_and_text",
+        "of a long claim an encoder reads title, section and the text's end": (
+            "test_of_a_long_claim_title_and_section_are_read_and_the_end"
+        ),
         "documents are found by words, with what a model adds, and by meaning, and both are ranked together": (
             "test_two_ways_of_finding_are_put_together"
         ),

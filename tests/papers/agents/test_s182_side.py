@@ -127,6 +127,43 @@ def test_the_query_is_title_section_and_text():
     assert CitedClaim("1", "It was so.", "d").query == "It was so."
 
 
+def test_of_a_long_claim_title_and_section_are_read_and_the_end():
+    """The authors cut the text from its beginning, and let title and section have a fifth of the room each."""
+    words = [f"w{i}" for i in range(200)]
+    short = CitedClaim("1", " ".join(words[:97]), "d", "Page", "Old History")
+    assert short.read == short.query and len(short.query.split()) == 100
+    long = CitedClaim("1", " ".join(words), "d", "Page", "Old History")
+    assert long.read.split() == ["Page", "Old", "History", *words[103:]]
+    named = CitedClaim("1", " ".join(words), "d", " ".join(["t"] * 30))
+    assert named.read.split() == ["t"] * 20 + words[120:]
+    found = CitedClaim("1", " ".join(words), "d").read
+    assert found.split() == words[100:]
+    world = Corpus([Document("d", "", "w199 is here"), Document("e", "", "w0 is here")])
+    asked: list[str] = []
+
+    def embed(texts):
+        asked.extend(texts)
+        return np.eye(max(len(texts), 2))[: len(texts)]
+
+    retrieval = Retrieval(world, 1, embed)
+    retrieval.find([long])
+    assert asked[-1] == long.read
+    assert examples([long], retrieval)[0].claim == sought([long], retrieval)[0].claim == long.read
+    check([long], retrieval, Heard(asked))
+    assert asked[-1] == long.read
+
+
+class Heard:
+    """An encoder that notes the claims it reads."""
+
+    def __init__(self, asked):
+        self.asked = asked
+
+    def scores(self, pairs):
+        self.asked.extend(claim for claim, _ in pairs)
+        return np.zeros(len(pairs))
+
+
 def test_two_ways_of_finding_are_put_together():
     corpus = Corpus([Document("word", "", "apple tree"), Document("near", "", "fruit"), Document("far", "", "stone")])
     near = {"fruit": [1.0, 0.1], "apple": [1.0, 0.0], " apple tree": [0.6, 0.8]}
