@@ -191,7 +191,11 @@ claims(
         setting="choices",
         evidence="construction",
         arms={
-            "raw": {"name": "grpo", "reward": {"name": "weighted", "terms": TERMS}},
+            "raw": {
+                "name": "grpo",
+                "reward": {"name": "weighted", "terms": TERMS},
+                "credit": {"name": "grpo", "normalise": False},
+            },
             "centred": {
                 "name": "S141",
                 "reward": {"name": "S141", "terms": TERMS, "references": {"helpful": 0.0, "harmless": 0.0}},
