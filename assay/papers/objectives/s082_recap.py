@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -52,12 +53,12 @@ PATIENCE = 5
         ),
     },
     choices=(
-        "a series is 1 less the mean reward, or the cross entropy; windows of 20 steps; temperature 5, as in the paper",
-        "weights are 1 until an objective has two whole windows",
+        "a series is the mean reward, whose ratio falls to 1 as an objective saturates, as the paper plots it; of "
+        "imitation the geometric mean probability of its tokens",
+        "windows of 20 steps, of which the paper says nothing; temperature 5, as in the paper",
+        "weights are 1 until an objective has two whole windows; what is below 1e-6 counts as that",
         "an objective is a term of the reward on the tasks of one source",
     ),
-    lacks="sign and window of the series are not known for sure: here a saturated objective weighs more than one that "
-    "still improves, while the paper turns away from saturated ones",
 )
 def recap(
     general: Any = None,
@@ -72,8 +73,9 @@ def recap(
         c_k = mu_k / mu'_k,   i_k = sd_k / (mu_k + mu'_k)
 
     mu_k and sd_k are mean and deviation of the k-th series over the last ``window`` steps, mu'_k the mean over those
-    before; lambda is 1 until there are so many. A series is 1 less the mean reward of the objective, or the cross
-    entropy for imitation. What still improves has c < 1 and weighs less, what stagnates, worsens or varies weighs more.
+    before; lambda is 1 until there are so many. A series is the mean reward of the objective (the surrogate loss's sign
+    cancels in the ratio), or for imitation exp(-cross entropy). What still improves has c > 1, what is saturated has
+    c = 1 and i = 0: weight goes from saturated objectives to those that improve or vary.
     L_k is the clipped surrogate with advantages of that reward alone, averaged over the samples that feed it; an
     objective is a reward term on the tasks of one source (``task.meta["source"]``). The metric ``weight/NAME`` is
     lambda.
@@ -87,8 +89,8 @@ def recap(
         imitation: responses of other authors (rollout ``demonstration``) feed an objective of their own, their cross
             entropy.
 
-    Source: RECAP (arXiv 2510.21978); the window and the sign of the series are not known for sure, the temperature is
-    the paper's.
+    Source: "Beyond Reasoning Gains" (arXiv 2510.21978), from notes on it and its public reviews. These read the sign of
+    c both ways; here it is the one under which weight leaves saturated objectives, as the paper says and plots.
     """
     curriculum = "uniform" if general is None else {"name": "replay", "general": general, "share": share}
     credit = PerObjective(window=window, temperature=temperature, imitation=imitation)
@@ -119,10 +121,10 @@ class Course:
                 f"credit 'S082': needs window >= 1 and temperature > 0, not {self.window} and {self.temperature:g}"
             )
 
-    def observe(self, losses: Mapping[str, float]) -> None:
+    def observe(self, values: Mapping[str, float]) -> None:
         """Add one value to each series; values below 1e-6 count as that."""
-        for name, loss in losses.items():
-            self._series[name] = [*self._series.get(name, []), max(loss, LEAST)][-2 * self.window :]
+        for name, value in values.items():
+            self._series[name] = [*self._series.get(name, []), max(value, LEAST)][-2 * self.window :]
 
     def terms(self, name: str) -> tuple[float, float]:
         """Return convergence c and instability i of a series with two whole windows."""
@@ -156,7 +158,8 @@ class PerObjective:
         objectives: by name a table of ``term``, a term of the reward (the whole reward if left out), and ``source``,
             the tasks that feed it (all if left out). If nothing is given: every term on every source.
         window, temperature, weight_fn: see :class:`Course`.
-        series: ``loss``: 1 less the mean reward, for rewards in [0, 1]; ``reward``: the mean reward itself.
+        series: ``reward``: the mean reward, and exp(-cross entropy) of imitation; ``loss``: 1 less the mean reward, for
+            rewards in [0, 1], and the cross entropy: then what improves weighs less.
         imitation: samples with tokens of another author feed the objective ``imitation`` alone.
 
     Raises:
@@ -169,7 +172,7 @@ class PerObjective:
     window: int = 20
     temperature: float = 5.0
     weight_fn: Any = None
-    series: Literal["loss", "reward"] = "loss"
+    series: Literal["reward", "loss"] = "reward"
     imitation: bool = False
     course: Course = field(init=False)
     _alone: int = field(default=0, init=False, repr=False)
@@ -201,20 +204,21 @@ class PerObjective:
 
     def __call__(self, batch: Batch) -> Float[Tensor, "N T"]:
         fed = self.fed(batch)
-        total, losses = torch.zeros_like(batch.advantages), dict[str, float]()
+        total, series = torch.zeros_like(batch.advantages), dict[str, float]()
         for name, (values, rows) in fed.items():
             part = replace(batch, rewards=values, token_rewards=None, weights=torch.where(rows, batch.weights, 0))
             if name == IMITATION:
                 # Its loss does not read them; a sample without any would be passed over.
                 found = torch.where(part.mask & part.active[:, None], 1.0, 0.0).to(values.dtype)
-                losses[name] = float(-masked_mean(batch.signals["policy_logprobs"], found > 0))
+                entropy = float(-masked_mean(batch.signals["policy_logprobs"], found > 0))
+                series[name] = entropy if self.series == "loss" else math.exp(-entropy)
             else:
                 found = self.credit(part)
                 mean = float(values[part.active].mean())
-                losses[name] = 1 - mean if self.series == "loss" else mean
+                series[name] = 1 - mean if self.series == "loss" else mean
             batch.signals[ADVANTAGES + name] = found
         self._warn(list(fed))
-        self.course.observe(losses)
+        self.course.observe(series)
         for name, weight in self.course.weights(list(fed)).items():
             share = torch.where(fed[name][1] & batch.active, weight / len(fed), 0).to(batch.rewards.dtype)
             batch.signals[WEIGHT + name] = share

@@ -60,7 +60,7 @@ def test_the_score_may_be_another():
     assert max(found, key=found.__getitem__) == "c"
 
 
-def test_saturated_objectives_and_short_series():
+def test_values_of_nothing_and_short_series():
     made = Course(2)
     for _ in range(3):
         made.observe({"solved": 0.0})
@@ -165,12 +165,22 @@ def test_clipping_goes_by_the_objectives_not_by_their_sum():
 def test_the_series():
     credit = PerObjective(window=1)
     batch = make_method("grpo", credit=credit).value(batch_of(MIXED))
-    assert credit.course.state_dict() == {"math": [pytest.approx(0.6)], "vision": [pytest.approx(0.4)]}
+    assert credit.course.state_dict() == {"math": [pytest.approx(0.4)], "vision": [pytest.approx(0.6)]}
     assert set(batch.signals) == {WEIGHT + "math", WEIGHT + "vision", ADVANTAGES + "math", ADVANTAGES + "vision"}
     assert batch.signals[WEIGHT + "math"].tolist() == [0.5] * 3 + [0] * 5 + [0.5] * 2
-    raw = PerObjective(window=1, series="reward")
-    make_method("grpo", credit=raw).value(batch_of(MIXED))
-    assert raw.course.state_dict()["math"] == [pytest.approx(0.4)]
+    lost = PerObjective(window=1, series="loss")
+    make_method("grpo", credit=lost).value(batch_of(MIXED))
+    assert lost.course.state_dict() == {"math": [pytest.approx(0.6)], "vision": [pytest.approx(0.4)]}
+
+
+def test_weight_leaves_what_is_saturated():
+    """At format all are right, at accuracy 1 of 4 and then 3 of 4: c is 1 and 3; windows of one step have no i."""
+    credit = PerObjective(window=1, temperature=1.0)
+    for right in (1, 3):
+        rows = [(2, "format", [1.0] * 4), (2, "accuracy", [1.0] * right + [0.0] * (4 - right))]
+        make_method("grpo", credit=credit).value(batch_of(rows))
+    found, total = credit.course.weights(["format", "accuracy"]), math.exp(1) + math.exp(3)
+    assert found == pytest.approx({"format": 2 * math.exp(1) / total, "accuracy": 2 * math.exp(3) / total})
 
 
 def test_demonstrations_feed_imitation_alone():
@@ -180,7 +190,10 @@ def test_demonstrations_feed_imitation_alone():
     method = make_method("grpo", credit=credit, objective=SumOfObjectives())
     assert "policy_logprobs" in method.needs
     method.value(batch)
-    assert credit.course.state_dict()["imitation"] == [pytest.approx(0.7)]
+    assert credit.course.state_dict()["imitation"] == [pytest.approx(math.exp(-0.7))]
+    lost = PerObjective(imitation=True, series="loss")
+    make_method("grpo", credit=lost).value(batch)
+    assert lost.course.state_dict()["imitation"] == [pytest.approx(0.7)]
     assert batch.signals[ADVANTAGES + "math"][:, 0].tolist() == pytest.approx(
         [math.sqrt(0.5), -math.sqrt(0.5), 0], abs=1e-5
     )
@@ -191,13 +204,13 @@ def test_demonstrations_feed_imitation_alone():
     assert torch.allclose(gradient[2], slope[0] / 2)
 
 
-def test_what_stagnates_weighs_more_than_what_improves_and_what_varies_most():
-    """Losses that stay, halve, double and vary about their mean, at a temperature of 1."""
+def test_what_improves_weighs_more_than_what_stagnates_and_what_varies_too():
+    """Rewards that stay, halve, double and vary about their mean, at a temperature of 1."""
     made = Course(2, 1.0)
     for values in zip([0.4] * 4, [0.4, 0.4, 0.2, 0.2], [0.2, 0.2, 0.4, 0.4], [0.4, 0.4, 0.1, 0.7], strict=True):
-        made.observe(dict(zip(["same", "better", "worse", "varied"], values, strict=True)))
-    found = made.weights(["same", "better", "worse", "varied"])
-    scores = {"same": 1.0, "better": 0.5, "worse": 2.0, "varied": 1 + 0.3 / 0.8}
+        made.observe(dict(zip(["same", "worse", "better", "varied"], values, strict=True)))
+    found = made.weights(["same", "worse", "better", "varied"])
+    scores = {"same": 1.0, "worse": 0.5, "better": 2.0, "varied": 1 + 0.3 / 0.8}
     total = sum(map(math.exp, scores.values()))
     assert found == pytest.approx({k: 4 * math.exp(v) / total for k, v in scores.items()})
 
@@ -219,8 +232,8 @@ def test_rewards_of_several_terms_are_objectives_on_every_source():
     credit = PerObjective(window=1)
     batch.advantages = credit(batch)
     assert set(credit.course.state_dict()) == {"math/right", "math/form", "vision/right", "vision/form"}
-    assert credit.course.state_dict()["math/right"] == [pytest.approx(0.6)]
-    assert credit.course.state_dict()["math/form"] == [pytest.approx(0.4)]
+    assert credit.course.state_dict()["math/right"] == [pytest.approx(0.4)]
+    assert credit.course.state_dict()["math/form"] == [pytest.approx(0.6)]
     assert batch.signals[WEIGHT + "math/form"].tolist() == [0.25] * 3 + [0] * 5 + [0.25] * 2
     given = PerObjective(objectives={"all": {}, "eyes": {"source": "vision", "term": "right"}})
     found = given.fed(batch)
@@ -268,7 +281,7 @@ def test_options_of_the_parts_inside():
     assert method.curriculum == "uniform"
     general = catalogue.make("S082", general="arithmetic").curriculum
     assert general == {"name": "replay", "general": "arithmetic", "share": 0.5}
-    assert Course(1, 0.1).window == 1 and (made.series, made.objectives, made.imitation) == ("loss", None, False)
+    assert Course(1, 0.1).window == 1 and (made.series, made.objectives, made.imitation) == ("reward", None, False)
     for name in ("course", "_alone", "_others"):
         with pytest.raises(TypeError):
             PerObjective(**{name: 0})
