@@ -46,9 +46,8 @@ from assay.signals.reasoning import ANSWER, Sections
         "slope 1, at most 4 steps, a quarter of the responses chains",
         "log-probabilities are means by token",
         "rewards are summed to one for a response",
+        "no steps at the beginning for the form alone; the paper has some, and does not say how many",
     ),
-    lacks="known from notes on the paper alone: which groups get the path's reward, and how it is joined with the "
-    "outcome, is read from them and not from its text or code",
 )
 def p2s(
     share: float = 0.25,
@@ -78,8 +77,8 @@ def p2s(
         open, close: what answers stand between, the form being to have both; without ``open`` the answer is where the
             task's verifier reads it, and the form is to have one.
 
-    Source: P2S (arXiv 2601.20649). Slope, number of steps and chains are not known, nor whether log-probabilities are
-    per token, as they are here; these are choices.
+    Source: P2S (arXiv 2601.20649), from notes on its whole text that agree with each other. Slope, number of steps and
+    chains are not known, nor whether log-probabilities are per token, as they are here; these are choices.
     """
     likelihood = ReferenceLikelihood("reasoning", open, close)
     return Method(
