@@ -39,7 +39,9 @@ FORM = re.compile(rf"\s*<think>{_BLOCK}</think>\s*<answer>{_BLOCK}</answer>\s*",
         "the semantic reward is of a model's similarity to the reference": (
             "test_meaning_comes_from_the_model_that_is_given"
         ),
-        "it adapts: a narrow band of similarities is spread, and its order kept": "test_the_worked_example",
+        "it adapts: differences about a quantile of past similarities are spread by an S-shaped map": (
+            "test_the_worked_example"
+        ),
         "the band is followed as it moves with the policy": "test_it_follows_the_band_and_remembers_so_much",
         "discriminability of rewards": "test_discriminability_by_hand",
         "in training the spread band leads to right answers, the plain one does not": (
@@ -49,17 +51,21 @@ FORM = re.compile(rf"\s*<think>{_BLOCK}</think>\s*<answer>{_BLOCK}</answer>\s*",
     choices=(
         "weights of form, text and meaning: 1 each",
         "textual correctness: the mean of BLEU-1 and F1 of words, 1 for equal texts",
-        "the band: the 5% and 95% quantiles of the last 2,048 similarities",
+        "the threshold: the median of the last 2,048 similarities; the map a sigmoid of slope 10 over the band from "
+        "their 5% to their 95% quantile",
     ),
-    lacks="the paper's own map of similarities and weights were not at hand; without a model chrF stands in for it",
+    lacks="the paper's own constants and weights, pictures, and its stage of reinforcement learning before the "
+    "fine-tuning; without a model chrF stands in for it",
 )
 def armed(
     embed: Any = None,
     form: float = 1.0,
     text: float = 1.0,
     semantic: float = 1.0,
+    threshold: float = 0.5,
     low: float = 0.05,
     high: float = 0.95,
+    slope: float = 10.0,
     memory: int = 2048,
 ) -> Method:
     """GRPO for open-ended answers with a reward for the reference's words and an adaptive one for its meaning.
@@ -69,7 +75,7 @@ def armed(
         T_i     = 1 if the answer equals a reference but for case, punctuation and articles, else the greatest mean of
                   BLEU-1 and the F1 of words
         s_i     = similarity of answer and reference by a model, the greatest of all references
-        A(s)    = clip((s - lo) / (hi - lo), 0, 1), lo and hi being quantiles of recent similarities
+        A(s)    = sigmoid(slope (s - t) / (hi - lo)), t, lo and hi being quantiles of recent similarities
 
     Similarities of a model lie in a narrow band, so that answers of different meaning get almost the same reward
     ("reward collapse") and the other terms decide. A follows the band as it moves with the policy, see
@@ -80,13 +86,15 @@ def armed(
         embed: a function from texts to vectors, or the name of a model of sentence-transformers, whose cosine is s, see
             :class:`assay.rewards.text.embedding.EmbeddingSimilarity`; without it, s is chrF, of character n-grams.
         form, text, semantic: weights.
-        low, high, memory: of A.
+        threshold, low, high, slope, memory: of A.
 
-    Source: ARMed (arXiv 2508.12957), after fine-tuning on chains of thought, for the sum of textual correctness and an
-    adaptive semantic reward. Its own formulas were not at hand: the map A, T and the weights are choices.
+    Source: ARMed (arXiv 2508.12957), from a note on its text: a buffer of past rewards, a quantile of it as threshold
+    and an S-shaped map; BLEU-1 and ROUGE-1 for the words, a model's similarity for the meaning; reinforcement learning,
+    fine-tuning on chains of thought, reinforcement learning. Its constants, T and the weights are choices.
     """
     similarity: Any = Likeness() if embed is None else EmbeddingSimilarity(embed)
-    terms = {"form": Formed(), "text": Wording(), "semantic": RunningRange(similarity, low, high, memory)}
+    spread = RunningRange(similarity, threshold, low, high, slope, memory)
+    terms = {"form": Formed(), "text": Wording(), "semantic": spread}
     return Method(reward=WeightedSum(terms, {"form": form, "text": text, "semantic": semantic}))
 
 

@@ -21,17 +21,18 @@ from assay.rewards.wrapped import terms_of, valid_in
 
 @part("reward", "running_range")
 class RunningRange(Bent):
-    """R_i = clip((r_i - lo) / (hi - lo), 0, 1), lo and hi being quantiles of the last ``memory`` rewards.
+    """R_i = sigmoid(slope (r_i - t) / (hi - lo)), t, lo and hi being quantiles of the last ``memory`` rewards.
 
-    For scores of a model that all lie in a narrow band, such as cosines from 0.85 to 0.95: what sets answers apart is
-    then stretched to the range of other terms. The batch at hand counts, and within it the map is the same for all
-    prompts, so that order is kept (up to what is clipped). Where hi - lo is below ``epsilon``, lo and hi are the least
-    and greatest of the prompt's group; where these are as close, R_i = 1/2. The rewards remembered are in the
-    checkpoint.
+    For scores of a model that all lie in a narrow band, such as cosines from 0.85 to 0.95: differences about the
+    threshold t are stretched to the range of other terms, those far from it pressed together. The batch at hand counts,
+    and within it the map is the same for all prompts, so that order is kept. Where hi - lo is below ``epsilon``, lo and
+    hi are the least and greatest of the prompt's group, and t is between them; where these are as close, R_i = 1/2. The
+    rewards remembered are in the checkpoint.
 
     Args:
         inner: the reward r.
-        low, high: which quantiles.
+        threshold, low, high: which quantiles t, lo and hi are.
+        slope: above 0.
         memory: rewards remembered, 2 or more.
         epsilon: above 0.
 
@@ -41,15 +42,22 @@ class RunningRange(Bent):
     """
 
     def __init__(
-        self, inner: Any = "verdict", low: float = 0.05, high: float = 0.95, memory: int = 2048, epsilon: float = 1e-6
+        self,
+        inner: Any = "verdict",
+        threshold: float = 0.5,
+        low: float = 0.05,
+        high: float = 0.95,
+        slope: float = 10.0,
+        memory: int = 2048,
+        epsilon: float = 1e-6,
     ):
-        if not 0 <= low < high <= 1 or memory < 2 or epsilon <= 0:
+        if not 0 <= low < high <= 1 or not 0 <= threshold <= 1 or memory < 2 or min(slope, epsilon) <= 0:
             raise UsageError(
-                f"reward 'running_range': 0 <= low {low:g} < high {high:g} <= 1 must hold, memory {memory} be 2 or "
-                f"more and epsilon {epsilon:g} above 0"
+                f"reward 'running_range': 0 <= low {low:g} < high {high:g} <= 1 must hold, threshold {threshold:g} be "
+                f"in [0, 1], memory {memory} 2 or more, and slope {slope:g} and epsilon {epsilon:g} above 0"
             )
         super().__init__(inner)
-        self.quantiles, self.epsilon = (low, high), epsilon
+        self.quantiles, self.slope, self.epsilon = (threshold, low, high), slope, epsilon
         self.seen: deque[float] = deque(maxlen=memory)
 
     def __call__(self, batch: Batch) -> Reward:
@@ -67,13 +75,13 @@ class RunningRange(Bent):
         """Return what the values become, by the rewards remembered."""
         if not self.seen:
             return torch.full_like(values, 0.5)
-        low, high = np.quantile(np.fromiter(self.seen, dtype=np.float64), self.quantiles).tolist()
+        middle, low, high = np.quantile(np.fromiter(self.seen, dtype=np.float64), self.quantiles).tolist()
         if high - low >= self.epsilon:
-            return ((values - low) / (high - low)).clamp(0, 1)
+            return torch.sigmoid(self.slope * (values - middle) / (high - low))
         least, most = extremes(values, batch, valid)
         wide = most - least >= self.epsilon
-        share = (values - least) / torch.where(wide, most - least, 1)
-        return torch.where(wide, share.clamp(0, 1), 0.5)
+        share = (values - (least + most) / 2) / torch.where(wide, most - least, 1)
+        return torch.where(wide, torch.sigmoid(self.slope * share), 0.5)
 
     def state_dict(self) -> dict[str, Any]:
         return {"seen": list(self.seen)}

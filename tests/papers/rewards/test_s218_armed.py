@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,11 @@ def spread(values: list[float], sizes: list[int] | None = None, **options: Any) 
     return found
 
 
+def bent(*shares: float) -> list[float]:
+    """The S-shaped map of places between the ends of a band, its threshold half-way."""
+    return [1 / (1 + math.exp(-10 * (x - 0.5))) for x in shares]
+
+
 def said(answer: str) -> str:
     return f"<think>look</think><answer>{answer}</answer>"
 
@@ -65,10 +71,14 @@ def rewards(make_batch: Callable[..., Any], texts: list[str], task: Task = GOLD,
 
 
 def test_the_worked_example() -> None:
-    assert spread(SCORES, low=0.0, high=1.0) == pytest.approx([0, 0.333333, 0.666667, 1], abs=1e-6)
+    """The threshold is at 0.915, the band 0.03 wide: sigmoids of -5, -5/3, 5/3 and 5."""
+    assert spread(SCORES, low=0.0, high=1.0) == pytest.approx([0.006693, 0.158869, 0.841131, 0.993307], abs=1e-6)
     assert float(np.std(SCORES, ddof=1)) == pytest.approx(0.01291, abs=1e-5)
-    # 5% and 95% of these four lie at 0.9015 and 0.9285; beyond them is clipped.
-    assert spread(SCORES) == pytest.approx([0, (0.91 - 0.9015) / 0.027, (0.92 - 0.9015) / 0.027, 1])
+    # 5% and 95% of these four lie at 0.9015 and 0.9285.
+    assert spread(SCORES) == pytest.approx(bent(*((s - 0.9015) / 0.027 for s in SCORES)))
+    # A quarter of the way the threshold is at 0.9075; sigmoids of -0.0075, 0.0025, 0.0125 and 0.0225 over 0.03.
+    found = spread(SCORES, threshold=0.25, low=0.0, high=1.0, slope=3.0)
+    assert found == pytest.approx([0.320821, 0.562177, 0.777300, 0.904651], abs=1e-6)
 
 
 @pytest.mark.slow
@@ -102,19 +112,20 @@ def test_where_the_band_is_a_point_the_group_decides() -> None:
     """Nearly all of the memory is one number: its quantiles are too, and an outlier shows within its group alone."""
     values = [0.9] * 98 + [0.8, 0.95]
     found = spread(values, [96, 4])
-    assert found[:96] == [0.5] * 96 and found[96:] == pytest.approx([2 / 3, 2 / 3, 0, 1])
+    assert found[:96] == [0.5] * 96 and found[96:] == pytest.approx(bent(2 / 3, 2 / 3, 0, 1))
 
 
 def test_it_follows_the_band_and_remembers_so_much() -> None:
     part = RunningRange(Given([0.0, 1.0] * 2), memory=4)
-    assert part(groups(4)).values.tolist() == [0, 1, 0, 1]
+    assert part(groups(4)).values.tolist() == pytest.approx(bent(0, 1, 0, 1))
     part.inner["raw"] = Given([0.90, 0.92, 0.94, 0.96])
     again = part(groups(4)).values.tolist()
     assert again == pytest.approx(spread([0.90, 0.92, 0.94, 0.96])), "what was before is forgotten"
     longer = RunningRange(Given([0.0, 1.0] * 2), memory=8)
     longer(groups(4))
     longer.inner["raw"] = Given([0.90, 0.92, 0.94, 0.96])
-    assert max(longer(groups(4)).values.tolist()) - min(longer(groups(4)).values.tolist()) < 1
+    late = longer(groups(4)).values.tolist()
+    assert max(late) - min(late) < 0.5 < max(again) - min(again)
 
 
 def test_memory_survives_a_checkpoint() -> None:
@@ -131,7 +142,7 @@ def test_memory_survives_a_checkpoint() -> None:
 def test_samples_without_a_score_are_not_remembered() -> None:
     part = RunningRange(Given([*SCORES, 9.0, float("nan")], [True] * 4 + [False] * 2), low=0.0, high=1.0)
     found = part(groups(6))
-    assert found.values[:4].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1]) and len(part.seen) == 4
+    assert found.values[:4].tolist() == pytest.approx(bent(0, 1 / 3, 2 / 3, 1)) and len(part.seen) == 4
     assert found.valid is not None and found.valid.tolist() == [True] * 4 + [False] * 2
     nothing = RunningRange(Given([1.0, 2.0], [False, False]))(groups(2))
     assert nothing.values.tolist() == [0.5, 0.5]
@@ -139,10 +150,12 @@ def test_samples_without_a_score_are_not_remembered() -> None:
 
 def test_what_cannot_be() -> None:
     least = RunningRange(Given([0.0]), low=0.0, high=1.0, memory=2)
-    assert (least.quantiles, least.seen.maxlen) == ((0.0, 1.0), 2)
+    assert (least.quantiles, least.seen.maxlen) == ((0.5, 0.0, 1.0), 2)
+    assert [RunningRange(threshold=t).quantiles[0] for t in (0.0, 1.0)] == [0, 1]
     with pytest.raises(RunError, match=r"row 1 .task t. has the reward nan"):
         spread([0.1, float("nan")])
     bounds = [{"low": 0.9, "high": 0.1}, {"low": 0.5, "high": 0.5}, {"low": -0.1}, {"high": 1.5}]
+    bounds += [{"threshold": -0.1}, {"threshold": 1.1}, {"slope": 0.0}]
     for bad in (*bounds, {"memory": 1}, {"epsilon": 0.0}):
         with pytest.raises(UsageError, match="running_range"):
             build("reward", {"name": "running_range", **bad})
@@ -150,9 +163,10 @@ def test_what_cannot_be() -> None:
 
 def test_a_band_of_epsilon_is_wide_enough() -> None:
     """The memory's band first, at its bound; then that of the group, at its own."""
-    assert spread([0.0, 0.5], [1, 1], low=0.0, high=1.0, epsilon=0.5) == [0, 1]
+    assert spread([0.0, 0.5], [1, 1], low=0.0, high=1.0, epsilon=0.5) == pytest.approx(bent(0, 1))
     assert spread([0.0, 0.5], [1, 1], low=0.0, high=1.0, epsilon=0.51) == [0.5, 0.5]
-    assert spread([0.0] * 99 + [0.25], [96, 4], epsilon=0.25) == [0.5] * 96 + [0, 0, 0, 1]
+    found = spread([0.0] * 99 + [0.25], [96, 4], epsilon=0.25)
+    assert found[:96] == [0.5] * 96 and found[96:] == pytest.approx(bent(0, 0, 0, 1))
     assert spread([0.0] * 99 + [0.25], [96, 4], epsilon=0.26) == [0.5] * 100
 
 
@@ -165,11 +179,12 @@ def test_groups_without_a_score_and_batches_without_a_sample() -> None:
 
 
 def test_defaults() -> None:
-    """Quantiles of 5% and 95% of 2,048 similarities; form, words and meaning weigh the same."""
+    """The median, 5% and 95% of 2,048 similarities, slope 10; form, words and meaning weigh the same."""
     method = make("S218").reward
     assert method.weights == {"form": 1.0, "text": 1.0, "semantic": 1.0}
     for part in (method.inner["semantic"], RunningRange()):
-        assert (part.quantiles, part.seen.maxlen, part.epsilon) == ((0.05, 0.95), 2048, 1e-6)
+        assert (part.quantiles, part.slope) == ((0.5, 0.05, 0.95), 10.0)
+        assert (part.seen.maxlen, part.epsilon) == (2048, 1e-6)
 
 
 # The sum
@@ -182,7 +197,10 @@ def test_terms_add_up(make_batch: Callable[..., Any]) -> None:
     assert form == [1, 1, 1, 0]
     # BLEU-1 of two words of three: e^(1 - 3/2); F1 2 * 2 / 5.
     assert text == pytest.approx([1, (np.exp(-0.5) + 0.8) / 2, 0, (np.exp(-0.5) + 0.8) / 2])
-    assert semantic[0] == 1 and semantic[2] == 0 and 0 < semantic[1] == semantic[3] < 1
+    # The threshold is the median of four similarities of which the second and the last are the same.
+    raw = found.terms["semantic/raw"].tolist()
+    assert semantic[1] == semantic[3] == 0.5
+    assert semantic == pytest.approx(bent(*(0.5 + (x - raw[1]) / (raw[0] - raw[2]) for x in raw)))
     sums = [0.5 * f + t + s for f, t, s in zip(form, text, semantic, strict=True)]
     assert found.values.tolist() == pytest.approx(sums)
 
@@ -197,12 +215,10 @@ def test_meaning_comes_from_the_model_that_is_given(make_batch: Callable[..., An
     found = rewards(make_batch, texts, embed=embed, low=0.0, high=1.0)
     raw = np.cos([0.3, 0.45, 0.5])
     assert found.terms["semantic/raw"].tolist() == pytest.approx(raw)
-    assert found.terms["semantic"].tolist() == pytest.approx((raw - raw[2]) / (raw[0] - raw[2]))
-    right = [True, False, False]
+    assert found.terms["semantic"].tolist() == pytest.approx(bent(*(0.5 + (raw - raw[1]) / (raw[0] - raw[2]))))
     stretched = found.terms["semantic"].tolist()
-    assert discriminability(stretched, right) == pytest.approx(discriminability(raw.tolist(), right))
     # The gap is a larger part of the sum: form and words are the same for all.
-    assert stretched[0] - stretched[1] > 10 * (raw[0] - raw[1])
+    assert stretched[0] - stretched[1] > 5 * (raw[0] - raw[1])
 
 
 @pytest.mark.parametrize(
