@@ -22,11 +22,10 @@ from assay.rewards.text.embedding import EmbeddingSimilarity, texts_of
 from assay.types import Task
 from assay.verify.text.overlap import f1
 
-QUESTION = """Does the answer mean the same as the reference answer to the question? Reply with YES or NO only.
+QUESTION = """Does the predicted answer say what the true answer says? Begin your reply with YES or NO.
 
-Question: {question}
-Reference answer: {reference}
-Answer: {answer}"""
+True answer: {reference}
+Predicted answer: {answer}"""
 WEIGHTS = {"judge": 0.9 * 0.575, "embed": 0.9 * 0.375, "modality": 0.9 * 0.05, "format": 0.1}
 
 
@@ -36,7 +35,9 @@ WEIGHTS = {"judge": 0.9 * 0.575, "embed": 0.9 * 0.375, "modality": 0.9 * 0.05, "
     seams=["verify", "reward"],
     essentials={
         "R = 0.9 (0.575 judge + 0.375 embedding + 0.05 modality) + 0.1 format": "test_weights_by_hand",
-        "a language model is asked for YES or NO, given question and reference": "test_what_the_judge_is_asked",
+        "a language model that sees answer and reference, not the question, is asked for YES or NO": (
+            "test_what_the_judge_is_asked"
+        ),
         "the cosine of answer and reference counts from 0.8 on": "test_a_cosine_counts_from_its_bound_on",
         "the kind of image is named before the thought": "test_the_kind_of_image_counts_whatever_its_case",
         "the form: a thought, then an answer, and nothing else": "test_the_form",
@@ -48,19 +49,19 @@ WEIGHTS = {"judge": 0.9 * 0.575, "embed": 0.9 * 0.375, "modality": 0.9 * 0.05, "
     choices=(
         "the judge's words",
         "a judge that fails leaves no reward; the authors' code gives 0",
-        "the objective is GRPO's; the paper also trains by DAPO",
+        "the objective is GRPO's without a divergence; the authors' runs have one of 0.01 with it, and none with DAPO",
+        "judge and embedding model are to be given; without them the verdict and F1 of words count",
     ),
-    lacks="judge and embedding model are to be given: without them the verdict and F1 of words stand in",
 )
 def medix(judge: Any = None, embed: Any = None, near: float = 0.8) -> Method:
     """GRPO for open-ended answers with a composite reward: two judges of each answer, neither of them good.
 
         R_i = 0.9 (0.575 judge_i + 0.375 embed_i + 0.05 modality_i) + 0.1 format_i,   each 0 or 1
 
-    judge: a language model says YES to the answer, given the reference. embed: the cosine of the answer's embedding
-    with the reference's is at least ``near``. modality: what stands before ``<thinking>`` is the kind of image
-    ``task.meta["modality"]``, whatever its case (nothing, where the task names none). format: from ``<thinking>`` on
-    the response is ``<thinking>...</thinking><answer>...</answer>`` and nothing else.
+    judge: a language model says YES to the answer, given the reference and not the question. embed: the cosine of the
+    answer's embedding with the reference's is at least ``near``. modality: what stands before ``<thinking>`` is the
+    kind of image ``task.meta["modality"]``, whatever its case (nothing, where the task names none). format: from
+    ``<thinking>`` on the response is ``<thinking>...</thinking><answer>...</answer>`` and nothing else.
 
     White space around <, > and / is removed first. The answer is what stands in ``<answer>``, or else the whole text,
     without dots at its ends. Both judges say 0 to an answer that is empty, one character, or contains ``__``, ``:`` or
@@ -74,17 +75,18 @@ def medix(judge: Any = None, embed: Any = None, near: float = 0.8) -> Method:
             place of the cosine.
         near: in (0, 1].
 
-    Source: MediX-R1's code; the judge's wording is a choice.
+    Source: MediX-R1's code (mbzuai-oryx/MediX-R1, ``medical.py``), with Qwen3-4B-Instruct and MedEmbed-large as models;
+    the judge's wording is a choice.
     """
     return Method(reward=CompositeReward(judge, embed, near))
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A response taken apart: its form, the text before it, and its answer, empty if it is none."""
+    """A response taken apart: its form, the text before its thought (if any), and its answer, empty if it is none."""
 
     formed: bool
-    before: str
+    before: str | None
     answer: str
 
 
@@ -94,7 +96,7 @@ class CompositeReward:
     Args:
         judge, embed, near: see there.
         max_tokens: of the judge's reply.
-        template: with ``{question}``, ``{reference}`` and ``{answer}``.
+        template: with ``{answer}``, ``{reference}`` and, if the judge is to see it, ``{question}``.
 
     Raises:
         UsageError: ``near`` out of range, or a template that shows no answer.
@@ -117,7 +119,8 @@ class CompositeReward:
         unsure: list[int] = []
         for i, (task, reading) in enumerate(zip(batch.tasks, readings, strict=True)):
             modality = str(task.meta.get("modality") or "")
-            terms["modality"][i] = tidy(modality).casefold() == reading.before.casefold()
+            named = reading.before is not None and tidy(modality).casefold() == reading.before.casefold()
+            terms["modality"][i] = named
             terms["format"][i] = reading.formed
             if not wanted[i]:
                 valid[i] = False
@@ -172,17 +175,16 @@ def read(text: str) -> Reading:
     text = tidy(text)
     start = text.find("<thinking>")
     body = text[start:] if start >= 0 else ""
-    block = r"((?:(?!</?(?:thinking|answer)>).)*)"
-    formed = re.fullmatch(f"<thinking>{block}</thinking><answer>{block}</answer>", body, re.DOTALL)
+    formed = re.fullmatch("<thinking>.*</thinking><answer>.*</answer>", body, re.DOTALL)
     found = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
     answer = (found[1] if found else text).strip().strip(".").strip()
     bad = len(answer) < 2 or any(mark in answer for mark in ("__", ":", "?"))
-    return Reading(formed is not None, text[:start].strip() if start >= 0 else text, "" if bad else answer)
+    return Reading(formed is not None, text[:start].strip() if start >= 0 else None, "" if bad else answer)
 
 
 def same(answer: str, reference: str) -> bool:
-    """Say whether they are equal but for case, white space and dots at the ends."""
-    return " ".join(answer.casefold().split()) == " ".join(tidy(reference).strip(". ").casefold().split())
+    """Say whether they are equal but for dots at the ends."""
+    return answer == tidy(reference).strip(". ")
 
 
 def _seed(text: str) -> int:

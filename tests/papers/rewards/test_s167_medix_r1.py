@@ -39,7 +39,7 @@ class Judge:
         self.asked += [r.prompt for r in requests]
         self.requests += requests
         assert all(r.sampling.max_tokens == 4 and r.sampling.temperature == 0 for r in requests)
-        answers = [r.prompt.rpartition("Answer: ")[2] for r in requests]
+        answers = [r.prompt.rpartition("answer: ")[2] for r in requests]
         return [[SimpleNamespace(text=self.said[a][0], stop=self.said[a][1])] for a in answers]
 
 
@@ -58,7 +58,8 @@ def vectors(texts: list[str]) -> list[list[float]]:
         (said("fluid at the left"), "Yes.", 0.6625),
         (said("right effusion", "<ct>"), "NO", 0.4375),
         (said("pneumonia", "<ct>"), "No", 0.1),
-        (said("Left  pleural effusion."), "unasked", 1.0),
+        (said("left pleural effusion."), "unasked", 1.0),
+        (said("Left pleural effusion"), "YES", 1.0),
     ],
 )
 def test_weights_by_hand(make_batch: Callable[..., Any], text: str, judge: str, expected: float) -> None:
@@ -85,13 +86,13 @@ def test_hedges_are_no_answers(make_batch: Callable[..., Any], answer: str) -> N
         ("<XRAY>\n<thinking> a </thinking>\n <answer>b c< / answer>\n", True, "<XRAY>"),
         ("<thinking>a</thinking><answer>b c</answer>", True, ""),
         ("<thinking>a</thinking><answer>b c</answer> more", False, ""),
-        ("<thinking>a</thinking><answer>b c</answer><answer>d</answer>", False, ""),
+        ("<thinking>a</thinking><answer>b c</answer><answer>d</answer>", True, ""),
         ("<thinking>a</thinking> and <answer>b c</answer>", False, ""),
         ("<answer>b c</answer><thinking>a</thinking>", False, "<answer>b c</answer>"),
-        ("b c", False, "b c"),
+        ("b c", False, None),
     ],
 )
-def test_the_form(text: str, formed: bool, before: str) -> None:
+def test_the_form(text: str, formed: bool, before: str | None) -> None:
     reading = read(text)
     assert (reading.formed, reading.before, reading.answer) == (formed, before, "b c")
 
@@ -107,14 +108,14 @@ def test_a_judge_that_fails_leaves_no_reward(make_batch: Callable[..., Any]) -> 
 
 
 def test_what_the_judge_is_asked(make_batch: Callable[..., Any]) -> None:
-    """Question, all references and the answer, once, greedily, for a word."""
+    """All references and the answer, and not the question, once, greedily, for a word."""
     engine = Judge({"fluid": ("yes, the same", "eos")})
     task = Task("t", "What is seen?", ["left effusion", "fluid on the left"])
     batch = make_batch([1], passed=[False], texts=[said("fluid")], tasks=[task])
     assert make("S167", judge=engine).reward(batch).terms["judge"].tolist() == [1]
     [asked] = engine.asked
-    assert "YES or NO" in asked and "Question: What is seen?\n" in asked
-    assert "Reference answer: left effusion / fluid on the left\n" in asked and asked.endswith("Answer: fluid")
+    assert "YES or NO" in asked and "seen" not in asked
+    assert "True answer: left effusion / fluid on the left\n" in asked and asked.endswith("answer: fluid")
     # One sample of each question, drawn with the same seed whenever it is asked.
     assert [(r.n, r.seed) for r in engine.requests] == [(1, engine.requests[0].seed)]
     again = Judge({"fluid": ("NO", "eos")})
@@ -147,19 +148,20 @@ def test_a_cosine_counts_from_its_bound_on(make_batch: Callable[..., Any]) -> No
 
 def test_the_kind_of_image_counts_whatever_its_case(make_batch: Callable[..., Any]) -> None:
     texts = [said("x y", before) for before in ("<XRAY>", "< xray >", "<ct>", "")]
-    batch = make_batch([1] * 4, passed=[False] * 4, texts=texts, tasks=[GOLD] * 4)
-    assert make("S167").reward(batch).terms["modality"].tolist() == [1, 1, 0, 0]
+    tasks = [GOLD] * 4 + [Task("t", "", "left lung")]
+    batch = make_batch([1] * 5, passed=[False] * 5, texts=[*texts, ""], tasks=tasks)
+    assert make("S167").reward(batch).terms["modality"].tolist() == [1, 1, 0, 0, 0]
 
 
 def test_an_answer_equal_to_one_of_the_references_is_right_unasked(make_batch: Callable[..., Any]) -> None:
     """Two letters are an answer, one is none; tags that are missing leave the whole text."""
     task = Task("t", "", ["CT", "computed tomography"])
-    batch = make_batch([1] * 4, passed=[False] * 4, texts=["ct", "Computed  Tomography.", "C", "MR"], tasks=[task] * 4)
+    batch = make_batch([1] * 4, passed=[False] * 4, texts=["CT", "computed tomography.", "C", "MR"], tasks=[task] * 4)
     found = make("S167", judge=Judge({"MR": ("NO", "eos")})).reward(batch)
     assert found.terms["judge"].tolist() == found.terms["embed"].tolist() == [1, 1, 0, 0]
     assert found.valid is not None and found.valid.all()
     # Nobody judged it, though a verifier should have: no reward, and nobody is asked.
-    batch = make_batch([1, 1], passed=[None, False], texts=["MR", "ct"], tasks=[task, Task("n", "", None)])
+    batch = make_batch([1, 1], passed=[None, False], texts=["MR", "CT"], tasks=[task, Task("n", "", None)])
     engine = Judge({})
     assert make("S167", judge=engine).reward(batch).valid.tolist() == [False, False] and not engine.asked
 
