@@ -52,8 +52,8 @@ _SCORE = re.compile(r"^\W*(?:score\W*)?([01])\b", re.IGNORECASE | re.MULTILINE)
         "lambda: 1, as many of the one kind as of the other",
         "segments of 20 to 400 characters are asked for; sentences end by rules of our own",
         "the judge's words; what has the truth's words is right without asking",
+        "the generative reward model is to be given; without it words are compared",
     ),
-    lacks="the generative reward model is to be given: without it words are compared in its stead",
 )
 def rlpt(judge: Any = None, max_chars: int = 2000) -> Method:
     """GRPO on tasks made from raw text: next-segment reasoning.
