@@ -42,6 +42,7 @@ from assay.registry import build
     choices=(
         "levels 1 to 10: sides of grids, steps of riddles",
         "walls of a number wall need not hang together",
+        "its islands may touch at corners, which the released verifier refuses and its prompt does not forbid",
         "a grid's solution need not be the only one",
         "words cross, and touch nowhere else",
         "numbers of mathador are thrown with dice; a thought on brackets goes by the sequence, not by the last one",
