@@ -27,7 +27,9 @@ Problem:
 {question}
 
 Say yes or no."""
-FINAL = """Solve the problems one after the other. End with a section of this form, each answer in a box:
+FINAL = """Here [variablek] is the number that problem k needs, and [answerk] is the answer to problem k.
+
+Solve the problems one after the other. End with a section of this form, each answer in a box:
 
 ### Final Answers
 {lines}"""
@@ -128,7 +130,7 @@ def composed(tasks: Sequence[Task], by: By = "last") -> Task:
             f"Problem {k}: Using the result [answer{k - 1}] from the previous calculation, "
             f"{name} = [answer{k - 1}] {sign} {abs(offset)}. {text}"
         )
-    listed = "\n".join(f"Problem {k}: \\boxed{{answer{k}}}" for k in range(1, len(tasks) + 1))
+    listed = "\n".join(f"Problem {k}: \\boxed{{[answer{k}]}}" for k in range(1, len(tasks) + 1))
     rates = [task.meta.get("pass_rate") for task in tasks]
     meta: dict[str, Any] = {"parents": tuple(task.id for task in tasks), "made": ("compose",)}
     if None not in rates:
@@ -252,6 +254,8 @@ def _first(scores: Sequence[float | None]) -> Iterator[int]:
         "of several key numbers the first outside formulas that stands in the problem once",
         "each problem is in one chain of a round",
         "one reply of the judge for each of at most 4 numbers",
+        "it is shown the problem without the number; the authors' judge sees the number in it, and the answer",
+        "R_last by default; the released training code has R_all alone",
         "the training is any method's on the file of chains: GRPO with clip_high = 0.265 in the paper",
     ),
 )

@@ -56,7 +56,8 @@ def test_a_chain_is_composed() -> None:
     assert made.question.startswith("Problem 1: What is 6 times 7?\n\nProblem 2: ")
     assert "from the previous calculation, [variable2] = [answer1] - 35. Take [variable2] from 4." in made.question
     assert "[variable3] = [answer2] + 8. Solve $x - {[variable3]} = 0$." in made.question
-    boxes = [f"Problem {k}: \\boxed{{answer{k}}}" for k in (1, 2, 3)]
+    boxes = [f"Problem {k}: \\boxed{{[answer{k}]}}" for k in (1, 2, 3)]
+    assert "[variablek]" in made.question and "[answerk]" in made.question, "what stands for what is said"
     assert made.question.endswith("### Final Answers\n" + "\n".join(boxes))
     assert made.reference == {"answers": ["42", "-3", "5"], "by": "last"} and made.kind == "boxed_answers"
     assert (made.id, made.meta["parents"]) == ("a+b+c", ("a", "b", "c")) and "expected" not in made.meta
