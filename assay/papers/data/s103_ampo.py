@@ -30,6 +30,7 @@ from assay.objectives.shaped import Shaped
     choices=(
         "2 traces of a group, form 0.1 of the score",
         "form: whether the run's verifier finds an answer in the trace",
+        "the run's reward; the released script's has a tenth for the form of one's own responses too",
         "the loss is a mean over samples of sums over tokens, divided by the longest response",
     ),
 )
