@@ -33,7 +33,7 @@ class Variants:
     Args:
         stream, prompts, group: supplied by the run.
         threshold: of the mean, which has to be above it, in [0, 1).
-        window: W, the steps that count; the rung is left no sooner than after so many.
+        window: W, the steps on a rung that count, or all of them while they are fewer.
 
     Raises:
         UsageError: an option out of range, or, in the first step, tasks of which none has a variant.
@@ -85,7 +85,7 @@ class Variants:
             if not scores or task.meta.get("variant", ITSELF) == ITSELF or task.meta["rung"] != rung:
                 continue
             means = [*self._means.get(task.id, ()), sum(scores) / len(scores)][-self.window :]
-            if len(means) == self.window and sum(means) / len(means) > self.threshold:
+            if sum(means) / len(means) > self.threshold:
                 self._rungs[task.id], means = rung + 1, []
             self._means[task.id] = means
 

@@ -25,13 +25,14 @@ somebody could believe, one a line, between <wrong> and </wrong>, and nothing el
 
 Problem:
 {question}"""
-MASK = """The answer to the problem below is {answer}. Write the answer with some of its digits or letters
-replaced by "_", one "_" for each, so that it helps but does not tell, between <mask> and </mask>.
+MASK = """The answer to the problem below is {answer}. Write the answer with half to four fifths of its digits
+replaced by "_", one "_" for each, between <mask> and </mask>. Leave one digit or more to be seen, and every letter and
+symbol as it is.
 
 Problem:
 {question}"""
-CHOOSE = "{question}\n\n{options}\n\nAnswer with the letter of the right option."
-FILL = "{question}\n\nThe answer should look like {mask}."
+CHOOSE = "{question}\n\n{options}\n\nPut the right answer itself, not its letter, within \\boxed{}."
+FILL = "{question}\n\nThe answer should look like: {mask}. Fill the blank by giving the full answer."
 
 
 def choice(task: Task, wrong: Sequence[str], size: int, here: Here) -> dict[str, Any] | None:
@@ -62,10 +63,12 @@ def choice(task: Task, wrong: Sequence[str], size: int, here: Here) -> dict[str,
 
 
 def masked(task: Task, mask: str) -> dict[str, Any] | None:
-    """Return the variant that shows a mask of the answer, ``None`` where that hides nothing or is not of the answer."""
+    """Return the variant that shows a mask of the answer, ``None`` where it hides no digit, or more than digits."""
     answer, mask = str(task.reference).strip(), mask.strip()
-    fits = len(mask) == len(answer) and all(m in ("_", a) for m, a in zip(mask, answer, strict=True))
-    if "_" not in mask or not fits:
+    fits = len(mask) == len(answer) and all(
+        m == a or (m == "_" and a.isdigit()) for m, a in zip(mask, answer, strict=True)
+    )
+    if mask == answer or not fits:
         return None
     return {"variant": "fill_in", "prompt": filled(FILL, question=task.question, mask=mask)}
 
@@ -114,7 +117,7 @@ class MakeVariants:
 @pipeline("S042")
 def variants_of_hard(
     tries: int = 64,
-    sound: int = 8,
+    sound: int = 3,
     sizes: tuple[int, ...] = (4, 10),
     mask: bool = True,
     sampling: Sampling = SOLVING,
@@ -123,7 +126,7 @@ def variants_of_hard(
 
     Args:
         tries: replies of the solver, none of which is right; 0 takes every task.
-        sound: replies of the judge, of which one or more is right, so that the reference can be trusted; 0 trusts all.
+        sound: replies of the judge, most of them right, so that the reference can be trusted; 0 trusts all.
         sizes, mask: see :class:`MakeVariants`.
         sampling: of both.
     """
@@ -131,7 +134,7 @@ def variants_of_hard(
     if tries:
         steps.append(("never solved", PassRate(tries, 0.0, 0.0, "solver", sampling)))
     if sound:
-        steps.append(("sound", PassRate(sound, 1 / sound, 1.0, "judge", sampling, "judge_pass_rate")))
+        steps.append(("sound", PassRate(sound, (sound // 2 + 1) / sound, 1.0, "judge", sampling, "judge_pass_rate")))
     return Pipeline("S042", [*steps, ("variants", MakeVariants(sizes, mask))])
 
 
@@ -151,9 +154,10 @@ def variants_of_hard(
     },
     choices=(
         "the threshold is on the verdict's score, not on a total with a bonus for format",
-        "a window that is not full yet moves nobody up",
+        "a letter counts as the answer at it, which the authors' reward, of the answer alone, counts as wrong",
+        "more than half of the stronger model's replies are right, where the authors take the most frequent of 3",
         "one reply for all distractors, one for the mask; a variant whose reply is not sound is left out",
-        "the words of prompts",
+        "the words of prompts, but for what is said of a mask",
     ),
 )
 def cog_drift(threshold: float = 0.5, window: int = 1, kl_weight: float = 0.01) -> Method:

@@ -41,6 +41,7 @@ def test_choices_with_sound_distractors() -> None:
     ]
     assert all(f"{letter}) {text}" in made["prompt"] for letter, text in made["options"].items())
     assert made["prompt"].startswith(TASK.question) and made["reference"] == "42"
+    assert made["prompt"].endswith("Put the right answer itself, not its letter, within \\boxed{}.")
     assert choice(TASK, ["84/2", "41", "41", "42", "43"], 4, HERE) is None
     ten = choice(TASK, [str(n) for n in range(9)], 10, HERE)
     assert ten is not None and ten["variant"] == "ten_choice" and len(ten["options"]) == 10
@@ -51,8 +52,13 @@ def test_choices_with_sound_distractors() -> None:
 
 def test_masks_that_hide_something_of_the_answer() -> None:
     made = masked(TASK, " 4_ ")
-    assert made == {"variant": "fill_in", "prompt": "What is 6 times 7?\n\nThe answer should look like 4_."}
+    told = "The answer should look like: 4_. Fill the blank by giving the full answer."
+    assert made == {"variant": "fill_in", "prompt": f"What is 6 times 7?\n\n{told}"}
     assert masked(TASK, "__") is not None
+    of = Task("q", "?", "x_1 = 25", "math")
+    assert masked(of, "x_1 = 2_") is not None and masked(of, "x__ = 25") is not None
+    for mask in ("x_1 = 25", "__1 = 25", "x_1 _ 2_"):
+        assert masked(of, mask) is None, "only digits are hidden"
     for mask in ("42", "4", "4__", "_3", ""):
         assert masked(TASK, mask) is None, mask
 
@@ -105,8 +111,9 @@ def test_each_question_climbs_its_own_ladder() -> None:
     """Batch means .5, .625, .4, .75, .9 at a threshold of .5; with a window of 2, .4 and .7 make .55."""
     four, fill, itself = "four_choice", "fill_in", "open_ended"
     assert climbed(1, 0.5, 0.625, 0.4, 0.75, 0.9) == [four, fill, fill, itself, itself]
-    assert climbed(2, 0.4, 0.7, 0.9, 0.2, 0.3) == [four, fill, fill, itself, itself]
-    assert climbed(2, 0.9, 0.0, 0.9, 0.2) == [four, four, four, fill], "0.45, 0.45 and then 0.55"
+    assert climbed(2, 0.4, 0.7, 0.4, 0.7, 0.3) == [four, fill, fill, itself, itself]
+    assert climbed(2, 0.4, 0.5, 0.9, 0.1, 0.8) == [four, four, fill, fill, fill], "0.45, 0.7, and then 0.1 and 0.45"
+    assert climbed(2, 0.4, 0.7, 0.9) == climbed(9, 0.4, 0.7, 0.9) == [four, fill, itself], "not the whole window"
     assert climbed(1, (1.0, None, None), (None, None), (0.5, 0.25)) == [fill, fill, fill], "abstentions are left out"
     two = Tasks(laddered("a", "four_choice"), laddered("b", "fill_in"), laddered("c"))
     made = Variants(two, 3, 8)
@@ -166,12 +173,16 @@ def test_only_what_is_never_solved_and_sound_is_rewritten() -> None:
     assert found.counts["variants"].dropped == {"no variant of it is sound": 1}
 
 
-def test_one_right_reply_of_eight_makes_a_task_sound() -> None:
-    strong = Told(lambda prompt, j: replies("42" if j == 5 else "7")(prompt, j))
-    models = {"writer": Model("s", strong), "judge": Model("s", strong), "solver": Model("w", Told(replies("7")))}
-    made = Maker(variants_of_hard(), models).make([TASK])
-    assert [t.meta["judge_pass_rate"] for t in made.tasks] == [0.125]
-    assert [r.n for r in strong.asked] == [8, 1, 1], "replies of the judge, distractors, and a mask"
+def test_two_right_replies_of_three_make_a_task_sound() -> None:
+    def made(*right: int) -> tuple[list[float], Told]:
+        strong = Told(lambda prompt, j: replies("42" if j in right else "7")(prompt, j))
+        models = {"writer": Model("s", strong), "judge": Model("s", strong), "solver": Model("w", Told(replies("7")))}
+        return [t.meta["judge_pass_rate"] for t in Maker(variants_of_hard(), models).make([TASK]).tasks], strong
+
+    assert made(1)[0] == []
+    rates, strong = made(0, 2)
+    assert rates == [2 / 3]
+    assert [r.n for r in strong.asked] == [3, 1, 1], "replies of the judge, distractors, and a mask"
     assert "Write 9 wrong answers" in strong.asked[1].prompt, "for ten options"
     assert [(r.sampling.max_tokens, r.sampling.temperature) for r in strong.asked] == [
         (1024, 1),
