@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -30,12 +31,17 @@ class ShiftAlignment:
         divergence: KL of the trained large model from the large one before, in nats.
         left: KL of the trained large model from the large one shifted by the small ones; below ``divergence`` the shift
             brings it nearer.
+        covered: share of the tokens that the large model before training likes best where they stand: the paper's path
+            coverage rate, of responses that were decoded greedily.
+        covered_shifted: the same of that model shifted by the small ones.
         positions: tokens that were looked at.
     """
 
     cosine: float
     divergence: float
     left: float
+    covered: float
+    covered_shifted: float
     positions: int
 
 
@@ -63,14 +69,15 @@ def shift_alignment(
         trained, base: the large policy after and before training.
         small_trained, small_base: the small one, whose tokens are among the large one's.
         k: tokens; of a vocabulary that has fewer, all.
-        weight: of the shift in ``left``, lambda of S214, above 0.
+        weight: of the shift in ``left`` and ``covered_shifted``, lambda of S214, above 0.
         temperature: of the distributions.
         token_budget: tokens of a pass.
 
     Raises:
         UsageError: policies that do not share their tokens, or tree; ``weight`` not above 0; no responses.
 
-    Source: RAST (arXiv 2506.15710), the analysis behind its hypothesis, in these terms.
+    Source: RAST (arXiv 2506.15710), the analyses behind its hypothesis. Its authors' script takes the cosine of plain
+    logits of the whole vocabulary.
     """
     if weight <= 0:
         raise UsageError(f"weight {weight:g} of a shift must be above 0")
@@ -93,9 +100,18 @@ def shift_alignment(
         found = models.quantities(batch, {"candidate_logprobs"})["candidate_logprobs"]
         return found[batch.mask].double()
 
+    def liked(policy: Policy) -> float:
+        """Share of the responses' tokens that are the policy's likeliest."""
+        best = torch.zeros_like(batch.tokens)
+        for rows in policy.micro_batches(batch, token_budget):
+            found = policy.likeliest(batch.rows(rows), 1)[..., 0]
+            best[rows, : found.shape[1]] = found.to(best)
+        return float((best == batch.tokens)[batch.mask].double().mean())
+
     # The small shift is what the sum has more than the large model, up to a constant; of a token that is lacking, 0.
     after, before = of(trained), of(base)
-    mixed = of(logit_sum([(base, 1.0), (small_trained, weight), (small_base, -weight)]))
+    sum_: Any = logit_sum([(base, 1.0), (small_trained, weight), (small_base, -weight)])
+    mixed = of(sum_)
     shifts = [d - d.mean(-1, keepdim=True) for d in (after - before, mixed - before)]
     sizes = [d.norm(dim=-1) for d in shifts]
     moved = (sizes[0] > STILL) & (sizes[1] > STILL)
@@ -105,5 +121,7 @@ def shift_alignment(
         float(cosines.mean()),
         float(divergence(final, bucketed(before)).mean()),
         float(divergence(final, bucketed(mixed)).mean()),
+        liked(base),
+        liked(sum_),
         len(after),
     )

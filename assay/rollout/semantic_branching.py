@@ -21,16 +21,20 @@ from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Episode, Group, Prompt, Task
 
 
-def semantic_entropy(p: Float[Tensor, "... K"], unit: Float[Tensor, "... K D"]) -> Float[Tensor, "..."]:
-    """Return SE = H * SD of the likeliest next tokens: H = -sum p ln p, SD = -sum_{i != j} p_i p_j cos(e_i, e_j).
+def semantic_entropy(
+    p: Float[Tensor, "... K"], unit: Float[Tensor, "... K D"], entropy: Float[Tensor, "..."] | None = None
+) -> Float[Tensor, "..."]:
+    """Return SE = H * SD: H the entropy of the next token, SD = -sum_{i != j} p_i p_j cos(e_i, e_j) of the likeliest.
 
     Two equally likely synonyms have SD = -1/2, two opposites 1/2, two unrelated tokens 0.
 
     Args:
-        p: probabilities, summing to 1.
-        unit: the tokens' embeddings, of length 1.
+        p: probabilities of the likeliest tokens.
+        unit: these tokens' embeddings, of length 1.
+        entropy: H; without it -sum p ln p, the likeliest tokens being all there are.
     """
-    entropy = torch.special.entr(p).sum(-1)
+    if entropy is None:
+        entropy = torch.special.entr(p).sum(-1)
     mean = (p[..., None] * unit).sum(-2)
     # The sum over i = j, p_i^2, is in the square of the mean's length too.
     spread = (p.square() * unit.square().sum(-1)).sum(-1) - mean.square().sum(-1)
@@ -43,8 +47,8 @@ def semantic_entropies(
 ) -> list[np.ndarray]:
     """Return the semantic entropy at each token of each response, of the choice that was made there.
 
-    It is that of the ``top`` likeliest tokens, their probabilities made to sum to 1 and their input embeddings to have
-    length 1. Tokens of a tabular policy, which have no embeddings, are taken to be equally unlike each other.
+    The entropy is that of all tokens; how far apart they are in meaning is that of the ``top`` likeliest, by input
+    embeddings. Tokens of a tabular policy, which have no embeddings, are taken to be equally unlike each other.
 
     Args:
         policy: whose choices and embeddings they are.
@@ -88,9 +92,9 @@ def _of_states(policy: Any, hidden: Tensor, table: Tensor, top: int, temperature
         logp = policy.log_policy(temperature)[hidden.argmax(-1)]
     else:
         logp = policy.head.logits(hidden, temperature).float().log_softmax(-1)
-    kept, tokens = logp.exp().topk(min(top, logp.shape[-1]), dim=-1)
-    p = kept / kept.sum(-1, keepdim=True)
-    return semantic_entropy(p.float(), table[tokens]).cpu()
+    p = logp.exp()
+    kept, tokens = p.topk(min(top, logp.shape[-1]), dim=-1)
+    return semantic_entropy(kept.float(), table[tokens], torch.special.entr(p).sum(-1).float()).cpu()
 
 
 @dataclass(slots=True)
@@ -181,7 +185,7 @@ class SemanticBranching:
     Args:
         sampling: supplied by the run.
         eps: in [0, 1].
-        top: tokens that the semantic entropy looks at.
+        top: tokens whose meanings the semantic entropy looks at.
 
     Raises:
         UsageError: an option out of range, or an engine that does not give its policy.

@@ -39,9 +39,18 @@ from assay.types import Ask, Group, Task
             "test_decoding_is_that_of_the_sum_of_the_models_own_logits"
         ),
         "how alike shifts are across sizes, along the large model's responses": "test_how_alike_shifts_are",
+        "path coverage rate: how many tokens of the trained large model the untrained one likes best": (
+            "test_how_alike_shifts_are"
+        ),
         "it answers in an evaluation and samples in a run": "test_it_evaluates_and_trains",
     },
-    choices=("lambda 1", "models of one vocabulary are told by the numbers of their tokens"),
+    choices=(
+        "lambda 1",
+        "models of one vocabulary are told by the numbers of their tokens",
+        "a token that the small models lack keeps its logit; the authors' code never samples it",
+        "shifts are compared over the 64 likeliest tokens, less their mean; the authors' script compares plain logits "
+        "of the whole vocabulary",
+    ),
 )
 def rast(tuned: Any, base: Any, weight: float = 1.0) -> Method:
     """Responses are sampled from the large model's logits shifted as training shifted a small one's.
@@ -57,7 +66,9 @@ def rast(tuned: Any, base: Any, weight: float = 1.0) -> Method:
             a policy.
         weight: lambda, in 0.3 to 1.5 as a rule.
 
-    Source: RAST (arXiv 2506.15710), equation 3.
+    The authors decode at temperature 1 and top-p .95.
+
+    Source: RAST (arXiv 2506.15710), equation 3, and its authors' code.
     """
     return Method(rollout={"name": "shifted", "tuned": tuned, "base": base, "weight": weight})
 

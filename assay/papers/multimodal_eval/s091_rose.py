@@ -16,7 +16,10 @@ from assay.select.reward_std import RewardSpread
     arxiv="2601.05053",
     seams=["rollout", "credit", "select", "objective", "inference"],
     essentials={
-        "semantic entropy: entropy of the likeliest next tokens times how far apart their embeddings are": (
+        "semantic entropy: entropy of the next token times how far apart the likeliest tokens' embeddings are": (
+            "test_a_language_model_branches_by_its_own_embeddings"
+        ),
+        "how far apart: minus the sum over pairs of different tokens of p_i p_j cos(e_i, e_j)": (
             "test_opposites_are_more_open_than_synonyms"
         ),
         "responses branch before the position of largest semantic entropy, with probability eps from the prompt": (
@@ -38,16 +41,25 @@ from assay.select.reward_std import RewardSpread
     },
     choices=(
         "branch points are known by the tokens before them and used once; the authors' code knows them by depth",
+        "no branch point before the first token, where the authors' code may start a response anew",
+        "entropy of all tokens, as in the paper; the authors' code sums over the 20 likeliest",
         "alpha: 1, of the paper's .5 to 3",
+        "one round of generation in a step, of which groups of equal rewards are left out; the authors' script asks "
+        "other prompts in their place, in up to 8 rounds (``rounds = 8``)",
         "tokens of a tabular policy, which have no embeddings, are equally unlike each other",
     ),
 )
 def rose(
-    eps: float = 0.5, top: int = 20, alpha: float = 1.0, kl_weight: float = 0.001, max_length: int = 4096
+    eps: float = 0.5,
+    top: int = 20,
+    alpha: float = 1.0,
+    kl_weight: float = 0.001,
+    max_length: int = 4096,
+    rounds: int = 1,
 ) -> Method:
     """Dr. GRPO on trees of responses that branch at semantic uncertainty, with advantages by segment.
 
-        SE_t = H_t SD_t,   H = -sum p ln p,   SD = -sum_{i != j} p_i p_j cos(e_i, e_j)   of the ``top`` next tokens
+        SE_t = H_t SD_t,   H = -sum p ln p,   SD = -sum_{i != j} p_i p_j cos(e_i, e_j)   of the ``top`` likeliest
         response 1 from the prompt; each further one with probability eps too, else from the largest SE not yet used
         A on tokens between branch points k_j and k_{j+1}:  V(k_{j+1}) - V(k_j);  after the last:  R - V(k_m)
         right responses longer than the shortest right one b, after the last shared branch point k_c:
@@ -62,13 +74,14 @@ def rose(
         alpha: of the length term; 0.5 to 3 in the paper.
         kl_weight: of the divergence from the reference policy.
         max_length: the constant, the longest response in tokens.
+        rounds: of generation in a step, at most; above 1 other prompts are asked in place of groups left out.
 
     Source: ROSE (arXiv 2601.05053) and its authors' code. Branch points are known here by the tokens before them and
     used once each, where that code knows them by their depth.
     """
     return Method(
         credit=BranchValues(alpha),
-        select=RewardSpread(beta=0.0, least=1e-6),
+        select=RewardSpread(beta=0.0, least=1e-6, rounds=rounds),
         objective=ClippedSurrogate(aggregation="constant", max_length=max_length, kl_weight=kl_weight),
         rollout={"name": "semantic_branching", "eps": eps, "top": top},
     )

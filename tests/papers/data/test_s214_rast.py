@@ -272,8 +272,14 @@ def test_how_alike_shifts_are(
     found = shift_alignment(groups, trained, large, bandit(*small_trained), bandit(*small_base))
     assert found.cosine == pytest.approx(cosine, abs=1e-6) and found.positions == 16
     assert found.divergence == pytest.approx(0.420513, abs=1e-6)
+    # Before training token 0 is liked best; with a shift that leads to the trained model's logits, token 1.
+    drawn = [int(t) for g in groups for e in g.episodes for t in e.tokens]
+    assert found.covered == pytest.approx(drawn.count(0) / 16) and 0 < found.covered < 0.5
     if left is not None:
         assert found.left == pytest.approx(left, abs=1e-9)
+        assert found.covered_shifted == pytest.approx(drawn.count(1) / 16)
+    if cosine < 0:
+        assert found.covered_shifted == found.covered
     still = shift_alignment(groups, trained, large, bandit(1, 1, 0), bandit(1, 1, 0))
     assert np.isnan(still.cosine) and still.left == pytest.approx(still.divergence)
     twice = shift_alignment(groups, trained, large, bandit(*small_trained), bandit(*small_base), weight=2.0)
@@ -294,7 +300,7 @@ def test_shifts_of_language_models(three: tuple[Any, Any, Any]) -> None:
     four = [CausalLM(deepcopy(model), TOKENIZER) for model in (moved, large, tuned, base)]
     groups = answered(HFEngine(four[0]), ("1+2=", "(12-3)+45="), 3)
     found = shift_alignment(groups, *four, k=10**4)
-    cosines, gone, left = [], [], []
+    cosines, gone, left, best = [], [], [], []
     for e in (e for g in groups for e in g.episodes):
         z = [plain_logits(model, e.prompt, e.tokens).double() for model in (moved, large, tuned, base)]
         p, q, r = (x.log_softmax(-1) for x in (z[0], z[1], z[1] + z[2] - z[3]))
@@ -302,10 +308,13 @@ def test_shifts_of_language_models(three: tuple[Any, Any, Any]) -> None:
         cosines += torch.cosine_similarity(first, second, dim=-1).tolist()
         gone += (p.exp() * (p - q)).sum(-1).tolist()
         left += (p.exp() * (p - r)).sum(-1).tolist()
+        drawn = torch.from_numpy(e.tokens)
+        best += [(int(a), int(b)) for a, b in zip(q.argmax(-1) == drawn, r.argmax(-1) == drawn, strict=True)]
     assert found.positions == len(cosines)
     assert (found.cosine, found.divergence, found.left) == pytest.approx(
         (np.mean(cosines), np.mean(gone), np.mean(left)), abs=2e-4
     )
+    assert [found.covered, found.covered_shifted] == pytest.approx(np.mean(best, axis=0))
     few = shift_alignment(groups, *four, k=8)
     assert few == shift_alignment(groups, *four, k=8, token_budget=24) or few.cosine == pytest.approx(
         shift_alignment(groups, *four, k=8, token_budget=24).cosine, abs=1e-5

@@ -23,6 +23,7 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rollout.semantic_branching import SemanticBranching, semantic_entropies, semantic_entropy
+from assay.select.reward_std import RewardSpread
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.episodes import judge_groups
 
@@ -143,6 +144,16 @@ def test_the_loss_is_dr_grpos() -> None:
             assert made.select(batch).tolist() == [1.0] * 4
 
 
+def test_prompts_of_equal_rewards_are_replaced_if_asked_for() -> None:
+    assert catalogue.make("S091").select.rounds == 1
+    select = catalogue.make("S091", rounds=8).select
+    assert isinstance(select, RewardSpread) and select.rounds == 8
+    batch = tree_batch()
+    assert select.keep(batch).tolist() == [True] * 4
+    batch.rewards = torch.ones(4, dtype=torch.float64)
+    assert select.keep(batch).tolist() == [False] * 4
+
+
 @pytest.mark.slow
 def test_a_step_reinforces_what_a_branch_added() -> None:
     policy = TabularPolicy.random(TREE, seed=0)
@@ -251,8 +262,13 @@ def test_a_language_model_branches_by_its_own_embeddings() -> None:
     with torch.no_grad():
         hidden = policy.forward(Batch.from_groups([Group(Ask(Task("t", ""), 1), (e,))]), {"hidden"}).live["hidden"][0]
     unit = torch.nn.functional.normalize(policy.model.get_input_embeddings().weight.float(), dim=-1)
-    p, tokens = policy.head.logits(hidden, 1.0).softmax(-1).topk(5)
-    expected = semantic_entropy(p / p.sum(-1, keepdim=True), unit[tokens])
+    whole = policy.head.logits(hidden, 1.0).softmax(-1)
+    p, tokens = whole.topk(5)
+    # The entropy is of the whole vocabulary, the meanings those of the five likeliest, by their own probabilities.
+    assert float(p.detach().sum(-1).max()) < 0.9
+    expected = semantic_entropy(p, unit[tokens], -(whole * whole.log()).sum(-1))
+    alone = semantic_entropy(p, unit[tokens])
+    assert float((alone / expected).detach().max()) < 0.9
     assert found == pytest.approx(expected.detach().numpy(), abs=1e-5)
 
 
