@@ -35,7 +35,7 @@ from assay.signals.turns.likelihood import BRIDGE, CLOSE, TurnLikelihood
         "the likelihood is the geometric mean over its tokens, of several answers of the first": (
             "test_the_likelihood_of_an_answer"
         ),
-        "a turn earns the difference, the last one the answer's word F1": "test_the_worked_example",
+        "a turn earns the difference, the last one the answer's word F1, and -2 without one": "test_an_answers_words",
         "rewards of all turns of a group are normalised together, then summed over later turns": (
             "test_the_worked_example"
         ),
@@ -49,7 +49,7 @@ from assay.signals.turns.likelihood import BRIDGE, CLOSE, TurnLikelihood
     },
     choices=(
         "the unbiased deviation",
-        "an answer that is malformed earns 0; the authors' code gives -2 (malformed)",
+        "an answer that is malformed earns -2, as in the authors' code",
         "gains are weighted as the answer is (weight 1)",
     ),
 )
@@ -66,7 +66,7 @@ def igpo(
 ) -> Method:
     """GRPO of turns that are worth the gain in the likelihood p of the right answer, and at last the answer itself.
 
-        r_it = weight (p_{t+1} - p_t) for all turns but the last,  r_iT = F1 of the answer
+        r_it = weight (p_{t+1} - p_t) for all turns but the last,  r_iT = F1 of the answer, -2 where there is none
         A_it = sum_{k >= t} discount^(k - t) (r_ik - mean r) / (std r + epsilon),  over all turns of the group
 
     p_t is the policy's own, before turn t, see :class:`~assay.signals.turns.likelihood.TurnLikelihood`: no judge, no
@@ -78,7 +78,7 @@ def igpo(
         rollout = {name = "multi_turn", environment = {name = "search", protocol = "tags"}, turns = 10}
 
     Args:
-        answer: a reward part, of the response as a whole; e.g. ``{name = "answer_f1", malformed = -2.0}``.
+        answer: a reward part, of the response as a whole; e.g. ``{name = "answer_f1", malformed = 0.0}``.
         weight: of gains.
         logarithm: gains of log-probabilities; their weight should be small.
         normalise: rewards ``together``; gains and answers ``apart``; or (``token``, the authors' code) returns by token

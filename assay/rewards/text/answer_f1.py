@@ -25,13 +25,13 @@ class AnswerF1:
     The answer is what stands in the last ``<answer>`` of the last turn. Words are compared in lower case, and end at
     punctuation. A task without a reference that is a text has no reward.
 
-    Source: the authors' code of IGPO (arXiv 2510.14967), where what is malformed has -2.
+    Source: the authors' code of IGPO (arXiv 2510.14967).
 
     Args:
         malformed: reward of a last turn in which no answer stands, or tags ``think`` and ``answer`` do not pair up.
     """
 
-    def __init__(self, malformed: float = 0.0):
+    def __init__(self, malformed: float = -2.0):
         self.malformed = malformed
 
     def __call__(self, batch: Batch) -> Reward:

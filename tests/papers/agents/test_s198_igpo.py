@@ -152,8 +152,8 @@ def test_an_answers_words() -> None:
     verdicts = (Verdict.wrong(),) * len(texts)
     task = Task("t", "?", {"answers": ["Blue pot", "red"]})
     batch = Batch.from_groups([Group(Ask(task, len(texts)), tuple(episodes), verdicts)], torch.float64)
-    assert AnswerF1()(batch).values.tolist() == [1, 1, 0, 0, 0]
-    assert AnswerF1(-2.0)(batch).values.tolist() == [1, 1, -2, -2, -2]
+    assert AnswerF1()(batch).values.tolist() == [1, 1, -2, -2, -2]
+    assert AnswerF1(0.0)(batch).values.tolist() == [1, 1, 0, 0, 0]
     # Of several turns the last one answers, whatever the world says after it.
     turns = (Turn(0, 0, 1, text="<answer>red</answer>"), Turn(1, 1, 1, text="<answer>blue</answer>"))
     batch.episodes = [replace(episodes[0], turns=turns), *episodes[1:]]
