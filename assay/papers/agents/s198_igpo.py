@@ -35,7 +35,8 @@ from assay.signals.turns.likelihood import BRIDGE, CLOSE, TurnLikelihood
         "the likelihood is the geometric mean over its tokens, of several answers of the first": (
             "test_the_likelihood_of_an_answer"
         ),
-        "a turn earns the difference, the last one the answer's word F1, and -2 without one": "test_an_answers_words",
+        "a turn earns the difference, the last one what the answer is worth": "test_the_worked_example",
+        "an answer is worth its word F1, and -2 where none stands": "test_an_answers_words",
         "rewards of all turns of a group are normalised together, then summed over later turns": (
             "test_the_worked_example"
         ),
