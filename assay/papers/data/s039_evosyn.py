@@ -46,11 +46,12 @@ SOLVE = """Write a Python program that reads standard input and writes standard 
 {question}
 
 Write the program between <program> and </program>."""
-TESTS = """Write one test for the programming problem below: an input that wrong programs fail, and the right output.
+TESTS = """Write cases that test programs for the problem below: inputs that cover what it says and the edges of it, and
+the right output of each.
 
 {question}
 
-Write them between <input> and </input>, <output> and </output>."""
+Write each input between <input> and </input>, and after it its output between <output> and </output>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +188,15 @@ def evolve(
 class Trials:
     """Has programs and tests written for a problem, runs all on all, and keeps the problem with what ranks highest.
 
-    Dropped is a problem all of whose programs, or all of whose tests, have equal scores (zero variance), and one with
-    no test that a program fails. The task is of the kind ``code``: its reference holds the best tests, its solution is
-    the best program.
+    A test is the cases of one reply, and a program passes it by passing all of them. Dropped is a problem all of whose
+    programs, or all of whose tests, have equal scores (zero variance), and one with no test that the best program
+    passes and some program fails. The task is of the kind ``code``: its reference holds the cases of the best tests,
+    its solution is the best program.
 
     Args:
         strategy: source of the strategy.
         programs, tests: to be written.
-        keep: tests that are kept.
+        keep: tests that are kept, each with all of its cases.
         strict: keep tests alone that some program fails.
         sampling: of replies.
     """
@@ -202,7 +204,7 @@ class Trials:
     strategy: str = DISCRIMINATING
     programs: int = 16
     tests: int = 16
-    keep: int = 4
+    keep: int = 1
     strict: bool = True
     sampling: Sampling = Sampling(2048, 1.0)  # noqa: RUF009  # frozen
 
@@ -217,22 +219,25 @@ class Trials:
         ]
         programs = list(dict.fromkeys(p[-1] for reply in solved if (p := pieces(reply.text, "program"))))
         pairs = [(pieces(reply.text, "input"), pieces(reply.text, "output")) for reply in tested]
-        tests = list(dict.fromkeys(Test(a[-1] + "\n", b[-1] + "\n") for a, b in pairs if a and b))
+        named = [[Test(i + "\n", o + "\n") for i, o in zip(a, b, strict=True)] for a, b in pairs if len(a) == len(b)]
+        tests = list(dict.fromkeys(tuple(dict.fromkeys(cases)) for cases in named if cases))
         if len(programs) < 2 or len(tests) < 2:
             return Dropped("fewer than two programs or tests are written")
         problem = Problem(task.question, "")
-        cells = trial(problem, tests, programs, ()).right
-        passed = [[cell.passed for cell in row] for row in cells]
+        cases = list(dict.fromkeys(case for test in tests for case in test))
+        at = {case: k for k, case in enumerate(cases)}
+        passed = [[cell.passed for cell in row] for row in trial(problem, cases, programs, ()).right]
         if any(ok is None for row in passed for ok in row):
             return Dropped("a program could not be run here")
-        table = np.array(passed, dtype=bool)
+        table = np.array([[all(row[at[case]] for case in test) for test in tests] for row in passed], dtype=bool)
         [found] = self._ranked(table)
         if why := unsettled(found):
             return Dropped(why)
-        order = [t for t in found.order() if not (self.strict and table[:, t].all())][: self.keep]
+        ranked = [t for t in found.order() if table[found.best, t]]
+        order = [t for t in ranked if not (self.strict and table[:, t].all())][: self.keep]
         if not order:
-            return Dropped("no test that a program fails")
-        made = reference(problem, [tests[t] for t in order])
+            return Dropped("no test that the best program passes and another fails")
+        made = reference(problem, list(dict.fromkeys(case for t in order for case in tests[t])))
         facts = {"passed": table.astype(int).tolist(), "made": (*task.meta.get("made", ()), "trials")}
         kept = noted(task, **facts, parents=(task.id,))
         return Task(task.id, task.prompt, made, "code", f"```python\n{programs[found.best]}\n```", meta=kept.meta)
@@ -271,11 +276,12 @@ def unsettled(ranking: Ranking) -> str:
         "cells of the archive are by length and branches",
         "tests that every program passes are not kept: strict = false keeps them, as the paper's strategy may",
         "programs and tests that are written twice count once",
-        "4 tests are kept; the words of prompts",
+        "a test that the best program fails is passed over; the authors note it of the best test",
+        "the words of prompts",
     ),
 )
 def evosyn(
-    strategy: Path | None = None, programs: int = 16, tests: int = 16, keep: int = 4, strict: bool = True
+    strategy: Path | None = None, programs: int = 16, tests: int = 16, keep: int = 1, strict: bool = True
 ) -> Pipeline:
     """Programming problems with tests that can be trusted: ``assay tasks make S039``.
 

@@ -191,12 +191,16 @@ def test_zero_variance_is_pruned() -> None:
     assert unsettled(Ranking(steps, ones)) == "all tests score equal" and unsettled(Ranking(steps, steps)) == ""
 
 
-def trials(programs: list[str], tests: Sequence[tuple[str, str | None]], **options: Any) -> Made:
+Case = tuple[str, str | None]
+
+
+def trials(programs: list[str], tests: Sequence[Case | list[Case]], **options: Any) -> Made:
     def answer(prompt: str, j: int) -> str:
         if "<program>" in prompt:
             return f"<program>\n{programs[j]}\n</program>"
-        there, out = tests[j]
-        return f"<input>{there}</input>" + ("" if out is None else f"<output>{out}</output>")
+        cases = [tests[j]] if isinstance(tests[j], tuple) else tests[j]
+        shown = (f"<input>{i}</input>" + ("" if o is None else f"<output>{o}</output>") for i, o in cases)
+        return "Some cases:\n" + "\n".join(shown)
 
     step = Trials(programs=len(programs), tests=len(tests), **options)
     models = {"writer": Model("m", Told(answer))}
@@ -216,10 +220,26 @@ def test_problems_are_made_with_their_tests() -> None:
     assert judge(task, task.solution).passed and judge(task, f"```python\n{LAST}\n```").passed is False
     loose = trials([LAST, LARGEST, CRASHES], tests, keep=1, strict=False)
     assert loose.tasks[0].reference["inputs"] == ["1\n3\n"], "the quirk: what all pass comes first"
+    [task] = trials([LAST, LARGEST, CRASHES], tests, keep=5, strict=False).tasks
+    assert len(task.reference["inputs"]) == 4 and judge(task, task.solution).passed, "not the one it fails"
+    assert trials([LAST, LARGEST], [tests[0], tests[-1]]).counts["trials"].dropped == {"all programs score equal": 1}
     alike = trials([LAST, LARGEST], tests[:1] + tests[-1:])
     assert alike.counts["trials"].dropped == {"all programs score equal": 1}
     for few in (trials([LAST, LAST], tests[:2]), trials([LAST, LARGEST], [*tests[:1], ("2\n2 1", None)])):
         assert few.counts["trials"].dropped == {"fewer than two programs or tests are written": 1}
+
+
+@needs_sandbox
+def test_a_test_is_all_cases_of_a_reply() -> None:
+    """A program passes it by passing every case; a case that has no output makes the whole reply none."""
+    both: list[Case] = [("1\n3", "3"), ("2\n2 1", "2")]
+    wide: list[Case] = [("2\n2 1", "2"), ("5\n9 1 1 1 1", "9")]
+    tests: list[Case | list[Case]] = [both, wide, both[:1], wide[1:]]
+    [task] = trials([LAST, LARGEST, CRASHES], [*tests, [*both, ("1\n4", None)], list(both)]).tasks
+    assert task.meta["passed"] == [[0, 0, 1, 0], [1, 1, 1, 1], [1, 0, 1, 0]]
+    assert task.reference["inputs"] == ["2\n2 1\n", "5\n9 1 1 1 1\n"], "those of the best test alone"
+    [task] = trials([LAST, LARGEST, CRASHES], tests, keep=3).tasks
+    assert task.reference["outputs"] == ["2\n", "9\n", "3\n"], "each case once"
 
 
 def test_it_is_a_recipe(tmp_path: Path) -> None:
@@ -228,7 +248,7 @@ def test_it_is_a_recipe(tmp_path: Path) -> None:
     [(_, step)] = made.steps
     assert (step.strategy, step.programs, step.tests) == (COUNTED, 4, 5)
     assert read_pipeline("S039", {}).steps == [("trials", Trials())]
-    assert (Trials().programs, Trials().tests, Trials().keep) == (16, 16, 4)
+    assert (Trials().programs, Trials().tests, Trials().keep) == (16, 16, 1)
     with pytest.raises(UsageError, match="cannot be read"):
         read_pipeline("S039", {"strategy": str(tmp_path / "none.py")})
     with pytest.raises(UsageError, match="are the fewest"):
