@@ -47,9 +47,10 @@ class ProofPool:
     """``size`` proofs, each analysed n times; then, up to ``rounds`` times, refinements of the ``size`` best by far.
 
     Best is the highest mean score, and of these the highest score of its own. Each of them is paired with ``pairs`` of
-    its analyses, those with the lowest scores first, and a pair makes one refined proof, which is analysed like the
-    others. It ends once all n analyses of a proof have the score 1, or the budget of responses is spent. The answer is
-    the best; ``meta["passes"]`` says whether it passed all, ``meta["pool"]`` the mean scores of all proofs.
+    its analyses by lot, those that object to something (scores below 1) before the others, and a pair makes one refined
+    proof, which is analysed like the others. It ends once all n analyses of a proof have the score 1, or the budget of
+    responses is spent. The answer is the best; ``meta["passes"]`` says whether it passed all, ``meta["pool"]`` the mean
+    scores of all proofs.
 
     Args:
         judge: a :class:`~assay.tasks.judging.proof_judge.ProofJudge`, a table of its options, or the specification of
@@ -88,7 +89,7 @@ class ProofPool:
             for i, (task, pool) in enumerate(zip(tasks, pools, strict=True)):
                 if any(self.passes(one) for one in pool):
                     continue
-                prompts = self.prompts(task, pool) if pool else [task.prompt] * self.size
+                prompts = self.prompts(task, pool, rng) if pool else [task.prompt] * self.size
                 taken = prompts[: meter.may(i, len(prompts))]
                 meter.begun[i] += len(taken)
                 asked += [(i, prompt) for prompt in taken]
@@ -103,12 +104,13 @@ class ProofPool:
         """Whether all n analyses of a proof have the score 1."""
         return len(one.opinions) == self.n and one.mean == 1
 
-    def prompts(self, task: Task, pool: Sequence[Pooled]) -> list[Any]:
+    def prompts(self, task: Task, pool: Sequence[Pooled], rng: np.random.Generator) -> list[Any]:
         """Return what asks for refinements of the best proofs of a pool."""
         best = sorted(pool, key=lambda one: (-one.mean, -one.own))[: self.size]
         out = []
         for one in best:
-            for _, analysis in sorted(one.opinions, key=lambda opinion: opinion[0])[: self.pairs]:
+            drawn = [one.opinions[k] for k in rng.permutation(len(one.opinions))]
+            for _, analysis in sorted(drawn, key=lambda opinion: opinion[0] == 1)[: self.pairs]:
                 out.append(through_template(task.prompt, self.template, proof=one.proof, analysis=analysis))
         return out
 

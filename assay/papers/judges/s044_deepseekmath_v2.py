@@ -9,15 +9,18 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
+from assay.objectives.sft import SFT
 from assay.rewards.proofs.analysis import AnalysisReward
+from assay.rewards.proofs.roles import ProofRoles
 from assay.rewards.proofs.self_analysed import SelfAnalysed
+from assay.select.reward_term import RewardTerm
 
 
 @paper(
     "S044",
     "DeepSeekMath-V2",
     arxiv="2511.22570",
-    seams=["tasks", "verify", "reward", "inference"],
+    seams=["tasks", "verify", "reward", "select", "objective", "inference"],
     essentials={
         "the verifier: form, score and the quality of its analysis, multiplied": "test_the_verifiers_reward_by_hand",
         "the meta-verifier: form and score, on what an analysis objects to": "test_the_verifiers_reward_by_hand",
@@ -27,6 +30,9 @@ from assay.rewards.proofs.self_analysed import SelfAnalysed
         "and become tasks of the verifier": "test_proofs_without_labels",
         "sequential refinement, until it finds no flaw itself": "test_refined_until_it_is_content",
         "a pool of proofs, refined by pairs of proof and analysis, until one passes all": "test_the_pool",
+        "between rounds: rejection fine-tuning on samples of all roles, from which the next verifier begins": (
+            "test_between_rounds"
+        ),
         "it trains": "test_it_trains",
     },
     choices=(
@@ -34,19 +40,21 @@ from assay.rewards.proofs.self_analysed import SelfAnalysed
         "8 analyses, 3 votes, of which more than half have to be 1, and 2 valid ones make a label",
         "the quality of an analysis is not asked for where its score is wholly wrong",
         "roles alternate as stages of a recipe do",
-        "a refinement is shown one proof and one analysis",
+        "a refinement is shown one proof and one analysis, as in the paper; the released code shows up to eight",
+        "between rounds all samples of full worth are learned from; the paper does not say which",
+        "problems, labelled proofs and analyses are a file of one's own; the authors' are not released",
     ),
-    lacks="the models, their data and the rejection fine-tuning between rounds",
 )
 def deepseekmath_v2(
     judge: Any = None,
-    role: Literal["generator", "verifier"] = "generator",
+    role: Literal["generator", "verifier", "both"] = "generator",
     alpha: float = 0.76,
     beta: float = 0.24,
     n: int = 1,
     kl_weight: float = 0.0,
+    least: float = 1.0,
 ) -> Method:
-    """GRPO for a role of the model on tasks ``proofs``.
+    """GRPO for a role of the model on tasks ``proofs``, and fine-tuning on what succeeded in all of them.
 
         verifier:   R = R_format (1 - |s' - s|) R_meta;   the meta-verifier without R_meta, on scores of analyses
         generator:  R = R_format (alpha s + beta (1 - |s' - s|) ms)
@@ -54,20 +62,26 @@ def deepseekmath_v2(
     s' is what a response says, s the label, or the judge's score of the proof, ms the quality of an analysis by the
     judge of analyses. The verifier is trained first, without ``judge`` and then with a meta-verifier for one; then the
     generator, begun from it, with ``judge = {judge = ..., meta = ...}``; then tasks ``proofs`` with a ``labeller``
-    label its proofs for the next verifier. In use: strategies ``refine(scorer=self_score)`` and ``proof_pool``.
+    label its proofs for the next verifier. That one begins where role ``both`` ends: the generator samples proofs and
+    analyses, on a file with rows of all kinds, and those with R >= ``least`` are learned from (objective ``sft``). In
+    use: strategies ``refine(scorer=self_score)`` and ``proof_pool``.
 
     Args:
         judge: see :class:`~assay.rewards.proofs.self_analysed.SelfAnalysed`; of the verifier's role the meta-verifier,
             see :class:`~assay.rewards.proofs.analysis.AnalysisReward`.
         role: see above.
         alpha, beta, n: see :class:`~assay.rewards.proofs.self_analysed.SelfAnalysed`.
-        kl_weight: of the divergence.
+        kl_weight: of the divergence, in the two roles.
+        least: of role ``both``, see above.
 
     Raises:
-        UsageError: a generator without a judge.
+        UsageError: a generator, or both roles, without a judge.
 
     Source: DeepSeekMath-V2 and its authors' code.
     """
+    if role == "both":
+        reward_of_both = ProofRoles(judge, alpha, beta, n)
+        return Method(reward=reward_of_both, select=RewardTerm("worth", least), objective=SFT())
     reward = AnalysisReward(judge) if role == "verifier" else SelfAnalysed(judge, alpha, beta, n)
     return Method(reward=reward, credit=GRPO(), objective=ClippedSurrogate(kl_weight=kl_weight))
 

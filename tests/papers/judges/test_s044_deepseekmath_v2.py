@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from claimed import learned
 from grouped import grouped
 from marked import Critic
@@ -22,7 +23,7 @@ from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.inference.sampling.refine import Refine
 from assay.inference.scoring.self_score import SelfScore
-from assay.inference.search.proof_pool import ProofPool
+from assay.inference.search.proof_pool import Pooled, ProofPool
 from assay.method import Method
 from assay.rewards.proofs.analysis import AnalysisReward
 from assay.rewards.proofs.self_analysed import SelfAnalysed
@@ -276,11 +277,22 @@ def test_the_pool() -> None:
     # After the first round the best are "2" and "1", after the second "3" and that "2" whose own score is 1.
     asked = [str(r.prompt) for r in engine.asked]
     assert asked[:2] == ["Prove it."] * 2
-    assert [p.partition("No. ")[2][:6] for p in asked[2:]] == [
-        "0 of 2", "1 of 2", "0 of 1", "1 of 1", "0 of 3", "1 of 3", "0 of 2", "1 of 2"
-    ]  # fmt: skip
+    shown = [p.partition("No. ")[2][:6] for p in asked[2:]]
+    assert set(shown[:2]) == set(shown[6:]) == {"0 of 2", "1 of 2"} and "0 of 3" in shown[4:6]
+    assert set(shown[2:4]) < {"0 of 1", "1 of 1", "2 of 1"} and set(shown[4:6]) < {f"{k} of 3" for k in range(4)}
     assert all(p.startswith("Prove it.\n") and "analysis of it:\n\n2\n" in p for p in asked[2:4])
     assert "Problem:\nP\n" in str(critic.asked[0].prompt) and critic.asked[0].n == 4
+
+
+def test_objections_are_drawn_before_praise() -> None:
+    """Of analyses with 1, 0, .5, 1 and .5 two are drawn: any two that object, whatever they score."""
+    opinions = tuple((score, f"No. {k}.") for k, score in enumerate((1.0, 0.0, 0.5, 1.0, 0.5)))
+    [episode] = grouped(["x"]).episodes
+    one, pool, rng = Pooled(episode, "Y", 1.0, opinions), ProofPool(size=1, n=5, pairs=2), np.random.default_rng(0)
+    drawn = [[p.partition("No. ")[2][0] for p in pool.prompts(Task("t", "q"), [one], rng)] for _ in range(60)]
+    assert {"".join(sorted(pair)) for pair in drawn} == {"12", "14", "24"}
+    [all_of_it] = [pool.prompts(Task("t", "q"), [one], rng) for pool in [ProofPool(size=1, n=5, pairs=4)]]
+    assert {p.partition("No. ")[2][0] for p in all_of_it[:3]} == set("124") and all_of_it[3][-40:].count("No. ") <= 1
 
 
 def test_the_pool_ends() -> None:
@@ -303,6 +315,28 @@ def test_the_pool_ends() -> None:
     for name in ("size", "n", "pairs", "rounds"):
         with pytest.raises(UsageError, match="at least 1"):
             ProofPool(**{name: 0})  # type: ignore[arg-type]
+
+
+def test_between_rounds() -> None:
+    """Of a proof and of an analysis, each twice, the one of full worth is learned from: tokens of no other."""
+    sheet = judge(1, 1)
+    made: Any = catalogue.make("S044", role="both", judge=sheet)
+    batch = grouped([proof("Y", 1), proof("Y", 0)], [analysis(0.5), analysis(1)], ["broken", "no form"])
+    tasks = [Task("w", "q", meta={"problem": "P"}), Task("a", "q", 0.5, meta=PROBLEM), Task("u", "q", meta=PROBLEM)]
+    batch.tasks = [tasks[i // 2] for i in range(6)]
+    batch.verdicts[2:4] = [Analysis()(batch.tasks[i], batch.episodes[i].text) for i in (2, 3)]
+    batch.verdicts[5] = batch.verdicts[4]
+    made.value(batch)
+    assert batch.rewards.tolist() == [1, pytest.approx(0.76), 1, 0.5, 0, 0]
+    assert batch.weights.tolist() == [1, 0, 1, 0, 0, 0] and batch.reward_terms["worth"][4] == -1
+    logprobs = torch.zeros_like(batch.advantages).requires_grad_()
+    made.objective(logprobs, batch).value.backward()
+    assert logprobs.grad is not None
+    assert logprobs.grad.ne(0).any(1).tolist() == [True, False, True, False, False, False]
+    looser: Any = catalogue.make("S044", role="both", judge=sheet, least=0.7)
+    assert looser.value(batch).weights.tolist() == [1, 1, 1, 0, 0, 0]
+    with pytest.raises(UsageError, match="need a judge"):
+        catalogue.make("S044", role="both")
 
 
 def test_it_trains(tmp_path: Path) -> None:
