@@ -23,24 +23,27 @@ from assay.statistics.intervals import Interval, mean_interval
         "feedback is taken apart into principles, each with the words that say so and yes, no or partially": (
             "test_what_is_extracted"
         ),
-        "only words that stand in the feedback count, and no partial ones": "test_what_is_extracted",
-        "principles that several people have with one label are kept": "test_what_people_agree_on",
+        "only words that stand in the feedback count, by a partial ratio above 60; no partial labels, and no "
+        "helpfulness": "test_what_is_extracted",
+        "principles that all who judged a response have, with one label, are kept": "test_what_people_agree_on",
         "training on Yes and No, or on reasons that end so": "test_tasks_of_principles",
         "the scalar reward is log P(Yes) - log P(No)": "test_worked_numbers",
-        "the generative one is the share of verdicts": "test_opinions_with_reasons",
+        "the generative one is the same, of the word that its reasons end in": "test_log_odds_behind_reasons",
         "the principle is chosen in use, and two of them give two rewards": "test_two_principles",
         "accuracy by principle": "test_accuracy_by_principle",
         "in assay train": "test_it_acts_in_training",
     },
     choices=(
         "all wording, and the JSON form of what is extracted",
-        "words stand in the feedback if difflib's ratio to as many words of it is 0.9",
-        "similar: cosine 0.8, of counts of words unless an embedding is given",
+        "similar: cosine above 0.8, of counts of words unless an embedding is given",
+        "similar principles with different labels are not agreed on; whose extraction failed is not asked",
         "a principle is kept once; a reward by several is their mean",
         "a word that is not among the 20 likeliest tokens counts as the last of them",
-        "the generative judge earns 1 for its label in its form, else 0",
+        "several opinions are a mean of their log-odds",
+        "the generative judge earns 1 for its label in its form, else 0; the paper's reward is of log-odds, and what "
+        "it is for the label No was not to be found",
+        "the 70B models, HelpSteer3's feedback and PrincipleBench are not here: rows are a file of one's own",
     ),
-    lacks="the 70B models, and the feedback of HelpSteer3 and PrincipleBench",
 )
 def rlbff(
     judge: Any = None,
@@ -85,11 +88,10 @@ def by_principle(
     """
     if not rows:
         raise ValueError("accuracy by principle needs rows")
-    even = 0.0 if judge.form == "word" else 0.5
     found: dict[str, list[bool | None]] = {}
     scores = judge.scores([(q, y, p) for q, y, p, _ in rows])
     for (_, _, principle, label), score in zip(rows, scores, strict=True):
-        found.setdefault(principle, []).append(None if score is None else (score > even) is label)
+        found.setdefault(principle, []).append(None if score is None else (score > judge.even) is label)
     out = {}
     for principle, marks in found.items():
         read = [float(x) for x in marks if x is not None]

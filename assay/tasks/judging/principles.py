@@ -31,7 +31,7 @@ class Principles:
 
     - ``principle`` and ``fulfilled`` (true, false, yes or no);
     - ``feedback``, a list of what several people wrote: an ``extractor`` takes it apart into principles, those that
-      stand in the feedback and that people agree on (:mod:`assay.tasks.judging.feedback`) are written to ``keep`` as
+      stand in the feedback and that all agree on (:mod:`assay.tasks.judging.feedback`) are written to ``keep`` as
       rows of the first kind. One that is there is read instead.
 
     In form ``word`` the reply is Yes or No and nothing else: kind ``exact``, with the reply as worked solution, so that
@@ -45,7 +45,7 @@ class Principles:
         keep: see above.
         embed: ``path/to/file.py:function`` that takes a list of n texts and returns ``(n, d)`` numbers, whose cosines
             say which principles are similar; those of counts of words unless given.
-        similar: the cosine from which two are.
+        similar: the cosine above which two are.
 
     Raises:
         UsageError: nothing there is of use, a row that is neither, or feedback without ``extractor`` and ``keep``.
@@ -70,7 +70,7 @@ class Principles:
             cosines = by_words if embed is None else of_vectors(from_file(embed, "embed"))
             made = [row for _, row in rows if "feedback" not in row] + self._made(told, extractor, cosines, similar)
             if not made:
-                raise UsageError(f"{path}: there is no principle that two people agree on; give more feedback")
+                raise UsageError(f"{path}: there is no principle that people agree on; give more feedback")
             write_text(Path(keep), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in made))
             rows = [(f"{keep}, row {k + 1}", row) for k, row in enumerate(made)]
         self.tasks = [_task(where, row, form) for where, row in rows]
@@ -85,7 +85,7 @@ class Principles:
         found = iter(extracted([x for some in texts for x in some], judge_of(extractor, "tasks 'principles'")))
         out = []
         for (_, row), some in zip(told, texts, strict=True):
-            people = [principles or [] for principles in (next(found) for _ in some)]
+            people = [principles for principles in (next(found) for _ in some) if principles is not None]
             about = {"prompt": row["prompt"], "response": row["response"]}
             out += [{**about, "principle": p.text, "fulfilled": p.fulfilled} for p in agreed(people, cosines, similar)]
         return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.papers.judges.s123_rlbff import by_principle
 from assay.rewards.judges.principle_reward import PrincipleReward, PrincipleScorer
-from assay.tasks.judging.feedback import Principle, agreed, by_words, extracted, quoted, read_principles
+from assay.tasks.judging.feedback import Principle, agreed, by_words, extracted, partial_ratio, quoted, read_principles
 from assay.tasks.judging.principles import Principles
 from assay.types import Task
 from assay.verify.critique import CritiqueVerdict
@@ -58,6 +59,7 @@ def test_what_is_extracted() -> None:
         ("brevity", "Somewhat long", "partially"),
         ("humour", "it made me laugh", "yes"),
         ("tone", "", "yes"),
+        ("Helpfulness", "very easy to follow", "yes"),
     )
     found = read_principles(reply, TEXT)
     assert [(p.text, p.fulfilled) for p in found] == [("clarity", True), ("accuracy of dates", False)]
@@ -65,12 +67,20 @@ def test_what_is_extracted() -> None:
     empty = '[{"principle": "", "span": "long", "fulfilled": "yes"}]'
     for bad in ("no list", "[1, 2]", '[{"principle": 3}]', "[{]", empty):
         assert read_principles(bad, TEXT) == []
-    assert quoted("the dates are wrongg", TEXT) and not quoted("the dates are right", TEXT)
-    assert quoted("long. ", TEXT) and not quoted("very hard to follow", TEXT) and not quoted("a b c", "a b")
-    assert quoted("easy too follow,", TEXT, 0.8) and not quoted("easier to follow,", TEXT, 0.99)
+    assert quoted("the dates are wrongg", TEXT) and quoted("long. ", TEXT) and not quoted("Long", "a b")
+    assert not quoted("made me laugh out loud", TEXT) and not quoted("", TEXT) and not quoted("a", "")
+    # Of "abcde" three letters follow each other in "axbyc", which is 60 exactly; of "abxde" there are four.
+    assert not quoted("abcde", "axbyc") and quoted("abcde", "abxde") and not quoted("abcde", "ABxde", 80)
     engine = Critic(lambda prompt, k: None if "bad" in prompt else said(("clarity", "easy", "yes")))
     assert extracted(["easy", "bad"], engine) == [[Principle("clarity", "easy", True)], None]
     assert "easy\n\nReply with a JSON list" in str(engine.asked[0].prompt) and engine.asked[0].sampling.temperature == 0
+
+
+def test_partial_ratios() -> None:
+    """By hand: a, b and d of four letters; b, c and d, whose end of the longer text has no more than them."""
+    assert partial_ratio("abcd", "xxabedxx") == partial_ratio("xxabedxx", "abcd") == 75
+    assert partial_ratio("abcd", "bcdxxxx") == pytest.approx(600 / 7) == partial_ratio("abcd", "xxxxabc")
+    assert partial_ratio("cd", "abcdef") == 100 and partial_ratio("a", "b") == partial_ratio("", "b") == 0
 
 
 def principle(text: str, fulfilled: bool = True) -> Principle:
@@ -78,11 +88,13 @@ def principle(text: str, fulfilled: bool = True) -> Principle:
 
 
 def test_what_people_agree_on() -> None:
-    """Two of three agree: kept, once; a single one is dropped, and so is one with labels that differ."""
+    """All agree: kept, once; what one of three has not is dropped, and so is what has labels that differ."""
     clear, long = principle("clarity of it"), principle("is short", False)
-    assert agreed([[clear], [principle("clarity of It")], [long]]) == [clear]
+    assert agreed([[clear], [principle("clarity of It")], [long, clear]]) == [clear]
+    assert agreed([[clear], [clear], [long]]) == agreed([[clear], [clear], []]) == []
     assert agreed([[clear], [principle("clarity of it", False)]]) == []
     assert agreed([[clear], [clear], [principle("clarity of it", False)]]) == []
+    assert agreed([[clear], [clear, principle("clarity of it", False)]]) == []
     assert agreed([[clear, clear]]) == [] and agreed([]) == [] and agreed([[], []]) == []
     assert agreed([[long, clear], [clear, long]]) == [long, clear]
     table = by_words(["a b", "a b", "a c", "?"])
@@ -122,7 +134,7 @@ def test_tasks_of_principles(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give both"):
         Principles(path)
     path.write_text(json.dumps(rows[2]))
-    with pytest.raises(UsageError, match="no principle that two people agree on"):
+    with pytest.raises(UsageError, match="no principle that people agree on"):
         Principles(path, extractor=engine, keep=tmp_path / "none.jsonl")
     for bad in ({"fulfilled": "partially"}, {"principle": 3}, {}):
         path.write_text(json.dumps({**told, "principle": "p", "fulfilled": True, **bad} if bad else told))
@@ -160,12 +172,49 @@ def test_opinions_with_reasons() -> None:
         return (r"Hm. \boxed{Yes}", "I cannot say", r"\boxed{No}")[k]
 
     engine = Critic(opinion)
-    judge = PrincipleScorer(engine, "reasons", samples=3)
+    judge = PrincipleScorer(engine, "reasons", samples=3, read="share")
     assert judge.scores([("q", "a", "p"), ("q", "b", "p"), ("q", "a", "p")]) == [0.5, None, 0.5]
     assert "Think about" in str(engine.asked[0].prompt)
     assert len(engine.asked) == 2 and engine.asked[0].n == 3 and engine.asked[0].sampling.temperature == 1
     one = Critic(lambda p, k: r"\boxed{No}")
-    assert PrincipleScorer(one, "reasons").scores([("q", "a", "p")]) == [0] and one.asked[0].sampling.temperature == 0
+    assert PrincipleScorer(one, "reasons", read="share").scores([("q", "a", "p")]) == [0]
+    assert one.asked[0].sampling.temperature == 0
+
+
+class Reasons(Answers):
+    """Writes three opinions, one without a box; behind the box of the first two Yes and No have given odds."""
+
+    def generate(self, requests: Sequence[Any]) -> list[list[Any]]:
+        out = []
+        for request in requests:
+            if request.beam:
+                self.asked.append(request)
+                pair = self.odds("".join(map(chr, request.prefix)))
+                out.append([self.said(k, x) for k, x in enumerate((*pair, -3.0)) if x is not None])
+            else:
+                texts = (r"\boxed{?} a \boxed{Yes}", r"b \boxed{No}.", "c")
+                out.append([replace(self.said(2, 0.0), text=text) for text in texts[: request.n]])
+        return out
+
+    def encode_response(self, text: str, end: bool = True) -> np.ndarray:
+        return np.array([*map(ord, text), *[0] * end])
+
+
+def test_log_odds_behind_reasons() -> None:
+    """Of two opinions with a box the next word is read behind its last brace; their log-odds are averaged."""
+    odds = {"\\boxed{?} a \\boxed{": (-0.5, -1.5), "b \\boxed{": (None, -0.25)}
+    judge = PrincipleScorer(Reasons(odds.__getitem__), "reasons", samples=3)
+    assert judge.scores([("q", "a", "p")]) == [pytest.approx((1.0 - 2.75) / 2)] and judge.even == 0
+    first, second = judge.judge.asked
+    assert "Think about" in first.prompt and first.beam and (first.n, first.sampling.max_tokens) == (20, 1)
+    assert first.sampling.temperature == 1 and second.prompt == first.prompt
+    odds["b \\boxed{"] = (None, None)
+    assert judge.scores([("q", "a", "p")]) == [1.0]
+    odds["\\boxed{?} a \\boxed{"] = (None, None)
+    assert judge.scores([("q", "a", "p")]) == [None]
+    reward = PrincipleReward(PrincipleScorer(Reasons(lambda text: (-0.9, -1.1)), "reasons"), ["long"])
+    found = reward(grouped(["a"]))
+    assert found.values.tolist() == [pytest.approx(0.2)] and found.terms["met"].tolist() == [1]
 
 
 def longer(prompt: str) -> tuple[float, float]:
@@ -189,7 +238,9 @@ def test_two_principles() -> None:
         PrincipleReward(judge).check_tasks([Task("u", "q")])
     half = PrincipleReward(Answers(lambda p: (None, None) if "brief" in p else (-0.5, -1.0)), ["long", "brief"])(batch)
     assert half.valid is not None and not half.valid.any() and half.values.tolist() == [0, 0, 0]
-    share = PrincipleReward(PrincipleScorer(Critic(lambda p, k: r"\boxed{No}"), "reasons"), ["long"])(batch)
+    share = PrincipleReward(PrincipleScorer(Critic(lambda p, k: r"\boxed{No}"), "reasons", read="share"), ["long"])(
+        batch
+    )
     assert share.terms["met"].tolist() == [0, 0, 0] == share.values.tolist()
     # A mean over principles; log-odds of 0 are not rather fulfilled, nor is a share of a half, but one of 3/5 is.
     assert PrincipleReward(judge, ["long", "long", "brief", "long"])(batch).values.tolist() == [0.5, 1.5, 0]
@@ -201,7 +252,7 @@ def test_two_principles() -> None:
     )
     for samples, worth, met in ((5, 0.6, 1), (6, 0.5, 0)):
         votes = Critic(lambda p, k: r"\boxed{Yes}" if k < 3 else r"\boxed{No}")
-        found = PrincipleReward(PrincipleScorer(votes, "reasons", samples), ["long"])(batch)
+        found = PrincipleReward(PrincipleScorer(votes, "reasons", samples, read="share"), ["long"])(batch)
         assert found.values.tolist() == pytest.approx([worth, worth, 0]) and found.terms["met"].tolist() == [
             met,
             met,
@@ -221,7 +272,9 @@ def test_accuracy_by_principle() -> None:
     # Of written opinions more than half have to say yes; of log-odds, more than none.
     yes = {"a": 3, "b": 2}
     votes = Critic(lambda p, k: r"\boxed{Yes}" if k < yes[p.partition("Response:\n")[2][0]] else r"\boxed{No}")
-    shares = by_principle(PrincipleScorer(votes, "reasons", 5), [("q", "a", "long", True), ("q", "b", "long", False)])
+    shares = by_principle(
+        PrincipleScorer(votes, "reasons", 5, read="share"), [("q", "a", "long", True), ("q", "b", "long", False)]
+    )
     assert shares["long"][0].value == 1
     even = PrincipleScorer(Answers(lambda p: (-1.0, -1.0)))
     assert by_principle(even, [("q", "a", "long", False)])["long"][0].value == 1
