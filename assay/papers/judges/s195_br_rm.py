@@ -35,8 +35,9 @@ from assay.rewards.outcome.penalties import Penalties
         "what is neither 1 nor 2 is malformed; the authors' code takes any number's distance",
         "both orders of every pair, the paper's are at random",
         "penalty on the divergence 0.001; the authors' configuration has 0.02 and their scripts 0.001",
+        "a wrong verdict costs 10, as in the authors' code; their page says 1",
+        "models and pairs are one's own, the released ones of 8B and 14B are not here",
     ),
-    lacks="the models",
 )
 def br_rm(
     environment: Any = "rethinking", wrong: float = -10.0, unreadable: float = -100.0, kl_weight: float = 0.001
