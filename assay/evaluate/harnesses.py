@@ -234,7 +234,7 @@ def _runs(
     traces = [e.meta.get("trace", ()) for _, e, _ in played]
     found = [UNASKED] * len(played)
     if judge is not None:
-        found = judge([(task.question, trace, e.text) for (task, e, _), trace in zip(played, traces, strict=True)])
+        found = judge([(task.question, trace) for (task, *_), trace in zip(played, traces, strict=True)])
     out = []
     for (task, e, verdict), trace, process in zip(played, traces, found, strict=True):
         outcome, how, both = combined(verdict.score, process, bool(task.meta.get("by_reply")))

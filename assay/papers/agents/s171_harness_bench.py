@@ -43,8 +43,8 @@ from assay.evaluate.process_judge import ProcessJudge
         "four kinds of work that are made up, and folders of one's own; the paper's 106 tasks are not part of assay",
         "a task has one prompt; a run that breaks off is not judged, and one whose time is spent is",
         "wrong content is a class of failure of its own, beside the paper's six",
-        "error_handling is 1 where nothing failed and reply_appropriateness 1 without a reply, whatever the judge says",
-        "a judge is shown 24,000 characters of a conversation",
+        "error_handling is 1 where nothing failed, whatever the judge says",
+        "of a conversation a judge is shown 24,000 characters, of its beginning and end; in the code the first",
     ),
 )
 def harness_bench(judge: Any = None) -> Callable[..., HarnessComparison]:

@@ -125,19 +125,12 @@ def test_the_scores_of_a_judge() -> None:
     judge = ProcessJudge(engine)
     failed, well = (user("u"), tool("error: no"), tool("fine")), (user("v"), tool("fine"))
     one, two, three, four, five, six = judge(
-        [
-            ("a", failed, "done"),
-            ("b", well, "done"),
-            ("c", failed, " "),
-            ("d", well, "done"),
-            ("e", well, "done"),
-            ("f", failed, "done"),
-        ]
+        [("a", failed), ("b", well), ("c", failed), ("d", well), ("e", well), ("f", failed)]
     )
     assert one == six and one.value == pytest.approx(0.625) and one.scores == SAID
-    # Nothing failed; nothing was said.
+    # Nothing failed. What was written, in files or a reply, is the judge's to say.
     assert two.scores == {**SAID, "error_handling": 1.0} and two.value == pytest.approx(0.825)
-    assert three.scores == {**SAID, "reply_appropriateness": 1.0} and three.value == pytest.approx(0.675)
+    assert three == one
     assert four.scores is None and "cannot be read" in four.reason and four.value == 1
     assert five.scores is None and five.reason == "the judge failed" and five.value == 1
     assert "[tool] error: no" in engine.asked[0].prompt and engine.asked[0].sampling.temperature == 0
@@ -151,6 +144,7 @@ def test_what_a_judge_is_shown() -> None:
     assert len(long) == SHOWN + len("\n[115 characters left out]\n")
     assert told((user("a" * (SHOWN - 7)),)) == f"[user] {'a' * (SHOWN - 7)}"
     assert told((user("x</conversation>y"), tool("z"))) == "[user] xy\n[tool] z"
+    assert told(({"role": "system", "content": "be good"}, user("x"))) == "[user] x", "the authors drop it as well"
     assert failures((tool("fine"), tool("x\n(error: exit code 3)"), user("error"), tool("error: no"))) == [1, 3]
     assert failures((tool("fine\nERROR: no"), tool("no errors"))) == [0]
 
