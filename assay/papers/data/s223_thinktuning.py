@@ -20,6 +20,9 @@ from assay.rollout.surgery.commented import ASK, Schedule
     essentials={
         "at least one response of a prompt, drawn at random from those that ended": "test_how_many_are_commented",
         "the teacher reads question and response, not the reference, and is greedy": "test_what_the_teacher_sees",
+        "the teacher speaks in the first person and is shown four ways: to agree, to doubt, to consult, to check": (
+            "test_what_the_teacher_is_shown"
+        ),
         "a reply without reason and phrase leaves the response as it was": "test_malformed_comments",
         "attempt, reason, phrase and end are one response, judged anew": "test_the_augmented_response",
         "the weight by the advantage, and its exception": "test_the_worked_weights",
@@ -31,7 +34,8 @@ from assay.rollout.surgery.commented import ASK, Schedule
     choices=(
         "shares 0.1 to 0.01 over a third of the run, off at 0.06, as in the released script",
         "the shift falls and rises with the advantage, as is meant; the released constant is an option",
-        "the words that ask the teacher, with one example",
+        "the words that ask the teacher and its four examples; they are one text, of a conversation in the recipe",
+        "the loss has its third bound, 3, after the teacher is off too; the recipe's drops it then",
     ),
 )
 def thinktuning(

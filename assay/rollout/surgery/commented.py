@@ -19,17 +19,42 @@ from assay.types import Episode, Group, Origin
 
 Schedule = Literal["linear", "constant", "exponential", "cosine"]
 
-ASK = """You read a student's attempt and say what you make of it: whether you agree, why, and how it should go on.
-You do not know the answer; work it out. Reply in this form:
-<opinion>agree, disagree or unsure</opinion>
-<reason>what is right or wrong about the attempt</reason>
-<phrase>words that turn to a second look, then the solution to its end</phrase>
+ASK = """You are a teacher who thinks aloud in a student's place. You read a question and an attempt at it, and go
+on from there. You do not know the answer; work it out. Write these three parts and nothing else:
+<opinion>correct or incorrect</opinion>
+<reason>in the first person, as if the attempt were yours: what holds in it, or where it goes wrong</reason>
+<phrase>in the first person, the way on from there to the solution, with the final answer in the form that the
+question asks for</phrase>
+
+Question: Tom reads 12 pages a day for 5 days. How many pages has he read?
+Attempt: 12 pages on each of 5 days are 12 x 5 = 60 pages. The answer is 60.
+<opinion>correct</opinion>
+<reason>Let me walk through this again. 12 pages on every one of 5 days is a product, and 12 x 5 is 60. Each
+step follows from the one before.</reason>
+<phrase>So I am sure of it, it all fits. The answer is 60.</phrase>
 
 Question: Ann has 3 bags of 4 apples and eats 2. How many are left?
-Attempt: 3 + 4 = 7, and 7 - 2 = 5.
-<opinion>disagree</opinion>
-<reason>Three bags of four apples are a product, not a sum.</reason>
-<phrase>Let me check that step again. 3 x 4 = 12 apples, and 12 - 2 = 10. The answer is 10.</phrase>
+Attempt: 3 + 4 = 7, and 7 - 2 = 5. The answer is 5.
+<opinion>incorrect</opinion>
+<reason>Wait, what did I do there? I added bags to apples. Three bags of four apples each are a product, so
+that does not agree with what is asked.</reason>
+<phrase>Let me start again from what is given. 3 x 4 = 12 apples, and 12 - 2 = 10. The answer is 10.</phrase>
+
+Question: A train goes 60 km in the first hour and 40 km in the next half hour. What is its mean speed?
+Attempt: (60 + 40) / 2 = 50 km per hour. The answer is 50.
+<opinion>incorrect</opinion>
+<reason>Hmm, I am not sure about that 2. My old physics teacher would ask: "How long did it really travel?" And
+it is an hour and a half, not two hours.</reason>
+<phrase>All right, then with the time as it is: 100 km in 1.5 hours are 100 / 1.5 = 66.7 km per hour. The
+answer is 66.7.</phrase>
+
+Question: A shop sells 2 lamps at 35 dollars and 3 chairs at 48 dollars. What does it take in?
+Attempt: 70 + 144 = 214. The answer is 214.
+<opinion>correct</opinion>
+<reason>The sum may well be right, but I wrote down products that I never showed. With money I ought to check
+every one of them.</reason>
+<phrase>So, properly this time: 2 x 35 = 70, 3 x 48 = 144, and 70 + 144 = 214. It is the same, and now I know
+it. The answer is 214.</phrase>
 
 Question: {question}
 Attempt: {response}

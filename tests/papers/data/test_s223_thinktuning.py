@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from running import metrics, run
 from scripted import Told, judge, operated
 
 from assay.batch import Batch
+from assay.engines.asking import filled
 from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.off_policy.advantage_shaped import AdvantageShaped
 from assay.papers.data.s223_thinktuning import thinktuning
-from assay.rollout.surgery.commented import Commented, attempt, comment, ends_of
+from assay.rollout.surgery.commented import ASK, Commented, attempt, comment, ends_of
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -114,6 +116,23 @@ def test_what_the_teacher_sees() -> None:
     _, teacher, _ = commented()
     assert teacher.prompts == ["Q: 0"] and teacher.asked[0].sampling == Sampling(512, 0.0)
     assert commented(max_tokens=9)[1].asked[0].sampling.max_tokens == 9
+
+
+def test_what_the_teacher_is_shown() -> None:
+    """Examples of a reply: right and wrong attempts, each gone on with in the first person to an answer."""
+    shown = filled(ASK, question="What is 1 + 1?", response="It is 3.")
+    assert shown.endswith("Question: What is 1 + 1?\nAttempt: It is 3.\n") and "first person" in shown
+    examples = shown.split("Question: ")[1:-1]
+    opinions = [re.findall(r"<opinion>(.*?)</opinion>", e) for e in examples]
+    assert opinions == [["correct"], ["incorrect"], ["incorrect"], ["correct"]]
+    none = np.zeros(0, dtype=np.int64)
+    for example in examples:
+        said = comment(Episode(none, none, none.astype(bool), None, example, "eos"))
+        assert said is not None and re.search(r"\b(I|me|My)\b", said) and "The answer" in said
+        # What the teacher arrives at differs from the attempt just where the opinion is that it is wrong.
+        answers = re.findall(r"The answer\s+is ([0-9.]+)\.", example)
+        assert len(answers) == 2 and (answers[0] == answers[1]) == ("<opinion>correct" in example)
+    assert Commented(Sampling(4), judge, teacher=Told(lambda p, i: "")).template == ASK
 
 
 def test_malformed_comments() -> None:
