@@ -22,13 +22,14 @@ def through_template(prompt: Prompt, template: str, **fields: object) -> Prompt:
     return (*prompt[:last], asked, *prompt[last + 1 :])
 
 
-def check_template(template: str, name: str, where: str) -> None:
-    """Raise UsageError unless ``template`` names ``{name}`` and besides it at most ``{question}``."""
+def check_template(template: str, name: str, where: str, *also: str) -> None:
+    """Raise UsageError unless ``template`` names ``{name}`` and besides it at most ``{question}`` and ``also``."""
     try:
-        found = "\0" in template.format(question="", **{name: "\0"})
+        found = "\0" in template.format(question="", **dict.fromkeys(also, ""), **{name: "\0"})
     except (KeyError, IndexError, ValueError):
         found = False
     if not found:
+        may = " and ".join(f"{{{other}}}" for other in ("question", *also))
         raise UsageError(
-            f"{where}: the template has to contain {{{name}}}, may contain {{question}}, and writes other braces twice"
+            f"{where}: the template has to contain {{{name}}}, may contain {may}, and writes other braces twice"
         )

@@ -32,7 +32,10 @@ from assay.rollout.surgery.retried import WRITE
     choices=(
         "a second try alone in its group has advantage 0; in the authors' code it is its reward",
         "both losses are one, over the tokens of all samples",
-        "a hint that states the reference as a word of its own is dropped",
+        "a hint that states the reference as a word of its own is dropped; the authors leave that to the judge",
+        "a second try is shown the hint alone; where likeness to a person is judged the authors show the reference "
+        "too, as ``template`` can",
+        "hints from the first step to the last; for two of the authors' tasks they end at step 90 or 100",
     ),
 )
 def ditto(

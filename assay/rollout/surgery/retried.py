@@ -19,8 +19,8 @@ from assay.rollout.templates import check_template, through_template
 from assay.signals.likelihood import text_of_reference
 from assay.types import Episode, Group, Task, Verdict
 
-WRITE = """Someone attempted the following task. Write a short hint that would help them to do better at the next try.
-Say what went wrong and what to think of; never state the answer, nor a step that gives it away.
+WRITE = """Someone attempted the following task. Write a hint of one sentence that would help them to do better at the
+next try. Name what they overlooked, as it is in this task; never state what is right, nor imply which answer it is.
 
 Task:
 {question}
@@ -57,7 +57,8 @@ class Retried(Surgeon):
         hints: ``feedback``, ``task``, or an engine or the specification of one.
         below: in (0, 1].
         train: see above.
-        template: of the prompt with the hint, with ``{hint}`` and ``{question}``.
+        template: of the prompt with the hint, with ``{hint}`` and ``{question}``. It may show the ``{reference}`` too,
+            for tasks whose reference is to be taken on, such as what somebody said, and not to be found.
         write: asks the engine, with ``{question}``, ``{reference}``, ``{response}`` and ``{feedback}``.
         max_tokens: of a hint that an engine writes.
 
@@ -81,7 +82,7 @@ class Retried(Surgeon):
             raise UsageError(
                 f"rollout 'retried': below {self.below:g} must be in (0, 1], max_tokens {self.max_tokens} at least 1"
             )
-        check_template(self.template, "hint", "rollout 'retried'")
+        check_template(self.template, "hint", "rollout 'retried'", "reference")
         if self.hints not in ("feedback", "task"):
             self.hints = judge_of(self.hints, "rollout 'retried'")
 
@@ -101,7 +102,12 @@ class Retried(Surgeon):
         said = self._hints([(groups[i], k) for i, k in poor], engine)
         hinted = [(place, hint) for place, hint in zip(poor, said, strict=True) if hint]
         self._seen["surgery/hints"] = len(hinted)
-        prompts = [through_template(plain_prompt(groups[i]), self.template, hint=hint) for (i, _), hint in hinted]
+        prompts = [
+            through_template(
+                plain_prompt(groups[i]), self.template, hint=hint, reference=text_of_reference(groups[i].task)
+            )
+            for (i, _), hint in hinted
+        ]
         tried = self.ask([groups[i] for (i, _), _ in hinted], prompts, [1] * len(hinted), engine, rng)
         second: dict[int, list[tuple[Episode, Verdict]]] = {}
         better = 0

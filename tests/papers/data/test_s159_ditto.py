@@ -21,7 +21,7 @@ from assay.learning.signals import compute_signals
 from assay.method import make_method
 from assay.papers.data.s159_ditto import ditto
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rollout.surgery.retried import Retried, states
+from assay.rollout.surgery.retried import WRITE, Retried, states
 from assay.signals.base import Models
 from assay.types import Group, Task, Verdict
 
@@ -79,6 +79,17 @@ def test_hints_do_not_state_the_reference() -> None:
     assert engine.prompts == ["Q", "Q|mind the carry"] and made.metrics()["surgery/leaked"] == 1
     assert len(group.episodes) == 5 and group.episodes[4].meta["hint"] == "mind the carry"
     assert writer.asked[0].sampling == Sampling(512, 0.0)
+
+
+def test_the_reference_is_shown_where_the_template_says_so() -> None:
+    """Not to first tries, nor in the plain copies."""
+    rollout = ditto(template="{question}|{hint}", hints="task").rollout | {"template": "{question}|{hint}|{reference}"}
+    engine = Told(lambda prompt, i: "2")
+    group, _ = operated(rollout, engine, TASK, 1, judge=scored)
+    assert engine.prompts == ["Q", "Q|think|42"] and prompts(group) == ["Q", "Q", "Q|think|42"]
+    with pytest.raises(UsageError, match=r"may contain \{question\} and \{reference\}"):
+        Retried(Sampling(4), scored, template="{question}{hint}{solution}")
+    assert "one sentence" in WRITE and "{reference}" in WRITE and "{response}" in WRITE and "{feedback}" in WRITE
 
 
 def test_three_samples() -> None:
