@@ -9,7 +9,7 @@ from assay.catalogue.claim import Claim, claims
 from assay.credit.reinforce import Reinforce
 from assay.method import Method
 from assay.objectives.policy_gradient import PolicyGradient
-from assay.ops.implicit_value import Form
+from assay.ops.implicit_value import CLIP, Form
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.select.off_policy.offline import DualRL
 
@@ -29,16 +29,18 @@ from assay.select.off_policy.offline import DualRL
         "ReCOIL: no reward and no discriminator; Q high on demonstrations, low where the policy would go": (
             "test_recoil_by_hand"
         ),
+        "ReCOIL as the code has it: demonstrations are worth 200, and what is over -200": "test_bounded_recoil_by_hand",
         "it trains offline, and goes on online": "test_it_trains",
     },
     choices=(
         "chi-square's f is 0 for d <= 0, as the paper has it; the authors' code is above 0 again below -4",
-        "ReCOIL's next value is V(s'), a constant; beta 0.5, and half of what is drawn is of demonstrations",
+        "ReCOIL's next value is V(s'), a constant; half of what is drawn is of demonstrations",
+        "by default ReCOIL is the paper's equation, of beta 0.5 (its code has 0.1, and does not use it); what "
+        "its authors run is top = 200, form = 'xql', weight = 5 (2.5 to 20, by how Q behaves), clip = 7",
         "worlds: a point mass, and Gymnasium's ids; temperature 3 and lambda 0.7 for all of them",
         "no decay of the policy's learning rate, no layer norm, no dropout",
     ),
-    lacks="D4RL's data sets; ReCOIL's constants were not to be found, and its authors' code neither; a count of the "
-    "faults that its tests notice",
+    lacks="D4RL's data sets, and a count of the faults that its tests notice",
 )
 def dual_rl(
     data: dict[str, Any] | None = None,
@@ -53,8 +55,10 @@ def dual_rl(
     rate: float = 0.005,
     lr: float = 3e-4,
     hidden: tuple[int, ...] = (256, 256),
+    clip: float = CLIP,
     imitate: bool = False,
     beta: float = 0.5,
+    top: float | None = None,
 ) -> Method:
     """f-DVL, or with ``imitate`` ReCOIL: critics that look at no action but those on record, and weighted imitation.
 
@@ -72,9 +76,9 @@ def dual_rl(
 
     Args:
         data, offline, updates, batch, capacity: see :class:`~assay.select.off_policy.offline.Recorded`.
-        form, weight, temperature, discount, rate, lr, hidden: see
+        form, weight, temperature, discount, rate, lr, hidden, clip: see
             :class:`~assay.signals.transitions.dual.DualCritic`.
-        imitate, beta: see :class:`~assay.select.off_policy.offline.DualRL`.
+        imitate, beta, top: see :class:`~assay.select.off_policy.offline.DualRL`.
 
     Source: Dual RL (arXiv 2302.08560) and its authors' code: layers of 256 and 256, Adam at 3e-4, slow copies at 0.005,
     discount 0.99, temperature 3 for locomotion, 0.5 for the kitchen and 10 for the ant in mazes.
@@ -92,8 +96,10 @@ def dual_rl(
         rate=rate,
         lr=lr,
         hidden=hidden,
+        clip=clip,
         imitate=imitate,
         beta=beta,
+        top=top,
     )
     return Method(VerdictReward(), Reinforce(), select, PolicyGradient())
 

@@ -17,7 +17,7 @@ from assay.ops.implicit_value import CLIP, Form
 from assay.registry import part
 from assay.signals.base import Models
 from assay.signals.transitions.columns import Columns, Drawn, steps_of
-from assay.signals.transitions.dual import DualCritic, RecoilCritic, check_critic
+from assay.signals.transitions.dual import BoundedRecoilCritic, DualCritic, RecoilCritic, check_critic
 
 
 class Recorded:
@@ -121,15 +121,16 @@ class DualRL(Recorded):
     With objective ``reinforce`` that is -mean over transitions of w log pi(a | s), w = min(exp(temperature (Q - V)),
     100). The critic is :class:`~assay.signals.transitions.dual.DualCritic`, or with ``imitate``
     :class:`~assay.signals.transitions.dual.RecoilCritic`, which reads no reward and draws half of its transitions from
-    demonstrations.
+    demonstrations; with a ``top`` it is :class:`~assay.signals.transitions.dual.BoundedRecoilCritic`, and of what is
+    drawn the other half alone is imitated.
 
     Args:
         data, offline, updates, batch, capacity: see :class:`Recorded`.
         form, weight, temperature, discount, rate, lr, hidden, clip: of the critic, see there.
-        imitate, beta: see above.
+        imitate, beta, top: see above; ``beta`` counts for nothing with a ``top``, which is above 0.
 
     Raises:
-        UsageError: an option out of range; no demonstrations to imitate.
+        UsageError: an option out of range; no demonstrations to imitate; a ``top`` and nothing to ``imitate``.
 
     Source: Dual RL (arXiv 2302.08560) and its authors' code.
     """
@@ -151,9 +152,14 @@ class DualRL(Recorded):
         clip: float = CLIP,
         imitate: bool = False,
         beta: float = 0.5,
+        top: float | None = None,
     ):
         super().__init__(data, offline, updates, batch, capacity)
-        self.half = imitate
+        if top is not None and (top <= 0 or not imitate or batch < 2):
+            raise UsageError(
+                f"select 'dual_rl': top {top:g} must be above 0, of imitate = true and a batch of 2 or more"
+            )
+        self.half, self.top = imitate, top
         self.options: dict[str, Any] = {
             "form": form,
             "weight": weight,
@@ -165,24 +171,24 @@ class DualRL(Recorded):
             "clip": clip,
         }
         if imitate:
-            self.options["beta"] = beta
+            self.options |= {"beta": beta} if top is None else {"top": top}
         check_critic(form, weight, temperature, discount, rate, beta)
 
     def begin(self, models: Models) -> None:
         if self.half and not len(self.experts):
             raise UsageError("select 'dual_rl': imitate needs demonstrations; give data with a mix of expert episodes")
-        kind = RecoilCritic if self.half else DualCritic
+        kind = DualCritic if not self.half else RecoilCritic if self.top is None else BoundedRecoilCritic
         self.critic = kind(self.policy.sizes, **self.options).to(self.policy.device)
 
     def learned(self, drawn: Drawn, rng: np.random.Generator, told: list[dict[str, float]]) -> Batch:
         fresh = None
-        if self.half:
+        if self.half and self.top is None:
             rngs = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=self.batch).tolist()]
             acted = self.policy.act(drawn.states.cpu().numpy(), rngs, 1.0)[1]
             fresh = torch.from_numpy(np.clip(acted, -1, 1)).to(drawn.states)
         weights, metrics = self.critic.update(drawn, fresh)
         told.append(metrics)
-        batch = drawn.batch(self.policy)
+        batch = self.critic.imitated(drawn).batch(self.policy)
         batch.advantages = weights.to(batch.advantages).repeat_interleave(self.policy.per_step)[None]
         return batch
 

@@ -40,6 +40,9 @@ class Drawn:
     def __len__(self) -> int:
         return len(self.rewards)
 
+    def __getitem__(self, rows: slice) -> Drawn:
+        return Drawn(*(getattr(self, name)[rows] for name in NAMES))
+
     @classmethod
     def joined(cls, parts: Sequence[Drawn]) -> Drawn:
         return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in NAMES))

@@ -69,6 +69,10 @@ class DualCritic(torch.nn.Module):
         found: Tensor = self.v(states)[0, :, 0]
         return found
 
+    def imitated(self, drawn: Drawn) -> Drawn:
+        """Return those of the transitions that V is of and the policy imitates."""
+        return drawn
+
     @torch.no_grad()
     def advantage(self, drawn: Drawn) -> Float[Tensor, "M"]:
         """Return Q'(s, a) - V(s)."""
@@ -84,15 +88,16 @@ class DualCritic(torch.nn.Module):
         return huber(self.twins(drawn.states, drawn.actions) - target).mean(-1).sum()
 
     def update(self, drawn: Drawn, fresh: Float[Tensor, "M A"] | None = None) -> tuple[Tensor, dict[str, float]]:
-        """Learn from transitions; return the weights of their likelihoods, and losses.
+        """Learn from transitions; return the weights of the likelihoods of those that are imitated, and losses.
 
         Args:
             drawn: transitions.
             fresh: actions that the policy draws in their states, for critics that look at some.
         """
-        of_v = self.value_loss(drawn)
+        imitated = self.imitated(drawn)
+        of_v = self.value_loss(imitated)
         self._step(0, of_v)
-        advantage = self.advantage(drawn)
+        advantage = self.advantage(imitated)
         of_q = self.q_loss(drawn, fresh)
         self._step(1, of_q)
         with torch.no_grad():
@@ -142,6 +147,40 @@ class RecoilCritic(DualCritic):
         after = self.discount * torch.where(drawn.done, 0.0, self.values(drawn.after)).detach()
         pushed = self.twins(drawn.states, fresh).mean(-1) - q[:, drawn.expert].mean(-1)
         return (self.beta * pushed + ((after - q) ** 2).mean(-1) / 4).sum()
+
+
+class BoundedRecoilCritic(DualCritic):
+    """ReCOIL as its authors' code has it: what a demonstration is worth is said, and the rest follows.
+
+        Q_k:  (mean_demos (Q_k(s, a) - top)^2 + mean_mix (Q_k(s, a) - y)^2) / 2,
+              y = -step + discount V(s'),   of what is done -step - discount top
+
+    The first half of the transitions are *demos*; the others, *mix*, are of all that is on record, demonstrations
+    among them, and V and the policy learn from these alone. No reward is read, and no action of the policy's looked at.
+
+    Args:
+        top: above 0; the rest as in :class:`DualCritic`. The authors have form ``xql`` of weight 1 to 20, exponents cut
+            at 7, and 1,024 transitions of each half.
+        step: what a step costs.
+
+    Source: the code of Dual RL's ReCOIL, which took both numbers from LS-IQ (arXiv 2303.00599).
+    """
+
+    def __init__(self, *arguments: Any, top: float = 200.0, step: float = 2.0, **options: Any):
+        super().__init__(*arguments, **options)
+        self.top, self.step = top, step
+
+    def imitated(self, drawn: Drawn) -> Drawn:
+        return drawn[len(drawn) // 2 :]
+
+    def q_loss(self, drawn: Drawn, fresh: Float[Tensor, "M A"] | None = None) -> Float[Tensor, ""]:
+        demos, mix = drawn[: len(drawn) // 2], self.imitated(drawn)
+        after = torch.where(mix.done, -self.top, self.values(mix.after)).detach()
+        off = (
+            self.twins(demos.states, demos.actions) - self.top,
+            self.twins(mix.states, mix.actions) + self.step - self.discount * after,
+        )
+        return torch.stack([(gap**2).mean(-1).sum() / 2 for gap in off]).sum()
 
 
 def check_critic(form: Form, weight: float, temperature: float, discount: float, rate: float, beta: float) -> None:

@@ -22,7 +22,7 @@ from assay.ops.implicit_value import f_dvl, gain_weight, huber, value_loss, xql
 from assay.select.off_policy.offline import DualRL
 from assay.signals.base import Models
 from assay.signals.transitions.columns import Columns
-from assay.signals.transitions.dual import DualCritic, RecoilCritic
+from assay.signals.transitions.dual import BoundedRecoilCritic, DualCritic, RecoilCritic
 from assay.types import Turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -165,6 +165,36 @@ def test_recoil_by_hand() -> None:
         DualRL(beta=0.0)
 
 
+def test_bounded_recoil_by_hand() -> None:
+    """The authors' loss: half of the squares to 200 and to -2 + gamma V, of what is over -2 - gamma 200."""
+    torch.manual_seed(1)
+    critic = BoundedRecoilCritic((2, 1), "xql", 5.0, discount=0.9, hidden=(5,), clip=7.0)
+    batch = drawn(6)
+    assert batch.done.tolist() == [False, False, True] * 2
+    q, after = critic.twins(batch.states, batch.actions), critic.values(batch.after)
+    by_hand = 0.0
+    for k in range(2):
+        for i in range(3):
+            target = -2 + 0.9 * (after[3 + i] if i < 2 else -200)
+            by_hand += float((q[k, i] - 200) ** 2 + (q[k, 3 + i] - target) ** 2) / 6
+    loss = critic.q_loss(batch)
+    assert loss.item() == pytest.approx(by_hand, rel=1e-5)
+    loss.backward()
+    assert all(p.grad is None for p in critic.v.parameters()), "the next value is a constant"
+    mix = batch[3:]
+    gap = critic.twins(mix.states, mix.actions, slow=True).min(0).values - critic.values(mix.states)
+    weights, told = critic.update(batch)
+    assert told["critic/v_loss"] == pytest.approx(xql(gap, 5.0, 7.0).mean().item(), rel=1e-5)
+    assert len(weights) == 3
+    select = started(DualRL(DATA, imitate=True, top=200.0, form="xql", weight=5.0, **SMALL))
+    [first] = list(select.replay(Batch.from_groups([]), np.random.default_rng(0)))
+    assert first.tokens.shape == (1, 6), "the half that is of demonstrations alone is not imitated"
+    assert isinstance(select.critic, BoundedRecoilCritic) and select.critic.top == 200.0
+    for wrong in ({"top": 0.0, "imitate": True}, {"top": 200.0}, {"top": 200.0, "imitate": True, "batch": 1}):
+        with pytest.raises(UsageError, match="top"):
+            DualRL(DATA, **wrong)  # type: ignore[arg-type]
+
+
 def started(select: DualRL, **control: Any) -> DualRL:
     torch.manual_seed(0)
     select.start(Models(policy_of(hidden=[8], **control)))
@@ -257,6 +287,8 @@ def test_the_row_is_its_parts() -> None:
     for made in (select, alone):
         assert (made.updates, made.batch, made.capacity, made.offline, made.half) == (1, 256, 100_000, 0, False)
     assert make("S204", imitate=True).select.options["beta"] == 0.5
+    bounded = make("S204", imitate=True, top=200.0, clip=7.0).select.options
+    assert (bounded["top"], bounded["clip"]) == (200.0, 7.0) and "beta" not in bounded
 
 
 def test_it_trains(tmp_path: Path) -> None:
