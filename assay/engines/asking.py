@@ -13,8 +13,9 @@ import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import RunError, UsageError
+from assay.media import marks
 from assay.registry import build
-from assay.types import Episode
+from assay.types import Episode, Message, Prompt, Task, pictures
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -47,16 +48,30 @@ def escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def ask(judge: Engine, prompts: Sequence[str], sampling: Sampling) -> list[Episode]:
+def beside(task: Task, text: str) -> Prompt:
+    """Return a prompt with a text below a task's pictures; where it has none, the text."""
+    images = pictures(task.prompt)
+    return (Message(role="user", content=f"{marks(len(images))}\n{text}", images=images),) if images else text
+
+
+def ask(judge: Engine, prompts: Sequence[Prompt], sampling: Sampling) -> list[Episode]:
     """Return the judge's reply to each prompt, in one call; ``stop == "error"`` where it failed.
 
     Equal prompts are asked once. A request's seed is of its prompt alone, so that a reply does not depend on what else
     is in the batch.
     """
-    once = list(dict.fromkeys(prompts))
-    replies = judge.generate([Request(p, 1, sampling, seed_of(p)) for p in once]) if once else []
-    said = {p: reply for p, [reply] in zip(once, replies, strict=True)}
-    return [said[p] for p in prompts]
+    names = [_name(p) for p in prompts]
+    once = dict(zip(names, prompts, strict=True))
+    replies = judge.generate([Request(p, 1, sampling, seed_of(name)) for name, p in once.items()]) if once else []
+    said = {name: reply for name, [reply] in zip(once, replies, strict=True)}
+    return [said[name] for name in names]
+
+
+def _name(prompt: Prompt) -> str:
+    """Return a text that is of this prompt alone: itself, or that of messages with digests of their pictures."""
+    if isinstance(prompt, str):
+        return prompt
+    return json.dumps([[m["role"], m["content"], [p.digest.hex() for p in m.get("images", ())]] for m in prompt])
 
 
 def likeliest(judge: Engine, prompts: Sequence[str], n: int = 20) -> list[dict[str, float]]:

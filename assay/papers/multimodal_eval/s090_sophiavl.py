@@ -25,12 +25,16 @@ __all__ = ["RougeMean", "TrustedThinking", "WordErrors", "sophiavl"]
         "without right or without wrong ones trust is whole": "test_trust_wants_both_sides",
         "the thinking reward fades as the run goes on": "test_it_fades",
         "a model scores the thought alone, without the answer": "test_the_thought_alone_is_shown",
+        "it is shown the question's pictures": "test_pictures_are_shown_to_the_scorer",
         "rule outcomes: one less the word error rate, and the mean of three ROUGEs": "test_rules_of_outcomes",
         "the code's switches: no scores in flat groups, none of low outcomes": "test_the_switches_of_the_code",
         "it trains a model that sees": "test_it_trains",
     },
     choices=(
-        "where the scorer fails, or writes no number, a response has no reward; the code asks until it works",
+        "the scorer is shown what stands before </think>; the code shows it the whole response, and tells it to judge "
+        "the reasoning alone",
+        "where the scorer fails, or writes no number, a response has no reward; in the code it has a score of 0 "
+        "after ten tries, or where no number is found",
         "the scorer is asked about all responses, as the paper's trust needs; by the code's min_outcome = .2 wrong "
         "ones are never asked about, and with outcomes of 0 and 1 trust is then always whole",
         "transcripts are worth 1 - WER as in the paper; exp(-WER) in the code",

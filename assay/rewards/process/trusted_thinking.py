@@ -12,14 +12,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from assay.batch import Batch, Reward
-from assay.engines.asking import ask, escaped, filled, judge_of
+from assay.engines.asking import ask, beside, escaped, filled, judge_of
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
+from assay.media import MARK
 from assay.ops import group_count, group_mean
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.spec import reward_of
 from assay.rewards.wrapped import Around, valid_in
+from assay.types import Prompt, Task
 
 UNKNOWN = 500
 """T of a run that nobody has said the length of."""
@@ -54,10 +56,11 @@ def read_score(reply: str) -> float | None:
 class AskedThoughts:
     """R_i is the number in [0, 1] that a model gives the thought alone; no reward where it failed or gave none.
 
-    Responses of which ``wanted`` says no are not asked about, and have 0.
+    It is shown the pictures of the question beside it. Responses of which ``wanted`` says no are not asked about, and
+    have 0.
 
     Args:
-        engine: an engine, or the specification of one.
+        engine: an engine, or the specification of one; for questions with pictures one that sees.
         template: with ``{question}`` and ``{thought}``, which are shown as JSON has texts.
         max_tokens: of the reply, which is greedy.
 
@@ -77,19 +80,18 @@ class AskedThoughts:
     def of(self, batch: Batch, wanted: Bool[Tensor, "N"]) -> Reward:
         """Return the scores of the responses that are wanted."""
         rows = wanted.nonzero()[:, 0].tolist()
-        prompts = [
-            filled(
-                self.template,
-                question=escaped(batch.tasks[i].question),
-                thought=escaped(thought_of(batch.episodes[i].text)),
-            )
-            for i in rows
-        ]
+        prompts = [self.prompt(batch.tasks[i], batch.episodes[i].text) for i in rows]
         values, valid = torch.zeros_like(batch.rewards), judged(batch)
         for i, reply in zip(rows, ask(self.engine, prompts, self.sampling), strict=True):
             score = None if reply.stop == "error" else read_score(reply.text)
             valid[i], values[i] = bool(valid[i]) and score is not None, score or 0.0
         return Reward(values, valid=valid, terms={"thinking": values})
+
+    def prompt(self, task: Task, response: str) -> Prompt:
+        """Return what is asked about a response."""
+        question = task.question.replace(MARK, "").strip()
+        text = filled(self.template, question=escaped(question), thought=escaped(thought_of(response)))
+        return beside(task, text)
 
 
 @part("reward", "trusted_thinking")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from assay.batch import Batch
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.lab.settings import load
+from assay.media import Picture
 from assay.registry import build
 from assay.rewards.process.trusted_thinking import AskedThoughts, TrustedThinking, read_score, thought_of
-from assay.types import Ask, Episode, Group, Task, Verdict
+from assay.types import Ask, Episode, Group, Task, Verdict, pictures
 from assay.verify.text.transcript import RougeMean, WordErrors, rouge_n, word_error_rate
 
 ONE = np.ones(1, dtype=np.int64)
@@ -136,6 +138,30 @@ def test_the_thought_alone_is_shown() -> None:
     assert alone.values.tolist() == [0.8, 0] and alone.valid is not None and alone.valid.tolist() == [True, False]
 
 
+def test_pictures_are_shown_to_the_scorer() -> None:
+    """Two pictures, and the same words with another in the place of one: asked apart, pictures before the text."""
+
+    def about(*drawn: bytes) -> Batch:
+        images = tuple(Picture(data) for data in drawn)
+        task = Task("t", ({"role": "user", "content": "<image>\n" * len(images) + "Which?", "images": images},))
+        return batch(replace(group((1.0, 1.0), texts=["<think>neat</think> a"] * 2), ask=Ask(task, 2)))
+
+    seen: list[Any] = []
+
+    class Seeing(Keywords):
+        def generate(self, requests: Any) -> Any:
+            seen.extend(requests)
+            return super().generate(requests)
+
+    reward = TrustedThinking(Seeing([["neat", "0.5"]]))
+    assert reward(about(b"1", b"2")).terms["thinking"].tolist() == [0.5, 0.5]
+    reward(about(b"3", b"2"))
+    [[one], [two]] = [r.prompt for r in seen]
+    assert pictures((one,)) == [Picture(b"1"), Picture(b"2")] and pictures((two,))[0] == Picture(b"3")
+    assert one["content"].startswith("<image>\n<image>\nYou judge") and one["content"].count("<image>") == 2
+    assert '"Which?"' in one["content"] and seen[0].seed != seen[1].seed
+
+
 def test_the_switches_of_the_code() -> None:
     """With .2 as the least outcome wrong responses are not asked about, and trust is whole; flat groups have none."""
     judge = Judge([["thought 0", "0.4"], ["thought 1", "0.6"]], "0.9")
@@ -199,7 +225,7 @@ def test_the_method() -> None:
 
 def test_it_trains(tmp_path: Path) -> None:
     pytest.importorskip("PIL", reason="pip install assay[vision]")
-    scorer = {"engine": {"name": "keywords", "replies": [['Reasoning:\n"[a-z]', "0.5"]], "otherwise": "0.2"}}
+    scorer = {"engine": {"name": "keywords", "replies": [[r'Reasoning:\\n"[a-z]', "0.5"]], "otherwise": "0.2"}}
     folder = run(
         tmp_path / "run",
         model={"nano": {"hidden": 16, "layers": 1, "heads": 2, "context": 64, "vision": {"hidden": 16, "layers": 1}}},

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.engines.asking import filled
+from assay.engines.asking import beside, filled
 from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.media import MARK
 from assay.tasks.making.work import Dropped, Here, Want, Work, noted
-from assay.types import Message, Prompt, Task, pictures
+from assay.types import Task, pictures
 from assay.verify.lists.short_answers import answer_lines
 from assay.verify.text.compare import same
 
@@ -108,20 +108,14 @@ class PerceptionChecklists:
         question = task.question.replace(MARK, " ").strip()
         sizes = {"least": str(self.least), "most": str(self.most)}
         asked = filled(self.template, question=question, answer=str(task.reference), **sizes)
-        [[reply]] = yield [Want(_beside(task, asked), 1, self.sampling, self.by)]
+        [[reply]] = yield [Want(beside(task, asked), 1, self.sampling, self.by)]
         rows = read_perceptions(reply.text, self.most, self.words, task.question)
         if len(rows) >= self.least and self.checked is not None:
             numbered = "\n".join(f"{k}. {row['question']}" for k, row in enumerate(rows, 1))
             again = f"Answer in a few words, one line for each, without reasons:\n{numbered}"
-            [[seen]] = yield [Want(_beside(task, again), 1, Sampling(256, 0.0), self.checked)]
+            [[seen]] = yield [Want(beside(task, again), 1, Sampling(256, 0.0), self.checked)]
             given = answer_lines(seen.text)
             rows = [row for row, said in zip(rows, given, strict=False) if same(said, row["answer"])]
         if len(rows) < self.least:
             return Dropped(f"fewer than {self.least} questions about what is seen")
         return noted(task, checklist=rows)
-
-
-def _beside(task: Task, text: str) -> Prompt:
-    """Return a prompt with the pictures of a task and a text."""
-    shown = pictures(task.prompt)
-    return (Message(role="user", content=f"{MARK}\n" * len(shown) + text, images=shown),)
