@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
@@ -10,10 +10,11 @@ from assay.credit.grpo import GRPO
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.outcome.consistency import Consistency
+from assay.rewards.text.rederived import Rederived
 from assay.rollout.reread.options import order_of, reordered
 from assay.rollout.reread.reordered import Reordered
 
-__all__ = ["Consistency", "Reordered", "acre", "order_of", "reordered"]
+__all__ = ["Consistency", "Rederived", "Reordered", "acre", "order_of", "reordered"]
 
 
 @paper(
@@ -30,16 +31,18 @@ __all__ = ["Consistency", "Reordered", "acre", "order_of", "reordered"]
         "four cases: both right, one of them, none": "test_the_four_cases",
         "answers are compared by what they say, not by their letters": "test_the_same_option_by_another_letter",
         "second answers are not learned from": "test_the_thought_is_continued_as_it_was_sampled",
-        "it trains a model that sees": "test_it_trains",
+        "CACR: a judge who reads the thought alone names the option that was answered": "test_thoughts_without_answers",
+        "it trains a model that sees, pictures and videos": "test_it_trains",
     },
     choices=(
-        "alpha .3, .1, .1: the paper has three values and does not tell them",
+        "alpha .3, .1, .1 are ours",
         "by default no option keeps its letter; the paper draws any order, the same one included",
         "second answers are the likeliest tokens",
         "the form is a thought and then the answer in tags, worth 1",
         "a response without an answer is wrong, and so is its second",
+        "CACR's judge is shown the question with its options, and no pictures; it is a monitor, asked every 10 steps",
     ),
-    lacks="CACR, by a judge who reads the thought alone, videos, and a count of the faults that its tests notice",
+    lacks="the paper's own three values of alpha, and a count of the faults that its tests notice",
 )
 def acre(
     order: Literal["derangement", "any"] = "derangement",
@@ -48,6 +51,8 @@ def acre(
     second: float = 0.1,
     form: float = 1.0,
     tokens: int = 16,
+    judge: Any = None,
+    every: int = 10,
 ) -> Method:
     """GRPO with a reward for thoughts that survive another order of the options.
 
@@ -59,12 +64,14 @@ def acre(
     Args:
         order, tokens: see :class:`~assay.rollout.reread.reordered.Reordered`.
         both, first, second, form: see :class:`~assay.rewards.outcome.consistency.Consistency`.
+        judge, every: of CACR, see :class:`~assay.rewards.text.rederived.Rederived`.
 
     Source: ACRE (arXiv 2510.10104), with Qwen2.5-VL-7B after supervised learning of thoughts.
     """
+    reward = Consistency(both, first, second, form)
     return Method(
         rollout={"name": "reordered", "order": order, "tokens": tokens},
-        reward=Consistency(both, first, second, form),
+        reward=reward if judge is None else Rederived(reward, judge, every),
         credit=GRPO(),
         objective=ClippedSurrogate(aggregation="sequence_mean"),
     )

@@ -36,7 +36,7 @@ class Consistency:
         UsageError: values that are not in this order; before a run, a task that is no question with options.
         RunError: a batch from another rollout.
 
-    Source: ACRE (arXiv 2510.10104), which has these four cases and does not tell the values.
+    Source: ACRE (arXiv 2510.10104), which has these four cases; its values were not at hand.
     """
 
     both: float = 0.3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Message, Task
 
 QUESTION = "When is the {what} there? Say: it happens in START - END seconds."
+CHOICE = "When is the {what} there?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Videos:
         grid: cells on a side of a frame.
         pixels: on a side of a cell.
         question: with ``{what}`` for the shape.
+        options: 0, or how many spans are offered, one of which is right and to be chosen by its letter; at most as
+            many as there are. The question is then "When is it there?" unless another is given.
 
     Raises:
         UsageError: an option out of range, or Pillow is not installed.
@@ -57,6 +61,7 @@ class Videos:
     grid: int = 2
     pixels: int = 16
     question: str = QUESTION
+    options: int = 0
 
     def __post_init__(self) -> None:
         check_seed("tasks 'videos'", self.seed)
@@ -71,6 +76,12 @@ class Videos:
         if not 0 <= self.others < self.grid**2:
             raise UsageError(
                 f"tasks 'videos': others {self.others} must be 0 or more and fewer than the {self.grid**2} cells"
+            )
+        most = min(len(_spans(min(self.frames))), len(ascii_uppercase))
+        if self.options and not 2 <= self.options <= most:
+            raise UsageError(
+                f"tasks 'videos': options {self.options} must be 0, or 2 to {most}, as many as there are spans in "
+                f"{min(self.frames)} frames and letters"
             )
         if "{what}" not in self.question:
             raise UsageError("tasks 'videos': the question has no {what} for the shape that it asks for")
@@ -90,16 +101,30 @@ class Videos:
         )
         start, end = asked.first * self.every, (asked.last + 1) * self.every
         seen = "".join(f"{k * self.every:.1f}s{MARK}" for k in range(frames))
-        what = self.question.replace("{what}", f"{asked.drawn.colour} {asked.drawn.shape}")
+        question = CHOICE if self.options and self.question == QUESTION else self.question
+        what = question.replace("{what}", f"{asked.drawn.colour} {asked.drawn.shape}")
+        offered = self._offered(rng, frames, (asked.first, asked.last))
+        lines = [f"{a * self.every:.1f} - {(b + 1) * self.every:.1f} seconds" for a, b in offered]
+        what += "".join(f"\n{label}. {line}" for label, line in zip(ascii_uppercase, lines, strict=False))
+        letter = ascii_uppercase[offered.index((asked.first, asked.last))] if offered else ""
         message: Message = {"role": "user", "content": f"{seen}{what}", "images": pictures}
+        happens = f"It happens in {start:.1f} - {end:.1f} seconds."
         return Task(
             id=f"videos/{self.seed}/{index}",
             prompt=(message,),
-            reference=[start, end],
-            kind="interval",
-            solution=f"It happens in {start:.1f} - {end:.1f} seconds.",
+            reference=letter or [start, end],
+            kind="choice" if letter else "interval",
+            solution=f"<think>{start:.1f}</think><answer>{letter}</answer>" if letter else happens,
             meta={"source": "videos", "duration": frames * self.every, "difficulty": len(shown) - 1},
         )
+
+    def _offered(self, rng: np.random.Generator, frames: int, right: tuple[int, int]) -> list[tuple[int, int]]:
+        """Draw the spans that are offered, the right one among them, in a random order."""
+        if not self.options:
+            return []
+        others = [span for span in _spans(frames) if span != right]
+        drawn = [others[i] for i in rng.choice(len(others), self.options - 1, replace=False)]
+        return [[right, *drawn][i] for i in rng.permutation(self.options)]
 
     def _shown(self, rng: np.random.Generator, frames: int) -> list[Shown]:
         """Draw what comes and goes, first what is asked for."""
@@ -113,3 +138,8 @@ class Videos:
             first = int(rng.integers(frames - long + 1))
             shown.append(Shown(Drawn(shape, colour, *divmod(int(cell), self.grid)), first, first + long - 1))
         return shown
+
+
+def _spans(frames: int) -> list[tuple[int, int]]:
+    """Return the first and last frame of what may be asked for: of one frame up to all but one."""
+    return [(a, b) for a in range(frames) for b in range(a, frames) if b - a < frames - 1]

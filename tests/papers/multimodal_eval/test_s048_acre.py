@@ -19,9 +19,12 @@ from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.engines.base import Request, Sampling
+from assay.engines.keywords import Keywords
 from assay.errors import RunError, UsageError
 from assay.lab.settings import load
+from assay.media import Picture
 from assay.rewards.outcome.consistency import Consistency
+from assay.rewards.text.rederived import Rederived, chosen
 from assay.rollout.reread.options import order_of, reordered
 from assay.rollout.reread.reordered import REORDERED, Reordered, Second
 from assay.tasks.pictures.shapes import Shapes
@@ -197,6 +200,38 @@ def test_the_four_cases() -> None:
     assert made.objective.aggregation == "sequence_mean" and Consistency() == Consistency(0.3, 0.1, 0.1, 1.0)
 
 
+class Reader(Keywords):
+    """Keeps what it is asked."""
+
+    asked: list[str]
+
+    def generate(self, requests: Any) -> Any:
+        self.asked = [str(r.prompt) for r in requests]
+        return super().generate(requests)
+
+
+def test_thoughts_without_answers() -> None:
+    """The right option is C. Thoughts lead to C, C, D, B and nowhere; answers are C, B, C, B and C."""
+    said = zip("ccdb?", "CBCBC", strict=True)
+    texts = [f"<think>so {thought}</think> <answer>{answer}</answer>" for thought, answer in said]
+    reader = Reader([[f"so {c}", c.upper()] for c in "cdb"], "who knows")
+    made = catalogue.make("S048", judge=reader, every=2)
+    seen = batch([(True, True)] * 5)
+    seen.episodes = tuple(replace(e, text=t) for e, t in zip(seen.episodes, texts, strict=True))  # type: ignore[assignment]
+    shown = Picture(b"p")
+    prompt = ({"role": "user", "content": f"<image>\n{Q}", "images": (shown,)},)
+    seen.tasks = [replace(TASK, prompt=prompt)] * 5  # type: ignore[assignment]
+    found = made.reward(seen)
+    assert found.values.tolist() == pytest.approx([2.3] * 5), "it is in no reward"
+    assert found.terms["cacr"].tolist() == [1, 0, 0, 1, 0] and found.terms["cacr_told"].tolist() == [1, 1, 1, 1, 0]
+    assert found.terms["cr_wa"].tolist() == [0, 1, 0, 0, 0] and found.terms["wr_ca"].tolist() == [0, 0, 1, 0, 0]
+    assert len(reader.asked) == 4 and "so c" in reader.asked[0] and "A. w" in reader.asked[0]
+    assert not any("<answer>" in asked or "<image>" in asked for asked in reader.asked)
+    assert "cacr" not in made.reward(seen).terms and "cacr" in made.reward(seen).terms, "every second step"
+    assert [chosen(TASK, text) for text in ("C", "w", "A or B", "E")] == ["C", "A", None, None]
+    assert Rederived(judge=reader).every == 10 and isinstance(catalogue.make("S048").reward, Consistency)
+
+
 def test_what_it_cannot_act_on() -> None:
     for wrong in ({"both": 0.1}, {"first": -0.1}, {"second": 0.3}):
         with pytest.raises(UsageError, match=r"both .* must be above first"):
@@ -229,14 +264,22 @@ def test_shapes_with_options() -> None:
         Shapes(grid=1, most=1, choice=True)
 
 
-def test_it_trains(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"name": "shapes", "grid": 2, "questions": ["colour"], "choice": True},
+        {"name": "videos", "frames": [3], "others": 0, "options": 3},
+    ],
+    ids=["pictures", "videos"],
+)
+def test_it_trains(tmp_path: Path, source: dict[str, Any]) -> None:
     pytest.importorskip("PIL", reason="pip install assay[vision]")
-    letters = "".join(sorted(set("<think>/answer ABCD.?\nWhatcolourisquarectngledgreenbluyw")))
-    nano = {"hidden": 32, "layers": 1, "heads": 2, "context": 128, "alphabet": letters}
+    letters = "".join(sorted(set("<think>/answer ABCD.?\nWhatcolourisquarectngledgreenbluywm0123-")))
+    nano = {"hidden": 32, "layers": 1, "heads": 2, "context": 192, "alphabet": letters}
     folder = run(
         tmp_path / "run",
         model={"nano": {**nano, "vision": {"hidden": 16, "layers": 1, "pixels": 32}}},
-        tasks={"source": {"name": "shapes", "grid": 2, "questions": ["colour"], "choice": True}, "eval_size": 2},
+        tasks={"source": source, "eval_size": 2},
         method={"name": "S048", "reward": None},
         warmup={"steps": 12, "batch": 4, "lr": 1e-2},
         rollout={"prompts": 2, "group": 4, "max_tokens": 48},

@@ -24,7 +24,9 @@ from assay.tasks.pictures.videos import Videos
 from assay.tasks.split import TrainStream
 from assay.training.stages import ended
 from assay.types import Ask, Group, Task, Verdict, pictures
+from assay.verify.answer.options import listed
 from assay.verify.geometry.interval import IntervalVerifier
+from assay.verify.kind import KindVerifier
 
 JUDGE = IntervalVerifier(first=True)
 
@@ -231,6 +233,24 @@ def test_times_stand_before_frames() -> None:
     )
 
 
+def test_spans_to_choose_from() -> None:
+    pytest.importorskip("PIL", reason="pip install assay[vision]")
+    open_, source = Videos(seed=2, frames=(3,), every=2.0), Videos(seed=2, frames=(3,), every=2.0, options=5)
+    letters = set()
+    for i in range(30):
+        task, other = source[i], open_[i]
+        offered = listed(task.question)
+        a, b = other.reference
+        assert offered[task.reference] == f"{a:.1f} - {b:.1f} seconds" and task.kind == "choice"
+        every = {f"{x}.0 - {y}.0 seconds" for x in (0, 2, 4) for y in (2, 4, 6) if 0 < y - x < 6}
+        assert set(offered.values()) == every and len(offered) == 5, "of three frames there are five spans"
+        assert pictures(task.prompt) == pictures(other.prompt) and "Say:" not in task.question
+        assert KindVerifier()(task, task.solution or "").passed
+        letters.add(task.reference)
+    assert letters == set("ABCDE")
+    assert "Say:" in Videos(question="Say: {what}?", options=2)[0].question
+
+
 def test_others_differ_from_what_is_asked_for() -> None:
     source = Videos(others=3)
     spans = set()
@@ -258,6 +278,10 @@ def test_others_differ_from_what_is_asked_for() -> None:
         ({"others": 4}, "others 4 must be 0 or more and fewer than the 4 cells"),
         ({"others": -1}, "others -1"),
         ({"question": "When?"}, "no {what}"),
+        ({"options": 1}, "options 1 must be 0, or 2 to 9"),
+        ({"options": 10}, "options 10 must be"),
+        ({"options": 3, "frames": (2,)}, "2 to 2, as many as there are spans in 2 frames"),
+        ({"options": 27, "frames": (9,)}, "2 to 26"),
         ({"seed": -1}, "seed -1"),
     ],
 )
