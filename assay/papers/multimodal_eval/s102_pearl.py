@@ -40,6 +40,7 @@ __all__ = [
         "what nobody sees anything of is not reasoned about": "test_who_sees_nothing_does_not_reason",
         "advantages of the two branches, each in its own group": "test_by_hand",
         "the gate: reasoning counts by min(mean seen, .5), detached; perception by .1": "test_by_hand",
+        "the gate of the code: by max(mean seen, .5)": "test_the_gate_of_the_code",
         "both branches are learned from in one update": "test_both_branches_are_in_the_loss",
         "an item is kept where either branch varies": "test_either_branch_varies",
         "a model that sees writes the checklist from pictures, question and answer": "test_a_model_writes_checklists",
@@ -47,16 +48,20 @@ __all__ = [
         "it trains a model that sees": "test_it_trains",
     },
     choices=(
-        "a line for each answer, compared as texts or numbers",
+        "the gate is the paper's min(mean seen, .5); its code clamps from below, which is floor = .5, cap = 1",
+        "who sees nothing never reasons; in the code they do in three batches of ten, and a mean of .01 is nothing",
+        "a line for each answer, compared as texts or numbers, of all that is asked; the code has tags, and divides by "
+        "how many were answered",
+        "what reasoning is worth is the verdict; in the code a tenth of it is for a thought and a box",
         "both branches have as many responses, and the loss is a mean over all: with items that nobody sees, "
         "perception has a larger share of it",
         "of a checklist that could not be judged nothing counts as seen",
         "two to five questions with answers of at most four words; the writer's words",
+        "models, pictures and who writes their checklists are one's own; ViRL39K's, by GPT-4.1, are not published",
     ),
-    lacks="ViRL39K with checklists of a large model's, models of 3B and 7B parameters, and a count of the faults that "
-    "its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
-def pearl(cap: float = 0.5, weight: float = 0.1, max_tokens: int = 256) -> Method:
+def pearl(cap: float = 0.5, weight: float = 0.1, max_tokens: int = 256, floor: float = 0.0) -> Method:
     """GRPO of two branches: a checklist of what is to be seen, and reasoning, gated by how much of it was seen.
 
         A_reason <- A_reason min(p, cap),    L = J(A_reason) + weight J(A_perceive)
@@ -64,14 +69,15 @@ def pearl(cap: float = 0.5, weight: float = 0.1, max_tokens: int = 256) -> Metho
     Tasks have ``meta["checklist"]``; ``tasks.source = "compared"`` draws some.
 
     Args:
-        cap, weight: see :class:`~assay.credit.scaled.perception_gate.PerceptionGate`.
+        cap, weight, floor: see :class:`~assay.credit.scaled.perception_gate.PerceptionGate`.
         max_tokens: see :class:`~assay.rollout.reread.perceived.PerceivedFirst`.
 
-    Source: PEARL (arXiv 2511.18437): groups of 5, learning rate 1e-6, batches of 128, no KL term in its best runs.
+    Source: PEARL (arXiv 2511.18437) and its authors' code: groups of 5, learning rate 1e-6, batches of 128, top-p .99,
+    no KL term in its best runs, with Qwen2.5-VL-3B and 7B. The code clips between .8 and 1.28.
     """
     return Method(
         rollout={"name": "perceived", "max_tokens": max_tokens},
-        credit=PerceptionGate(GRPO(), cap, weight),
+        credit=PerceptionGate(GRPO(), cap, weight, floor),
         select=EitherBranch(),
         objective=ClippedSurrogate(aggregation="sequence_mean"),
     )

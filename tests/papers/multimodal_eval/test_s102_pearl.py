@@ -181,6 +181,19 @@ def test_by_hand() -> None:
     assert open_[:5] == pytest.approx((8 / 15 * reasons).tolist(), abs=1e-5) and open_[5:] == [0] * 5
 
 
+def test_the_gate_of_the_code() -> None:
+    """Means of .2, .5333 and 1 gate by .5, .5333 and 1; in the paper they do by .2, .5 and .5."""
+    reasons = np.array([1.095445, -0.730297, -0.730297, 1.095445, -0.730297])
+    made = catalogue.make("S102", floor=0.5, cap=1.0)
+    for seen, factor in (((1.0, 0, 0, 0, 0), 0.5), (SEEN, 8 / 15), ((1.0,) * 5, 1.0)):
+        found = made.value(batch(*groups_of(seen, RIGHT))).advantages[:, 0].tolist()
+        assert found[:5] == pytest.approx((factor * reasons).tolist(), abs=1e-5)
+    for wrong in ({"floor": -0.1}, {"floor": 0.6}):
+        with pytest.raises(UsageError, match="floor"):
+            PerceptionGate(**wrong)
+    assert PerceptionGate(floor=0.5).floor == 0.5
+
+
 def test_both_branches_are_in_the_loss() -> None:
     """The slopes of one update are those of J(reasoning) + .1 J(perception), by half."""
     made = catalogue.make("S102")
