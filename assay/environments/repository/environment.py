@@ -74,7 +74,8 @@ class Repository(ToolEnvironment):
     Tasks ``repositories``, pull requests, are played here too, and judged by their own script: their tests share a
     process with the code, which can deceive them, as it can everywhere where tests are run so.
 
-    A turn without a call is refused; ``submit`` ends the episode.
+    A turn without a call is refused; ``submit`` ends the episode. The verdict's parts also tell whether that was called
+    (``submitted``) and whether any file was changed (``modified``).
 
     Args:
         modules: of a package, at most.
@@ -120,6 +121,7 @@ class Repository(ToolEnvironment):
             raise UsageError(f"environment 'repository': task {task.id} is none of its own, and not of 'repositories'")
         files = self.request.files if self.request else self.made.package(task.meta["index"]).files
         self.space = Workspace(files, self.limits)
+        self.first = self.space.digests()
         return f"{task.question}\n\nThe files are:\n{self._names()}"
 
     @property
@@ -244,13 +246,16 @@ class Repository(ToolEnvironment):
         return [same(value, right) for value, (_, right) in zip(found, tests, strict=True)]
 
     def verdict(self) -> Verdict:
+        changed = self.space.digests() != self.first
+        parts: dict[str, float | None] = {"submitted": float(self.submitted), "modified": float(changed)}
         if self.request is not None:
             ran = run_script(self.request, self.space.files)
             if ran.passed and ran.collected >= self.task.meta["collected"]:
-                return Verdict.right()
-            return Verdict.wrong(f"{ran.collected} tests ran, exit code {ran.code}")
+                return Verdict(1.0, True, parts)
+            return Verdict(0.0, False, parts, f"{ran.collected} tests ran, exit code {ran.code}")
         passed, fails = self.results(), self.package.fails
-        parts = {"fail_to_pass": sum(passed[:fails]) / fails, "pass_to_pass": sum(passed[fails:]) / len(passed[fails:])}
+        parts["fail_to_pass"] = sum(passed[:fails]) / fails
+        parts["pass_to_pass"] = sum(passed[fails:]) / len(passed[fails:])
         if all(passed):
             return Verdict(1.0, True, parts)
         score = sum(passed) / len(passed) if self.partial else 0.0

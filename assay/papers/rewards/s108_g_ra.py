@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from assay.batch import Batch
+from assay.batch import Batch, Reward
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.method import Method
+from assay.rewards.judged import judged
 from assay.rewards.process.turns import TurnRewards
 from assay.rewards.shaping.gates import Cascade
+from assay.types import Verdict
 
 
 @paper(
@@ -24,14 +27,17 @@ from assay.rewards.shaping.gates import Cascade
         "direct accumulation prefers to go on without submitting, gated accumulation to submit": (
             "test_the_sum_prefers_to_spin_and_the_gate_to_submit"
         ),
+        "in software engineering, who submits nothing or no change gets nothing for single turns": (
+            "test_in_a_repository_only_a_change_that_is_submitted_opens_the_gate"
+        ),
         "completion, modification and resolution are measured": "test_completion",
         "behind a gate a policy learns to submit, from the sum it learns not to": "test_a_policy_learns_to_submit",
     },
     choices=(
-        "gates are in a cascade, each level behind all above it; every gate is at 0 unless given",
+        "every gate is at 0 unless given; a change that is submitted is worth a half, and the tests the other half",
         "turn rewards are summed without a discount: by default 1 for a valid turn and 1 for a call that can be read",
+        "environment repository in place of SWE-bench and kBench in containers",
     ),
-    lacks="the software-engineering environment that its rewards were tried in",
 )
 def gated(
     levels: Mapping[str, Any] | None = None,
@@ -48,8 +54,8 @@ def gated(
     too high a gate leaves only the outcome.
 
     Args:
-        levels: reward parts by name, highest priority first; by default ``outcome`` (the verdict's score) and then one
-            :class:`~assay.rewards.process.turns.TurnRewards` for each of ``turns``.
+        levels: reward parts by name, highest priority first; by default ``outcome``, see :class:`HandedIn`, and then
+            one :class:`~assay.rewards.process.turns.TurnRewards` for each of ``turns``.
         gates: thresholds by name, 0 where left out: here, the score of a response that submits nothing.
         turns: names of turn rewards, highest priority first: ``valid`` and ``calls`` are told of every turn, others are
             the environment's.
@@ -57,28 +63,45 @@ def gated(
 
     For how often episodes are completed, change anything and resolve the task see :func:`completion`.
 
-    Source: "Stabilizing Long-term Multi-turn Reinforcement Learning with Gated Rewards" (arXiv 2508.10548); that gates
-    are in a cascade, rather than all behind the first, is a reading.
+    Source: "Stabilizing Long-term Multi-turn Reinforcement Learning with Gated Rewards" (arXiv 2508.10548), whose rule,
+    as an implementation quotes it, is R^i = 0 where R^j <= the gate for any j of higher priority.
     """
     if levels is None:
-        levels = {"outcome": "verdict"} | {name: TurnRewards(name, discount, placed=False) for name in turns}
+        levels = {"outcome": HandedIn()} | {name: TurnRewards(name, discount, placed=False) for name in turns}
     return Method(reward=Cascade(levels, gates))
 
 
-def completion(batch: Batch) -> dict[str, float]:
-    """Return the shares of judged episodes that ``completed`` (``meta["submitted"]``), ``modified`` and ``resolved``.
+@dataclass(frozen=True, slots=True)
+class HandedIn:
+    """R_i = 1[submitted and modified] (1 + score) / 2 where the verdict's parts tell of both, else its score."""
 
-    ``modified``: ``meta["modified"]``; ``resolved``: the verdict passed. Empty where nothing was judged.
+    def __call__(self, batch: Batch) -> Reward:
+        values = batch.rewards.new_tensor([self.worth(v) for v in batch.verdicts])
+        return Reward(values, valid=judged(batch))
+
+    def worth(self, verdict: Verdict) -> float:
+        """Return what an episode of this verdict is worth."""
+        told = [verdict.parts.get(name) for name in ("submitted", "modified")]
+        if None in told:
+            return verdict.score
+        return (1 + verdict.score) / 2 if all(told) else 0.0
+
+
+def completion(batch: Batch) -> dict[str, float]:
+    """Return the shares of judged episodes that ``completed``, ``modified`` and ``resolved``.
+
+    The first two are the verdict's parts ``submitted`` and ``modified``, the third is that it passed. Empty where
+    nothing was judged.
     """
-    pairs = [(e.meta, v) for e, v in zip(batch.episodes, batch.verdicts, strict=True) if v.passed is not None]
-    if not pairs:
+    verdicts = [v for v in batch.verdicts if v.passed is not None]
+    if not verdicts:
         return {}
     counts = {
-        "completed": sum(bool(meta.get("submitted")) for meta, _ in pairs),
-        "modified": sum(bool(meta.get("modified")) for meta, _ in pairs),
-        "resolved": sum(v.passed is True for _, v in pairs),
+        "completed": sum(bool(v.parts.get("submitted")) for v in verdicts),
+        "modified": sum(bool(v.parts.get("modified")) for v in verdicts),
+        "resolved": sum(v.passed is True for v in verdicts),
     }
-    return {name: count / len(pairs) for name, count in counts.items()}
+    return {name: count / len(verdicts) for name, count in counts.items()}
 
 
 LEVELS = {name: {"name": "part", "part": name} for name in ("outcome", "turns")}

@@ -8,23 +8,26 @@ from typing import Any
 
 import pytest
 from claimed import learned
+from sandbox.support import needs_sandbox
 
 from assay.catalogue import make
+from assay.environments.repository.environment import Repository
+from assay.environments.tools import call
 from assay.errors import UsageError
-from assay.papers.rewards.s108_g_ra import completion
+from assay.papers.rewards.s108_g_ra import HandedIn, completion
 from assay.registry import build
 from assay.rewards.process.turns import TurnRewards
-from assay.types import ToolCall, Turn
+from assay.types import ToolCall, Turn, Verdict
 
 NAMED = ("format", "tools")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def episodes(batch: Any, rewards: list[list[dict[str, float]]], **meta: Any) -> Any:
+def episodes(batch: Any, rewards: list[list[dict[str, float]]]) -> Any:
     """Give each response one token a turn, with these rewards."""
     batch.episodes = [
-        replace(e, turns=tuple(Turn(t, t, t + 1, info=r) for t, r in enumerate(turns)), meta=meta)
+        replace(e, turns=tuple(Turn(t, t, t + 1, info=r) for t, r in enumerate(turns)))
         for e, turns in zip(batch.episodes, rewards, strict=True)
     ]
     return batch
@@ -83,11 +86,44 @@ def test_an_abstention_has_no_reward(make_batch: Callable[..., Any]) -> None:
     assert reward.valid is not None and reward.valid.tolist() == [False, True]
 
 
+def told(score: float, passed: bool | None, submitted: float, modified: float) -> Verdict:
+    return Verdict(score, passed, {"submitted": submitted, "modified": modified})
+
+
 def test_completion(make_batch: Callable[..., Any]) -> None:
-    batch = episodes(make_batch([1] * 4, passed=[True, False, False, None]), [[]] * 4, submitted=True)
-    batch.episodes[1] = replace(batch.episodes[1], meta={"modified": True})
+    batch = make_batch([1] * 4)
+    batch.verdicts = [told(1, True, 1, 1), told(0, False, 1, 0), told(0, False, 0, 0), told(0, None, 1, 1)]
     assert completion(batch) == pytest.approx({"completed": 2 / 3, "modified": 1 / 3, "resolved": 1 / 3})
+    assert completion(make_batch([1], passed=[False])) == {"completed": 0, "modified": 0, "resolved": 0}
     assert completion(make_batch([1], passed=[None])) == {}
+
+
+def test_what_was_handed_in(make_batch: Callable[..., Any]) -> None:
+    batch = make_batch([1] * 6)
+    rest = [told(1, True, 0, 1), told(0.5, False, 1, 0), told(0.5, False, 1, 1), told(1, True, 1, 1)]
+    batch.verdicts = [Verdict(0.25, False), Verdict(0.25, False, {"submitted": 1.0}), *rest]
+    assert HandedIn()(batch).values.tolist() == [0.25, 0.25, 0, 0, 0.75, 1]
+
+
+@needs_sandbox
+def test_in_a_repository_only_a_change_that_is_submitted_opens_the_gate(make_batch: Callable[..., Any]) -> None:
+    """Two turns with a call each are worth 2 + 2, beside a half for a change handed in and a half for the tests."""
+    world = Repository(modules=1, hidden=3, calls=9)
+    spoiled, submit = call("write", path="more.py", content="x = 1\n"), call("submit")
+    plans = [[call("files"), submit], [spoiled, call("files")], [spoiled, submit], None]
+    verdicts = []
+    for plan in plans:
+        world.reset(world.tasks()[0], 0)
+        steps = world.gold() if plan is None else plan
+        assert len(steps) == 2
+        for action in steps:
+            world.step(action)
+        verdicts.append(world.verdict())
+    batch = episodes(make_batch([2] * 4), [[{"calls": 1.0, "valid": 1.0}] * 2] * 4)
+    turns = tuple(Turn(t, t, t + 1, (ToolCall("files", {}, 0, 1),)) for t in range(2))
+    batch.episodes, batch.verdicts = [replace(e, turns=turns) for e in batch.episodes], verdicts
+    assert make("S108").reward(batch).values.tolist() == [0, 0, 4.5, 5]
+    assert completion(batch) == {"completed": 0.75, "modified": 0.75, "resolved": 0.25}
 
 
 def test_what_cannot_be() -> None:
