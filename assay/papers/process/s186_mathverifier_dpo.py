@@ -44,7 +44,7 @@ from assay.verify.math.error_profile import WEIGHTS, Profile, profile
         "the hardest is the one with the largest W (1 - B); wrongness below 0.05 is noise of labels",
         "every right response of a prompt is paired with its hard negative",
     ),
-    lacks="the paper's own axes are not public",
+    lacks="the paper's own axes and formulas were not at hand: those here are ours",
 )
 def hard_negatives(
     weighted: bool = True,
