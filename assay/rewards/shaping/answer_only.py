@@ -18,11 +18,12 @@ Missing = Literal["empty", "whole"]
 
 @part("reward", "answer_only")
 class AnswerOnly(Around):
-    """R_i = the inner reward of the text behind the last ``delimiter``, and before the ``end`` if there is one.
+    """R_i = the inner reward of the text behind the first ``delimiter``, and before the ``end`` if there is one.
 
-    Where the delimiter is missing, the ``whole`` response is shown, or in strict mode an ``empty`` one, which a judge
-    of answers thinks little of. Rewards that read tokens see them as they are. A sample whose verifier failed has no
-    reward. Terms: those of the inner reward, and ``answered``, 1 where the delimiter is there.
+    Where the delimiter is missing, the ``whole`` response up to the ``end`` is shown, or in strict mode an ``empty``
+    one, which a judge of answers thinks little of; so it is there where the ``end`` is missing. Rewards that read
+    tokens see them as they are. A sample whose verifier failed has no reward. Terms: those of the inner reward, and
+    ``answered``, 1 where the delimiter is there.
 
     Source: RLMT (arXiv 2509.20357) and its authors' code.
 
@@ -45,10 +46,13 @@ class AnswerOnly(Around):
 
     def shown(self, response: str) -> str:
         """Return what the inner reward sees of a response."""
-        _, found, answer = response.rpartition(self.delimiter)
-        if not found:
-            return response if self.missing == "whole" else ""
-        return (answer.partition(self.end)[0] if self.end else answer).strip()
+        before, found, behind = response.partition(self.delimiter)
+        answer = behind if found else before
+        strict = self.missing == "empty"
+        if strict and (not found or self.end not in answer):
+            return ""
+        answer = answer.partition(self.end)[0] if self.end else answer
+        return answer.strip() if found or answer != response else response
 
     def __call__(self, batch: Batch) -> Reward:
         episodes = [replace(e, text=self.shown(e.text)) for e in batch.episodes]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from claimed import learned
 from grouped import grouped
 from running import metrics, run
 
 from assay import catalogue
+from assay.credit.gae import GAE
 from assay.credit.grpo import GRPO
 from assay.errors import UsageError
 from assay.objectives.clip import ClippedSurrogate
 from assay.objectives.picked_pairs import PickedPairs
 from assay.objectives.preference import DPO
+from assay.registry import build
 from assay.rewards.shaping.answer_only import AnswerOnly
 from assay.select.pairs import Pairs
 from assay.types import Task
@@ -31,9 +35,12 @@ def test_what_the_model_is_shown() -> None:
     strict, lenient = AnswerOnly(near_five), AnswerOnly(near_five, missing="whole")
     assert strict.shown("<think>a</think>b") == "b" == lenient.shown("<think>a</think>\n b\n")
     assert strict.shown("<think>a b") == "" and lenient.shown("<think>a b") == "<think>a b"
-    assert strict.shown("a</think>b</think>c") == "c" and strict.shown("</think>") == ""
-    tagged = AnswerOnly(near_five, "<response>", "</response>")
-    assert tagged.shown("t<response> b </response> c") == "b" and tagged.shown("t<response>b") == "b"
+    assert strict.shown("a</think>b</think>c") == "b</think>c" and strict.shown("</think>") == ""
+    tags = ("<response>", "</response>")
+    tagged, loose = AnswerOnly(near_five, *tags), AnswerOnly(near_five, *tags, missing="whole")
+    assert tagged.shown("t<response> b </response> c") == "b" == loose.shown("t<response> b </response> c")
+    assert tagged.shown("t<response>b") == "" and loose.shown("t<response> b") == "b"
+    assert tagged.shown("t </response>") == "" and loose.shown("t </response> c") == "t" and loose.shown(" t ") == " t "
     assert (strict.delimiter, strict.end, strict.missing) == ("</think>", "", "empty")
     with pytest.raises(UsageError, match="name the delimiter"):
         AnswerOnly(near_five, "")
@@ -58,6 +65,8 @@ def test_its_methods() -> None:
     pairs = catalogue.make("S086", model=near_five, algorithm="dpo", missing="whole", end="</r>", delimiter="<r>")
     assert pairs.select == Pairs(count=1) and pairs.objective == PickedPairs(DPO(0.1))
     assert (pairs.reward.missing, pairs.reward.end, pairs.reward.delimiter) == ("whole", "</r>", "<r>")
+    critic = catalogue.make("S086", model=near_five, algorithm="ppo", entropy_weight=0.5)
+    assert critic.credit == GAE(decay=1.0) and critic.objective == ClippedSurrogate(entropy_weight=0.5)
     other = catalogue.make("S086", model=near_five, kl_weight=0.25, entropy_weight=0.5)
     assert (other.objective.kl_weight, other.objective.entropy_weight) == (0.25, 0.5)
     with pytest.raises(UsageError, match="name the reward by model"):
@@ -67,6 +76,26 @@ def test_its_methods() -> None:
 def test_the_way_around_is_closed() -> None:
     strict, lenient = (learned("S086", arm, steps=30) for arm in ("strict", "lenient"))
     assert strict["answered"] > 0.8 > 0.35 > lenient["answered"] and strict["quality"] > 0.4
+
+
+def test_its_prompts_are_read(tmp_path: Path) -> None:
+    """Rows as the authors' Parquet files have them: chats of one message, and no reference."""
+    rows = [
+        {
+            "data_source": "wildchat-if",
+            "prompt": [{"content": f"Write {k} lines.", "role": "user"}],
+            "ability": "chat",
+            "reward_model": {"style": "model"},
+            "extra_info": {"index": k, "split": "train"},
+        }
+        for k in (2, 3)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "train.parquet")
+    source = build(
+        "tasks", {"name": "file", "path": str(tmp_path / "train.parquet"), "reference": None, "kind": "none"}
+    )
+    assert [source[k].prompt for k in (0, 1)] == [({"content": f"Write {k} lines.", "role": "user"},) for k in (2, 3)]
+    assert source.size == 2 and source[0].reference is None and source[0].kind == "none"
 
 
 def test_it_acts_in_training(tmp_path: Path) -> None:
