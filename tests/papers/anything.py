@@ -54,7 +54,12 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "S044": {"judge": {"name": "keywords", "replies": []}},
     "S029": {"judge": {"name": f"{Path(__file__)}:Compares"}, "most": 1.0},
     "S086": {"model": f"{Path(__file__)}:plain_length", "missing": "whole"},
-    "S123": {"judge": {"name": f"{Path(__file__)}:Opinions"}, "principles": ["odd", "even"], "form": "reasons"},
+    "S123": {
+        "judge": {"name": f"{Path(__file__)}:Opinions"},
+        "principles": ["odd", "even"],
+        "form": "reasons",
+        "read": "share",
+    },
     "S158": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S209": {"judge": {"name": f"{Path(__file__).with_name('preferring.py')}:Prefers"}},
     "S161": {"judge": {"name": f"{Path(__file__)}:Lengths"}},

@@ -50,6 +50,7 @@ def rlbff(
     principles: Sequence[str] = (),
     form: Literal["word", "reasons"] = "word",
     samples: int = 1,
+    read: Literal["odds", "share"] = "odds",
 ) -> Method:
     """GRPO on how far responses fulfil principles that are named now, by a judge that learned from feedback.
 
@@ -63,12 +64,12 @@ def rlbff(
     Args:
         judge: an engine, or the specification of one.
         principles: of every task; those of the tasks' ``meta["principles"]`` if there are none.
-        form, samples: see :class:`~assay.rewards.judges.principle_reward.PrincipleScorer`.
+        form, samples, read: see :class:`~assay.rewards.judges.principle_reward.PrincipleScorer`.
 
     Source: RLBFF (arXiv 2509.21319).
     """
     return Method(
-        reward=PrincipleReward(PrincipleScorer(judge, form, samples), principles),
+        reward=PrincipleReward(PrincipleScorer(judge, form, samples, read=read), principles),
         credit=GRPO(),
         objective=ClippedSurrogate(),
     )

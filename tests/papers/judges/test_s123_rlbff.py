@@ -285,7 +285,8 @@ def test_accuracy_by_principle() -> None:
 def test_it_acts_in_training(tmp_path: Path) -> None:
     made = catalogue.make("S123", judge=Answers(), principles=["long"], form="reasons", samples=2)
     assert (made.reward.principles, made.reward.judge.form, made.reward.judge.samples) == (("long",), "reasons", 2)
-    assert catalogue.make("S123", judge=Answers()).reward.judge.samples == 1
+    assert catalogue.make("S123", judge=Answers()).reward.judge.samples == 1 and made.reward.judge.even == 0
+    assert catalogue.make("S123", judge=Answers(), form="reasons", read="share").reward.judge.even == 0.5
     folder = run(
         tmp_path / "run",
         method={"name": "S123", "reward": None, "options": {"judge": {"name": HERE}, "principles": ["long", "brief"]}},
