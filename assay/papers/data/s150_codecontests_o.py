@@ -108,8 +108,11 @@ class Refined:
     },
     choices=(
         "a round without tests is kept only where there is no other; keep = 'best' keeps that of the best rates",
-        "10 programs of each kind are drawn once; option programs = None takes all",
-        "at most 200 commands; the words of prompts",
+        "the loop goes on after a round without tests, of which it tells the model, where the authors end it",
+        "expected outputs are those of one right program, where the authors take the most frequent of all right ones",
+        "generators are in Python, where the authors' are in C++ with testlib",
+        "of a right program its first failing test is shown; a patch whose text stands more than once is refused",
+        "at most 200 commands; the words of prompts, of which the first shows a right program",
     ),
 )
 def codecontests_o(
@@ -128,20 +131,21 @@ def codecontests_o(
 
     Each round the model writes or patches a generator of inputs and says which commands to run it with; outputs are
     those of ``problem.truth``. A right program that fails a test is a false negative, a wrong one that passes all a
-    false positive. Without any the loop ends; else the next prompt shows the faults, the failing right programs with
-    input, expected and actual output, the surviving wrong programs, and the commands.
+    false positive. Without any the loop ends; else the next prompt shows the faults, failing right programs with
+    input, expected and actual output, surviving wrong programs, and the commands.
 
     Args:
         problem: with a right program and, where several outputs are right, a checker.
         right, wrong: programs known to be so.
         engine: what writes; anything that follows :class:`assay.engines.base.Engine`.
         rounds: most iterations, 1 or more.
-        programs: how many of each kind the suites are run on, drawn once; ``None`` for all.
+        programs: how many failing right and how many surviving wrong programs a prompt shows, drawn for each;
+            ``None`` for all. The suites are run on all programs.
         keep: the round whose suite is kept: the ``last`` (the paper's), or the ``best`` by (TPR + TNR) / 2, of equal
             ones the latest. A round without tests is kept only where there is no other.
         shown: characters of a program, input or output in a prompt.
         sampling: of the model's replies.
-        seed: of the draws of programs and replies.
+        seed: of the draws of programs that are shown, and of replies.
 
     Raises:
         UsageError: no right or no wrong program, or no round.
@@ -152,10 +156,13 @@ def codecontests_o(
     if not right or not wrong or rounds < 1:
         raise UsageError("tests are refined with right and wrong programs and one round or more")
     draw = random.Random(seed)
-    right, wrong = _some(right, programs, draw), _some(wrong, programs, draw)
     done: list[Round] = []
     while len(done) < rounds and not (done and done[-1].settled):
-        prompt = _again(problem, done[-1], right, wrong, shown) if done else _first(problem, shown)
+        prompt = _first(problem, shown)
+        if done:
+            rates = done[-1].rates
+            refused, passed = (_some(found, programs, draw) for found in (rates.false_negatives, rates.false_positives))
+            prompt = _again(problem, done[-1], [(i, right[i]) for i in refused], [wrong[i] for i in passed], shown)
         reply = ask(engine, prompt, sampling, seed + len(done))
         plan, faults = revised(done[-1].plan if done else Plan(), reply)
         tests, more = suite(problem, plan)
@@ -166,8 +173,8 @@ def codecontests_o(
     return Refined(problem, tuple(done), done[max(key)[2]])
 
 
-def _some(programs: Sequence[str], most: int | None, draw: random.Random) -> list[str]:
-    return list(programs) if most is None or len(programs) <= most else draw.sample(list(programs), most)
+def _some(found: Sequence[int], most: int | None, draw: random.Random) -> list[int]:
+    return list(found) if most is None or len(found) <= most else draw.sample(list(found), most)
 
 
 def revised(plan: Plan, reply: str) -> tuple[Plan, list[str]]:
@@ -272,19 +279,19 @@ def _first(problem: Problem, shown: int) -> str:
     return _TASK.format(statement=problem.statement.strip()) + truth + _FORMAT
 
 
-def _again(problem: Problem, last: Round, right: Sequence[str], wrong: Sequence[str], shown: int) -> str:
+def _again(problem: Problem, last: Round, right: Sequence[tuple[int, str]], wrong: Sequence[str], shown: int) -> str:
     def cut(text: str) -> str:
         return shortened(text, shown)
 
     refused = []
-    for index in last.rates.false_negatives:
+    for index, program in right:
         at = next(i for i, cell in enumerate(last.trial.right[index]) if cell.passed is False)
         test, cell = last.tests[at], last.trial.right[index][at]
         refused.append(
-            f"Program:\n{cut(right[index])}\n\nCommand: {test.why}\nInput:\n{cut(test.input)}\n\n"
+            f"Program:\n{cut(program)}\n\nCommand: {test.why}\nInput:\n{cut(test.input)}\n\n"
             f"Expected:\n{cut(test.output)}\n\nActual:\n{cut(cell.got)}"
         )
-    survivors = [cut(wrong[index]) for index in last.rates.false_positives]
+    survivors = [cut(program) for program in wrong]
     return (
         _TASK.format(statement=problem.statement.strip())
         + listed("Constraints", [last.plan.summary] if last.plan.summary else [])

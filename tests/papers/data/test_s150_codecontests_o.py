@@ -183,12 +183,16 @@ def test_what_the_sandbox_failed_at_is_nobodys_fault(monkeypatch: pytest.MonkeyP
     assert [output for output, _ in module.answers(Problem("", "lost"), ["a"])] == [None]
 
 
-def test_programs_are_drawn_once_and_as_many_as_asked() -> None:
-    many = [f"print({n})" for n in range(30)]
+def test_all_programs_judge_and_some_are_shown() -> None:
+    """Without tests every wrong program survives; which of them a prompt shows is drawn for each."""
+    many = [f"print({n:02})" for n in range(30)]
     one, two = (codecontests_o(PROBLEM, many, many, Scripted("", "", ""), programs=4, seed=s) for s in (0, 0))
     assert one == two
-    assert len(one.kept.trial.right) == len(one.kept.trial.wrong) == 4
-    assert len(codecontests_o(PROBLEM, many, many, Scripted("", "", ""), programs=None).kept.trial.right) == 30
+    assert len(one.kept.trial.right) == len(one.kept.trial.wrong) == 30
+    shown = [{source for source in many if source in made.prompt} for made in one.rounds]
+    assert [len(some) for some in shown] == [0, 4, 4] and shown[1] != shown[2]
+    every = codecontests_o(PROBLEM, many, many, Scripted("", "", ""), programs=None)
+    assert all(source in every.rounds[1].prompt for source in many)
     for right, wrong, rounds in (([], WRONG, 1), (RIGHT, [], 1), (RIGHT, WRONG, 0)):
         with pytest.raises(UsageError, match="one round or more"):
             codecontests_o(PROBLEM, right, wrong, Scripted(""), rounds=rounds)
@@ -226,7 +230,8 @@ def test_a_plan_is_bounded() -> None:
 
 
 def test_what_a_run_does_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three rounds, ten programs of each kind, 1,000 characters of each and four times that of the right one."""
+    """Three rounds, all programs, ten of each kind shown, 1,000 characters of each and four times that of the right
+    one."""
     from assay.papers.data import s150_codecontests_o as module
 
     many = [f"print({n})  {'#' * 1001}" for n in range(11)]
@@ -244,19 +249,17 @@ def test_what_a_run_does_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Scripted("", "", "", "")
     made = codecontests_o(long, many, many, engine, keep="best")
     assert len(made.rounds) == 3 and engine.seeds == [0, 1, 2]
-    assert len(made.kept.trial.right) == len(made.kept.trial.wrong) == 10
+    assert len(made.kept.trial.right) == len(made.kept.trial.wrong) == 11
     assert "[1 characters]" in engine.asked[0] and engine.asked[0].count("#") > 4000
     assert made.kept is made.rounds[-1], "of equal ones the latest"
     # What the model did not write has no heading, and what failed here is not its fault.
     assert not any(f"## {what}" in engine.asked[1] for what in ("Constraints", "Generator", "Commands"))
     assert "the generator stopped" in engine.asked[1] and "no machine" not in engine.asked[1]
-    assert drawn[0] == drawn[1] == drawn[2] and set(drawn[0]) < set(many)
+    assert drawn == [many] * 3, "all of them, as they were given"
     # A survivor is cut by the 12 or 13 characters that it has beyond 1,000; all are shown at their length elsewhere.
     assert engine.asked[1].count("characters] ...") == 10
-    assert (
-        codecontests_o(long, many, many, Scripted(""), rounds=1, programs=11).rounds[0].trial.right == ((cell,),) * 11
-    )
-    assert drawn[-1] == many, "all of them, as they were given"
+    every = codecontests_o(long, many, many, Scripted("", ""), rounds=2, programs=11)
+    assert every.rounds[1].prompt.count("characters] ...") == 11
 
 
 def test_rates_of_nothing_and_ceilings_at_their_bounds() -> None:
