@@ -38,8 +38,8 @@ from assay.types import Ask, Episode, Group
         "the teacher labels every state that is visited": "test_at_beta_0_the_teacher_labels",
         "at beta 1 the data are those of behaviour cloning": "test_at_beta_1_it_is_behaviour_cloning",
         "the data of all rounds are learned from, or the latest": "test_rounds_are_aggregated",
-        "beta decays, and the round is in the checkpoint": "test_the_schedule",
-        "the single switch: the student begins, the teacher finishes": "test_a_single_switch",
+        "beta falls to a floor, and the round is in the checkpoint": "test_the_schedule",
+        "the single switch at a turn that is drawn: the student begins, the teacher finishes": "test_a_single_switch",
         "the teacher may be a language model, asked in every state by the conversation so far": (
             "test_a_language_model_teaches"
         ),
@@ -49,7 +49,8 @@ from assay.types import Ask, Episode, Group
         "it trains a language model": "test_it_trains_a_language_model",
     },
     choices=(
-        "beta halves with every round; the paper's schedule is not known",
+        "a round is a step of the run: the paper's five are of 512 tasks, each learned for three epochs",
+        "the longest beginning of the student grows by so many turns a round; that of the paper is not known",
         "labels of earlier rounds are replayed, so many drawn at random per step",
         "without a teacher it is the environment's plan",
         "a teacher's turn is what he finds likeliest, and one that was cut is a label without an end",
@@ -59,7 +60,9 @@ from assay.types import Ask, Episode, Group
 def dagger(
     environment: Any = None,
     beta: float = 1.0,
-    decay: float = 0.5,
+    fall: float = 0.2,
+    floor: float = 0.6,
+    decay: float = 1.0,
     switch: int | None = None,
     aggregate: Literal["union", "latest"] = "union",
     replayed: int = 256,
@@ -71,7 +74,8 @@ def dagger(
     """In round i a turn is taken by the teacher with probability beta_i, and in each state visited he says what he
     would do, a_E; the loss is the log-loss of that.
 
-        beta_i = beta decay^i,    L = mean over labels and their tokens of -log pi(a_E | history)
+        beta_i = beta max(floor, decay^i - fall i)
+        L = mean over labels of -log pi(a_E | history), the sum over the tokens of a_E
 
     With soft labels the loss is -sum_v pi_E(v | history, a_<t) log pi(v | history, a_<t) at every token of a label.
 
@@ -80,9 +84,9 @@ def dagger(
     Args:
         environment: played by rollout ``dagger``; without a teacher it has a plan
             (:class:`~assay.environments.base.Guided`). ``None`` where the recipe names the rollout itself.
-        beta, decay: see above, both in [0, 1].
-        switch: with a number s the student acts for the first s i turns of an episode in round i and the teacher
-            finishes it; ``None`` for the mixture by turns.
+        beta, fall, floor, decay: see above, each in [0, 1]; the paper's mixture is 1, 0.8, and then 0.6.
+        switch: with a number s the student acts for the first turns of an episode, in round i a number drawn from
+            0 to s i, and the teacher finishes it; ``None`` for the mixture by turns.
         aggregate: learn from the labels of all rounds, or of the latest.
         replayed: labels of earlier rounds in a step.
         solved: learn only from episodes that end right.
@@ -94,10 +98,10 @@ def dagger(
     Raises:
         UsageError: an option out of range, or soft labels of a teacher who only speaks.
 
-    Source: DAgger (arXiv 1011.0686) for language agents (arXiv 2605.12913).
+    Source: DAgger (arXiv 1011.0686) for language agents (arXiv 2605.12913), the schedule from notes on the latter.
     """
-    mixing = Mixing(beta, decay, switch)
-    objective: SFT | SoftLabels = SFT("sequence_mean")
+    mixing = Mixing(beta, fall, floor, decay, switch)
+    objective: SFT | SoftLabels = SFT("sequence_sum")
     if teacher is not None:
         teacher = judge_of(teacher, "S176")
     if soft:
@@ -106,7 +110,7 @@ def dagger(
                 "S176: soft labels need a teacher whose distributions can be read; set teacher = {name = 'hf', model = "
                 "...}, or soft = 0"
             )
-        objective = SoftLabels(TeacherTokens(knows, soft), "sequence_mean")
+        objective = SoftLabels(TeacherTokens(knows, soft), "sequence_sum")
     options = {"name": "dagger", "mixing": mixing, "turns": turns, **({} if teacher is None else {"teacher": teacher})}
     rollout = {**options, "environment": environment} if environment is not None else "single_turn"
     return Method(
@@ -121,30 +125,34 @@ class Mixing:
     """Who acts in which turn of which round.
 
     Raises:
-        UsageError: ``beta`` or ``decay`` outside [0, 1], or ``switch`` below 0.
+        UsageError: ``beta``, ``fall``, ``floor`` or ``decay`` outside [0, 1], or ``switch`` below 0.
     """
 
     beta: float = 1.0
-    decay: float = 0.5
+    fall: float = 0.2
+    floor: float = 0.6
+    decay: float = 1.0
     switch: int | None = None
     round: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.beta <= 1 and 0 <= self.decay <= 1) or (self.switch or 0) < 0:
-            raise UsageError(
-                f"S176: beta {self.beta:g} and decay {self.decay:g} must lie in [0, 1], switch {self.switch} be >= 0"
-            )
+        shares = {name: float(getattr(self, name)) for name in ("beta", "fall", "floor", "decay")}
+        if not all(0 <= value <= 1 for value in shares.values()) or (self.switch or 0) < 0:
+            listed = ", ".join(f"{name} {value:g}" for name, value in shares.items())
+            raise UsageError(f"S176: {listed} must lie in [0, 1], switch {self.switch} be >= 0")
 
     @property
     def share(self) -> float:
         """beta of the round."""
-        return float(self.beta * self.decay**self.round)
+        return float(self.beta * max(self.floor, self.decay**self.round - self.fall * self.round))
 
-    def teacher_acts(self, turn: int, rng: np.random.Generator) -> bool:
+    def begins(self, rng: np.random.Generator) -> int | None:
+        """Return how many turns of an episode are the student's before the switch, ``None`` where there is none."""
+        return None if self.switch is None else int(rng.integers(self.switch * self.round + 1))
+
+    def teacher_acts(self, turn: int, begins: int | None, rng: np.random.Generator) -> bool:
         """Whether turn number ``turn``, from 0, is the teacher's."""
-        if self.switch is not None:
-            return turn >= self.switch * self.round
-        return bool(rng.random() < self.share)
+        return bool(rng.random() < self.share) if begins is None else turn >= begins
 
 
 @part("rollout", "dagger")
@@ -182,6 +190,7 @@ class Dagger(Labelling):
     ):
         super().__init__(environment, sampling, turns, calls=calls, attempts=attempts)
         self.progress = progress
+        self._begins: dict[str, int | None] = {}
         self.mixing = mixing if isinstance(mixing, Mixing) else Mixing(**(mixing or {}))
         self.teacher = None if teacher is None else judge_of(teacher, "rollout 'dagger'")
         if self.teacher is None and not isinstance(self.worlds.here(), Guided):
@@ -192,6 +201,7 @@ class Dagger(Labelling):
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
         if self.progress is not None:
             self.mixing.round = self.progress()[0]
+        self._begins = {}
         groups = super().collect(asks, engine, rng)
         self._metrics["dagger/beta"] = self.mixing.share
         self.mixing.round += 1
@@ -206,7 +216,9 @@ class Dagger(Labelling):
             if label is None:
                 continue
             self.note(live, label)
-            if self.mixing.teacher_acts(len(live.turns), live.rng):
+            if live.trajectory not in self._begins:
+                self._begins[live.trajectory] = self.mixing.begins(live.rng)
+            if self.mixing.teacher_acts(len(live.turns), self._begins[live.trajectory], live.rng):
                 chosen[i] = label
         acting = [live for i, live in enumerate(going) if i not in chosen and live.stop is None]
         found = iter(super()._said(acting, engine) if acting else [])
@@ -266,7 +278,8 @@ class Aggregated(Labels):
 
 def arm(decay: float) -> dict[str, Any]:
     """Return the arm of a decay in setting ``environment``."""
-    return {"name": "S176", "rollout": {"name": "dagger", "mixing": {"decay": decay}, "turns": 4}}
+    mixing = {"fall": 0.0, "floor": 0.0, "decay": decay}
+    return {"name": "S176", "rollout": {"name": "dagger", "mixing": mixing, "turns": 4}}
 
 
 claims(

@@ -77,7 +77,7 @@ def plan_after(said: list[str]) -> str:
 
 def test_at_beta_1_it_is_behaviour_cloning() -> None:
     """Every episode is the plan's, and its labels are the plan after each of its beginnings."""
-    played, labels, rollout = collected(4, beta=1.0, decay=1.0)
+    played, labels, rollout = collected(4, beta=1.0)
     assert [[t.text for t in e.turns] for e in played.episodes] == [PLAN] * 4
     assert [e.text for e in labels.episodes] == PLAN * 4 and all(v.passed for v in labels.verdicts)
     lengths = [len(e.prompt) for e in labels.episodes[:3]]
@@ -104,7 +104,12 @@ def test_at_beta_0_the_teacher_labels() -> None:
 def test_in_a_run_its_steps_are_the_rounds() -> None:
     """One that goes on from a checkpoint goes on with the round, also where a recipe names the rollout by itself."""
     engine, task = student()
-    options = {"name": "dagger", "environment": CORRIDOR, "mixing": {"decay": 0.5}, "turns": 4}
+    options = {
+        "name": "dagger",
+        "environment": CORRIDOR,
+        "mixing": {"decay": 0.5, "fall": 0.0, "floor": 0.0},
+        "turns": 4,
+    }
     made = build("rollout", options, sampling=Sampling(1), progress=lambda: (3, 10))
     made.collect([Ask(task, 1)], engine, np.random.default_rng(0))
     assert made.metrics()["dagger/beta"] == 0.125
@@ -117,7 +122,7 @@ def test_turns_are_mixed_by_beta() -> None:
     """Of first turns, all in one state: the student takes the plan's action with chance p, else by beta."""
     engine, _ = student()
     p = float(engine.policy.log_policy().detach()[engine.policy.tree.node((0,))].exp()[1])
-    played, _, _ = collected(600, beta=0.4, decay=1.0)
+    played, _, _ = collected(600, beta=0.4)
     unknown = np.mean([np.isnan(e.logprobs[0]) for e in played.episodes])
     right = np.mean([e.turns[0].text == "right" for e in played.episodes])
     assert unknown == pytest.approx(0.4, abs=0.06) and right == pytest.approx(0.4 + 0.6 * p, abs=0.06)
@@ -125,30 +130,39 @@ def test_turns_are_mixed_by_beta() -> None:
 
 def test_the_schedule() -> None:
     engine, task = student()
-    method = make_method("S176", options={"environment": CORRIDOR, "decay": 0.5})
+    method = make_method("S176", options={"environment": CORRIDOR})
     mixing = method.rollout["mixing"]
     rollout = Dagger(CORRIDOR, Sampling(1), mixing, turns=4)
     shares = []
     for seed in range(4):
         rollout.collect([Ask(task, 1)], engine, np.random.default_rng(seed))
         shares.append(rollout.metrics()["dagger/beta"])
-    assert shares == [1.0, 0.5, 0.25, 0.125] and mixing.round == 4
+    assert shares == pytest.approx([1.0, 0.8, 0.6, 0.6]) and mixing.round == 4
     state = method.state_dict()
-    again = make_method("S176", options={"environment": CORRIDOR, "decay": 0.5})
+    again = make_method("S176", options={"environment": CORRIDOR, "beta": 0.5, "fall": 0.01, "floor": 0.1})
     again.load_state_dict(state)
-    assert again.rollout["mixing"].share == 0.0625
+    assert again.rollout["mixing"].share == pytest.approx(0.48), "half of 0.96"
+    halves = Mixing(1.0, 0.0, 0.1, 0.5)
+    assert [halves.share for halves.round in range(5)] == pytest.approx([1, 0.5, 0.25, 0.125, 0.1])
     before = mixing.round
     [evaluated] = rollout.play([Ask(task, 4)], [0], engine)
     assert not any(np.isnan(e.logprobs[e.mask]).any() for e in evaluated.episodes) and mixing.round == before
 
 
 def test_a_single_switch() -> None:
-    """In round 2 of switch 1 two turns are the student's, the rest the teacher's."""
-    played, _, _ = collected(12, switch=1, round=2)
+    """In round 2 of switch 1 none, one or two turns are the student's, as often as each other; the rest is the
+    teacher's."""
+    played, _, _ = collected(300, switch=1, round=2)
+    begun = []
     for episode in played.episodes:
         own = [not np.isnan(episode.logprobs[t.start]) for t in episode.turns]
-        assert own == [k < 2 for k in range(len(own))]
-    assert Mixing(switch=2, round=0).teacher_acts(0, np.random.default_rng(0))
+        assert own == [k < sum(own) for k in range(len(own))] and sum(own) <= 2
+        begun.append(sum(own))
+    # Who stops in his first turn has no second one.
+    assert begun.count(0) == pytest.approx(100, abs=30) and begun.count(2) > 50
+    rng = np.random.default_rng(0)
+    assert Mixing(switch=2, round=0).begins(rng) == 0 and Mixing().begins(rng) is None
+    assert {Mixing(switch=2, round=1).begins(rng) for _ in range(50)} == {0, 1, 2}
 
 
 def test_rounds_are_aggregated() -> None:
@@ -181,8 +195,8 @@ def test_episodes_that_fail_may_be_left_out() -> None:
 
 def test_options() -> None:
     method = make_method("S176")
-    assert method.objective == SFT("sequence_mean") and method.rollout == "single_turn"
-    for bad in ({"beta": 1.5}, {"decay": -0.1}, {"switch": -1}, {"replayed": -1}):
+    assert method.objective == SFT("sequence_sum") and method.rollout == "single_turn"
+    for bad in ({"beta": 1.5}, {"decay": -0.1}, {"fall": 2}, {"floor": -1}, {"switch": -1}, {"replayed": -1}):
         with pytest.raises(UsageError, match=r"S176|replayed -1"):
             make_method("S176", options=bad)
     with pytest.raises(UsageError, match="no plan"):
@@ -423,7 +437,7 @@ def test_soft_labels_of_whom() -> None:
         TeacherTokens(chooser(0.5, 0.5), 0)
     with pytest.raises(UsageError, match="soft labels are of language models, not of a TabularPolicy; set soft = 0"):
         TeacherTokens(chooser(0.5, 0.5)).check(chooser(0.5, 0.5))
-    assert make_method("S176", options={"teacher": TEACHER}).objective == SFT("sequence_mean")
+    assert make_method("S176", options={"teacher": TEACHER}).objective == SFT("sequence_sum")
     assert TeacherTokens(chooser(0.5, 0.5)).k == 20 and TeacherTokens(chooser(0.5, 0.5), 1).k == 1
     assert SoftLabels(TeacherTokens(chooser(0.5, 0.5))).ignores_rewards
 
@@ -432,13 +446,14 @@ def test_the_defaults() -> None:
     method = make_method("S176", options={"environment": CORRIDOR})
     assert method.select.replayed == 256 and method.rollout["turns"] == 8  # type: ignore[attr-defined,index]
     made = Dagger(CORRIDOR, Sampling(1))
-    assert (made.turns, made.attempts) == (8, 2) and made.mixing == Mixing(1.0, 0.5, None, 0)
-    for ends in ({"beta": 0.0, "decay": 0.0}, {"beta": 1.0, "decay": 1.0}, {"switch": 0}):
+    assert (made.turns, made.attempts) == (8, 2) and made.mixing == Mixing(1.0, 0.2, 0.6, 1.0, None, 0)
+    for ends in ({"beta": 0.0, "decay": 0.0, "fall": 0.0, "floor": 0.0}, {"fall": 1.0, "floor": 1.0}, {"switch": 0}):
         Mixing(**ends)  # type: ignore[arg-type]
     for outside in ({"decay": 1.5}, {"switch": -2}, {"beta": -0.5}):
         with pytest.raises(UsageError, match="S176"):
             Mixing(**outside)  # type: ignore[arg-type]
-    assert arm(0.25)["rollout"] == {"name": "dagger", "mixing": {"decay": 0.25}, "turns": 4}
+    mixing = {"fall": 0.0, "floor": 0.0, "decay": 0.25}
+    assert arm(0.25)["rollout"] == {"name": "dagger", "mixing": mixing, "turns": 4}
 
 
 class Planless(Corridor):
@@ -466,5 +481,5 @@ def test_it_trains_a_language_model(tmp_path: Path) -> None:
         evaluate={"samples": 1},
     )
     rows = [row for row in metrics(folder) if "dagger/labels" in row]
-    assert [row["dagger/beta"] for row in rows] == [1.0, 0.5]
+    assert [row["dagger/beta"] for row in rows] == [1.0, 0.8]
     assert all(row["grad_norm"] > 0 and row["dagger/labels"] > 0 for row in rows) and "replay/loss" in rows[1]
