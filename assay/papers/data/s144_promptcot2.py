@@ -170,7 +170,7 @@ class SelfPlay:
         sampling: of the responses.
     """
 
-    n: int = 8
+    n: int = 64
     keep: Literal["pairs", "first"] = "pairs"
     by: str = "solver"
     sampling: Sampling = Sampling(1024, 1.2)  # noqa: RUF009  # frozen
@@ -208,9 +208,10 @@ class SelfPlay:
         "it acts in training": "test_pairs_are_learned_from",
     },
     choices=(
-        "K = 8 and three rounds; the posterior is fitted to the best rationale, rejection style",
+        "three rounds; the posterior is fitted to the best rationale, rejection style",
         "concepts are drawn as in S079",
         "right and wrong responses are paired in their order, those left over are dropped",
+        "problems are answered by majority: the tests that a model writes for programs are not made",
         "the words of prompts",
     ),
 )
@@ -219,7 +220,7 @@ def promptcot2(
     size: int = 5,
     votes: int = 8,
     least: int = 4,
-    tries: int = 8,
+    tries: int = 64,
     keep: Literal["pairs", "first"] = "pairs",
     embed: Callable[[Sequence[str]], np.ndarray] | None = None,
 ) -> Pipeline:

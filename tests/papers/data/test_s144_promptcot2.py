@@ -157,12 +157,12 @@ def test_problems_by_way_of_rationales() -> None:
     assert (task.prompt, task.reference) == ("What is 2 + 3?", "5") and task.meta[
         "rationale"
     ] == "Both meet in a column."
-    assert task.meta["made"] == ("sampled_concepts", "write") and len(task.meta["responses"]) == 6
+    assert task.meta["made"] == ("sampled_concepts", "write") and len(task.meta["responses"]) == 10
     lost = Maker(promptcot2(1), {"writer": Model("m", Told(lambda p, j: answer(p.replace("- sum", ""), j)))})
     assert lost.make([Task("s", "?")]).counts["write"].dropped == {"no problem is written": 1}
     usual = dict(promptcot2().steps)
     assert usual["sets"] == SampledConcepts(1000, 5) and usual["agreement"] == Agreement(8, 4)
-    assert usual["play"] == SelfPlay() == SelfPlay(8, "pairs", "solver", Sampling(1024, 1.2))
+    assert usual["play"] == SelfPlay() == SelfPlay(64, "pairs", "solver", Sampling(1024, 1.2))
 
 
 def played(right: int, keep: str = "pairs") -> tuple[list[Task], dict[str, int]]:
