@@ -86,6 +86,8 @@ class Saga:
     },
     choices=(
         "AUC@N is divided by N - 1, which makes 1 the best",
+        "right programs are read together, where the prompt that the authors released shows one",
+        "every test has its own validator, where a reply of the authors' has one for all of its tests",
         "what fails is sent back once; the words of prompts; 4,000 characters of a program are shown",
     ),
 )
