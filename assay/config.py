@@ -55,6 +55,9 @@ class TasksConfig(_Section):
     eval_share: float = Field(0.1, gt=0, le=1)
     """Share of all contents set aside for evaluation, by content hash; training never sees them. 1 measures on every
     task, and leaves none to train on."""
+    eval_seed: Annotated[int, Field(ge=0, le=LARGEST)] | None = None
+    """Which tasks are set aside: runs of the same number set the same ones aside; the run's seed unless given. A run
+    that goes on from another's model needs its number, to be measured on what neither has learnt from."""
     verify: Spec | None = None
     """A verifier for every task, in place of the one its kind names."""
     train_verify: Spec | None = None

@@ -26,7 +26,7 @@ def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = No
     if isinstance(source, Sequence):
         source = Listed(source)
     size = config.tasks.eval_size
-    return split(source, config.tasks.eval_share, None if size == "auto" else size, config.seed)
+    return split(source, config.tasks.eval_share, None if size == "auto" else size, config.seed, _key(config))
 
 
 def held_out(config: RunConfig) -> list[Task]:
@@ -40,7 +40,12 @@ def held_out(config: RunConfig) -> list[Task]:
     if config.tasks.eval_share < 1:
         return task_split(config)[1]
     check_given(config, {"tasks": None})
-    return every(build("tasks", config.tasks.source), None if size == "auto" else size, config.seed)
+    return every(build("tasks", config.tasks.source), None if size == "auto" else size, _key(config))
+
+
+def _key(config: RunConfig) -> int:
+    """What decides which tasks are held out."""
+    return config.seed if config.tasks.eval_seed is None else config.tasks.eval_seed
 
 
 def check_given(config: RunConfig, given: Mapping[str, Any]) -> None:

@@ -28,7 +28,11 @@ LOOKED = 32
 
 
 def split(
-    source: TaskSource, eval_share: float = 0.1, eval_size: int | None = 64, seed: int = 0
+    source: TaskSource,
+    eval_share: float = 0.1,
+    eval_size: int | None = 64,
+    seed: int = 0,
+    key: int | None = None,
 ) -> tuple[TrainStream, list[Task]]:
     """Divide ``source`` by the content of its tasks.
 
@@ -43,7 +47,8 @@ def split(
             sample), of an endless one the first. ``None`` takes those that there are, at most :data:`MOST_HELD_OUT`;
             where a sized source is so small that the hash leaves one side empty, the share's number of tasks of lowest
             hash are held out, at least one.
-        seed: key of the hash, and seed of the order of training, >= 0.
+        seed: of the order of training, >= 0.
+        key: of the hash; ``seed`` unless given.
 
     Returns:
         The endless stream of training tasks, and the evaluation tasks.
@@ -59,8 +64,9 @@ def split(
     if source.size == 0:
         raise UsageError("the task source is empty")
     wanted = MOST_HELD_OUT if eval_size is None else eval_size
-    held_out = _rule(source, eval_share, seed) if eval_size is None and source.size is not None else None
-    held_out = held_out or HeldOut(eval_share, seed)
+    key = seed if key is None else key
+    held_out = _rule(source, eval_share, key) if eval_size is None and source.size is not None else None
+    held_out = held_out or HeldOut(eval_share, key)
     reach = int(20 * wanted / max(eval_share, 1e-9))
     if eval_size is None:  # nobody wants so many of them that the source had to be searched for the last
         reach = min(reach // 10, 10 * MIN_SCAN)
@@ -70,13 +76,13 @@ def split(
     digest, looked = hashlib.blake2b(digest_size=16), scan if source.size is not None else LOOKED
     for index in range(scan):
         task = source[index]
-        key = held_out.hash(task)
+        at = held_out.hash(task)
         if index < looked:
-            digest.update(_material(task, key))
-        if key >= held_out.bound:
+            digest.update(_material(task, at))
+        if at >= held_out.bound:
             some_train = True
         else:
-            found.setdefault(key, task)
+            found.setdefault(at, task)
         if source.size is None and some_train and len(found) >= wanted:
             for later in (source[i] for i in range(index + 1, looked)):
                 digest.update(_material(later, held_out.hash(later)))
@@ -94,10 +100,10 @@ def split(
             f"eval_share {eval_share} of {seen} leaves no task to train on; lower it or take a larger source"
         )
     chosen = sorted(found)[:wanted] if source.size is not None else list(found)[:wanted]
-    return TrainStream(source, held_out, seed, digest.hexdigest()), [found[key] for key in chosen]
+    return TrainStream(source, held_out, seed, digest.hexdigest()), [found[at] for at in chosen]
 
 
-def every(source: TaskSource, size: int | None, seed: int = 0) -> list[Task]:
+def every(source: TaskSource, size: int | None, key: int = 0) -> list[Task]:
     """Return all tasks of a sized source in their order, or the ``size`` ones of lowest hash (see :func:`split`).
 
     Raises:
@@ -108,7 +114,7 @@ def every(source: TaskSource, size: int | None, seed: int = 0) -> list[Task]:
     if source.size < (size or 1):
         raise UsageError(f"eval_size {size or 1} of a source of {source.size} tasks is too large")
     tasks = [source[index] for index in range(source.size)]
-    return tasks if size is None else sorted(tasks, key=HeldOut(1, seed).hash)[:size]
+    return tasks if size is None else sorted(tasks, key=HeldOut(1, key).hash)[:size]
 
 
 def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
@@ -129,14 +135,14 @@ def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
     return TrainStream(source, held_out, stream.seed, digest.hexdigest())
 
 
-def _rule(source: TaskSource, share: float, seed: int) -> HeldOut | None:
+def _rule(source: TaskSource, share: float, key: int) -> HeldOut | None:
     """Return the rule for a source so small that the share's own would leave one side empty, else ``None``."""
     assert source.size is not None
-    rule = HeldOut(share, seed)
+    rule = HeldOut(share, key)
     keys = sorted({rule.hash(source[index]) for index in range(min(source.size, SMALL))})
     if source.size >= SMALL or len(keys) < 2 or keys[0] < rule.bound <= keys[-1]:
         return None
-    return HeldOut(share, seed, keys[min(len(keys) - 1, max(1, round(share * len(keys))))])
+    return HeldOut(share, key, keys[min(len(keys) - 1, max(1, round(share * len(keys))))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,7 @@ class HeldOut:
     """The rule of :func:`split`: says of a task, by its content alone, whether it is held out."""
 
     share: float
-    seed: int
+    key: int
     limit: int | None = None
     """The bound itself, in place of the share's."""
 
@@ -154,7 +160,7 @@ class HeldOut:
 
     def hash(self, task: Task) -> int:
         """Return 64 bits of the keyed BLAKE2b of the task's prompt and reference."""
-        return int.from_bytes(hashlib.blake2b(content(task), digest_size=8, key=str(self.seed).encode()[:64]).digest())
+        return int.from_bytes(hashlib.blake2b(content(task), digest_size=8, key=str(self.key).encode()[:64]).digest())
 
     def __call__(self, task: Task) -> bool:
         return self.hash(task) < self.bound

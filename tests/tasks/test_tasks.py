@@ -15,11 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.config import load_config
 from assay.errors import RunError, UsageError
 from assay.registry import build, names
 from assay.tasks import TrainStream, split
 from assay.tasks.base import TaskSource
 from assay.tasks.browse import list_sources, sample, show
+from assay.tasks.configured import task_split
 from assay.tasks.gym import UNSTABLE, dataset_names
 from assay.tasks.split import content
 from assay.types import Task
@@ -494,6 +496,20 @@ def test_the_split_depends_on_content_and_seed_only():
     _, two = split(Listed(tasks[::-1]), 0.3, 20, 0)
     _, other = split(Listed(tasks), 0.3, 20, 1)
     assert {t.prompt for t in one} == {t.prompt for t in two} != {t.prompt for t in other}
+
+
+def test_runs_of_one_eval_seed_hold_out_the_same_tasks_and_learn_in_orders_of_their_own():
+    def parts(seed, eval_seed=None):
+        return task_split(
+            load_config({"seed": seed, "tasks": {"source": "given", "eval_size": 20, "eval_seed": eval_seed}}), tasks
+        )
+
+    tasks = questions(300).tasks
+    (one, held), (two, same), (three, other) = parts(1, 0), parts(2, 0), parts(2)
+    assert held == same == parts(0)[1] != other == parts(5, 2)[1]
+    assert [t.prompt for t in one.next(50)] != [t.prompt for t in two.next(50)]
+    assert all(stream.state_dict()["seed"] == seed for stream, seed in ((one, 1), (two, 2), (three, 2)))
+    assert not {t.prompt for t in two.all()} & {t.prompt for t in held}
 
 
 def test_content_is_equal_for_equal_tasks_only():
