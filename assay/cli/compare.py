@@ -22,6 +22,7 @@ def compare(
     tasks: str | None = None,
     sweep: Annotated[tuple[str, ...], tyro.conf.arg(metavar="key=value,value")] = (),
     tuning: int | None = None,
+    starts: int | None = None,
     budget: str | None = None,
     points: int | None = None,
     measure: Literal["final", "area"] | None = None,
@@ -47,6 +48,7 @@ def compare(
         tasks: task sources separated by commas; the recipe's unless given.
         sweep: values that every method tries on tuning seeds, e.g. train.lr=1e-4,3e-4; several keys are combined.
         tuning: how many seeds the sweep is run on, from 1000; 2 unless given.
+        starts: warm starts that the seeds share, taken in turn; one for each seed unless given. Needs tasks.eval_seed.
         budget: rollouts (what the recipe's steps take), rollouts=12800 or tokens=2e6: sampled in training by each run.
         points: measurements along a run; 8 unless given.
         measure: score of a run: held-out pass@1 at the end, or averaged over the budget.
@@ -73,6 +75,7 @@ def compare(
         tasks=tasks,
         sweep=list(sweep) or None,
         tuning=tuning,
+        starts=starts,
         budget=budget,
         points=points,
         measure=measure,

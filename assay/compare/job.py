@@ -137,7 +137,8 @@ def _begin_from(trainer: Any, start: Path) -> None:
     path = last_checkpoint(start / "run")[2]
     trainer.policy.load_weights(path / "policy")
     state = torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
-    trainer.stream.load_state_dict(state["stream"])
+    # A start that seeds share was read in the order of one of them.
+    trainer.stream.load_state_dict({**state["stream"], "seed": trainer.stream.seed})
 
 
 def _measured(trainer: Any) -> dict[str, Any]:

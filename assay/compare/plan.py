@@ -22,7 +22,7 @@ Measure = Literal["final", "area"]
 Choice = Mapping[str, Any]
 """Values of the swept keys."""
 
-KEYS = ("methods", "tasks", "seeds", "first_seed", "sweep", "tuning", "budget", "points", "measure")
+KEYS = ("methods", "tasks", "seeds", "first_seed", "starts", "sweep", "tuning", "budget", "points", "measure")
 OWN = "recipe"
 """The method of the recipe itself."""
 WARM_UP = "warm-up"
@@ -43,6 +43,7 @@ class Plan:
         sweep: keys of the recipe and the values tried, alike for every method: each takes the combination with the
             largest mean over tasks and ``tuning`` seeds, the first of equals.
         tuning: seeds of the sweep, none of which counts.
+        starts: warm starts of a task, which its seeds take in turn; one of its own for each seed if ``None``.
         points: equal parts of the budget after each of which the held-out tasks are asked once.
         measure: the score of a run. ``final``: held-out pass@1 where the budget is spent, ``evaluate.samples``
             responses to each task; ``area``: its mean over the budget.
@@ -58,6 +59,7 @@ class Plan:
     tasks: Mapping[str, Any] = field(default_factory=lambda: {"tasks": None})
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     tuning: Sequence[int] = (1000, 1001)
+    starts: int | None = None
     points: int = 8
     measure: Measure = "final"
 
@@ -68,6 +70,12 @@ class Plan:
             raise UsageError("a sweep needs one or more tuning seeds")
         if clash := set(self.seeds) & set(self.tuning if len(self.choices) > 1 else ()):
             raise UsageError(f"seed {min(clash)} is one that the sweep tunes on; take others")
+        if self.starts is not None and not 1 <= self.starts <= len(self.seeds):
+            raise UsageError(f"starts = {self.starts}: take from 1 to the number of seeds, {len(self.seeds)}")
+        if self.starts is not None and self.recipe.get("tasks", {}).get("eval_seed") is None:
+            raise UsageError(
+                "starts are shared by seeds: set tasks.eval_seed, so that none has learnt what another seed holds out"
+            )
         if not 1 <= self.points <= 1000:
             raise UsageError(f"points = {self.points}: take from 1 to 1000")
         if self.measure not in get_args(Measure):
@@ -87,6 +95,13 @@ class Plan:
     def choices(self) -> Sequence[Choice]:
         """Every combination of the sweep, one without values if there is none."""
         return combinations(self.sweep)
+
+    def start(self, seed: int) -> int:
+        """Return the seed of the warm start that a seed's runs go on from."""
+        if self.starts is None:
+            return seed
+        among = self.seeds if seed in self.seeds else self.tuning
+        return self.seeds[among.index(seed) % self.starts]
 
     def data(self, task: str, seed: int, choice: Choice) -> dict[str, Any]:
         """Return a recipe's sections, without a method."""
@@ -117,6 +132,7 @@ class Plan:
             "budget": {"unit": self.budget.unit, "amount": self.budget.amount},
             "sweep": {k: list(v) for k, v in self.sweep.items()},
             "tuning": list(self.tuning) if len(self.choices) > 1 else [],
+            **({} if self.starts is None else {"starts": self.starts}),
             "points": self.points,
             "measure": self.measure,
         }
@@ -130,7 +146,8 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
         overrides: changes to the recipe, ``a.b.c=value`` each.
         flags: keys of ``[compare]``; ``None`` is not given. ``methods`` and ``tasks`` are names (a list, or one text
             with commas) or tables by label, ``seeds`` a number or a list, ``sweep`` lists of values by key (or texts
-            ``key=value,value``), ``tuning`` a number of seeds or a list, ``budget`` as :meth:`Budget.of` reads it.
+            ``key=value,value``), ``tuning`` a number of seeds or a list, ``starts`` a number, ``budget`` as
+            :meth:`Budget.of` reads it.
 
     Raises:
         UsageError: something does not fit.
@@ -165,6 +182,7 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
         budget=Budget.of(str(said.get("budget", "rollouts")), config),
         sweep=_sweep(said.get("sweep", {})),
         tuning=_seeds(said.get("tuning", 2), 1000, "tuning"),
+        starts=None if said.get("starts") is None else _whole(said["starts"], "starts"),
         points=_whole(said.get("points", 8), "points"),
         measure=said.get("measure", "final"),
     )

@@ -27,9 +27,9 @@ def compare(
 ) -> dict[str, Any] | None:
     """Run a comparison and return its record, which JSON can hold; ``None`` if it was asked to stop.
 
-    A warm-up of the recipe is made once per task and seed: every method goes on from there, with the same weights and
-    the same next task. The record is also in ``folder/compare.json``. The same call goes on where it was stopped; runs
-    that failed are tried again.
+    A warm-up of the recipe is made once per task and seed, or ``plan.starts`` times per task: every method goes on from
+    there, with the same weights and the same next task. The record is also in ``folder/compare.json``. The same call
+    goes on where it was stopped; runs that failed are tried again.
 
     Args:
         plan: what to run; it is settled in ``folder/plan.json`` before the first run.

@@ -105,6 +105,7 @@ class Runs:
 
     def _warm(self, task: str, seed: int, choices: Sequence[Choice]) -> list[Job]:
         """The warm starts that runs of these settings need."""
+        seed = self.plan.start(seed)
         if not self.plan.data(task, seed, {}).get("warmup", {}).get("steps"):
             return []
         out = {}
@@ -121,9 +122,8 @@ class Runs:
             out[name] = Job(name, self.folder / "runs" / name, make)
         return list(out.values())
 
-    @staticmethod
-    def _warm_name(task: str, seed: int, choice: Choice) -> str:
-        return f"{task}/seed-{seed}/{_named(WARM_UP, _warm_part(choice))}"
+    def _warm_name(self, task: str, seed: int, choice: Choice) -> str:
+        return f"{task}/seed-{self.plan.start(seed)}/{_named(WARM_UP, _warm_part(choice))}"
 
     def _job(
         self,

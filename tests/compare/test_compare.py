@@ -96,6 +96,19 @@ def test_a_small_comparison_from_end_to_end(finished: tuple[Path, dict[str, Any]
     assert record["winner"] is None and record["verdict"][0].startswith("No winner")
 
 
+def test_seeds_that_share_a_start_go_on_from_it_each_in_its_own_way(tmp_path: Path) -> None:
+    file = plan_file(tmp_path, starts=1, methods=["grpo", "rloo"])
+    plan = read_plan(file, ["tasks.eval_seed=0"])
+    assert [plan.start(seed) for seed in (0, 1, 1000, 1001)] == [0, 0, 0, 0]
+    three = read_plan(file, ["tasks.eval_seed=0"], starts=2, seeds=[4, 7, 9], tuning=[2, 3])
+    assert [three.start(seed) for seed in (4, 7, 9, 2, 3)] == [4, 7, 4, 4, 7]
+    record = compare(plan, tmp_path / "out", jobs=2)
+    assert record is not None and record["failed"] == {} and record["plan"]["starts"] == 1
+    assert len(list((tmp_path / "out").rglob("warm-up"))) == 1 and len({run["start"] for run in record["runs"]}) == 1
+    first = {run["seed"]: run["curve"] for run in record["runs"] if run["method"] == "grpo"}
+    assert first[0][0] == first[1][0] and first[0] != first[1]
+
+
 def test_finished_runs_are_not_repeated_and_another_plan_is_refused(finished: tuple[Path, dict[str, Any]]) -> None:
     folder, record = finished
     results = sorted((folder / "out" / "runs").rglob("result.json"))
@@ -303,6 +316,8 @@ def test_a_plan_is_read_from_flags_over_a_table(tmp_path: Path) -> None:
         ({"methods": {"a/b": {"name": "grpo"}, "c": {"name": "grpo"}}}, "folders are named by it"),
         ({"methods": {"warm-up": {"name": "grpo"}, "c": {"name": "grpo"}}}, "not warm-up"),
         ({"points": 0}, "points"),
+        ({"starts": 1}, "set tasks.eval_seed"),
+        ({"starts": 3}, "from 1 to the number of seeds, 2"),
         ({"measure": "best"}, "measure"),
     ],
 )
