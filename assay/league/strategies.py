@@ -78,9 +78,9 @@ class BankSetting:
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of all that outcomes depend on; records of another one cannot be compared."""
-        whole = load_config(self.sections).model_dump(mode="json", exclude={"run"})
-        return hashlib.sha256(json.dumps([whole, self.bank], sort_keys=True).encode()).hexdigest()[:12]
+        """A short hash of what its recipe sets; records of another one cannot be compared."""
+        said = load_config(self.sections).model_dump(mode="json", exclude={"run"}, exclude_unset=True)
+        return hashlib.sha256(json.dumps([said, self.bank], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def load(name: str) -> BankSetting:
