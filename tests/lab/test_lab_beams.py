@@ -22,7 +22,7 @@ ENDS = 4
 @pytest.mark.parametrize("axis", ["trained", "loads", "supports"])
 def test_a_procedure_that_holds_is_right_for_every_beam(axis: str) -> None:
     judge = KindVerifier()
-    for task in (Beams(3, (axis,))[i] for i in range(30)):
+    for task in (Beams(3, (axis,), longest=1)[i] for i in range(30)):
         a, b, loads = read(task)
         assert reckoned(task, [0] * len(loads)) == reactions((a, b), [(x, w) for w, x in loads])
         right = [judge(task, written(task, True, [f] * len(loads))).passed for f in range(len(PROCEDURES))]
@@ -33,19 +33,19 @@ def test_a_procedure_that_holds_is_right_for_every_beam(axis: str) -> None:
 
 
 def test_moved_supports_tell_procedures_apart() -> None:
-    judge, tasks = KindVerifier(), [Beams(3, ("supports",))[i] for i in range(30)]
+    judge, tasks = KindVerifier(), [Beams(3, ("supports",), longest=1)[i] for i in range(30)]
     shares = [np.mean([judge(t, written(t, True, [f])).passed for t in tasks]) for f in range(ENDS)]
     assert shares[0] == 1 and max(shares[1:]) < 0.3
 
 
 def test_only_answers_in_the_form_have_its_part() -> None:
-    task = Beams(0)[0]
+    task = Beams(0, longest=1)[0]
     parts = [KindVerifier()(task, written(task, formed, [0])).parts for formed in (True, False)]
     assert parts == [{"accuracy": 1.0, "format": 1.0}, {"accuracy": 1.0, "format": 0.0}]
 
 
 def test_chances_are_those_of_all_responses() -> None:
-    tasks = [Beams(1, ("loads",))[i] for i in range(3)]
+    tasks = [Beams(1, ("loads",), longest=1)[i] for i in range(3)]
     noise = [torch.randn(len(read(t)[2]), len(PROCEDURES), dtype=torch.float64) for t in tasks]
     weights = torch.linspace(-1, 1, len(PROCEDURES), dtype=torch.float64)
     policy, judge = Reckoning(tasks, weights, 0.5, noise), KindVerifier()
@@ -64,7 +64,7 @@ def test_chances_are_those_of_all_responses() -> None:
 
 
 def test_responses_are_written_for_the_beam_that_is_asked() -> None:
-    tasks = [Beams(2)[i] for i in range(4)]
+    tasks = [Beams(2, longest=1)[i] for i in range(4)]
     noise = [torch.zeros(1, len(PROCEDURES), dtype=torch.float64)] * 4
     policy = Reckoning(tasks, 60.0 * torch.eye(len(PROCEDURES), dtype=torch.float64)[0], 60.0, noise)
     for task in tasks:

@@ -94,7 +94,6 @@ AS_GRPO = {
     "S004": "states that are nearer the goal",
     "S012": "tasks that bring key points or checks",
     "S019": "verdicts that tell how near a response came",
-    "S025": "responses of a form that is judged beside the answer",
     "S030": "a model behind the rule",
     "S027": "its rollout, which helps who failed",
     "S051": "critiques by people, or a model that has learned from these",

@@ -79,8 +79,8 @@ class Setting:
         ``form``; ``rollouts``.
         """
         axes: tuple[Axis, ...] = ("trained", "loads", "supports")
-        asked = [Beams(seed)[i] for i in range(self.beams)]
-        others = {axis: [Beams(seed + 10_000, (axis,))[i] for i in range(self.beams)] for axis in axes}
+        asked = [Beams(seed, longest=1)[i] for i in range(self.beams)]
+        others = {axis: [Beams(seed + 10_000, (axis,), longest=1)[i] for i in range(self.beams)] for axis in axes}
         rng = np.random.default_rng([seed, 7])
 
         def noise(tasks: Sequence[Task]) -> list[Tensor]:

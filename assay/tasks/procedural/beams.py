@@ -32,7 +32,7 @@ _ASK = (
 @part("tasks", "beams")
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """Endless beams of length L, loads k P at places that are fractions of L, judged by verifier ``reactions``.
+    """Endless beams of length L, 2L, ... under loads P, 2P, ... at places on them; verifier ``reactions`` judges.
 
     An axis says what a task differs in from what is trained on:
 
@@ -43,13 +43,16 @@ class Beams:
 
     Axes take turns; ``meta["axis"]`` names a task's, so that ``assay eval --by axis`` tells them apart.
 
-    Source: BeamPERL (arXiv 2603.04124).
+    Source: BeamPERL (arXiv 2603.04124) and its authors' code, which has every one of the 189 beams of the axis
+    ``trained`` once, in two wordings of a language model's.
 
     Args:
         seed: >= 0.
         axes: any of the four.
         loads, more: see above; 1 <= loads < more.
-        parts: places are multiples of L / parts, at least 4.
+        parts: places are multiples of this part of the length, both ends among them; at least 4.
+        longest: lengths are L to this many L, 1 or more.
+        heaviest: loads are P to this many P, 1 or more.
 
     Raises:
         UsageError: an option out of range.
@@ -60,6 +63,8 @@ class Beams:
     loads: int = 1
     more: int = 3
     parts: int = 20
+    longest: int = 3
+    heaviest: int = 3
 
     def __post_init__(self) -> None:
         check_seed("tasks 'beams'", self.seed)
@@ -70,6 +75,8 @@ class Beams:
                 f"tasks 'beams': loads {self.loads}, more {self.more} and parts {self.parts} must satisfy 1 <= loads < "
                 "more <= parts, parts at least 4"
             )
+        if self.longest < 1 or self.heaviest < 1:
+            raise UsageError(f"tasks 'beams': longest {self.longest} and heaviest {self.heaviest} must be 1 or more")
 
     @property
     def size(self) -> None:
@@ -85,14 +92,18 @@ class Beams:
             ends = first, int(rng.integers(first + 1, self.parts))
         low, high = (self.loads + 1, self.more) if axis == "loads" else (1, self.loads)
         count = int(rng.integers(low, high + 1))
-        places = sorted((1 + rng.permutation(self.parts - 1)[:count]).tolist())
-        weights = rng.integers(1, 10, size=count).tolist()
+        places = sorted(rng.permutation(self.parts + 1)[:count].tolist())
+        weights = rng.integers(1, self.heaviest + 1, size=count).tolist()
+        length = int(rng.integers(1, self.longest + 1))
         left, right = reactions(ends, list(zip(places, weights, strict=True)))
         words = _OTHER if axis == "wording" else _WORDS
-        told = [f"a load {_times(w)} at x = {self._place(x)}" for x, w in zip(places, weights, strict=True)]
+        told = [f"a load {_times(w)} at x = {self._place(x, length)}" for x, w in zip(places, weights, strict=True)]
         listed = told[0] if count == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
         text = words[int(rng.integers(len(words)))].format(
-            length="L", a=self._place(ends[0]), b=self._place(ends[1]), loads=listed
+            length=self._place(self.parts, length),
+            a=self._place(ends[0], length),
+            b=self._place(ends[1], length),
+            loads=listed,
         )
         text = text[0].upper() + text[1:]
         return Task(
@@ -100,25 +111,31 @@ class Beams:
             text + _ASK,
             {"reactions": {"R_A": str(left), "R_B": str(right)}},
             "reactions",
-            self._worked(ends, places, weights, left, right),
+            self._worked(ends, places, weights, length, left, right),
             meta={"source": "beams", "axis": axis, "difficulty": count},
         )
 
-    def _place(self, x: int) -> str:
-        share = Fraction(x, self.parts)
+    def _place(self, x: int, length: int) -> str:
+        share = Fraction(x * length, self.parts)
         return "0" if not share else "L" if share == 1 else f"{float(share):g}L"
 
     def _worked(
-        self, ends: tuple[int, int], places: list[int], weights: list[int], left: Fraction, right: Fraction
+        self,
+        ends: tuple[int, int],
+        places: list[int],
+        weights: list[int],
+        length: int,
+        left: Fraction,
+        right: Fraction,
     ) -> str:
-        span = Fraction(ends[1] - ends[0], self.parts)
-        moments = " + ".join(
-            f"{w} * {float(Fraction(x - ends[0], self.parts)):g}" for x, w in zip(places, weights, strict=True)
-        )
+        def lever(x: int) -> str:
+            return f"{float(Fraction((x - ends[0]) * length, self.parts)):g}"
+
+        moments = " + ".join(f"{w} * {lever(x)}" for x, w in zip(places, weights, strict=True))
         return (
-            f"<think>Moments about A: R_B * {float(span):g} = {moments}, so R_B = {float(right):.4g}P. The sum is "
-            f"{sum(weights)}P, so R_A = {float(left):.4g}P.</think>\\boxed{{R_A = {float(left):.4g}P, R_B = "
-            f"{float(right):.4g}P}}"
+            f"<think>Moments about A: R_B * {lever(ends[1])} = {moments}, so R_B = {float(right):.6g}P. The sum is "
+            f"{sum(weights)}P, so R_A = {float(left):.6g}P.</think>\\boxed{{R_A = {float(left):.6g}P, R_B = "
+            f"{float(right):.6g}P}}"
         )
 
 

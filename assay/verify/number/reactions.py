@@ -1,4 +1,4 @@
-"""The forces that hold a beam up, as multiples of a load, each with its support or in the order of supports."""
+"""The forces that hold a beam up, as multiples of a load, each with its support or in any order."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ LONGEST = 2000
 class Reactions(Marked):
     """Right iff the box holds every reaction as a multiple of P, within a tolerance.
 
-    ``task.reference`` is ``{"reactions": {"R_A": "3/5", "R_B": "2/5"}}``. Forces with names (``R_A = 0.6P``) may come
-    in any order, forces without in that of the reference. ``parts``: ``accuracy``, 1 if all are right; ``format``, 1 if
-    the response is ``<think>...</think>`` and after it one box.
+    ``task.reference`` is ``{"reactions": {"R_A": "3/5", "R_B": "2/5"}}``. Forces may come in any order, with names
+    (``R_A = 0.6P``) or without. ``parts``: ``accuracy``, 1 if all are right; ``format``, 1 if the response is
+    ``<think>...</think>`` and after it one box.
 
-    Source: the rewards of BeamPERL (arXiv 2603.04124).
+    Source: the rewards of BeamPERL (arXiv 2603.04124), which look at no names and allow more forces than are asked for.
 
     Args:
         tolerance: absolute, of each multiple.
     """
 
-    tolerance: float = 0.01
+    tolerance: float = 1e-4
     rules: ClassVar[tuple[Rule, ...]] = ("boxed",)
     fallback: ClassVar[Fallback] = "none"
 
@@ -68,7 +68,9 @@ class Reactions(Marked):
         if None in names:
             if any(names):
                 return "some forces have a name, and some have none"
-            names = list(wanted)
+            # In order of size each is nearest to its own.
+            names = sorted(wanted, key=lambda name: wanted[name])
+            found = sorted(found, key=lambda force: force[1] or Fraction(0))
         elif set(names) != set(wanted):
             return f"the forces are {', '.join(wanted)}"
         for name, (_, value) in zip(names, found, strict=True):

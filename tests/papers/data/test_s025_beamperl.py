@@ -17,6 +17,7 @@ from scripted import Scripted
 from assay.batch import Batch
 from assay.engines.base import Sampling
 from assay.errors import UsageError
+from assay.lab.settings.beams import read
 from assay.method import make_method
 from assay.papers.data.s025_beamperl import Curve, curves, policies
 from assay.registry import build
@@ -69,8 +70,12 @@ def test_forces_and_moments_are_in_balance(first: int, span: int, loads: list[tu
         (r"R_A = 0.6 \times P, R_B = \frac{7P}{6}", False),
         ("R_A = \N{MINUS SIGN}0.6P, R_B = 1.4P", False),
         ("0.6P, 1.4P", True),
-        ("0.605P, 1.395P", True),
-        ("1.4P, 0.6P", False),
+        ("0.60009P, 1.39991P", True),
+        ("0.6002P, 1.4P", False),
+        ("0.6P, 1.3998P", False),
+        ("1.4P, 0.6P", True),
+        ("0.6P, 0.6P", False),
+        ("-0.6P, 1.4P", False),
         ("R_A = 1.4P, R_B = 0.6P", False),
         ("R_A = 0.62P, R_B = 1.4P", False),
         ("R_A = -0.6P, R_B = 1.4P", False),
@@ -124,12 +129,31 @@ def test_what_each_axis_changes() -> None:
     assert [len(found) for found in by.values()] == [20] * 4
     assert {t.meta["difficulty"] for t in by["loads"]} == {2, 3}
     assert {t.meta["difficulty"] for axis in ("trained", "supports", "wording") for t in by[axis]} == {1}
-    assert all("x = 0" in str(t.prompt) and "x = L" in str(t.prompt) for t in by["trained"])
-    assert not any("= L" in str(t.prompt).partition(" Find")[0] for t in by["supports"])
+    assert all(read(t)[0] == 0 and read(t)[1] in (1, 2, 3) for axis in ("trained", "loads") for t in by[axis])
+    assert all(0 < read(t)[0] < read(t)[1] < 3 for t in by["supports"])
     assert any(Fraction(v) < 0 for t in by["supports"] for v in t.reference["reactions"].values())
-    for bad in ({"axes": ["colour"]}, {"loads": 3}, {"parts": 3}):
+    for bad in ({"axes": ["colour"]}, {"loads": 3}, {"parts": 3}, {"longest": 0}, {"heaviest": 0}):
         with pytest.raises(UsageError, match="beams"):
             build("tasks", {"name": "beams", **bad})
+
+
+def test_the_authors_beams_are_what_is_drawn() -> None:
+    """Three lengths, three loads and 21 places, both ends among them."""
+    source, found = Beams(seed=1), set()
+    for i in range(2500):
+        left, right, [(load, place)] = read(source[i])
+        assert left == 0
+        found.add((right, load, place / right))
+    assert {(length, load) for length, load, _ in found} == {(i, k) for i in (1, 2, 3) for k in (1, 2, 3)}
+    assert len(found) == 9 * 21 and {place for *_, place in found} == {Fraction(i, 20) for i in range(21)}
+    whole = Beams(longest=2, heaviest=5)
+    told = [read(whole[i]) for i in range(300)]
+    assert {right for _, right, _ in told} == {1, 2} and {loads[0][0] for *_, loads in told} == {1, 2, 3, 4, 5}
+
+
+def test_near_the_model_it_began_with() -> None:
+    objective = make_method("S025").objective
+    assert (objective.kl_weight, objective.aggregation) == (0.04, "sequence_mean")
 
 
 def test_wordings_are_kept_apart() -> None:
