@@ -58,8 +58,8 @@ def read_labelled(path: Path, kind: str = "exact", fields: Mapping[str, str] | N
     """Read the rows of a JSONL, JSON, CSV, TSV or Parquet file.
 
     Each row has ``reference``, ``response`` and ``label``, and may have ``question``, ``category``, ``id`` and
-    ``kind``. A label is true or false, 1 or 0, yes or no, right or wrong, correct or incorrect. Ids need not be
-    unique: rows of one task share theirs; without one, rows of equal question and reference are one task.
+    ``kind``. A label is true or false, 1 or 0, yes or no, right or wrong, correct or incorrect, also in brackets. Ids
+    need not be unique: rows of one task share theirs; without one, rows of equal question and reference are one task.
 
     Args:
         path: the file.
@@ -74,7 +74,7 @@ def read_labelled(path: Path, kind: str = "exact", fields: Mapping[str, str] | N
     for role in fields:
         if role not in (*REQUIRED, *OPTIONAL):
             raise UsageError(f"there is no field {role!r} to map{nearest(role, (*REQUIRED, *OPTIONAL))}")
-    rows = [_row(where, row, kind, fields) for where, row in read_rows(path)]
+    rows = [row_of(where, row, kind, fields) for where, row in read_rows(path)]
     if not rows:
         raise UsageError(f"{path} has no rows")
     return rows
@@ -110,7 +110,8 @@ def tasks_of(rows: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _row(where: str, row: Any, kind: str, fields: Mapping[str, str]) -> Row:
+def row_of(where: str, row: Any, kind: str, fields: Mapping[str, str]) -> Row:
+    """Return a row that was read at ``where``; see :func:`read_labelled`."""
     if not isinstance(row, Mapping):
         raise UsageError(f"{where} is a {type(row).__name__}, not a table of fields")
     values = {role: _value(where, row, role, fields.get(role, role)) for role in REQUIRED}
@@ -135,7 +136,7 @@ def _row(where: str, row: Any, kind: str, fields: Mapping[str, str]) -> Row:
 def _label(where: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    label = _WORDS.get(str(value).strip().lower())
+    label = _WORDS.get(str(value).strip().strip("[]").lower())
     if label is None:
         raise UsageError(f"{where}: the label is {_shown(value)}, neither true nor false")
     return label

@@ -52,12 +52,15 @@ def audit(
 
     The verifier is a registered one (`assay audit number rows.jsonl`), `by_kind` for the one each row's kind names, a
     function (`module:function` or `file.py:function`), or a program (--command). Rows have `reference`, `response` and
-    `label`, and may have `question`, `category`, `id` and `kind`.
+    `label`, and may have `question`, `category`, `id` and `kind`. In place of a file there are sets that others have
+    published, by name, from the Hugging Face hub or as NAME=FILE: verifybench, verifybench-hard, sci-verifybench,
+    verifierbench.
 
     Example: assay audit math --generate 500 --attack
 
     Args:
-        words: the verifier (unless --command), a JSONL, JSON, CSV, TSV or Parquet file, and options of the verifier.
+        words: the verifier (unless --command), a JSONL, JSON, CSV, TSV or Parquet file, or a published set, and options
+            of the verifier.
         command: a program that reads one JSON row per line and writes one verdict per line, instead of a verifier.
         fields: names of the fields in the file, e.g. label=correct,response=output.
         generate: judge this many generated cases instead of a file: those whose label holds for the verifier's option
@@ -135,12 +138,14 @@ def audit(
 
 def _parse(words: Sequence[str], command: str | None) -> tuple[str, Path | None, dict[str, Any]]:
     """Tell verifier, file and options apart."""
+    from assay.audit.published import published
     from assay.config import apply_override
 
     options: dict[str, Any] = {}
     plain = []
     for word in words:
-        if word.partition("=")[0].isidentifier() and "=" in word and not Path(word).exists():
+        first, equals, _ = word.partition("=")
+        if first.isidentifier() and equals and first not in published() and not Path(word).exists():
             apply_override(options, word)
         else:
             plain.append(word)
@@ -174,12 +179,18 @@ def _rows(
     file: Path | None, fields: str, generate: int | None, seed: int, families: str, kind: str | None, unmarked: str
 ) -> tuple[list[Row], str]:
     from assay.audit.labelled import Row, parse_fields, read_labelled
+    from assay.audit.published import published, published_rows
 
     if (file is None) == (generate is None):
         raise UsageError("give a labelled file or --generate N" + ("" if file is None else ", not both"))
     if file is not None:
         if families:
             raise UsageError("--families chooses generated cases; a file is judged as a whole")
+        name, equals, path = str(file).partition("=")
+        if name in published() and not file.exists():
+            if fields:
+                raise UsageError(f"--fields are those of a file; what {name} has is known")
+            return published_rows(name, path if equals else None, kind or "exact"), str(file)
         return read_labelled(file, kind or "exact", parse_fields(fields)), str(file)
     assert generate is not None
     if generate < 1:

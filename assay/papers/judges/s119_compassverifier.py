@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.audit.published import raw_rows
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
+from assay.errors import UsageError
 from assay.rewards.judges.label_reward import macro_f1
 from assay.rewards.judges.reference_judge import Unread
 from assay.rewards.judges.ternary_judge import TernaryJudge
@@ -28,6 +30,7 @@ from assay.tasks.judging.ternary import DIRECT, LETTERS, REASONED, Item, Letter,
         "the mix of training data": "test_the_mix",
         "trivial, agreed and contested responses are told apart by votes": "test_votes_sort_responses",
         "accuracy and F1 with C merged into B, by domain and type, and of three labels": "test_tables_by_hand",
+        "its benchmark is read as it is published": "test_its_benchmark_is_read",
         "the judge is fine-tuned on the letter": "test_a_judge_is_fine_tuned",
     },
     choices=(
@@ -37,7 +40,6 @@ from assay.tasks.judging.ternary import DIRECT, LETTERS, REASONED, Item, Letter,
         "all wording; a reply without a letter abstains",
         "a reply without a letter is a mistake in accuracy and recall, and counted apart",
     ),
-    lacks="the paper's benchmark of 2,817 items",
 )
 def compassverifier(
     judge: Any = None,
@@ -50,7 +52,8 @@ def compassverifier(
 
     Its training data are tasks ``ternary_judging``: judged responses, cases at the boundaries, variants of formulas,
     and all of them with their thinking changed; ``[warmup]`` on these is the fine-tuning. :func:`sorted_by_votes`
-    chooses responses worth learning from, and :func:`tables` measures. As a verifier of a run it is
+    chooses responses worth learning from, and :func:`tables` measures, on VerifierBench's 2,817 items
+    (:func:`benchmark`) or others. As a verifier of a run it is
     ``{name = "assay.rewards.judges.ternary_judge:TernaryJudge", judge = ...}``.
 
     Args:
@@ -67,6 +70,28 @@ def compassverifier(
     longest = max_tokens or (8192 if reasoned else 8)
     shown = REASONED if reasoned else DIRECT
     return TernaryJudge(judge, shown, unread=unread, max_tokens=longest, invalid=invalid)
+
+
+def benchmark(path: str | None = None) -> list[Item]:
+    """Return the items of VerifierBench, with their three labels; in two, ``assay audit VERIFIER verifierbench``.
+
+    Args:
+        path: a file of it, or another place on the hub; its own there unless given.
+
+    Raises:
+        UsageError: it cannot be loaded, or a row of another form, with its place.
+    """
+    out = []
+    for where, row in raw_rows("verifierbench", path):
+        try:
+            question, reference, response = (str(row[name]) for name in ("question", "gold_answer", "llm_response"))
+            said, domain, kind = row["gold_judgment"], str(row["domain"]), str(row["answer_type"])
+        except (KeyError, TypeError) as error:
+            raise UsageError(f"{where} is no item of VerifierBench: it lacks {error}") from None
+        if said not in LETTERS:
+            raise UsageError(f"{where}: the judgment is {said!r}, not A, B or C")
+        out.append(Item(question, reference, response, said, kind, domain))
+    return out
 
 
 Votes = Sequence[Letter | None]

@@ -37,6 +37,7 @@ from assay.tasks.judging.ternary import Item
         "each kind has its own other writings and slips": "papers/judges/test_s125_rare.py::test_variants_by_kind",
         "the same without a model": "test_the_policy_in_cases",
         "tokens of a verdict are told": "test_a_judge_uses_tools",
+        "its benchmarks are read as they are published": "audit/test_published.py::test_sets_are_read",
         "it trains": "test_it_trains",
     },
     choices=(
@@ -47,7 +48,6 @@ from assay.tasks.judging.ternary import Item
         "the words of the prompt",
         "what is rare is made more by rules for sixteen kinds of answers, up to a share of the commonest",
     ),
-    lacks="the data of its benchmarks: VerifyBench, VerifyBench-Hard, SCI-VerifyBench",
 )
 def cosineverifier(environment: Any = "checking", calls: int = 5, beta: float = 0.1, kl_weight: float = 0.0) -> Method:
     """GRPO for a judge with tools, in turns: its own tokens are trained, observations are not.
@@ -57,7 +57,9 @@ def cosineverifier(environment: Any = "checking", calls: int = 5, beta: float = 
     Judged answers are those of environment ``checking``: made up, or those of a run or file, with more of the rare
     kinds of answers if asked for (``rare``); a warm-up plays their plans. As a verifier the judge is ``{name =
     "assay.rewards.judges.tool_judge:ToolJudge", judge = ...}``, and without a model verifier ``computed`` goes by the
-    same policy.
+    same policy. Its benchmarks are ``assay audit VERIFIER verifybench``, ``verifybench-hard`` and ``sci-verifybench``;
+    in the authors' own repository they are files, for which ``--fields
+    reference=answer,response=model_ans,label=gold_ans,category=question_type``.
 
     Args:
         environment: name or table of environment ``checking``.

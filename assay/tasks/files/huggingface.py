@@ -62,8 +62,9 @@ class HuggingFace:
         return self.tasks[check_index(index, self.size)]
 
 
-def load(path: str, config: str | None, split: str) -> Any:
-    """Return the split as a ``datasets.Dataset``; raise UsageError in one line for whatever prevents it."""
+def load(path: str, config: str | None, split: str, file: str | None = None) -> Any:
+    """Return the split as a ``datasets.Dataset``, of one ``file`` of the data set if named; raise UsageError in one
+    line for whatever prevents it."""
     try:
         import datasets
     except ImportError as error:
@@ -71,7 +72,11 @@ def load(path: str, config: str | None, split: str) -> Any:
     folder = Path(path)
     saved = (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file()
     try:
-        data = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, split=split)
+        data = (
+            datasets.load_from_disk(path)
+            if saved
+            else datasets.load_dataset(path, config, split=split, data_files=file)
+        )
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         named = f"{path} ({config})" if config else path

@@ -15,7 +15,7 @@ from assay import catalogue
 from assay.engines.keywords import Keywords
 from assay.errors import UsageError
 from assay.lab.settings.judges.boundary_cases import Setting
-from assay.papers.judges.s119_compassverifier import compassverifier, sorted_by_votes, tables
+from assay.papers.judges.s119_compassverifier import benchmark, compassverifier, sorted_by_votes, tables
 from assay.registry import build
 from assay.tasks.judging.boundary import PATTERNS, boundary_case, boundary_cases
 from assay.tasks.judging.formulas import altered, formula_variants, rewritten
@@ -176,6 +176,24 @@ def test_votes_sort_responses() -> None:
 
     found = sorted_by_votes([["A", "A", "A"], ["A", "B", "A"], ["C", None, "C"], [None, None, None]], strong)
     assert (found.trivial, found.agreed, found.contested) == ((0,), ((1, "B"),), (2, 3)) and asked == [1, 2, 3]
+
+
+def test_its_benchmark_is_read(tmp_path: Path) -> None:
+    """Items of VerifierBench as its page lists their fields, with three labels."""
+    shown = {"question": "q", "gold_answer": "3", "data_source": "s", "domain": "Math", "answer_type": "Formula"}
+    rows = [{**shown, "llm_response": f"r{x}", "gold_judgment": x} for x in "CAB"]
+    path = tmp_path / "verifierbench.json"
+    path.write_text(json.dumps(rows))
+    found = benchmark(str(path))
+    assert found[0] == Item("q", "3", "rC", "C", "Formula", "Math") and [x.label for x in found] == list("CAB")
+    table = tables(found, ["C", "A", "A"])
+    assert table["domain"]["Math"].ternary == table["kind"]["Formula"].ternary == pytest.approx(2 / 3)
+    path.write_text(json.dumps([{**rows[0], "gold_judgment": "D"}]))
+    with pytest.raises(UsageError, match="the judgment is 'D'"):
+        benchmark(str(path))
+    path.write_text(json.dumps([shown]))
+    with pytest.raises(UsageError, match="lacks 'llm_response'"):
+        benchmark(str(path))
 
 
 def test_tables_by_hand() -> None:
