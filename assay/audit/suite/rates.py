@@ -111,7 +111,7 @@ def auc(detections: Sequence[ArrayLike]) -> float:
     Raises:
         ValueError: no problem, or a suite of fewer than two tests.
 
-    Source: SAGA (arXiv 2507.06920); the division by N - 1, which makes 1 the best value, is a choice.
+    Source: SAGA (arXiv 2507.06920), appendix B.2, with k_min = 1.
     """
     tables = [_table(d, "detection") for d in detections]
     n = min((t.shape[1] for t in tables), default=0)

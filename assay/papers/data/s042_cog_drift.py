@@ -14,7 +14,7 @@ from assay.engines.writing import lines, pieces, unlisted
 from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
-from assay.tasks.making.filters import SOLVING, PassRate
+from assay.tasks.making.filters import PassRate
 from assay.tasks.making.recipe import pipeline
 from assay.tasks.making.work import Dropped, Here, Pipeline, Want, Work, noted
 from assay.types import Task
@@ -120,7 +120,7 @@ def variants_of_hard(
     sound: int = 3,
     sizes: tuple[int, ...] = (4, 10),
     mask: bool = True,
-    sampling: Sampling = SOLVING,
+    sampling: Sampling = Sampling(1024, 0.7),  # noqa: B008  # frozen
 ) -> Pipeline:
     """What a solver never solves and a stronger judge does, with its variants: ``assay tasks make S042``.
 

@@ -85,7 +85,8 @@ class Saga:
         "the suite judges programs: it is the verifier of a task": "test_the_suite_is_the_union_of_both_analyses",
     },
     choices=(
-        "AUC@N is divided by N - 1, which makes 1 the best",
+        "AUC@N begins at k_min = 1 test, which the paper, that divides by N - k_min, does not say",
+        "error patterns are over the wrong programs of a problem, and the correlation of tests is Pearson's",
         "right programs are read together, where the prompt that the authors released shows one",
         "every test has its own validator, where a reply of the authors' has one for all of its tests",
         "what fails is sent back once; the words of prompts; 4,000 characters of a program are shown",
@@ -113,8 +114,8 @@ def saga(
 
     Args:
         problem: with a right program, whose outputs are expected.
-        right: right programs to be analysed.
-        pairs: (wrong, mended) programs.
+        right: right programs to be analysed; the paper takes ten.
+        pairs: (wrong, mended) programs; the paper takes an author's right one and the wrong one just before it.
         engine: what writes; anything that follows :class:`assay.engines.base.Engine`.
         shown: characters of a program in a prompt.
         sampling: of the model's replies.
@@ -124,7 +125,8 @@ def saga(
         UsageError: neither right programs nor pairs.
         SandboxUnavailable: programs cannot be run on this machine.
 
-    Source: "Rethinking Verification for LLM Code Generation" (arXiv 2507.06920) and its authors' prompts.
+    Source: "Rethinking Verification for LLM Code Generation" (arXiv 2507.06920), sections 2 and 3, and its authors'
+    prompts.
     """
     if not right and not pairs:
         raise UsageError("SAGA analyses right programs, or wrong ones with their mended forms; give some")

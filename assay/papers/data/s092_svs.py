@@ -55,7 +55,8 @@ Solution:
     },
     choices=(
         "the words of the prompt",
-        "a share of writers' groups below 1 is drawn at random",
+        "of several blocks the last is the problem; the released code reads the first after the reasoning",
+        "a share of writers' groups below 1 is drawn at random; the released code draws responses",
         "a step without written problems learns from the original ones; the released code skips it",
     ),
 )

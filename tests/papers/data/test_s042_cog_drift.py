@@ -185,7 +185,7 @@ def test_two_right_replies_of_three_make_a_task_sound() -> None:
     assert [r.n for r in strong.asked] == [3, 1, 1], "replies of the judge, distractors, and a mask"
     assert "Write 9 wrong answers" in strong.asked[1].prompt, "for ten options"
     assert [(r.sampling.max_tokens, r.sampling.temperature) for r in strong.asked] == [
-        (1024, 1),
+        (1024, 0.7),
         (512, 0.7),
         (512, 0.7),
     ]
