@@ -13,10 +13,11 @@ from assay.rewards.text.caption_reader import CaptionReader, CaptionReward
 from assay.tasks.making.recipe import pipeline
 from assay.tasks.making.visible import Visible
 from assay.tasks.making.work import Pipeline
+from assay.tasks.making.written_choices import WrittenChoices
 from assay.tasks.pictures.captions import Captions
 from assay.verify.choice.questions import Question, questions_of
 
-__all__ = ["CaptionReader", "Captions", "Question", "Visible", "caprl", "questions_of", "visible"]
+__all__ = ["CaptionReader", "Captions", "Question", "Visible", "WrittenChoices", "caprl", "questions_of", "visible"]
 
 
 @paper(
@@ -27,23 +28,25 @@ __all__ = ["CaptionReader", "Captions", "Question", "Visible", "caprl", "questio
     essentials={
         "a reader answers from the caption alone, and what it gets right is the reward": "test_by_hand",
         "options are shuffled for each caption and draw, and what is right goes along": "test_options_are_shuffled",
-        "N draws go through the questions, and through them again": "test_draws_go_round",
+        "each of N draws is of all the questions": "test_draws_are_of_all_questions",
+        "one more option says that the description does not tell, and is never right": "test_what_is_not_said",
         "a reply that chooses nothing is wrong; a reader that failed is not": "test_who_fails",
         "always the same letter is chance, whatever the caption": "test_a_letter_is_chance",
+        "a model that sees writes five questions of each picture": "test_a_model_writes_questions",
         "questions are kept that need the picture, by rotated options": "test_questions_that_need_the_picture",
         "one for short captions, falling to none": "test_the_length",
         "a fixed reader measures captions (Prism)": "test_it_trains_and_is_measured",
         "it trains a model that sees": "test_it_trains_and_is_measured",
     },
     choices=(
-        "draws go through the questions in a random order, and begin anew where there are more draws",
-        "shuffles are of the caption and the draw, so that equal captions have equal rewards",
+        "draws and shuffles are of the caption and the draw, so that equal captions have equal rewards",
+        "the reader's words, and those of who writes questions, who replies in JSON",
         "a question is kept at exactly .75 and .25 too: of four rotations a model that always says A is right in .25",
         "a divergence of weight .04 from the model at the start: the paper has one and does not tell its weight",
         "the length term is 0 unless asked for, as in the first paper",
+        "pictures and models are one's own",
     ),
-    lacks="the questions of a large model on 75,000 pictures, models of 3B parameters, and a count of the faults that "
-    "its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def caprl(
     reader: Any = None,
@@ -58,8 +61,8 @@ def caprl(
 
         R_i = 1/N sum_n 1[reader(caption_i, question n, options shuffled) is right]
 
-    Tasks have questions in their reference, ``tasks.source = "captions"`` draws some; ``assay tasks make S007`` keeps
-    of those of a file the ones that need their pictures. A run is measured by a fixed reader with::
+    Tasks have questions in their reference, ``tasks.source = "captions"`` draws some; ``assay tasks make S007`` has
+    some written for the pictures of a file, and keeps those that need them. A run is measured by a fixed reader with::
 
         assay eval RUN tasks.verify='{name="assay.rewards.text.caption_reader:CaptionReader",queries=0,reader={...}}'
 
@@ -67,7 +70,7 @@ def caprl(
         reader, queries, shuffle, length, full, none: see :class:`~assay.rewards.text.caption_reader.CaptionReward`.
         kl_weight: of the divergence from the model at the start.
 
-    Source: CapRL (arXiv 2509.22647): Qwen2.5-VL-3B, read by Qwen2.5-3B-Instruct, 75,000 pictures.
+    Source: CapRL (arXiv 2509.22647) and its authors' code: Qwen2.5-VL-3B, read by Qwen2.5-3B-Instruct, 75,000 pictures.
     """
     return Method(
         reward=CaptionReward(reader, queries, shuffle, length=length, full=full, none=none),
@@ -77,13 +80,14 @@ def caprl(
 
 
 @pipeline("S007")
-def visible(seen: float = 0.75, blind: float = 0.25) -> Pipeline:
-    """Questions about pictures that are answered with them and not without.
+def visible(seen: float = 0.75, blind: float = 0.25, count: int = 5) -> Pipeline:
+    """Questions about pictures that are answered with them and not without; they are written where a task has none.
 
     Args:
+        count: see :class:`~assay.tasks.making.written_choices.WrittenChoices`.
         seen, blind: see :class:`~assay.tasks.making.visible.Visible`.
     """
-    return Pipeline("S007", [("visible", Visible(seen, blind))])
+    return Pipeline("S007", [("questions", WrittenChoices(count)), ("visible", Visible(seen, blind))])
 
 
 def read(**options: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,9 @@ TEMPLATE = """A picture that you cannot see is described so:
 
 {question}
 
-Reply with the letter of one option, and nothing else."""
+Go by the description alone, and not by what you know or would guess. Reply with the letter of one option, and nothing \
+else."""
+CANNOT = "The description does not say"
 CHOICE = Choice()
 
 
@@ -33,10 +35,10 @@ class CaptionReader:
 
         score_i = 1/N sum_n 1[reader(caption_i, question n, its options shuffled) is right]
 
-    Questions are ``task.reference["questions"]``, see :func:`~assay.verify.choice.questions.questions_of`. N draws go
-    through them in a random order, as often as it takes, each time with their options in a new order; both are of the
-    caption and n alone. A reply that chooses no option is wrong. A draw on which the reader failed is left out; where
-    it failed on all the verdict abstains.
+    Questions are ``task.reference["questions"]``, see :func:`~assay.verify.choice.questions.questions_of`. Each of N
+    draws is of all of them, with the options in a new order; both are of the caption and n alone. ``cannot`` is one
+    more option at the end, and never right. A reply that chooses no option is wrong. A draw on which the reader failed
+    is left out; where it failed on all the verdict abstains.
 
     As a verifier (``tasks.verify = {name = "assay.rewards.text.caption_reader:CaptionReader", reader = ...}``) it
     measures captions as the Prism framework does: with ``queries = 0`` every question is asked once. A response passes
@@ -47,12 +49,15 @@ class CaptionReader:
         queries: N; 0 for each question once.
         shuffle: ``False`` leaves options as they stand.
         template: with ``{caption}`` and ``{question}``; the caption is shown as JSON has texts.
-        max_tokens: of the reply, which is greedy.
+        max_tokens: of the reply.
+        cannot: text of the option for what the caption does not say; empty for none.
+        again: ``False``: draws go through the questions in a random order, as often as it takes.
+        temperature: of the reply.
 
     Raises:
-        UsageError: no engine, ``queries`` below 0, or a template that does not show both.
+        UsageError: no engine, ``queries`` or ``temperature`` below 0, or a template that does not show both.
 
-    Source: CapRL (arXiv 2509.22647); the framework is Prism's (arXiv 2406.14544).
+    Source: CapRL (arXiv 2509.22647) and its authors' code; the framework is Prism's (arXiv 2406.14544).
     """
 
     reader: Any
@@ -60,13 +65,18 @@ class CaptionReader:
     shuffle: bool = True
     template: str = TEMPLATE
     max_tokens: int = 8
+    cannot: str = CANNOT
+    again: bool = True
+    temperature: float = 0.6
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reader", judge_of(self.reader, "the reader of captions"))
-        if self.queries < 0 or any(f"{{{name}}}" not in self.template for name in ("caption", "question")):
+        if min(self.queries, self.temperature) < 0 or any(
+            f"{{{name}}}" not in self.template for name in ("caption", "question")
+        ):
             raise UsageError(
-                f"the reader of captions: queries {self.queries} must be at least 0, and the template show {{caption}} "
-                "and {question}"
+                f"the reader of captions: queries {self.queries} and temperature {self.temperature:g} must be at least "
+                "0, and the template show {caption} and {question}"
             )
 
     def __call__(self, task: Task, response: str) -> Verdict:
@@ -81,18 +91,22 @@ class CaptionReader:
             for caption, queries in drawn
             for query in queries
         ]
-        replies = iter(ask(self.reader, prompts, Sampling(self.max_tokens, 0.0)))
+        replies = iter(ask(self.reader, prompts, Sampling(self.max_tokens, self.temperature)))
         return [self.verdict(queries, [next(replies) for _ in queries]) for _, queries in drawn]
 
     def draws(self, questions: Sequence[Question], caption: str) -> list[Task]:
         """Return what the reader is asked, as tasks of choosing."""
-        order = np.random.default_rng(seed_of(caption)).permutation(len(questions))
+        count, rng = self.queries or len(questions), np.random.default_rng(seed_of(caption))
+        round_ = rng.permutation(len(questions))
+        picks = rng.integers(len(questions), size=count) if self.again and self.queries else np.resize(round_, count)
         out = []
-        for n in range(self.queries or len(questions)):
-            question = questions[order[n % len(questions)]]
-            rng = np.random.default_rng([seed_of(caption), n + 1])
+        for n, pick in enumerate(picks):
+            question, rng = questions[pick], np.random.default_rng([seed_of(caption), n + 1])
             places = np.arange(len(question.options))
-            out.append(question.ordered((rng.permutation(places) if self.shuffle else places).tolist()))
+            order = (rng.permutation(places) if self.shuffle else places).tolist()
+            if self.cannot and self.cannot not in question.options:
+                question, order = replace(question, options=(*question.options, self.cannot)), [*order, len(places)]
+            out.append(question.ordered(order))
         return out
 
     def verdict(self, queries: Sequence[Task], replies: Sequence[Episode]) -> Verdict:
@@ -115,7 +129,7 @@ class CaptionReward:
 
     Args:
         reader: an engine, or the specification of one; or a :class:`CaptionReader`.
-        queries, shuffle, template, max_tokens: see there.
+        queries, shuffle, template, max_tokens, cannot, again, temperature: see there.
         length: weight of the length.
         full, none: see above.
 
@@ -135,6 +149,9 @@ class CaptionReward:
         length: float = 0.0,
         full: int = 2048,
         none: int = 3072,
+        cannot: str = CANNOT,
+        again: bool = True,
+        temperature: float = 0.6,
     ):
         if length < 0 or not 0 <= full < none:
             raise UsageError(
@@ -142,7 +159,7 @@ class CaptionReward:
             )
         if reader is None:
             raise UsageError("reward 'caption_reader': nobody reads the captions; name a reader, which is an engine")
-        self.reader = CaptionReader(reader, queries, shuffle, template, max_tokens)
+        self.reader = CaptionReader(reader, queries, shuffle, template, max_tokens, cannot, again, temperature)
         self.length, self.full, self.none = length, full, none
 
     def check_tasks(self, tasks: Sequence[Task]) -> None:

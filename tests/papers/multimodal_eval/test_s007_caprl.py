@@ -28,6 +28,7 @@ from assay.tasks.making.maker import Maker, Model
 from assay.tasks.making.recipe import read_pipeline
 from assay.tasks.making.task_file import row_of, task_of
 from assay.tasks.making.visible import Visible
+from assay.tasks.making.written_choices import WrittenChoices, read_choices
 from assay.tasks.pictures.captions import Captions, described
 from assay.tasks.pictures.shapes import COLOURS, Drawn
 from assay.types import Ask, Episode, Group, Task, pictures
@@ -93,11 +94,12 @@ def test_by_hand() -> None:
 
     reader = Reader(say)
     made = catalogue.make("S007", reader=reader, queries=4)
+    made.reward.reader = replace(made.reward.reader, again=False)
     valued = made.value(batch(["first", "second", "third"], replace(TASK, reference={"questions": rows})))
     assert valued.rewards.tolist() == [0.75, 0.25, 1.0] and valued.reward_terms["read"].tolist() == [1, 1, 1]
     expected = [0.218217, -1.091087, 0.872869]
     assert valued.advantages[:, 0].tolist() == pytest.approx(expected, abs=1e-5)
-    assert len(reader.asked) == 12 and all(s.temperature == 0 and s.max_tokens == 8 for s in reader.sampling)
+    assert len(reader.asked) == 12 and all(s.temperature == 0.6 and s.max_tokens == 8 for s in reader.sampling)
     assert not any("Describe" in prompt for prompt in reader.asked), "the reader has the caption alone"
     quoted = Reader(lambda prompt: "A")
     CaptionReader(quoted)(TASK, 'a "cat"\nA. red')
@@ -124,9 +126,33 @@ def test_options_are_shuffled() -> None:
     assert {task.question.splitlines()[1] for task in plain} == {"A. red"} and len(plain) == 8
 
 
+def test_draws_are_of_all_questions() -> None:
+    """Two draws of three questions are the same in a third of 900 captions, and every question is as frequent."""
+    reader = CaptionReader(Keywords([]), queries=2)
+    pairs = [[t.id for t in reader.draws(questions_of(TASK), f"caption {i}")] for i in range(900)]
+    assert 250 < sum(a == b for a, b in pairs) < 350
+    assert all(540 < n < 660 for n in Counter(name for pair in pairs for name in pair).values())
+    assert len({t.id for t in CaptionReader(Keywords([]), queries=0).draws(questions_of(TASK), "x")}) == 3
+
+
+def test_what_is_not_said() -> None:
+    """The last option, below the others however they are shuffled; who chooses it is wrong, and has chosen."""
+    reader = CaptionReader(Reader(lambda p: "E"), cannot="Who knows")
+    for task in reader.draws(questions_of(TASK)[:1], "x"):
+        assert task.question.endswith("\nE. Who knows") and task.reference in "ABCD"
+    found = reader(replace(TASK, reference={"questions": ROWS[:2]}), "x")
+    assert found.score == 0 and found.parts["read"] == 1
+    plain = CaptionReader(Keywords([]), cannot="").draws(questions_of(TASK)[:1], "x")
+    assert all(len(t.meta["options"]) == 4 for t in plain)
+    known = replace(TASK, reference={"questions": [{**ROWS[0], "options": [*ROWS[0]["options"], "Who knows"]}]})
+    assert all(len(t.meta["options"]) == 5 for t in reader.draws(questions_of(known), "x")), "it has it already"
+    assert CaptionReader(Keywords([])).cannot == "The description does not say"
+
+
 def test_draws_go_round() -> None:
     """Eight draws of three questions: each twice, two of them thrice; none twice before all were asked."""
-    asked = [t.question.splitlines()[0] for t in CaptionReader(Keywords([])).draws(questions_of(TASK), "x")]
+    turns = CaptionReader(Keywords([]), again=False)
+    asked = [t.question.splitlines()[0] for t in turns.draws(questions_of(TASK), "x")]
     assert len(asked) == 8 and sorted(Counter(asked).values()) == [2, 3, 3]
     assert len(set(asked[:3])) == 3 and asked[:3] == asked[3:6]
     first = {CaptionReader(Keywords([]), 1).draws(questions_of(TASK), str(i))[0].id for i in range(20)}
@@ -139,7 +165,7 @@ def test_who_fails() -> None:
     replies = {"0?": "green", "1?": "red", "2?": "hm", "3?": None}
     rows = [{**ROWS[0], "question": text} for text in replies]
     task = replace(TASK, reference={"questions": rows})
-    reader = CaptionReader(Reader(lambda p: replies[next(t for t in replies if t in p)]), queries=4)
+    reader = CaptionReader(Reader(lambda p: replies[next(t for t in replies if t in p)]), queries=4, again=False)
     found = reader(task, "x")
     assert found.score == pytest.approx(1 / 3) and found.passed is False and found.parts["read"] == pytest.approx(2 / 3)
     assert "1 of 3" in found.feedback
@@ -153,10 +179,10 @@ def test_who_fails() -> None:
 def test_a_letter_is_chance() -> None:
     """A reader that always says B is right in 1/4, 1/4 and 1/2, whatever the caption; one that matches, by what is
     named."""
-    always = CaptionReader(Reader(lambda p: "B"), queries=3)
+    always = CaptionReader(Reader(lambda p: "B"), queries=3, again=False)
     scores = [always(TASK, f"caption {i}").score for i in range(200)]
     assert np.mean(scores) == pytest.approx(1 / 3, abs=0.06)
-    reader = CaptionReader(Reader(matching), queries=3)
+    reader = CaptionReader(Reader(matching), queries=3, again=False)
     captions = ["two green circle", "a green circle", "green", "red", "something"]
     assert [v.score for v in reader.map([(TASK, c) for c in captions])] == pytest.approx([1, 2 / 3, 1 / 3, 0, 0])
 
@@ -189,15 +215,16 @@ def test_questions_that_need_the_picture() -> None:
         return letters["green"] if knows else "A"
 
     engine = Reader(say)
-    made = Maker(read_pipeline("S007", {}), {"solver": Model("m", engine)}).make([task])
+    made = Maker(read_pipeline("S007", {}), {"solver": Model("m", engine), "writer": Model("m", engine)}).make([task])
     [kept] = made.tasks
     assert kept.reference == {"questions": [{**rows[0], "seen": 1.0, "blind": 0.25}], "more": 1}
     assert len(engine.asked) == 32 and sum(p.startswith("<seen>") for p in engine.asked) == 16
     assert all("letter of one option" in p and "Describe" not in p for p in engine.asked)
     assert (Visible().seen, Visible().blind, Visible().sampling.max_tokens) == (0.75, 0.25, 16)
-    dropped = Maker(read_pipeline("S007", {}), {"solver": Model("m", Reader(lambda p: "A"))}).make([task])
+    nobody = dict.fromkeys(("solver", "writer"), Model("m", Reader(lambda p: "A")))
+    dropped = Maker(read_pipeline("S007", {}), nobody).make([task])
     assert not dropped.tasks and dropped.counts["visible"].dropped.total() == 1
-    loose = read_pipeline("S007", {"seen": 0.25, "blind": 0.2}).steps[0][1]
+    loose = read_pipeline("S007", {"seen": 0.25, "blind": 0.2}).steps[1][1]
     assert (loose.seen, loose.blind) == (0.25, 0.2)
     for bad in ({"seen": 1.1}, {"blind": -0.1}):
         with pytest.raises(UsageError, match="must be in"):
@@ -207,6 +234,41 @@ def test_questions_that_need_the_picture() -> None:
     with pytest.raises(UsageError, match="has no questions"):
         Visible().check([replace(task, reference=None)])
     Visible().check([task])
+
+
+def test_a_model_writes_questions() -> None:
+    """It sees the picture; what cannot be used is left out, what is there stays, and a picture without any goes."""
+    rows = [
+        {"question": "How many?", "options": ["one", "two"], "answer": "two"},
+        {"question": "how many?", "options": ["one", "two"], "answer": "one"},
+        {"question": "Where?", "options": ["left", "left"], "answer": "left"},
+        {"question": "What?", "options": ["a cat", "a dog"], "answer": "a cow"},
+        {"question": "Which?", "options": [1, 2, 3], "answer": 3},
+        "no row",
+    ]
+    assert read_choices(f"So: {json.dumps(rows)} are they", 5) == [
+        rows[0],
+        {"question": "Which?", "options": ["1", "2", "3"], "answer": "3"},
+    ]
+    assert [len(read_choices(json.dumps(rows), 1)), read_choices("no [list", 5), read_choices("{}", 5)] == [1, [], []]
+    message = {"role": "user", "content": "<image>Describe.", "images": (Picture(b"seen"),)}
+    task = Task("t", (message,), {"more": 1}, "none")  # type: ignore[arg-type]
+    writer = Reader(lambda p: json.dumps(rows[:1]))
+    solver = Reader(lambda p: next(k for k, v in options_of(p).items() if v == ("two" if "<image>" in p else "one")))
+    models = {"writer": Model("w", writer), "solver": Model("s", solver)}
+    [made] = Maker(read_pipeline("S007", {}), models).make([task]).tasks
+    assert made.reference["more"] == 1
+    assert made.reference["questions"] == [{**rows[0], "seen": 1.0, "blind": 0.0}]
+    [prompt] = writer.asked
+    assert prompt.startswith("<seen><image>\nWrite 5 hard") and "Describe" not in prompt
+    assert (writer.sampling[0].temperature, writer.sampling[0].max_tokens) == (0.1, 2048)
+    models["writer"] = Model("w", Reader(lambda p: "none"))
+    left = Maker(read_pipeline("S007", {"count": 2}), models).make([task])
+    assert not left.tasks and left.counts["questions"].dropped.total() == 1
+    with pytest.raises(UsageError, match="count 0"):
+        WrittenChoices(0)
+    with pytest.raises(UsageError, match="has no picture"):
+        WrittenChoices().check([TASK])
 
 
 def test_task_files_hold_pictures() -> None:
