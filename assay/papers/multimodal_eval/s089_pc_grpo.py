@@ -54,8 +54,8 @@ __all__ = [
         "orders of tiles may be the right one, so that chance is one tile",
         "the bonus is as in the code of GRPO-CARE, and a group's difficulty without it; a response without an answer "
         "has none, where that code takes its likelihood for 1",
+        "the model is one's own",
     ),
-    lacks="a model of 7B parameters",
 )
 def pc_grpo(gamma: float = 0.5, judge: Any = None, every: int = 10, bonus: float = 0.0) -> Method:
     """GRPO on puzzles made of unlabelled pictures, where groups of medium difficulty and different answers count most.

@@ -71,6 +71,12 @@ class Refused:
     ours: bool = False
 
 
+def written_program(response: str) -> str:
+    """Return what a response's last ``python`` block has before its settings, empty without one."""
+    blocks = _BLOCK.findall(response.rpartition("</think>")[2])
+    return str(blocks[-1]).partition(SETTINGS)[0].strip() if blocks else ""
+
+
 def read_edit(response: str) -> Edit | Refused:
     """Return the program of a response's last ``python`` block, and the literals of its ``args_list``."""
     blocks = _BLOCK.findall(response.rpartition("</think>")[2])

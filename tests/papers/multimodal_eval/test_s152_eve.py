@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 from running import metrics, run
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
 from assay import catalogue
 from assay.batch import Batch
@@ -22,7 +24,8 @@ from assay.errors import RunError, UsageError
 from assay.lab.settings import load
 from assay.media import Picture, canvas
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.rewards.outcome.challenge import Boxed, ChallengeReward, boxed_form
+from assay.rewards.outcome import challenge
+from assay.rewards.outcome.challenge import Boxed, ChallengeReward, boxed_form, likeness, shares
 from assay.sandbox import Sandbox, SandboxUnavailable
 from assay.signals.base import Models
 from assay.signals.challenged import Challenged
@@ -33,6 +36,7 @@ from assay.tasks.pictures.edits import Edit, Refused, alike, carried_out, in_for
 from assay.tasks.split import TrainStream
 from assay.types import Ask, Episode, Group, Message, Task, Verdict, pictures
 from assay.verify.kind import KindVerifier
+from assay.verify.text.overlap import bleu
 
 pytest.importorskip("PIL", reason="pip install assay[vision]")
 
@@ -261,6 +265,42 @@ def test_the_worked_rewards_of_a_challenger(known: None, count: int, value: floa
     bad = rewarded(signal, solver, response("# bad\n" + CROP), "nothing", response("# ours\n" + CROP))
     assert bad == ([0.2, 0.0, 0.0], [True, True, False])
     assert [worth(x) for x in (0.25, 0.5, 1.0)] == [0.5, 1.0, 0.0]
+
+
+def test_programs_that_are_alike_earn_less(known: None) -> None:
+    """Of five, three are one cluster and two are alone, one of them no program: shares .6, .6, .6, .2, .2."""
+    a, b = "one two three four five six", "seven eight nine ten eleven twelve"
+    assert shares([a, a + " more", b, a]) == [0.75, 0.75, 0.25, 0.75]
+    assert shares([a, b]) == [0.5, 0.5] and shares([]) == [] and shares([a]) == [1.0]
+    # The pair is nearest, and on the mean too far from the third: (1 - BLEU) of .3 and .8 are .55 together.
+    with pytest.MonkeyPatch.context() as patch:
+        near = {("x", "y"): 0.9, ("y", "x"): 0.9, ("x", "z"): 0.7, ("z", "x"): 0.7, ("y", "z"): 0.2, ("z", "y"): 0.2}
+        patch.setattr(challenge, "bleu", lambda reference, answer: near[reference, answer])
+        assert shares(["x", "y", "z"]) == [2 / 3, 2 / 3, 1 / 3]
+    other = "def edit_image(picture, angle):\n    turned = picture.rotate(angle)\n    return turned"
+    texts = [response(CROP), response(CROP), response(CROP + " "), response(other), "nothing"]
+    assert likeness(texts) == [1, 1, 1, 0, 0]
+    assert likeness([response(CROP)] * 2) == [1, 1] and likeness(["nothing"] * 2) == [0, 0]
+    assert likeness([response(CROP, BOXES[::-1]), response(CROP), response(other)])[:2] == [1, 1], "settings apart"
+    batch = batch_of(*texts)
+    signal = Challenged(Challenges(), ("picture",))
+    batch.signals["challenged"] = signal(batch, Models(POLICY, partner=Saying(right(lambda request: 3))))
+    plain, paid = ChallengeReward(signal)(batch), ChallengeReward(signal, alike=0.3)(batch)
+    assert (plain.values - paid.values).tolist() == pytest.approx([0.3, 0.3, 0.3, 0, 0])
+    assert paid.terms["alike"].tolist() == [1, 1, 1, 0, 0] and "alike" not in plain.terms
+    assert catalogue.make("S152").partner.method.reward.alike == 0.3
+
+
+def test_clusters_are_scipys() -> None:
+    """Average linkage of 40 random texts, cut where some are together and some are not."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(40)]
+    apart = np.array(
+        [[0 if i == j else 1 - bleu(texts[max(i, j)], texts[min(i, j)]) for j in range(40)] for i in range(40)]
+    )
+    of = fcluster(linkage(squareform(apart), "average"), 0.7, "distance")
+    expected = np.bincount(of)[of] / 40
+    assert shares(texts, 0.7) == pytest.approx(expected.tolist()) and len(set(expected)) > 1
 
 
 def test_what_the_solver_cannot_answer(known: None) -> None:
