@@ -48,7 +48,7 @@ def write(prompt: str, number: int) -> str:
 
 
 def solve(prompt: str, number: int) -> str:
-    """Right in three of four replies."""
+    """Right in all replies but the first."""
     people = '["bob", "cem", "dan"]' if "dan" in prompt else '["bob", "cem"]'
     return f'<answer>{{"all": {people if number else "[]"}, "of": "ann"}}</answer>'
 
@@ -162,10 +162,14 @@ def test_the_three_kinds_of_plans() -> None:
 def test_solutions_are_verified() -> None:
     found, _ = made(write, solve)
     [task] = found.tasks
-    assert task.meta["pass_rate"] == 0.75
+    assert task.meta["pass_rate"] == 0.9
     assert '["bob", "cem", "dan"]' in str(task.solution) and KindVerifier()(task, str(task.solution)).passed
     found, _ = made(write, lambda p, j: "<answer>{}</answer>")
     assert not found.tasks and dict(found.counts["pass rate"].dropped) == {"solved too seldom": 1}
+    found, _ = made(write, lambda p, j: solve(p, 1))
+    assert not found.tasks and dict(found.counts["pass rate"].dropped) == {"solved too often": 1}
+    found, _ = made(write, lambda p, j: solve(p, int(j == 4)))
+    assert [task.meta["pass_rate"] for task in found.tasks] == [0.1]
 
 
 def test_both_ways_of_training(tmp_path: Path) -> None:
