@@ -31,14 +31,14 @@ __all__ = ["Hardest", "drive", "informative"]
         "many responses make a group of a hard problem say something": "test_how_often_a_group_says_something",
     },
     choices=(
-        "shares kept: 0.7, then 0.5, the sizes 72, 50, 25 that one reading of the paper gives",
+        "three phases on 72, 50 and 25 problems, sizes that one reading of the paper gives",
         "50 steps of learning a phase; hard problems twice in the supervised stage",
         "a problem is tried with as many responses as it is learned from; ties go to the earlier one",
         "each stage has a fresh optimiser",
     ),
     lacks="a recipe at small size: the prompts, the arena that chose among them and 32B models are not here",
 )
-def drive(pool: int = 72, keep: tuple[float, ...] = (0.7, 0.5), steps: int = 50) -> Method:
+def drive(pool: int = 72, keep: tuple[float, ...] = (1.0, 0.69, 0.5), steps: int = 50) -> Method:
     """GRPO on a set of problems that shrinks to the hardest; the last of the three stages of ``assay train drive``.
 
         before phase k: p_q = share of right responses of each problem q that is left, G of them
@@ -53,7 +53,8 @@ def drive(pool: int = 72, keep: tuple[float, ...] = (0.7, 0.5), steps: int = 50)
         keep: share that stays, for each phase.
         steps: of learning in each phase but the last, which goes on to the end of the stage.
 
-    Source: DRIVE (arXiv 2511.06307). Steps and shares of the phases, and the factor of duplication, are not given.
+    Source: DRIVE (arXiv 2511.06307), from notes on its text: three phases. Their steps and shares, and the factor of
+    duplication, are not given.
     """
     return Method(
         reward=Finished(),

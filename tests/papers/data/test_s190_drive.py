@@ -65,6 +65,15 @@ def test_a_phase_begins_by_trying_all_that_are_left(whole: Path) -> None:
     assert asked[3] == asked[2] and len(asked[4]) == 1
 
 
+def test_three_phases_on_72_and_50_and_25_problems() -> None:
+    found = make_method("S190").curriculum
+    left, sizes = {str(i): 0.0 for i in range(found["pool"])}, []
+    for share in found["keep"]:
+        left = dict.fromkeys(lowest(left, share), 0.0)
+        sizes.append(len(left))
+    assert (found["pool"], found["steps"], sizes) == (72, 50, [72, 50, 25])
+
+
 def test_the_hardest_stay() -> None:
     rates = {"a": 0.9, "b": 0.6, "c": 0.3, "d": 0.1, "e": 0.0, "f": 0.05}
     assert lowest(rates, 0.5) == ["d", "e", "f"] and lowest({k: rates[k] for k in "def"}, 0.5) == ["e", "f"]
