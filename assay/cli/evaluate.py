@@ -103,7 +103,7 @@ def evaluate(
             "bare,react,python agent.py". out is then a folder, which goes on where it stopped.
         judge: of these: who scores how work was done, openai:MODEL@http://host/v1; without one that counts as 1.
         steps: measure a scorer of steps instead, which the target then is (a folder that assay train-prm wrote, a token
-            classifier, path/to/file.py:function), on the labelled solutions in this file.
+            classifier, path/to/file.py:function), on the labelled solutions in this file, or on those of rewardmath.
         dimensions: probe a reward model instead, a folder or hub id, on the responses in this file, which say how well
             each does in a dimension; out is then a JSON file for the clusters of its states.
         traces: measure the solutions in this file step by step against their reference solutions instead; the model

@@ -40,6 +40,7 @@ WRONG = 9
         "proxy and gold reward of the best of n, by the divergence that it costs": "test_the_curve_bends_down",
         "how far a benchmark says what optimising will gain": "test_validity",
         "in assay eval FOLDER --steps FILE": "test_the_command_says_how_often_it_is_found",
+        "its 483 problems are read as they are published": "test_its_problems_are_read",
     },
     choices=(
         "a problem with a solution that is not scored is left out, and a response without a step has no score, not 0.5",
@@ -48,7 +49,6 @@ WRONG = 9
         "validity is Spearman's rank correlation",
         "by default steps end with lines, and the lowest score counts",
     ),
-    lacks="the 483 problems of the benchmark",
 )
 def rewardmath(
     scorer: Any, reduce: Reduce = "min", steps: Steps | None = None, sampling: Sampling | None = None
@@ -56,9 +56,10 @@ def rewardmath(
     """The best of n by a reward model, as ``assay eval --strategy "S128(scorer=FOLDER)"``; ties go to the answer that
     most of the best give.
 
-    What the reward model is worth beforehand is said by ``assay eval FOLDER --steps FILE``: FILE has a right and a
-    wrong solution in each row (``prompt``, ``chosen``, ``rejected``), and as many rows as wrong solutions for each
-    problem, nine in the paper. See :func:`~assay.inference.supervision.one_of_many.one_of_many`; judges of pairs have
+    What the reward model is worth beforehand is said by ``assay eval FOLDER --steps rewardmath``, on the paper's 483
+    problems from the Hugging Face hub, or ``--steps FILE``, a file of these or one with a right and a wrong solution in
+    each row (``prompt``, ``chosen``, ``rejected``), and as many rows as wrong solutions for each problem, nine in the
+    paper. See :func:`~assay.inference.supervision.one_of_many.one_of_many`; judges of pairs have
     :func:`by_pairs`. :func:`best_of_n_curve` and :func:`validity` say whether that foretells the best of n.
 
     Args:

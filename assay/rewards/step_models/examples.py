@@ -13,6 +13,7 @@ from assay.errors import UsageError
 from assay.records.files import write_text
 from assay.records.rows import read_rows
 from assay.rewards.step_models.people import told
+from assay.rewards.step_models.rewardmath import paired, placed_rows
 from assay.types import Episode, Task
 
 Label = float | None
@@ -88,6 +89,9 @@ def read_examples(path: Path) -> list[Row]:
       judged responses, each a solution of one step; a preference may have a ``strength`` above 0, and its two
       responses may be tables of ``answer``, ``calls`` of tools (each ``name`` and ``arguments``) that tell what it is
       worth, and ``rationale``, what is to be said of it then;
+    - ``problem``, ``problem_id``, ``eval_solution`` (its steps) and ``solution_type``, as RewardMATH has them: each
+      chosen solution of a problem is put against each rejected one. The path ``rewardmath``, if there is no such file,
+      is that benchmark on the Hugging Face hub;
     - people's ratings and preferences as HelpSteer2's files have them, see :mod:`assay.rewards.step_models.people`;
       pairs that nobody prefers or that people do not agree on are left out.
 
@@ -99,7 +103,7 @@ def read_examples(path: Path) -> list[Row]:
         UsageError: no rows, or one of no such form, with its place.
     """
     found: list[Row] = []
-    for where, row in sampled(path) if path.is_dir() else read_rows(path):
+    for where, row in sampled(path) if path.is_dir() else paired(placed_rows(path)):
         if not isinstance(row, Mapping):
             raise UsageError(f"{where} is no record")
         try:

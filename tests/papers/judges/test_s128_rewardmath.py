@@ -24,7 +24,8 @@ from assay.inference.supervision.quality import among
 from assay.lab.settings import load
 from assay.papers.judges.s128_rewardmath import WRONG, best_of_n_curve, by_pairs, validity
 from assay.rewards.judges.pair_judge import PairJudge
-from assay.rewards.step_models.examples import StepExample, StepPair
+from assay.rewards.step_models import rewardmath as rewardmath_rows
+from assay.rewards.step_models.examples import StepExample, StepPair, read_examples
 from assay.signals.steps import Steps
 from assay.types import Task
 
@@ -206,6 +207,40 @@ def test_the_command_says_how_often_it_is_found(tmp_path: Path, capfd: pytest.Ca
         found = json.loads(out)["among"]
         assert found["min"]["strict"]["value"] == pytest.approx(2 / 3) and found["min"]["wrong"] == 9
         assert found["last"]["strict"]["value"] == pytest.approx(2 / 3) and found["last"]["tied"]["value"] == 1
+
+
+def published(problem: int, kind: str, *steps: str) -> dict[str, Any]:
+    """A row as the authors' files have it."""
+    more = {"answer": "42", "subject": "Algebra", "level": 1, "solution_reference": "somebody"}
+    return {
+        "problem": f"p{problem}",
+        "problem_id": problem,
+        "eval_solution": list(steps),
+        "solution_type": kind,
+        **more,
+    }
+
+
+def test_its_problems_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right solution is put against each wrong one of its problem; the benchmark itself comes from the hub."""
+    rows = [published(0, "chosen", "a", "b"), published(1, "rejected", "x"), published(0, "rejected", "c")]
+    rows += [published(1, "chosen", "y"), published(1, "rejected", "z", "w")]
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(rows))
+    found = [row for row in read_examples(path) if isinstance(row, StepPair)]
+    assert [(p.better.task.id, p.better.task.prompt, p.better.steps, p.worse.steps, p.fork) for p in found] == [
+        ("0", "p0", ("a", "b"), ("c",), 0),
+        ("1", "p1", ("y",), ("x",), 0),
+        ("1", "p1", ("y",), ("z", "w"), 0),
+    ]
+    for wrong in (rows[:1], [{**rows[0], "solution_type": "?"}]):
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(UsageError, match="a row has prompt, completions and labels"):
+            read_examples(path)
+    asked = []
+    monkeypatch.setattr(rewardmath_rows, "load", lambda *place: asked.append(place) or rows)
+    monkeypatch.chdir(tmp_path)
+    assert len(read_examples(Path("rewardmath"))) == 3 and asked == [("RewardMATH/RewardMATH", None, "train")]
 
 
 def test_the_setting() -> None:
