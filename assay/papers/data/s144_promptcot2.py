@@ -15,7 +15,7 @@ from assay.engines.base import Sampling
 from assay.engines.writing import WRITING
 from assay.errors import UsageError
 from assay.learning.likelihood import Writes
-from assay.tasks.making.filters import Agreement
+from assay.tasks.making.filters import Agreement, PassRate
 from assay.tasks.making.operators import Concepts
 from assay.tasks.making.sampled_concepts import SampledConcepts
 from assay.tasks.making.work import Dropped, Here, Pipeline, Want, Work, child, noted
@@ -204,6 +204,7 @@ class SelfPlay:
         "the bound is tight at the exact posterior, and never falls": "test_the_bound_of_a_table",
         "language models are scored and fitted": "test_a_language_model_is_scored_and_fitted",
         "answers by majority": "tasks/making/test_steps.py::test_a_majority_answers",
+        "what is solved in half of the attempts is left out": "test_what_is_solved_in_half_of_the_attempts_is_left_out",
         "self-play: what is always or never solved is dropped, right and wrong make pairs": "test_self_play",
         "it acts in training": "test_pairs_are_learned_from",
     },
@@ -211,6 +212,7 @@ class SelfPlay:
         "three rounds; the posterior is fitted to the best rationale, rejection style",
         "concepts are drawn as in S079",
         "right and wrong responses are paired in their order, those left over are dropped",
+        "no number of votes is asked of a majority, and attempts are other replies than the votes and the play",
         "problems are answered by majority: the tests that a model writes for programs are not made",
         "the words of prompts",
     ),
@@ -219,7 +221,9 @@ def promptcot2(
     n: int = 1000,
     size: int = 5,
     votes: int = 8,
-    least: int = 4,
+    least: int = 1,
+    attempts: int = 8,
+    most: int = 3,
     tries: int = 64,
     keep: Literal["pairs", "first"] = "pairs",
     embed: Callable[[Sequence[str]], np.ndarray] | None = None,
@@ -234,16 +238,24 @@ def promptcot2(
         n: problems.
         size, embed: see :class:`~assay.tasks.making.sampled_concepts.SampledConcepts`.
         votes, least: answers to a problem, and those that have to agree.
+        attempts, most: no pairs are made of a problem that the solver gets right in more than ``most`` of its attempts;
+            0 attempts leave out none.
         tries: responses of the solver's play.
         keep: see :class:`SelfPlay`.
 
-    Source: PromptCoT 2.0 (arXiv 2509.19894).
+    Raises:
+        UsageError: ``most`` not from 0 to ``attempts``.
+
+    Source: PromptCoT 2.0 (arXiv 2509.19894) and its authors' instructions; what is left out, from notes on it.
     """
+    if attempts and not 0 <= most <= attempts:
+        raise UsageError(f"S144: {most} right of {attempts} attempts is no bound")
     steps: list[tuple[str, Any]] = [
         ("concepts", Concepts()),
         ("sets", SampledConcepts(n, size, embed=embed)),
         ("write", WriteByRationale()),
         ("agreement", Agreement(votes, least)),
+        *([("hard", PassRate(attempts, 0.0, most / attempts))] if attempts and keep == "pairs" else []),
         ("play", SelfPlay(tries, keep)),
     ]
     return Pipeline("S144", steps)

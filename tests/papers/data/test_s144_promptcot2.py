@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ from assay.learning.likelihood import LanguageModel
 from assay.papers.data.s144_promptcot2 import Annotated, SelfPlay, chosen, elbo, learn, promptcot2
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.tasks.making.filters import Agreement
-from assay.tasks.making.maker import Maker, Model
+from assay.tasks.making.filters import Agreement, PassRate
+from assay.tasks.making.maker import Made, Maker, Model
 from assay.tasks.making.recipe import read_pipeline
 from assay.tasks.making.sampled_concepts import SampledConcepts
 from assay.tasks.making.task_file import read_tasks, write_tasks
@@ -151,8 +152,20 @@ def answer(prompt: str, j: int) -> str:
     return f"it is \\boxed{{{5 if j < 5 else 6}}} ({j})"
 
 
+def solves(*right: int) -> Model:
+    """A solver that is right so many times in its votes, in its attempts and in its play."""
+    asked: list[int] = []
+
+    def say(prompt: str, j: int) -> str:
+        asked.extend([0] if j == 0 else [])
+        return f"it is \\boxed{{{5 if j < right[len(asked) - 1] else 6}}} ({j})"
+
+    return Model("s", Told(say))
+
+
 def test_problems_by_way_of_rationales() -> None:
-    made = Maker(read_pipeline("S144", {"n": 1, "size": 2}), {"writer": Model("m", Told(answer))})
+    models = {"writer": Model("m", Told(answer)), "solver": solves(5, 3, 5)}
+    made = Maker(read_pipeline("S144", {"n": 1, "size": 2}), models)
     [task] = made.make([Task("s", "How much is 1 + 1?", "2", "math")]).tasks
     assert (task.prompt, task.reference) == ("What is 2 + 3?", "5") and task.meta[
         "rationale"
@@ -160,9 +173,29 @@ def test_problems_by_way_of_rationales() -> None:
     assert task.meta["made"] == ("sampled_concepts", "write") and len(task.meta["responses"]) == 10
     lost = Maker(promptcot2(1), {"writer": Model("m", Told(lambda p, j: answer(p.replace("- sum", ""), j)))})
     assert lost.make([Task("s", "?")]).counts["write"].dropped == {"no problem is written": 1}
+    assert task.meta["agreement"] == 0.625 and task.meta["pass_rate"] == 0.375
     usual = dict(promptcot2().steps)
-    assert usual["sets"] == SampledConcepts(1000, 5) and usual["agreement"] == Agreement(8, 4)
+    assert usual["sets"] == SampledConcepts(1000, 5) and usual["agreement"] == Agreement(8, 1)
+    assert usual["hard"] == PassRate(8, 0.0, 0.375)
     assert usual["play"] == SelfPlay() == SelfPlay(64, "pairs", "solver", Sampling(1024, 1.2))
+
+
+def test_what_is_solved_in_half_of_the_attempts_is_left_out() -> None:
+    """For pairs; a teacher's solutions are kept of all. None right is not too many."""
+
+    def counts(solver: Model, **options: Any) -> Made:
+        pipeline = promptcot2(1, 2, **options)
+        return Maker(pipeline, {"writer": Model("m", Told(answer)), "solver": solver}).make(
+            [Task("s", "How much is 1 + 1?", "2", "math")]
+        )
+
+    assert counts(solves(5, 4, 5)).counts["hard"].dropped == {"solved too often": 1}
+    assert len(counts(solves(8, 0, 5)).tasks) == len(counts(solves(5, 5), attempts=0).tasks) == 1
+    [taught] = counts(solves(5, 5), keep="first").tasks
+    assert taught.solution == "it is \\boxed{5} (0)"
+    for most in (-1, 9):
+        with pytest.raises(UsageError, match="of 8 attempts is no bound"):
+            promptcot2(most=most)
 
 
 def played(right: int, keep: str = "pairs") -> tuple[list[Task], dict[str, int]]:
