@@ -19,6 +19,7 @@ def eval_traces(target: str, overrides: Sequence[str], path: Path, form: str, ju
     from assay.evaluate.traces.likeness import Form, Likeness
     from assay.evaluate.traces.score import TraceScore
     from assay.evaluate.traces.trace import read_traces
+    from assay.policies.pictures.vision_lm import VisionLM
     from assay.statistics.intervals import mean_interval
 
     if form not in get_args(Form):
@@ -26,7 +27,8 @@ def eval_traces(target: str, overrides: Sequence[str], path: Path, form: str, ju
             f"--scorer of --traces is {' or '.join(get_args(Form))}, not {form!r}{nearest(form, get_args(Form))}"
         )
     traces, policy = read_traces(path), resolve(target, overrides).load()
-    measure = TraceScore(Likeness(policy, form), _judge(judge) or HFEngine(policy))  # type: ignore[arg-type]
+    sees = judge is not None or isinstance(policy, VisionLM)
+    measure = TraceScore(Likeness(policy, form), _judge(judge) or HFEngine(policy), sees=sees)  # type: ignore[arg-type]
     found = [measure(trace) for trace in traces]
     columns: dict[str, list[float | None]] = {
         name: [getattr(one.best, name) for one in found] for name in ("text", "image", "local", "overall", "fused")

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from assay.engines.asking import ask, filled
 from assay.engines.base import Sampling
 from assay.evaluate.chain_judge import ChainJudge
 from assay.evaluate.traces.alignment import DISTINCT, fused_score, image_score, local_score, text_score
+from assay.evaluate.traces.encoder import Network
 from assay.evaluate.traces.regions import Encoder, colours, region_likeness
 from assay.evaluate.traces.trace import Step, Trace
-from assay.types import Task
+from assay.media import marks
+from assay.types import Prompt, Task
+from assay.verify.critique import said
 from assay.verify.kind import KindVerifier
 
 COVERED = r"""A point that a good solution makes:
@@ -27,13 +31,28 @@ Is the point made in the solution, in whatever words or formulas, or does it fol
 Write \boxed{True} if so, and \boxed{False} if not."""
 
 
+SHOWN = r"""A problem:
+{question}
+
+Somebody's solution:
+{response}
+
+The first picture is a step of a right solution. What counts of it lies in these boxes, given as left, top, width and \
+height in shares of the picture: {boxes}
+The other pictures are those of the solution above, in their order.
+
+Does at least one of these others show, with what the solution says, what counts of the first? Words alone are not \
+enough. Write \boxed{True} if so, and \boxed{False} if not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Against:
     """How a trace does against one reference solution; ``None`` for what could not be measured.
 
     Attributes:
         text, image, local: of steps, see :mod:`assay.evaluate.traces.alignment`.
-        overall: share of the reference's points that a judge finds made; ``None`` without points or opinions.
+        overall: share of the reference's points that a judge finds made, its pictures among them where the judge sees;
+            ``None`` without points or opinions.
         fused: of local and overall, local alone where there is no overall.
     """
 
@@ -60,7 +79,10 @@ class TraceScore:
     Args:
         likeness: of given steps with reference steps in words.
         judge: engine that says which points are made; ``None`` for no such score.
-        encode: makes a map of a picture.
+        sees: the judge sees pictures: every picture of a reference is then a point, by its boxes, and one that is not
+            made where a trace has no picture.
+        encode: makes a map of a picture; or the name of a network, see
+            :class:`~assay.evaluate.traces.encoder.Network`.
         distinct: see :func:`~assay.evaluate.traces.alignment.image_score`.
 
     Source: StepSTEM (its paper and code).
@@ -70,10 +92,12 @@ class TraceScore:
         self,
         likeness: Callable[[Sequence[str], Sequence[str]], Float[np.ndarray, "m n"]],
         judge: Any = None,
-        encode: Encoder = colours,
+        encode: Encoder | str = colours,
         distinct: float = DISTINCT,
+        sees: bool = False,
     ):
-        self.likeness, self.encode, self.distinct = likeness, encode, distinct
+        self.likeness, self.distinct, self.sees = likeness, distinct, sees
+        self.encode: Encoder = Network(encode) if isinstance(encode, str) else encode
         self.judge = None if judge is None else ChainJudge(judge, 1, COVERED, Sampling(512, 0.0))
         self.verifier = KindVerifier()
 
@@ -98,17 +122,36 @@ class TraceScore:
             rows = [[region_likeness(self._map(step), one, step.boxes) for one in seen] for step in shown]
             image = image_score(np.array(rows).reshape(len(shown), len(seen)), self.distinct)
         local = local_score(text or 0.0, image or 0.0, len(words), len(shown))
-        overall = self.covered(trace, [step.point for step in solution if step.point])
+        overall = self.covered(trace, solution)
         fused = local if overall is None else fused_score(local, overall)
         return Against(text, image, local, overall, fused)
 
-    def covered(self, trace: Trace, points: Sequence[str]) -> float | None:
-        """Return the share of points that the judge finds made, of those it has an opinion on."""
+    def covered(self, trace: Trace, solution: Sequence[Step]) -> float | None:
+        """Return the share of a solution's points that the judge finds made, of those it has an opinion on."""
         if self.judge is None:
             return None
         whole = "\n".join([*(step.text for step in trace.steps if step.image is None), trace.answer])
-        votes = [vote for (vote,) in self.judge.votes([(point, whole) for point in points]) if vote is not None]
-        return sum(votes) / len(votes) if votes else None
+        votes = [vote for (vote,) in self.judge.votes([(step.point, whole) for step in solution if step.point])]
+        if self.sees:
+            votes += self._shown(trace, whole, [step for step in solution if step.image is not None])
+        known = [vote for vote in votes if vote is not None]
+        return sum(known) / len(known) if known else None
+
+    def _shown(self, trace: Trace, whole: str, steps: Sequence[Step]) -> list[bool | None]:
+        """Return whether the judge finds what counts of each picture shown in the trace's."""
+        given = [step.image for step in trace.steps if step.image is not None]
+        if not given or not steps:
+            return [False] * len(steps)
+        prompts: list[Prompt] = []
+        for step in steps:
+            boxes = "; ".join("[" + ", ".join(f"{x:g}" for x in box) + "]" for box, _ in step.boxes)
+            text = filled(SHOWN, question=trace.question, response=whole, boxes=boxes)
+            images = [step.image, *given]
+            message = {"role": "user", "content": f"{marks(len(images))}\n{text}", "images": images}
+            prompts.append((message,))  # type: ignore[arg-type]
+        assert self.judge is not None
+        replies = ask(self.judge.engine, prompts, self.judge.sampling)
+        return [None if reply.stop == "error" else said(reply.text) for reply in replies]
 
     def _map(self, step: Step) -> Float[np.ndarray, "C H W"]:
         assert step.image is not None

@@ -51,8 +51,10 @@ def read_traces(path: Path) -> list[Trace]:
          "reference": "1/2", "solutions": [[{"text": "...", "point": "..."},
                                             {"image": "right.png", "boxes": [[0.1, 0.2, 0.3, 0.3, 1.0]]}]]}
 
-    Pictures are looked for from the file's folder. A box is left, top, width and height as shares of the picture's, and
-    a weight. ``kind`` names the verifier of answers, ``exact`` unless given.
+    In the place of a solution's steps there may be the name of a file in the layout of StepSTEM's benchmark
+    (``benchmark/che/problem0/solution1/1.json``); a question and a reference that are not given are then read there.
+    Pictures are looked for from the folder of the file that names them. A box is left, top, width and height as shares
+    of the picture's, and a weight. ``kind`` names the verifier of answers, ``exact`` unless given.
 
     Raises:
         UsageError: the file cannot be read, or a line is no trace; says which.
@@ -75,12 +77,39 @@ def read_traces(path: Path) -> list[Trace]:
 
 
 def _trace(row: Mapping[str, Any], folder: Path) -> Trace:
-    solutions = tuple(tuple(_step(step, folder) for step in steps) for steps in row["solutions"])
+    filed = [_filed(folder / steps) for steps in row["solutions"] if isinstance(steps, str)]
+    if filed:
+        row = {**filed[0][0], **row}
+    read = iter(filed)
+    solutions = tuple(
+        next(read)[1] if isinstance(steps, str) else tuple(_step(step, folder) for step in steps)
+        for steps in row["solutions"]
+    )
     if not solutions or not all(solutions):
         raise ValueError("a solution without steps")
     steps = tuple(_step(step, folder) for step in row["steps"])
     told = (str(row["id"]), str(row.get("question", "")), steps, str(row.get("answer", "")), solutions)
     return Trace(*told, row.get("reference"), str(row.get("kind", "exact")))
+
+
+def _filed(path: Path) -> tuple[dict[str, Any], tuple[Step, ...]]:
+    """Return what StepSTEM's file of a solution has: question and reference, and steps in their order."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8-sig"))  # twelve of the benchmark's begin with its mark
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from error
+    asked = "\n".join(str(part["content"]) for part in held["question"] if part["modality"] == "text")
+    numbered = sorted(held["solution"].items(), key=lambda it: int(it[0].rpartition("_")[2]))
+    steps = []
+    for _, step in numbered:
+        row = {"text": step["content"], "point": step.get("key_point", "")}
+        if step["modality"] == "image":
+            boxes = [[*box["bbox"], box["weight"]] for box in step.get("important_bbox", ())]
+            row = {"image": step["content"], "boxes": boxes}
+        steps.append(_step(row, path.parent))
+    last = held["final_answer"]
+    told = {"reference": last["answer"]} if last["modality"] == "text" else {}
+    return {"question": asked, **told}, tuple(steps)
 
 
 def _step(step: Mapping[str, Any], folder: Path) -> Step:

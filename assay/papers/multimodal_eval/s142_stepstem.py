@@ -39,6 +39,9 @@ __all__ = [
         "pictures: coverage of references, less where one serves for all": "test_the_worked_pictures",
         "boxes that matter, by windows of another picture": "test_windows_of_another_picture",
         "points of the reference by a judge, and both fused": "test_points_are_judged_and_fused",
+        "pictures of the reference are points too, by their boxes, for a judge that sees": "test_pictures_are_points",
+        "maps of pictures by a network such as ResNet-50": "test_maps_by_a_network",
+        "solutions in the layout of its 283 problems": "test_solutions_in_the_benchmark_s_layout",
         "the best of several references, and the gap to the worst": "test_the_best_reference_counts",
         "it measures the traces of a file": "test_it_measures_a_file",
     },
@@ -46,23 +49,27 @@ __all__ = [
         "gain is the default: it needs no attention",
         "roll-out as in the authors' code, weights by attention on the reference; the paper's formula is another one",
         "cosines as the paper has them, 0 at least; the code maps them from [-1, 1] to [0, 1]",
-        "pictures are told apart by their colours; a better encoder is a function",
+        "pictures are told apart by their colours unless a network is named, as ResNet-50 is in the paper",
+        "one point is asked about at a time; the code asks about all that are words at once",
+        "the weights of boxes are divided by their sum",
         "points without an opinion do not count",
     ),
-    lacks="its 283 problems, ResNet-50, points that are regions of pictures, and a count of the faults noticed",
+    lacks="a count of the faults that its tests notice",
 )
-def stepstem(likeness: Any, judge: Any = None, distinct: float = DISTINCT) -> TraceScore:
+def stepstem(
+    likeness: Any, judge: Any = None, distinct: float = DISTINCT, encode: Any = colours, sees: bool = False
+) -> TraceScore:
     """Scores of traces, by ``assay eval MODEL --traces FILE`` or in Python.
 
         text = max over increasing pairs of sum M_ij / n        image = coverage (1 - .2 + .2 different / n)
         local = their mean by numbers of steps                  fused = sqrt(local^2 / 2 + overall^2 / 2)
 
     Args:
-        likeness, judge, distinct: see :class:`~assay.evaluate.traces.score.TraceScore`.
+        likeness, judge, distinct, encode, sees: see :class:`~assay.evaluate.traces.score.TraceScore`.
 
     Source: StepSTEM, its paper and its authors' code.
     """
-    return TraceScore(likeness, judge, distinct=distinct)
+    return TraceScore(likeness, judge, encode, distinct, sees)
 
 
 claims(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,22 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import Dinov2Config, Dinov2Model, ResNetConfig, ResNetModel
 
 from assay import catalogue, cli
 from assay.engines.base import Request
 from assay.errors import UsageError
 from assay.evaluate.traces.alignment import DISTINCT, fused_score, image_score, local_score, text_score
+from assay.evaluate.traces.encoder import Network
 from assay.evaluate.traces.likeness import BEFORE, BETWEEN, Likeness, roll_out
 from assay.evaluate.traces.regions import CELLS, WHOLE, colours, region_likeness
 from assay.evaluate.traces.score import COVERED, Against, TraceScore
 from assay.evaluate.traces.trace import Step, Trace, read_traces
 from assay.lab.settings import load
+from assay.media import Picture
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
-from assay.types import Episode
+from assay.types import Episode, pictures
 
 
 def test_the_worked_alignment() -> None:
@@ -217,6 +221,91 @@ def test_points_are_judged_and_fused() -> None:
     none = Trace("1", "?", trace.steps, "8", ((Step("a", point="hm"),),), "7")
     assert TraceScore(words, Saying())(none).best.overall is None and TraceScore(words)(none).right is False
     assert TraceScore(words)(Trace("1", "?", trace.steps, "8", (solution,))).right is None
+
+
+class Looking(Saying):
+    """A judge that finds a picture shown where its bytes are those of another one; says nothing of blue."""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        made = super().generate(requests)
+        for request, each in zip(requests, made, strict=True):
+            if not isinstance(request.prompt, str):
+                first, *others = [picture.data for picture in pictures(request.prompt)]
+                each[0] = replace(each[0], text="" if first == b"blue" else f"\\boxed{{{first in others}}}")
+        return made
+
+
+def test_pictures_are_points() -> None:
+    """Of three pictures one is shown, one is not and one is not judged, and a point in words is made: 2 of 3."""
+    box = (((0.25, 0.5, 0.1, 0.2), 1.0), ((0.0, 0.0, 1.0, 1.0), 0.5))
+    steps = [Step(image=Picture(name), boxes=box) for name in (b"red", b"green", b"blue")]
+    given = (Step("a b"), Step(image=Picture(b"black")), Step(image=Picture(b"red")))
+    trace, judge = Trace("1", "Draw.", given, "7", ((*steps, Step("a b", point="a b")),)), Looking()
+    measure = TraceScore(words, judge, encode=lambda image: np.ones((1, 1, 1)), sees=True)
+    assert measure.covered(trace, trace.solutions[0]) == pytest.approx(2 / 3)
+    _, asked, *_ = judge.asked
+    assert [p.data for p in pictures(asked.prompt)] == [b"red", b"black", b"red"]
+    text = asked.prompt[0]["content"]
+    assert text.startswith("<image>\n<image>\n<image>\nA problem:\nDraw.") and "a b\n7" in text
+    assert "[0.25, 0.5, 0.1, 0.2]; [0, 0, 1, 1]" in text and asked.sampling.temperature == 0
+    bare = Trace("1", "Draw.", (Step("a b"),), "", trace.solutions)
+    assert measure.covered(bare, bare.solutions[0]) == 0.25, "without a picture none is shown, and nobody is asked"
+    assert TraceScore(words, Looking()).covered(trace, trace.solutions[0]) == 1
+    assert measure.covered(trace, (Step("c"),)) is None
+
+
+def test_maps_by_a_network(tmp_path: Path) -> None:
+    """A random ResNet: its map is what it says of the picture stretched and scaled; a model without maps is refused."""
+    pillow = pytest.importorskip("PIL.Image", reason="pip install assay[vision]")
+    torch.manual_seed(0)
+    sizes = {"embedding_size": 8, "hidden_sizes": [8, 12], "depths": [1, 1], "layer_type": "basic"}
+    model = ResNetModel(ResNetConfig(**sizes)).eval()
+    model.save_pretrained(tmp_path / "net")
+    made = TraceScore(words, encode=str(tmp_path / "net")).encode
+    image = pillow.new("RGB", (50, 30), (255, 0, 128))
+    found = made(image)
+    scaled = (np.array([1, 0, 128 / 255]) - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+    shown = torch.tensor(scaled, dtype=torch.float32)[None, :, None, None].expand(1, 3, 224, 224)
+    with torch.no_grad():
+        assert found == pytest.approx(model(pixel_values=shown).last_hidden_state[0].numpy(), abs=1e-5)
+    assert found.shape == (12, 28, 28) and region_likeness(found, found) == pytest.approx(1)
+    with pytest.raises(UsageError, match="no network"):
+        Network(str(tmp_path / "none"))
+    Dinov2Model(Dinov2Config(hidden_size=8, num_hidden_layers=1, num_attention_heads=2)).save_pretrained(tmp_path / "d")
+    with pytest.raises(UsageError, match="makes no map"):
+        Network(str(tmp_path / "d"))(image)
+
+
+def test_solutions_in_the_benchmark_s_layout(tmp_path: Path) -> None:
+    """Ten steps in the order of their numbers, boxes with weights, and what the file says of question and answer."""
+    steps: dict[str, Any] = {
+        f"step_{k}": {"modality": "text", "content": f"say {k}", "key_point": f"point {k}"} for k in (10, 1)
+    }
+    box = {"bbox": [0.1, 0.2, 0.3, 0.4], "weight": 0.5}
+    steps["step_2"] = {"modality": "image", "content": "plot.png", "important_bbox": [box]}
+    steps["step_3"] = {"modality": "image", "content": "input.png"}
+    asked = [{"modality": "text", "content": "Which?"}, {"modality": "image", "content": "input.png"}]
+    held = {"question": asked, "solution": steps, "final_answer": {"modality": "text", "answer": "A>D"}}
+    (tmp_path / "che").mkdir()
+    (tmp_path / "che" / "1.json").write_text(json.dumps(held), encoding="utf-8-sig")
+    (tmp_path / "che" / "2.json").write_text(json.dumps({**held, "final_answer": {"modality": "image", "answer": "x"}}))
+    rows = [
+        {"id": 1, "steps": [{"text": "a"}], "answer": "A>D", "solutions": ["che/1.json", [{"text": "own"}]]},
+        {"id": 2, "steps": [], "question": "Mine?", "reference": "B", "solutions": ["che/1.json"]},
+        {"id": 3, "steps": [], "solutions": ["che/2.json"]},
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    first, second, third = read_traces(path)
+    assert (first.question, first.reference) == ("Which?", "A>D") and first.solutions[1] == (Step("own"),)
+    one, plot, shown, last = first.solutions[0]
+    assert (one.text, one.point, last.text, last.point) == ("say 1", "point 1", "say 10", "point 10")
+    assert plot.image == Picture(tmp_path / "che" / "plot.png") and plot.boxes == (((0.1, 0.2, 0.3, 0.4), 0.5),)
+    assert shown.boxes == tuple(WHOLE)
+    assert (second.question, second.reference, third.reference) == ("Mine?", "B", None)
+    path.write_text(json.dumps({**rows[0], "solutions": ["che/none.json"]}))
+    with pytest.raises(UsageError, match=r"line 1: .*none.json: No such file"):
+        read_traces(path)
 
 
 def test_the_best_reference_counts() -> None:
