@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from running import metrics, tables
 import assay
 from assay.errors import UsageError
 from assay.lab.settings.bandits.warmed import Setting
+from assay.method import make_method
 from assay.registry import build
 from assay.tasks.puzzles.knights_knaves import ALPHABET, steps
 from assay.types import Task
@@ -110,13 +112,43 @@ def test_the_recipe_goes_from_puzzles_to_few_problems(tmp_path: Path) -> None:
     assert sampling == (10, 0.7, 0.95, 0.1)
 
 
-def test_without_traces_it_is_grpo(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "passed", "plain", "graded"),
+    [
+        ("so 4 </think> <answer> \\boxed{4} </answer>\n", True, 2, 2),
+        ("so 5 </think><answer>\\boxed{5}</answer>", False, -0.5, -0.5),
+        ("so 4</think><answer>4</answer>", True, 2, -1),
+        ("so 4</think><answer>\\boxed{4}</answer> indeed", True, 2, -2),
+        ("so 4</think> it is <answer>\\boxed{4}</answer>", True, 2, -2),
+        ("</think><answer>\\boxed{4}</answer>", True, 2, -2),
+        ("a</think>b</think><answer>\\boxed{4}</answer>", True, 2, -2),
+        ("a</think><answer>1</answer><answer>\\boxed{4}</answer>", True, 2, -2),
+        ("4", False, -0.5, -2),
+    ],
+)
+def test_grades_by_hand(make_batch: Callable[..., Any], text: str, passed: bool, plain: float, graded: float) -> None:
+    batch = make_batch([1, 1], passed=[passed, None], texts=[text, text])
+    for form, wanted in ((False, plain), (True, graded)):
+        found = make_method("S215", options={"form": form}).reward(batch)
+        assert found.values[0] == wanted and found.valid.tolist() == [True, False]
+
+
+def test_grpo_without_its_biases(make_batch: Callable[..., Any]) -> None:
+    method = make_method("S215")
+    batch = method.value(make_batch([1, 2, 1, 1], rewards=[1.0, 0, 0, 0], passed=[True, False, False, False]))
+    # Rewards 2 and thrice -0.5, their mean 0.125.
+    assert batch.advantages[:, 0].tolist() == pytest.approx([1.875, -0.625, -0.625, -0.625])
+    objective = method.objective
+    assert (objective.kl_weight, objective.aggregation, objective.clip_low) == (0.0, "token_mean", 0.2)
+
+
+def test_without_traces_it_is_rl_alone(tmp_path: Path) -> None:
     target = assay.config.load_config("warm_up").stages[1]
     alone = {"name": "target", "steps": 2, "tasks": target.tasks}
     data = assay.config.load_config("warm_up").model_dump(mode="json", exclude_unset=True)
     small = [s for s in SMALL if not s.startswith("stages")]
     assay.train({**data, "stages": [alone]}, overrides=[*small, f"run.dir={tmp_path / 'one'}"], quiet=True)
-    plain = {**data, "stages": [], "tasks": {**data["tasks"], "source": target.tasks}, "method": "grpo"}
+    plain = {**data, "stages": [], "tasks": {**data["tasks"], "source": target.tasks}}
     # Warmed up on the same sums: both runs show those of the stage, as there is no other.
     assay.train(plain, overrides=[*small, "train.steps=2", f"run.dir={tmp_path / 'two'}"], quiet=True)
     keys = ("loss", "reward/mean", "length/mean", "entropy", "lr")
