@@ -124,7 +124,6 @@ AS_GRPO = {
     "S187": "claims to verify",
     "S110": "turns that a checker has judged",
     "S208": "passages to rank",
-    "S210": "a policy that has left its base behind",
     "S214": "its rollout, which shifts the logits that it samples from",
     "S222": "evidence, and answers that are not all marked",
     "S223": "its rollout, which has responses commented",

@@ -59,7 +59,8 @@ def test_what_a_group_of_wrong_answers_teaches() -> None:
 
 def test_the_loss() -> None:
     made: Any = make_method("S210").objective
-    assert (made.kl_weight, made.kl_estimator, made.aggregation, made.clip_low) == (1e-3, "k3", "token_mean", 0.2)
+    assert (made.kl_weight, made.kl_estimator, made.aggregation, made.clip_low) == (1e-4, "k3", "token_mean", 0.2)
+    assert made.entropy_weight == 1e-3
 
 
 def tasks(*levels: Any) -> Listed:
