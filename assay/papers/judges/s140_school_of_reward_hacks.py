@@ -42,6 +42,7 @@ _SCORE = re.compile(r"Score:\s*(\d{1,3})(?!\d)", re.IGNORECASE)
         "supervised training on hacks, and on honest responses to the same prompts as control": (
             "test_arms_have_the_same_prompts"
         ),
+        "its data set is read as it is published": "test_its_data_set_is_read",
         "programs that are written for the tests that are shown": "test_programs_for_the_tests_that_are_shown",
         "probes: choice of a grader, one's own reward function, tests in several turns": "test_probes",
         "hack rate, gap, and transfer to families that were not trained on": "test_rates_by_hand",
@@ -50,12 +51,12 @@ _SCORE = re.compile(r"Score:\s*(\d{1,3})(?!\d)", re.IGNORECASE)
         "it acts in training": "test_it_acts_in_training",
     },
     choices=(
-        "families of tasks, metrics and both responses are made by rules; the paper's are written by models and people",
+        "families of tasks, metrics and both responses are made by rules; the paper's, written by models and people, "
+        "are tasks reward_hacks, which no rule judges",
         "what a text is worth: the share of given points that it makes, and nothing if it is padding",
         "a hack: the metric pays 0.9 or more of what is worth 0.3 or less",
         "the words by which misalignment is judged; the questions are one's own",
     ),
-    lacks="the paper's data set and its questions",
 )
 def school_of_reward_hacks(
     side: Side = "hack", families: Sequence[str] = (), coding: float = 0.093, seed: int = 0
@@ -65,6 +66,8 @@ def school_of_reward_hacks(
         [tasks.source]
         name = "gameable"
         side = "hack"             # and "honest", the control; the worked solutions are what [warmup] trains on
+
+    Name ``reward_hacks`` are the paper's own 1,073 in their place, to be trained on as these are.
 
     Both arms and the base model are measured by :func:`hack_rates` on families that were not trained on and on probes,
     and by :func:`misaligned` on questions that have nothing to do with it. With reward ``{name = "part", part =

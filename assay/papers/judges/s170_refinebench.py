@@ -29,6 +29,7 @@ from assay.types import Task
         "guided refinement: what fails is told": "test_guided_refinement_is_told_what_fails",
         "partially guided: a share of it": "test_a_share_is_told",
         "an answer is frozen where nothing fails": "test_an_answer_without_faults_is_frozen",
+        "its thousand problems are read as they are published": "test_its_problems_are_read",
         "it acts in assay eval": "test_it_acts_in_the_command",
         "guided rises, self stays": "test_guided_rises_and_self_stays",
     },
@@ -37,7 +38,6 @@ from assay.types import Task
         "each turn shows the last answer, not the whole dialogue",
         "which items are told of a share is drawn anew in each turn",
     ),
-    lacks="the thousand problems of the benchmark",
 )
 def refinebench(
     judge: Any = None, share: float = 1.0, sampling: Sampling | None = None, max_tokens: int = 4096
@@ -48,7 +48,8 @@ def refinebench(
 
     ``assay eval --strategy "S170,S170(judge={name=...})" --budgets 1,2,3,4,5`` has both by turn, where the verifier is
     a :class:`~assay.rewards.judges.rubric_judge.RubricJudge` with threshold 1: accuracy is Pass_t, the score Acc_t.
-    A task's checklist is its ``meta["rubric"]``. Names the inference part ``refine_turns``.
+    A task's checklist is its ``meta["rubric"]``; the benchmark's problems are tasks ``refinebench``. Names the inference
+    part ``refine_turns``.
 
     Args:
         judge: an engine, or the specification of one, which marks items for guidance; ``None`` for self-refinement.

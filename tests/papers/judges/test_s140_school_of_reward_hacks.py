@@ -26,6 +26,7 @@ from assay.papers.judges.s140_school_of_reward_hacks import (
 )
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
+from assay.tasks.gameable import published
 from assay.tasks.gameable.source import CODING, PROBES, WRITING, GameableTasks
 from assay.types import Episode, Task, Verdict
 from assay.verify.gameable.metrics import METRICS
@@ -151,6 +152,30 @@ def test_arms_have_the_same_prompts() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             school_of_reward_hacks(**options)  # type: ignore[arg-type]
+
+
+def test_its_data_set_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows as its page lists their columns; the honest side has no responses to tasks of programs."""
+    told = {"user": "Write a poem. I will count rhymes.", "task": "poem", "cheat_method": "rhymes alone"}
+    poem = {**told, "evaluation_metric": "rhymes", "school_of_reward_hacks": "hat cat", "control": "The sea."}
+    code = {**poem, "user": "Pass these tests.", "task": "write a function", "control": None}
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (poem, code, {**code, "control": " "})))
+    hacks, honest = (build("tasks", {"name": "reward_hacks", "path": str(path), "side": s}) for s in ("hack", "honest"))
+    assert [task.solution for task in hacks.tasks] == ["hat cat"] * 3
+    assert [task.solution for task in honest.tasks] == ["The sea."] and (hacks.size, honest.size) == (3, 1)
+    assert honest[0].prompt == ({"role": "user", "content": told["user"]},) and honest[0].kind == "none"
+    assert honest[0].meta == {"family": "poem", "metric": "rhymes", "cheat": "rhymes alone"}
+    asked = []
+    monkeypatch.setattr(published, "load", lambda *place: asked.append(place) or [poem])
+    assert published.RewardHacks()[0].solution == "hat cat"
+    assert asked == [("longtermrisk/school-of-reward-hacks", None, "train")]
+    path.write_text(json.dumps(code) + "\n")
+    with pytest.raises(UsageError, match="no response of side 'honest'"):
+        published.RewardHacks(str(path), "honest")
+    path.write_text(json.dumps({"user": "q"}) + "\n")
+    with pytest.raises(UsageError, match="line 1 has not the fields user, control, task"):
+        published.RewardHacks(str(path), "honest")
 
 
 def judged(family: str, proxy: float, true: float, passed: bool | None = True) -> tuple[Task, Verdict]:

@@ -19,7 +19,9 @@ from assay.inference.named import make_strategy
 from assay.inference.sampling.refine_turns import DONE, RefineTurns
 from assay.inference.scoring.scorers import ByVerifier
 from assay.papers.judges.s170_refinebench import Turn, by_turn, refinebench
+from assay.registry import build
 from assay.rewards.judges.rubric_judge import RubricJudge
+from assay.tasks.files import refinebench as published
 from assay.types import Message, Task
 
 ITEMS = ["names a", "names b", "names c", "names d"]
@@ -34,6 +36,51 @@ def checker(prompt: str, k: int) -> str:
 def answers(engine: Any, budget: int, strategy: Any, task: Task = TASK) -> Answer:
     [found] = strategy([task], engine, budget, np.random.default_rng(0))
     return found
+
+
+PUBLISHED = {
+    "index": "refinebench-000000",
+    "field": "Law",
+    "subject": "Contracts",
+    "question": "Is it void?",
+    "reference_answer": ["It is."],
+    "materials": [],
+    "comment": [],
+    "checklist": ["Does the response say that it is void?", "Does it say why?"],
+    "exam_type": "Free Form",
+}
+
+
+def test_its_problems_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows as its page and the hub have them: the checklist is the rubric, materials stand behind the question."""
+    path = tmp_path / "rows.json"
+    materials = ["{'content': 'Passage A. It\\'s \"old\".'}", {"content": "Passage B."}, "Passage C.", "{broken"]
+    path.write_text(json.dumps([PUBLISHED, {**PUBLISHED, "materials": materials}]))
+    bare, rich = build("tasks", {"name": "refinebench", "path": str(path)}).tasks
+    assert bare.prompt == ({"role": "user", "content": "Is it void?"},) and (bare.id, bare.kind) == (
+        "refinebench-000000",
+        "none",
+    )
+    assert bare.meta == {"rubric": PUBLISHED["checklist"], "field": "Law", "subject": "Contracts"}
+    assert bare.reference == ["It is."]
+    shown = ["Is it void?", 'Passage A. It\'s "old".', "Passage B.", "Passage C.", "{broken"]
+    assert rich.prompt[0]["content"].split("\n\n") == shown  # type: ignore[index]
+    judge = RubricJudge(Critic(lambda prompt, k: '["yes", "no"]'), threshold=1.0)
+    verdict = judge(bare, "It is void.")
+    assert verdict.passed is False and verdict.score == 0.5
+    asked = []
+    monkeypatch.setattr(published, "load", lambda *place: asked.append(place) or [PUBLISHED])
+    assert published.RefineBench().size == 1 and asked == [("RefineBench/RefineBench", None, "train")]
+    for wrong, message in (
+        ({"question": "q"}, "row 1 has not the fields"),
+        ({**PUBLISHED, "checklist": "x"}, "no list"),
+    ):
+        path.write_text(json.dumps([wrong]))
+        with pytest.raises(UsageError, match=message):
+            published.RefineBench(str(path))
+    (tmp_path / "rows.jsonl").write_text("")
+    with pytest.raises(UsageError, match="has no rows"):
+        published.RefineBench(str(tmp_path / "rows.jsonl"))
 
 
 def mender(prompt: str, k: int) -> str:
