@@ -48,8 +48,8 @@ def refinebench(
 
     ``assay eval --strategy "S170,S170(judge={name=...})" --budgets 1,2,3,4,5`` has both by turn, where the verifier is
     a :class:`~assay.rewards.judges.rubric_judge.RubricJudge` with threshold 1: accuracy is Pass_t, the score Acc_t.
-    A task's checklist is its ``meta["rubric"]``; the benchmark's problems are tasks ``refinebench``. Names the inference
-    part ``refine_turns``.
+    A task's checklist is its ``meta["rubric"]``; the benchmark's problems are tasks ``refinebench``. Names the
+    inference part ``refine_turns``.
 
     Args:
         judge: an engine, or the specification of one, which marks items for guidance; ``None`` for self-refinement.

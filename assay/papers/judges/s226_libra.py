@@ -29,6 +29,7 @@ from assay.tasks.judging.pointwise import Judged
         "right and wrong are balanced for each generator": "test_balance_is_of_each_generator",
         "traces whose verdict is the label begin the training": "test_traces_are_those_that_are_right",
         "1 for the label, less what is too long": "test_lengths_by_hand",
+        "its benchmark's records are read as they are published": "test_its_benchmark_is_read",
         "accuracy by subset, and its mean": "test_accuracy_by_hand",
         "verdicts label responses to prompts without references, as pairs": "test_pairs_by_verdicts",
         "do judges rank by accuracy as by what comes of them?": "test_ranks_by_hand",
@@ -38,8 +39,9 @@ from assay.tasks.judging.pointwise import Judged
         "lengths: 8,000 tokens and 16,000; one token over where both are the same",
         "a pair is the first response that is called right and the first that is called wrong",
         "the wording of the prompt; verdicts in boxes",
+        "what names a record's subset: a field subset, source or dataset, the first there is",
+        "what is no judging is one's own, any tasks in the mixture; the paper says little of its own",
     ),
-    lacks="the benchmark's records, and data that are no judging",
 )
 def libra(expected: int = 8000, most: int = 16000, kl_weight: float = 0.0) -> Method:
     """GRPO for a judge on tasks ``pointwise_judging``: R = 1[verdict = label] + length term.
@@ -47,7 +49,8 @@ def libra(expected: int = 8000, most: int = 16000, kl_weight: float = 0.0) -> Me
         term(L) = 0 up to L_exp, -(L - L_exp) / (L_max - L_exp) up to L_max, and -1 beyond
 
     Where both lengths are the same the term is 0 up to it and -1 beyond. A warm-up on :func:`with_traces` of
-    :mod:`assay.tasks.judging.pointwise` comes first; tasks ``mixture`` adds what is no judging.
+    :mod:`assay.tasks.judging.pointwise` comes first; tasks ``mixture`` adds what is no judging. Tasks ``libra_bench``
+    are the benchmark, on which :func:`accuracy` measures.
 
     Args:
         expected, most: L_exp and L_max, tokens.

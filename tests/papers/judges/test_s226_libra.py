@@ -21,6 +21,7 @@ from assay.lab.settings.judges.styled_items import Setting
 from assay.method import Method
 from assay.papers.judges.s226_libra import accuracy, agreement, libra, pairs_of
 from assay.registry import build
+from assay.tasks.judging import libra_bench
 from assay.tasks.judging.pointwise import Judged, pointwise_items, with_traces
 from assay.types import Ask, Episode, Group, Task, Verdict
 
@@ -91,6 +92,32 @@ def test_lengths_by_hand() -> None:
     for pair in ((0, 5), (6, 5)):
         with pytest.raises(UsageError, match="lengths"):
             libra(*pair)
+
+
+def test_its_benchmark_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records as its page lists their fields; a judge that always says True has a half of one right and one wrong."""
+    row = {"index": 7, "question": "2+2?", "response": "So 4.", "label": 1, "model": "R1", "source": "AIME"}
+    path = tmp_path / "rows.jsonl"
+    other = {**row, "index": 8, "response": "5", "label": "0", "model": "QwQ"}
+    path.write_text("".join(json.dumps(x) + "\n" for x in (row, other)))
+    made = build("tasks", {"name": "libra_bench", "path": str(path)})
+    assert made.items == [Judged("2+2?", "So 4.", True, "R1", "AIME"), Judged("2+2?", "5", False, "QwQ", "AIME")]
+    assert [(t.id, t.reference, t.kind) for t in made.tasks] == [
+        ("libra/7", "True", "critique"),
+        ("libra/8", "False", "critique"),
+    ]
+    assert "Response:\nSo 4.\n" in made[0].question and made.size == 2
+    assert accuracy(made.items, [True, True]).mean == 0.5
+    asked = []
+    monkeypatch.setattr(libra_bench, "load", lambda *place: asked.append(place) or [{**row, "subset": "hard"}])
+    assert libra_bench.LibraBench().items[0].subset == "hard" and asked == [("meituan/Libra-Bench", None, "train")]
+    for wrong, message in (({"question": "q"}, "has not the fields"), ({**row, "label": 2}, "the label is 2")):
+        path.write_text(json.dumps(wrong) + "\n")
+        with pytest.raises(UsageError, match=message):
+            libra_bench.LibraBench(str(path))
+    path.write_text("")
+    with pytest.raises(UsageError, match="has no rows"):
+        libra_bench.LibraBench(str(path))
 
 
 def test_accuracy_by_hand() -> None:
