@@ -32,13 +32,14 @@ from assay.rewards.shaping.weighted import WeightedSum
         "the judge is trained in assay train": "test_a_judge_is_trained",
     },
     choices=(
-        "the reward is p - 1/2; its logit if asked for",
+        "the reward is p - 1/2, or its logit if asked for; a later report of its laboratory, Seed1.5-Thinking, "
+        "takes the probability of such a judge as it is",
         "the consistency of both orders is a square, with weight 1",
         "probabilities are of all tokens in training, and of the two names in use",
         "the critic does not see the prompt's own answer",
         "GAE with lambda 0.95, penalty 0.05",
     ),
-    lacks="the paper's own weight of consistency and transform of the reward",
+    lacks="the paper's own term of consistency and its weight",
 )
 def pairwise_rl(
     judge: Any = None,

@@ -32,21 +32,23 @@ Norm = Literal["group", "mean", "pair"]
         "none is chosen that was always or never solved": ("test_no_prompt_is_chosen_that_was_always_or_never_solved"),
         "every update is on the pair alone": "test_training_moves_the_two_prompts_of_the_pair_alone",
         "rare successes and rare failures have great advantages": "test_rare_outcomes_are_amplified",
-        "outcomes are reweighted at the level of the pair": "test_weights_of_the_two_prompts",
+        "outcomes count 1 and -lambda before the division by the prompt's deviation": (
+            "test_the_penalty_cancels_within_a_prompt_and_scales_without_division"
+        ),
         "the usual choice by variance, to compare with": "test_the_usual_choice_is_by_variance",
     },
     choices=(
         "a prompt is hard with at most 2 of G responses right, easy with at most 2 wrong; 64 candidates are probed",
-        "outcomes are 1 and -penalty; penalty and the weights of both prompts are 1",
-        "the division is by the prompt's own deviation, under which the penalty cancels",
+        "lambda is 1; the paper's is not known, and cancels in the division, which leaves the advantages GRPO's",
+        "weights of the two prompts, 1, and other divisions are options of ours",
     ),
-    lacks="the paper's pair-level weights are not known: with the defaults (all 1) the advantages are plain GRPO's",
 )
 def rare_event_pairing(
     candidates: int = 64,
     most: int = 2,
     choose: Literal["pair", "variance"] = "pair",
     pairs: int = 1,
+    pools: tuple[str, str] | None = None,
     penalty: float = 1.0,
     norm: Norm = "group",
     hard_weight: float = 1.0,
@@ -65,15 +67,18 @@ def rare_event_pairing(
     amplification). Probing takes training steps of its own, which change no weight: select ``unprobed``.
 
     Args:
-        candidates, most, choose, pairs: of the choice, see :class:`~assay.curriculum.paired.Paired`.
+        candidates, most, choose, pairs, pools: of the choice, see :class:`~assay.curriculum.paired.Paired`; the paper
+            takes hard prompts from one pool, AIME 2025, and easy ones from another, DeepScaleR.
         penalty: lambda, of a wrong response, not negative.
         norm: see above.
         hard_weight, easy_weight: u(q+) and u(q-).
 
     Source: "Beyond Variance: Prompt-Efficient RLVR via Rare-Event Amplification and Bidirectional Pairing"
-    (arXiv 2602.03452). Its lambda and u are not known; the defaults are choices.
+    (arXiv 2602.03452), from notes on its text; u is an addition.
     """
     curriculum = {"name": "paired", "candidates": candidates, "most": most, "choose": choose, "pairs": pairs}
+    if pools is not None:
+        curriculum["pools"] = list(pools)
     return Method(
         curriculum=curriculum,
         reward=SignedOutcome(penalty),

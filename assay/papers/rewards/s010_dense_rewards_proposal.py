@@ -48,7 +48,7 @@ SENTENCES = Steps("sentence")
         "a divergence of weight 0.01, decay 0.95",
     ),
     lacks="a proposal of three directions, of which only the one for language models is here: no subgoals for agents, "
-    "no rewards shared by tasks; the notes the row began from were a guess",
+    "no rewards shared by tasks",
 )
 def dense_rewards(
     score: Any = "verifier",

@@ -42,7 +42,7 @@ from assay.verify.text.format import Format
         "penalty 0.5 and tolerance 0.25; an open-ended response of accuracy 0.5 or more is right for the length",
         "negative similarities count 0; the format is that of the tags think and answer",
     ),
-    lacks="the paper's formula of the length penalty, which is ours here, and policies that see images",
+    lacks="the paper's formula of the length penalty, which is ours here",
 )
 def harmo(
     open_ended: Any = None,

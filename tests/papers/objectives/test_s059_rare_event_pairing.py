@@ -188,6 +188,12 @@ def test_the_method() -> None:
     assert method.curriculum["candidates"] == 16 and method.curriculum["most"] == 3 and method.group_relative
 
 
+def test_pools_are_those_that_are_named() -> None:
+    named = make("S059", pools=("aime", "deepscaler")).curriculum
+    part = build("curriculum", named, stream=stream_of(4), prompts=2, group=8)
+    assert tuple(part.pools) == ("aime", "deepscaler")
+
+
 def test_the_defaults_of_the_method_and_of_its_parts() -> None:
     method = make("S059")
     assert method.curriculum == {"name": "paired", "candidates": 64, "most": 2, "choose": "pair", "pairs": 1}
