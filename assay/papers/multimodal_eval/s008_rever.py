@@ -34,13 +34,13 @@ __all__ = ["PlanMatch", "Tabletop", "TabletopWorld", "read_plan", "read_skill", 
         "it trains a model that sees": "test_it_trains",
     },
     choices=(
-        "Dice, 2 M / (m + n); the paper does not tell what the overlap is divided by",
-        "weights .1 for form and .9 for content",
+        "Dice, 2 M / (m + n), and weights of .1 for form and .9 for content are ours",
         "a line that is no skill counts as one that matches nothing",
         "two retries of a step, three plans",
-        "a table with blocks, a tray and two boxes in place of recorded demonstrations",
+        "a table with blocks, a tray and two boxes in place of recorded demonstrations and of a robot",
     ),
-    lacks="the data set LEAP, a robot, and a count of the faults that its tests notice",
+    lacks="what the paper divides the overlap by, its weights, the data set LEAP, and a count of the faults that its "
+    "tests notice",
 )
 def rever(form: float = 0.1, content: float = 0.9) -> Method:
     """GRPO on plans: R_i = ``form`` format_i + ``content`` content_i of verifier ``plan_match``.

@@ -38,9 +38,9 @@ __all__ = ["IntervalVerifier", "Matched", "Unprobed", "Videos", "log_weights", "
         "scores are overlaps of one sampled response each",
         "intervals are read in more spellings than the authors' code reads, but not as two sentences",
         "the loss is a mean over the tokens of a batch",
-        "videos are shapes that come and go, each frame a picture",
+        "videos are shapes that come and go, each frame a picture; the paper's model reads two frames at a time",
     ),
-    lacks="TimeLens-100K, its benchmark and a video encoder, and a count of the faults that its tests notice",
+    lacks="TimeLens-100K and its benchmark, and a count of the faults that its tests notice",
 )
 def timelens(pool: int = 256, keep: int = 64, mean: float = 0.05, deviation: float = 0.2, tries: int = 1) -> Method:
     """Policy gradient on the temporal overlap of the first span, of videos chosen by difficulty beforehand.

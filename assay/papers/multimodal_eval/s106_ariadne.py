@@ -40,8 +40,9 @@ __all__ = ["Mazes", "PathPoints", "PathPrefix", "ariadne"]
         "no penalty of repetition while sampling; 1.1 in the script",
         "solutions for a warm-up tell the path in words, run by run",
         "simulate, for mazes with several shortest paths, is not in the paper, whose label is one text",
+        "the model, and the maps that it is tried on beside, MapBench and ReasonMap, are one's own",
     ),
-    lacks="MapBench and ReasonMap, a model of 7B parameters, and a count of the faults that its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def ariadne(moves: float = 0.1, tags: float = 0.1, kl_weight: float = 0.04) -> Method:
     """GRPO on drawn mazes, rewarded for how far a path is right.

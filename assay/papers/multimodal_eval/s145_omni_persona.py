@@ -47,10 +47,10 @@ __all__ = [
         "model in the paper",
         "the clip of the ratio is .2, as of the authors' trainer",
         "an index may have up to three digits; one in the code",
+        "the model is one's own",
         "what could not be read counts as an attempt, which it is for the code, whose rule is phrases alone",
     ),
-    lacks="voices, the benchmark's 750 items and their 18 tasks, models of 3B parameters and more, and a count of the "
-    "faults that its tests notice",
+    lacks="voices, the benchmark's 750 items and their 18 tasks, and a count of the faults that its tests notice",
 )
 def omni_persona(
     tp: float = 1.0, tn: float = 1.0, fn: float = -0.5, fp: float = -0.5, clip: float = 0.2, kl_weight: float = 0.04

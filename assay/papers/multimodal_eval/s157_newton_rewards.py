@@ -36,8 +36,10 @@ __all__ = ["Denoise", "Motion", "Motions", "Newton", "NewtonReward", "newton_rew
         "random filters, and not a video encoder's",
         "L_mass is relative to the real video's first frame; its weight is 30, at which both terms are of like size",
         "the gradient goes through the last step of denoising alone",
+        "the model is one's own",
     ),
-    lacks="OpenSora, its optical flow and video encoder, rendered scenes, and a count of the faults that tests notice",
+    lacks="a network for optical flow and a video encoder, rendered scenes, the paper's own norms, masks and weights, "
+    "and a count of the faults that its tests notice",
 )
 def newton_rewards(
     weight: float = 30.0,

@@ -35,7 +35,8 @@ __all__ = ["Denoise", "DenoisingSurrogate", "PuzzleVideo", "PuzzleVideos", "Vali
         "it trains, after supervised steps": "test_it_trains_on_three_puzzles",
     },
     choices=(
-        "pieces, their even weights and the prefix that they are measured over; the paper's text was not at hand",
+        "pieces, their even weights and the prefix that they are measured over are ours: its text was not at hand",
+        "the model and its videos are one's own",
         "validity is the share of cells that are as they must be, the first frame being the puzzle; moves are judged "
         "by the puzzle's own walls, whatever a frame shows",
         "a video in which nothing moves has no legal moves",
@@ -43,7 +44,8 @@ __all__ = ["Denoise", "DenoisingSurrogate", "PuzzleVideo", "PuzzleVideos", "Vali
         "FlowFree's paths nowhere touch themselves, and each board has one solution",
         "noise 0.7, clip range 1e-4 and the scale of advantages as in Flow-GRPO; a guard of 0.04 likewise",
     ),
-    lacks="Wan2.2 of 5B parameters and its videos, and a count of the faults that its tests notice",
+    lacks="the paper's own pieces of the dense rewards and their weights, and a count of the faults that its tests "
+    "notice",
 )
 def video_rlvr(
     first: int = 10,

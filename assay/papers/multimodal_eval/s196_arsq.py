@@ -35,8 +35,9 @@ __all__ = ["BinnedPolicy", "SoftBinTargets", "SoftBins", "arsq"]
         "margins: weight 1, tau 0.1, over bins other than the one shown, a mean over all that was drawn",
         "targets of one step; a buffer of what was played beside that of the record, each step as likely",
         "states are vectors; no pictures, no distributional values",
+        "records are one's own, in the layout of D4RL",
     ),
-    lacks="RLBench and D4RL, and pictures",
+    lacks="RLBench, and pictures",
 )
 def arsq(
     data: dict[str, Any] | None = None,

@@ -71,7 +71,7 @@ class PlanMatch(Marked):
     Raises:
         UsageError: parts of a skill that do not sum to 1.
 
-    Source: REVER (arXiv 2509.25852): ordered bipartite matching; what M is divided by is not told there.
+    Source: REVER (arXiv 2509.25852): ordered bipartite matching; what M is divided by there was not at hand.
     """
 
     measure: Literal["dice", "max"] = "dice"
