@@ -10,9 +10,12 @@ from assay.credit.grpo import GRPO
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.rewards.process.trusted_thinking import TrustedThinking
+from assay.tasks.making.recipe import pipeline
+from assay.tasks.making.scored_thoughts import EvenScores, ScoredThoughts
+from assay.tasks.making.work import Pipeline
 from assay.verify.text.transcript import RougeMean, WordErrors
 
-__all__ = ["RougeMean", "TrustedThinking", "WordErrors", "sophiavl"]
+__all__ = ["EvenScores", "RougeMean", "ScoredThoughts", "TrustedThinking", "WordErrors", "sophiavl"]
 
 
 @paper(
@@ -25,6 +28,7 @@ __all__ = ["RougeMean", "TrustedThinking", "WordErrors", "sophiavl"]
         "without right or without wrong ones trust is whole": "test_trust_wants_both_sides",
         "the thinking reward fades as the run goes on": "test_it_fades",
         "a model scores the thought alone, without the answer": "test_the_thought_alone_is_shown",
+        "it is trained: a large model's scores of thoughts, as many of each tenth": "test_a_scorer_is_taught",
         "it is shown the question's pictures": "test_pictures_are_shown_to_the_scorer",
         "rule outcomes: one less the word error rate, and the mean of three ROUGEs": "test_rules_of_outcomes",
         "the code's switches: no scores in flat groups, none of low outcomes": "test_the_switches_of_the_code",
@@ -40,9 +44,10 @@ __all__ = ["RougeMean", "TrustedThinking", "WordErrors", "sophiavl"]
         "transcripts are worth 1 - WER as in the paper; exp(-WER) in the code",
         "ROUGE without a stemmer",
         "T is the run's steps",
+        "thoughts to learn scoring from are of one model, and none is left out by rules that the paper does not write "
+        "out; models and tasks are one's own",
     ),
-    lacks="the thinking reward model of 3B parameters that is trained on 156,703 scored thoughts, and a count of the "
-    "faults that its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def sophiavl(
     scorer: Any = None,
@@ -58,6 +63,12 @@ def sophiavl(
 
         R_i = o_i + gamma alpha exp(-t / T) s_i,    gamma = exp(min(mu_right - mu_wrong, 0))
 
+    A scorer of one's own is taught from what a large one says, and then named as ``scorer = {engine = {...}}``::
+
+        assay tasks make S090 --seeds tasks.jsonl --model WRITER --judge LARGE --out scored.jsonl
+        assay train tasks.source.name=made tasks.source.path=scored.jsonl model.source=SMALL \\
+            warmup.steps=2000 train.steps=0
+
     Args:
         scorer, outcome, alpha, decay, trust, skip_flat, min_outcome: see
             :class:`~assay.rewards.process.trusted_thinking.TrustedThinking`.
@@ -71,6 +82,17 @@ def sophiavl(
         credit=GRPO(),
         objective=ClippedSurrogate(kl_weight=kl_weight),
     )
+
+
+@pipeline("S090")
+def scored_thoughts(n: int = 4, most: int = 15_000) -> Pipeline:
+    """Thoughts about tasks, and their scores by a large model, as many of each tenth, to teach a scorer by.
+
+    Args:
+        n: see :class:`~assay.tasks.making.scored_thoughts.ScoredThoughts`.
+        most: see :class:`~assay.tasks.making.scored_thoughts.EvenScores`.
+    """
+    return Pipeline("S090", [("thoughts", ScoredThoughts(n)), ("even", EvenScores(most))])
 
 
 PLAIN, FLASHY, EMPTY = {"thought": 0.3}, {"thought": 0.5}, {"thought": 1.0}

@@ -37,7 +37,8 @@ from assay.select.off_policy.offline import DualRL
         "ReCOIL's next value is V(s'), a constant; half of what is drawn is of demonstrations",
         "by default ReCOIL is the paper's equation, of beta 0.5 (its code has 0.1, and does not use it); what "
         "its authors run is top = 200, form = 'xql', weight = 5 (2.5 to 20, by how Q behaves), clip = 7",
-        "worlds: a point mass, and Gymnasium's ids, with records of one's own in D4RL's layout; temperature 3 and lambda 0.7 for all of them",
+        "worlds: a point mass, and Gymnasium's ids; temperature 3 and lambda 0.7 for all of them",
+        "records are one's own, in the layout of D4RL",
         "no decay of the policy's learning rate, no layer norm, no dropout",
     ),
     lacks="a count of the faults that its tests notice",

@@ -41,7 +41,7 @@ __all__ = ["Corrected", "GuidedThought", "Labels", "Points", "ThoughtForm", "gtr
         "an action that cannot be taken changes nothing; a reward of .1 for form either way",
         "what was sampled is not penalised for repetition",
         "formulas as wholes, so that who has begun one that leads nowhere is told so",
-        "who corrects is the world's own rule, or a model that is one's own; GPT-4o, which may run a solver, in the paper",
+        "who corrects is the world's rule, or a model of one's own; GPT-4o, which may run a solver, in the paper",
         "the model is one's own, with LoRA where a recipe says so",
     ),
     lacks="ALFWorld, and a count of the faults that its tests notice",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,45 +11,20 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from assay.batch import Batch, Reward
-from assay.engines.asking import ask, beside, escaped, filled, judge_of
+from assay.engines.asking import ask, judge_of
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
-from assay.media import MARK
 from assay.ops import group_count, group_mean
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.rewards.spec import reward_of
 from assay.rewards.wrapped import Around, valid_in
-from assay.types import Prompt, Task
+from assay.tasks.making.scored_thoughts import TEMPLATE, read_score, thought_prompt
 
 UNKNOWN = 500
 """T of a run that nobody has said the length of."""
 RIGHT = 0.5
 EASY, HARD = 0.9, 0.1
-TEMPLATE = """You judge how good reasoning is, not whether its final answer is right. Consider whether each step \
-follows from those before it, whether what it states is true and soundly applied, whether there are unfounded \
-assumptions, whether it keeps to one language, and whether it repeats itself.
-
-Question:
-"{question}"
-
-Reasoning:
-"{thought}"
-
-Reply with one number, 0, 0.1, 0.2, ..., 1: 0 for reasoning that is flawed throughout, 1 for what is entirely sound."""
-_NUMBER = re.compile(r"(?<![\w.])(?:0(?:\.\d+)?|1(?:\.0+)?|\.\d+)(?![\w.]*\d)")
-
-
-def thought_of(text: str) -> str:
-    """Return what stands before ``</think>``, without its tag; all of a response that has none."""
-    thought, end, _ = text.rpartition("</think>")
-    return (thought if end else text).replace("<think>", "").strip()
-
-
-def read_score(reply: str) -> float | None:
-    """Return the last number in [0, 1] of a reply; ``None`` where there is none."""
-    found = _NUMBER.findall(reply)
-    return float(found[-1]) if found else None
 
 
 class AskedThoughts:
@@ -80,18 +54,12 @@ class AskedThoughts:
     def of(self, batch: Batch, wanted: Bool[Tensor, "N"]) -> Reward:
         """Return the scores of the responses that are wanted."""
         rows = wanted.nonzero()[:, 0].tolist()
-        prompts = [self.prompt(batch.tasks[i], batch.episodes[i].text) for i in rows]
+        prompts = [thought_prompt(batch.tasks[i], batch.episodes[i].text, self.template) for i in rows]
         values, valid = torch.zeros_like(batch.rewards), judged(batch)
         for i, reply in zip(rows, ask(self.engine, prompts, self.sampling), strict=True):
             score = None if reply.stop == "error" else read_score(reply.text)
             valid[i], values[i] = bool(valid[i]) and score is not None, score or 0.0
         return Reward(values, valid=valid, terms={"thinking": values})
-
-    def prompt(self, task: Task, response: str) -> Prompt:
-        """Return what is asked about a response."""
-        question = task.question.replace(MARK, "").strip()
-        text = filled(self.template, question=escaped(question), thought=escaped(thought_of(response)))
-        return beside(task, text)
 
 
 @part("reward", "trusted_thinking")

@@ -13,8 +13,8 @@ from assay.engines.asking import ask, escaped, filled
 from assay.engines.base import Sampling
 from assay.media import MARK
 from assay.registry import part
-from assay.rewards.process.trusted_thinking import thought_of
 from assay.rewards.shaping.monitored import Monitored
+from assay.tasks.making.scored_thoughts import thought_of
 from assay.types import Task
 from assay.verify.answer.options import listed
 from assay.verify.choice.verifier import Choice

@@ -20,8 +20,13 @@ from assay.errors import UsageError
 from assay.lab.settings import load
 from assay.media import Picture
 from assay.registry import build
-from assay.rewards.process.trusted_thinking import AskedThoughts, TrustedThinking, read_score, thought_of
+from assay.rewards.process.trusted_thinking import AskedThoughts, TrustedThinking
+from assay.tasks.making.maker import Maker, Model
+from assay.tasks.making.recipe import read_pipeline
+from assay.tasks.making.scored_thoughts import EvenScores, ScoredThoughts, read_score, thought_of, thought_prompt
+from assay.tasks.making.work import Here
 from assay.types import Ask, Episode, Group, Task, Verdict, pictures
+from assay.verify.kind import KindVerifier
 from assay.verify.text.transcript import RougeMean, WordErrors, rouge_n, word_error_rate
 
 ONE = np.ones(1, dtype=np.int64)
@@ -160,6 +165,37 @@ def test_pictures_are_shown_to_the_scorer() -> None:
     assert pictures((one,)) == [Picture(b"1"), Picture(b"2")] and pictures((two,))[0] == Picture(b"3")
     assert one["content"].startswith("<image>\n<image>\nYou judge") and one["content"].count("<image>") == 2
     assert '"Which?"' in one["content"] and seen[0].seed != seen[1].seed
+
+
+def test_a_scorer_is_taught() -> None:
+    """Two thoughts about a picture, one of them scored .7; and of twelve scores one of each tenth that there is."""
+    images = (Picture(b"1"),)
+    task = Task("t", ({"role": "user", "content": "<image>Is it?", "images": images},), "yes")
+
+    class Answering(Keywords):
+        def generate(self, requests: Any) -> Any:
+            [[made], *_] = [super(Answering, self).generate([request]) for request in requests]
+            return [[replace(made[0], text=f"<think>{c}</think> 9876") for c in "ab"][: r.n] for r in requests]
+
+    judge = Judge([[r'Reasoning:\\n"a', "so 0.70"]], "hm")
+    roles = {"writer": Model("w", Answering([], "x")), "judge": Model("j", judge)}
+    [made] = Maker(read_pipeline("S090", {"n": 2}), roles).make([task]).tasks
+    assert (made.id, made.reference, made.solution, made.parent) == ("t/thought/0", "0.7", "0.7", "t")
+    assert made.prompt == thought_prompt(task, "<think>a</think> 9876") and pictures(made.prompt) == list(images)
+    assert "9876" not in made.question and KindVerifier()(made, "0.7").passed
+    assert not Maker(read_pipeline("S090", {}), roles | {"judge": Model("j", Judge([], "no"))}).make([task]).tasks
+    here = Here(np.random.default_rng(0), lambda task, text: Verdict.right())
+    scores = (0.0, 0.05, 0.1, 0.3, 0.3, 0.3, 0.6, 0.7, 0.9, 0.95, 1.0, 1.0)
+    scored = [replace(made, id=str(i), meta={"thought_score": s}) for i, s in enumerate(scores)]
+    kept, left = EvenScores(1).whole(scored, here)
+    ids = [int(one.id) for one in kept]
+    assert [min(int(scores[i] * 10 + 1e-9), 9) for i in ids] == [0, 1, 3, 6, 7, 9] and ids == sorted(ids)
+    assert left == {"there are enough of its score": 6} and len(EvenScores().whole(scored, here)[0]) == 12
+    drawn = {EvenScores(1).whole(scored, here)[0][2].id for _ in range(40)}
+    assert drawn == {"3", "4", "5"}
+    for wrong in (lambda: ScoredThoughts(0), lambda: EvenScores(0)):
+        with pytest.raises(UsageError, match="must be at least 1"):
+            wrong()
 
 
 def test_the_switches_of_the_code() -> None:
