@@ -54,8 +54,9 @@ def probing(
 ) -> Probing:
     """Probe a reward model, of which nothing is changed.
 
-    A quarter of a dimension's prompts is kept back. Of the others classes are balanced, a quarter says which rate is
-    best, and the probe of that rate is measured. A response that is too long for the model is left out.
+    A quarter of a dimension's prompts is kept back, or the responses that are said to be. Of the others classes are
+    balanced, a quarter says which rate is best, and the probe of that rate is measured. A response that is too long for
+    the model is left out.
 
     Args:
         model: whose last state of each response is read.
@@ -79,7 +80,10 @@ def probing(
     for name, mine in found.items():
         prompts = list(dict.fromkeys(repr(row.prompt) for row, _ in mine))
         back = set(prompts[::4])
-        sides = [[(row.label, h) for row, h in mine if (repr(row.prompt) in back) is held] for held in (False, True)]
+        told = [repr(row.prompt) in back if row.held is None else row.held for row, _ in mine]
+        sides = [
+            [(row.label, h) for (row, h), kept in zip(mine, told, strict=True) if kept is x] for x in (False, True)
+        ]
         if not all(len({min(label, 1) for label, _ in side}) == 2 and len(side) > LABELS for side in sides) or (
             len({label for label, _ in sides[0]}) < LABELS
         ):

@@ -27,18 +27,18 @@ from assay.select.reward_term import RewardTerm
             "test_a_probe_tells_what_is_there"
         ),
         "accuracy by dimension, and its mean": "test_a_probe_tells_what_is_there",
+        "its six sets are read as they are published, with what they test on": "test_its_sets_are_read",
         "clusters of states by dimension; the nearest says which is in play": "test_distances_by_hand",
         "in RL, a sample whose nearest centre is too far away is left out": "test_far_samples_are_left_out",
         "in assay eval MODEL --dimensions FILE and assay train": "test_probed_and_trained",
     },
     choices=(
         "easy merges labels 1 and 2",
-        "a quarter of the prompts is kept back; the rate is chosen on a quarter of the others",
+        "a quarter of the prompts is kept back where nobody says which; the rate is chosen on a quarter of the others",
         "far is beyond the 0.9 quantile of the distances of responses that were kept back; the paper's 140 is of its "
         "models' states",
         "PPO with lambda 0.95 and 0.05 times the divergence from the reference policy",
     ),
-    lacks="the six data sets of the benchmark",
 )
 def mrmbench(
     source: Any = None,
@@ -55,8 +55,9 @@ def mrmbench(
         d = min over dimensions and centres of ||h - c||;   weight 1[d <= threshold];   R = r(x, y)
 
     ``assay eval MODEL --dimensions FILE --out clusters.json`` probes the model and writes the centres; FILE has rows
-    with ``prompt``, ``response``, ``dimension`` and ``label`` (0, 1 or 2). The paper's dimensions are harmlessness,
-    helpfulness, correctness, coherence, complexity and verbosity. See
+    with ``prompt``, ``response``, ``dimension`` and ``label`` (0, 1 or 2), or is the folder ``mrm_hard`` of the
+    benchmark (``ifnoc/MRMBench`` on the Hugging Face hub), with harmlessness, helpfulness, correctness, coherence,
+    complexity and verbosity, each with the responses to test on. See
     :func:`assay.inference.supervision.probing.probing`.
 
     Args:

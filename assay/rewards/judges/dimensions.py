@@ -4,7 +4,7 @@ knows."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,35 +26,57 @@ LABELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A response that somebody said of how well it does in a dimension: 0, 1 or 2."""
+    """A response that somebody said of how well it does in a dimension: 0, 1 or 2.
+
+    Attributes:
+        held: whether it is to be measured on and not learned from; ``None`` where nobody says.
+    """
 
     prompt: Prompt
     response: str
     dimension: str
     label: int
+    held: bool | None = None
+
+
+SIDES = {"train.json": False, "test.json": True}
 
 
 def read_labelled(path: Path) -> list[Labelled]:
-    """Read rows with ``prompt``, ``response``, ``dimension`` and ``label``, 0, 1 or 2.
+    """Read rows with ``prompt``, ``response``, ``dimension`` and ``label``, 0, 1 or 2; of a folder MRMBench's, whose
+    subfolders are dimensions, each with ``train.json`` and ``test.json`` of rows with ``input``, ``output`` and
+    ``label``.
 
     Raises:
         UsageError: no rows, or one of no such form, with its place.
     """
     out = []
-    for where, row in read_rows(path):
+    for where, row, held in _released(path) if path.is_dir() else ((*found, None) for found in read_rows(path)):
         try:
             prompt, label = row["prompt"], row["label"]
             if not isinstance(prompt, str):
                 prompt = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in prompt)
             if isinstance(label, bool) or label not in range(LABELS):
                 raise ValueError(f"label {label!r} is not 0, 1 or 2")
-            out.append(Labelled(prompt, str(row["response"]), str(row["dimension"]), int(label)))
+            out.append(Labelled(prompt, str(row["response"]), str(row["dimension"]), int(label), held))
         except (KeyError, TypeError, ValueError) as wrong:
             said = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
             raise UsageError(f"{where}: {said}; a row has prompt, response, dimension and label") from None
     if not out:
         raise UsageError(f"{path} has no rows")
     return out
+
+
+def _released(folder: Path) -> Iterator[tuple[str, Any, bool | None]]:
+    """Yield the rows of MRMBench's files with our names of their fields, their places, and their sides."""
+    for dimension in sorted(x for x in folder.iterdir() if x.is_dir()):
+        for name, held in SIDES.items():
+            for where, row in read_rows(dimension / name):
+                if isinstance(row, Mapping) and {"input", "output"} <= set(row):
+                    told = {"prompt": row["input"], "response": row["output"], "dimension": dimension.name}
+                    yield where, {**row, **told}, held
+                else:
+                    raise UsageError(f"{where} has not the fields input, output and label")
 
 
 def balanced(labels: Sequence[int], rng: np.random.Generator) -> list[int]:

@@ -162,6 +162,27 @@ def test_rows_are_read(tmp_path: Path) -> None:
         read_labelled(path)
 
 
+def test_its_sets_are_read(tmp_path: Path) -> None:
+    """Folders as the authors have them; what is to be tested on is measured on, whatever its prompts."""
+    for name, sides in {"verbosity": ([(0, 0), (1, 1), (2, 2)] * 8, [(0, 0), (1, 1), (2, 0), (0, 2)])}.items():
+        (tmp_path / name).mkdir()
+        for file, pairs in zip(("train.json", "test.json"), sides, strict=True):
+            rows = [{"input": "q", "output": f"{5 * x} {x}", "label": label} for x, label in pairs]
+            (tmp_path / name / file).write_text(json.dumps(rows))
+    found = read_labelled(tmp_path)
+    assert found[0] == Labelled("q", "0 0", "verbosity", 0, False) and found[-1].held is True
+    assert [row.held for row in found] == [False] * 24 + [True] * 4
+    probed = probing(States(), found, rates=(0.5,), epochs=40)  # type: ignore[arg-type]
+    dimension = probed.dimensions["verbosity"]
+    assert (dimension.learned, dimension.tested) == (24, 4) and dimension.hard.value == 0.5
+    (tmp_path / "verbosity" / "test.json").write_text(json.dumps([{"prompt": "q", "label": 1}]))
+    with pytest.raises(UsageError, match="has not the fields input, output and label"):
+        read_labelled(tmp_path)
+    (tmp_path / "verbosity" / "test.json").unlink()
+    with pytest.raises(UsageError, match=r"no file .*test\.json"):
+        read_labelled(tmp_path)
+
+
 def test_the_model_stays_as_it_is(tmp_path: Path) -> None:
     """The state is what the score is read off; probing changes no parameter."""
     model = PreferenceModel(classifier(tmp_path / "rm"), device="cpu")
