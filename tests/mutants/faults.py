@@ -133,7 +133,7 @@ def fingerprint(sources: Iterable[str]) -> str:
 
 
 def computes(source: str) -> str:
-    """Return a module's text without documentation, claims and the constants that they alone read."""
+    """Return a module's text without documentation, what a row says of itself, claims and what they alone read."""
     tree = ast.parse(source)
     told = claimed(tree)
     tree.body = [statement for statement in tree.body if constant(statement) not in told]
@@ -141,7 +141,10 @@ def computes(source: str) -> str:
 
 
 class Computing(ast.NodeTransformer):
-    """Leaves out documentation and claims."""
+    """Leaves out documentation, claims, and what a row says of itself."""
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword | None:
+        return None if node.arg in ("essentials", "choices", "lacks") else node
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         told = isinstance(node.value, ast.Constant) or (

@@ -15,6 +15,7 @@ BOTH = 4
 LOST = 5
 
 
+@implements("S001", essentials={"it is": "test_it"}, choices=("a word",))
 def f(x: int) -> bool:
     """At most 7."""
     if x > BOTH:
@@ -33,12 +34,12 @@ def test_what_claims_alone_read_is_spared() -> None:
         "line 3: 3 -> 4",
         "line 6: 4 -> 5",
         "line 7: 5 -> 6",
-        "line 12: x > BOTH -> x >= BOTH",
-        "line 12: x > BOTH -> x <= BOTH",
-        "line 14: x < LIMIT -> x <= LIMIT",
-        "line 14: x < LIMIT -> x >= LIMIT",
+        "line 13: x > BOTH -> x >= BOTH",
+        "line 13: x > BOTH -> x <= BOTH",
+        "line 15: x < LIMIT -> x <= LIMIT",
+        "line 15: x < LIMIT -> x >= LIMIT",
     ]
-    assert [list(fault.lines) for fault in faults(SOURCE)[:4]] == [[], [], [], [12]]
+    assert [list(fault.lines) for fault in faults(SOURCE)[:4]] == [[], [], [], [13]]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,8 @@ def test_what_claims_alone_read_is_spared() -> None:
         ('    """At most 7."""\n', "    # at most 7\n", True),
         ('"depth": 2', '"depth": 3', True),
         ('text=""', 'text="other"', True),
+        ("a word", "a word more", True),
+        ('"S001"', '"S002"', False),
         ("BOTH = 4", "BOTH = 5", False),
         ("x + 8", "x + 9", False),
         ("return x < LIMIT", "return x > LIMIT", False),
