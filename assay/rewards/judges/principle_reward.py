@@ -14,10 +14,10 @@ from assay.errors import UsageError
 from assay.registry import part
 from assay.rewards.judged import judged
 from assay.types import Task
+from assay.verify.answer.spans import boxes
 from assay.verify.critique import said
 from assay.verify.principle import NO, REASONS, WORD, YES
 
-BOX = r"\boxed{"
 Item = tuple[str, str, str]
 """Question, response, principle."""
 
@@ -80,7 +80,7 @@ class PrincipleScorer:
         sampling = Sampling(self.max_tokens, 0.0 if self.samples == 1 else 1.0)
         replies = self.judge.generate([Request(p, self.samples, sampling, seed_of(p)) for p in once]) if once else []
         texts = [(p, r.text) for p, some in zip(once, replies, strict=True) for r in some if r.stop != "error"]
-        told = [(p, text, x) for p, text in texts if (x := said(text)) is not None]
+        told = [(p, text, x) for p, text in texts if (x := said(text)) is not None and (self.share or boxes(text))]
         values = [float(x) for _, _, x in told] if self.share else self._boxed([(p, text) for p, text, _ in told])
         found: dict[str, list[float]] = {p: [] for p in once}
         for (p, _, _), value in zip(told, values, strict=True):
@@ -90,7 +90,7 @@ class PrincipleScorer:
 
     def _boxed(self, told: Sequence[tuple[str, str]]) -> list[float | None]:
         """The log-odds of what stands in the box at the end of each reply to a prompt."""
-        begun = [text[: text.rindex(BOX) + len(BOX)] for _, text in told]
+        begun = [text[: boxes(text)[-1].start] for _, text in told]
         prefixes = [tuple(map(int, self.judge.encode_response(text, end=False))) for text in begun]
         asked = [
             Request(p, self.n, Sampling(1, 1.0), seed_of(p), prefix=prefix, beam=True)

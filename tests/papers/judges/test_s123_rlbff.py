@@ -184,6 +184,8 @@ def test_opinions_with_reasons() -> None:
 class Reasons(Answers):
     """Writes three opinions, one without a box; behind the box of the first two Yes and No have given odds."""
 
+    texts: tuple[str, ...] = (r"\boxed{?} a \boxed{Yes}", r"b \boxed{No}.", "c")
+
     def generate(self, requests: Sequence[Any]) -> list[list[Any]]:
         out = []
         for request in requests:
@@ -192,8 +194,7 @@ class Reasons(Answers):
                 pair = self.odds("".join(map(chr, request.prefix)))
                 out.append([self.said(k, x) for k, x in enumerate((*pair, -3.0)) if x is not None])
             else:
-                texts = (r"\boxed{?} a \boxed{Yes}", r"b \boxed{No}.", "c")
-                out.append([replace(self.said(2, 0.0), text=text) for text in texts[: request.n]])
+                out.append([replace(self.said(2, 0.0), text=text) for text in self.texts[: request.n]])
         return out
 
     def encode_response(self, text: str, end: bool = True) -> np.ndarray:
@@ -215,6 +216,13 @@ def test_log_odds_behind_reasons() -> None:
     reward = PrincipleReward(PrincipleScorer(Reasons(lambda text: (-0.9, -1.1)), "reasons"), ["long"])
     found = reward(grouped(["a"]))
     assert found.values.tolist() == [pytest.approx(0.2)] and found.terms["met"].tolist() == [1]
+
+
+def test_the_box_that_is_read_is_the_one_that_counts() -> None:
+    """With a space before its brace, before one that is not closed; a verdict in a line of its own has no box."""
+    engine = Reasons({"a \\boxed {": (-0.5, -1.5), "\\boxed{": (-0.25, -0.5)}.__getitem__)
+    engine.texts = (r"a \boxed {Yes}", r"\boxed{Yes} or \boxed{No", "Correctness of the final answer: Correct")
+    assert PrincipleScorer(engine, "reasons", samples=3).scores([("q", "a", "p")]) == [pytest.approx((1.0 + 0.25) / 2)]
 
 
 def longer(prompt: str) -> tuple[float, float]:
