@@ -117,10 +117,11 @@ class ScreeningReward:
                 values[i], valid[i] = batch.verdicts[i].score, batch.verdicts[i].passed is not None
                 continue
             scores = self.scores(wanted_of(task), read(episode.text))
-            values[i] = sum(w * scores[name] for name, w in zip(CRITERIA, self.weights, strict=True))
+            whole = sum(w * scores[name] for name, w in zip(CRITERIA, self.weights, strict=True))
+            values[i] = whole / sum(self.weights)
             for name, score in scores.items():
                 terms[name][i] = score
-        return Reward(values / sum(self.weights), valid=valid, terms=terms)
+        return Reward(values, valid=valid, terms=terms)
 
     def scores(self, wanted: Wanted, said: Screening) -> dict[str, float]:
         """Return what each criterion says."""

@@ -135,6 +135,8 @@ def test_other_tasks_and_abstentions(make_batch: Callable[..., Any]) -> None:
     assert reward.valid is not None and reward.valid.tolist() == [True, False, False]
     batch.verdicts = [*batch.verdicts[:2], Verdict.right()]
     assert make("S122").reward(batch).valid.tolist() == [True, False, True]
+    halves = make("S122", weights=(2.0, 1.0, 1.0, 1.0)).reward(batch)
+    assert halves.values.tolist()[::2] == pytest.approx([1, 1.4]), "shares are of the criteria alone"
 
 
 def test_reading() -> None:
