@@ -37,6 +37,7 @@ __all__ = ["GraphQuestions", "Mined", "fleming_r1"]
     choices=(
         "an item is hard if 2 of the latest 3 looks at it had no right response; three of four tasks are hard ones",
         "entities are drawn with weight 1 / degree; form is worth 0.1",
+        "the first stage asks all questions; the paper keeps those that a model calls difficult for the second",
         "questions and cold-start traces are written by a template, not by a model",
     ),
     lacks="a recipe at small size: the encyclopaedia's graph, refined traces of a teacher and its check of labels are "

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from assay.batch import Batch
 from assay.catalogue import make
 from assay.credit.grpo import GRPO
-from assay.curriculum.paired import Paired
+from assay.curriculum.paired import Paired, Probe
 from assay.engines.tabular import TabularVerifier
 from assay.errors import RunError, UsageError
 from assay.lab.settings._tabular import Training, train
@@ -134,6 +134,93 @@ def test_no_prompt_is_chosen_that_was_always_or_never_solved(right: list[int]) -
         assert hard in possible[0] and easy in possible[1]
 
 
+def known(rates: dict[str, tuple[int, int]], **options: Any) -> Paired:
+    """A curriculum that has seen so many of so many responses right."""
+    part = Paired(stream_of(1), 2, options.pop("group", 8), **options)
+    for key, (right, judged_) in rates.items():
+        part._probes[key] = Probe(Task(key, key), {}, right, judged_)
+    return part
+
+
+def test_the_bounds_of_hard_and_easy() -> None:
+    """Of 8 responses 2 are right at most, or wrong at most; of equal ones the first seen comes first."""
+    counts = {"a": (2, 8), "b": (3, 8), "c": (5, 8), "d": (6, 8), "e": (1, 8), "f": (7, 8), "g": (1, 8), "h": (0, 0)}
+    part = known(counts)
+    assert part._hard() == ["e", "g", "a"] and part._easy() == ["f", "d"] and part._choice() == [("e", "f")]
+    assert known(counts, most=3)._hard() == ["e", "g", "a", "b"]
+    assert known(counts, pairs=2)._choice() == [("e", "f"), ("g", "d")]
+    assert known(counts, pairs=3)._choice() == []
+    # The share counts, whatever the number of judged responses: 1 of 3 is above 2 / 8.
+    assert known({"x": (1, 3), "y": (1, 4), "z": (3, 4)})._choice() == [("y", "z")]
+
+
+def test_no_prompt_is_its_own_partner() -> None:
+    """With two responses each what is right once is both hard and easy."""
+    part = known({"a": (1, 2), "b": (1, 2), "c": (1, 2)}, group=2)
+    assert part._hard() == part._easy() == ["a", "b", "c"] and part._choice() == [("a", "b")]
+    assert known({"a": (1, 2)}, group=2)._choice() == []
+
+
+def test_variance_takes_those_nearest_to_a_half_the_lower_one_first() -> None:
+    counts = {"a": (8, 8), "b": (7, 8), "c": (5, 8), "d": (2, 8), "e": (4, 8), "f": (0, 8), "g": (0, 0)}
+    assert known(counts, choose="variance")._choice() == [("e", "c")]
+    assert known(counts, choose="variance", pairs=2)._choice() == [("e", "c"), ("d", "b")]
+    assert known(counts, choose="variance", pairs=3)._choice() == []
+
+
+def test_probing_goes_on_until_there_is_a_pair_and_ends_after_ten_times_the_candidates() -> None:
+    part = build("curriculum", {"name": "paired", "candidates": 4}, stream=stream_of(100), prompts=2, group=8)
+    seen = []
+    for step in range(5):
+        asks = part.next(step)
+        assert all(a.task.meta["probe"] and a.n == 8 for a in asks)
+        seen += [a.task.id for a in asks]
+        # Hard ones alone in the first steps, though the candidates are reached; an easy one in the last.
+        part.observe([judged(a.task, 7 if step == 4 else 1, 8) for a in asks])
+        assert bool(part._chosen) == (step == 4)
+    assert len(set(seen)) == 10 and part._asked == 10
+    never = build("curriculum", {"name": "paired", "candidates": 2}, stream=stream_of(100), prompts=2, group=8)
+    for step in range(10):
+        never.observe([judged(a.task, 0, 8) for a in never.next(step)])
+    with pytest.raises(RunError, match=r"no pair among 20 prompts: 0 are solved sometimes but in at most 0\.25 of the"):
+        never.next(10)
+    early = build("curriculum", {"name": "paired", "candidates": 4}, stream=stream_of(8), prompts=2, group=8)
+    early.observe([judged(a.task, r, 8) for a, r in zip(early.next(0), (1, 7), strict=True)])
+    assert not early._chosen, "a pair is there, and too few were asked"
+    alike = build(
+        "curriculum",
+        {"name": "paired", "candidates": 1, "choose": "variance"},
+        stream=stream_of(30),
+        prompts=2,
+        group=8,
+    )
+    for step in range(5):
+        alike.observe([judged(a.task, 8, 8) for a in alike.next(step)])
+    with pytest.raises(RunError, match="too few are solved sometimes"):
+        alike.next(5)
+
+
+def test_what_is_observed_of_others_is_not_counted() -> None:
+    part = build("curriculum", {"name": "paired", "candidates": 2}, stream=stream_of(4), prompts=2, group=8)
+    first, second = part.next(0)
+    strangers = [Task("stranger", "?", meta={"probe": True}), Task(first.task.id, "?")]
+    part.observe([judged(task, 4, 8) for task in strangers])
+    assert [probe.judged for probe in part._probes.values()] == [0, 0]
+    part.observe([judged(first.task, 1, 8), judged(second.task, 7, 8)])
+    assert part._chosen == [(first.task.id, second.task.id)]
+    part.observe([judged(first.task, 8, 8)] * 3)
+    assert part._probes[first.task.id].rate == 25 / 32 and part._chosen == [(first.task.id, second.task.id)]
+
+
+def test_pairs_take_turns_over_steps_of_an_odd_number_of_prompts() -> None:
+    part = known({"a": (1, 8), "b": (2, 8), "c": (7, 8), "d": (6, 8)}, pairs=2)
+    part._chosen, part.prompts = part._choice(), 3
+    steps = [[(a.task.id, a.task.meta["pair"], a.task.meta["role"]) for a in part.next(step)] for step in range(2)]
+    assert steps[0] == [("a", 0, "hard"), ("c", 0, "easy"), ("b", 1, "hard")] == steps[1]
+    part.prompts = 2
+    assert [[a.task.id for a in part.next(step)] for step in (0, 1, 2)] == [["a", "c"], ["b", "d"], ["a", "c"]]
+
+
 def test_a_pair_fills_the_step_and_several_take_turns() -> None:
     part = probed(RATES, candidates=8, pairs=2)
     part.prompts = 6
@@ -176,8 +263,11 @@ def test_what_cannot_be_is_said() -> None:
         probed({str(i): 0 for i in range(4)}, candidates=2, steps=40)
     with pytest.raises(UsageError, match="2 or more"):
         Paired(stream_of(2), 1, 8)
-    with pytest.raises(UsageError, match="at least 1"):
-        Paired(stream_of(2), 2, 8, candidates=0)
+    for option in ("candidates", "most", "pairs"):
+        with pytest.raises(UsageError, match="at least 1"):
+            Paired(stream_of(2), 2, 8, **{option: 0})
+        assert getattr(Paired(stream_of(2), 2, 8, **{option: 1}), option) == 1
+    assert SignedOutcome(0.0).penalty == 0
     with pytest.raises(UsageError, match="penalty"):
         make("S059", penalty=-1.0)
 
@@ -203,6 +293,8 @@ def test_the_defaults_of_the_method_and_of_its_parts() -> None:
     found = SignedOutcome()(batch)
     assert found.values.tolist() == [1, -1, 0] and found.valid.tolist() == [True, True, False]
     assert SignedOutcome(0.0)(batch).values.tolist() == [1, 0, 0]
+    part = Paired(stream_of(1), 2, 8)
+    assert (part.candidates, part.most, part.choose, part.pairs, part.pools) == (64, 2, "pair", 1, None)
     words = {norm: PairWeighted(norm).summary for norm in ("group", "mean", "pair")}
     assert [words[n]["normalisation"] for n in words] == ["group std", "none", "pair std"]
     assert [words[n]["baseline"] for n in words] == ["group mean", "group mean", "pair mean"]
