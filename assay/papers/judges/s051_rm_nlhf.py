@@ -39,7 +39,7 @@ from assay.signals.judges.critique_reward import CritiqueReward
         "both orders of every pair; a person's critique is renumbered",
         "places of a tournament become rewards on an even scale",
     ),
-    lacks="the models and data",
+    lacks="the paper's own weight of the process and loss of MetaRM, which were not to be found: ours are guesses",
 )
 def rm_nlhf(
     matcher: Any = None,

@@ -84,7 +84,7 @@ def rubrics() -> Pipeline:
         "gamma = 0.1 and no clip on refinements, as in LUFFY",
         "all wording",
     ),
-    lacks="the paper's data and rubrics",
+    lacks="the paper's own bar, number of refinements and what one replaces, which were not found: ours are guesses",
 )
 def rgr_grpo(
     judge: Any,

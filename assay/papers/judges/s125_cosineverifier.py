@@ -36,6 +36,7 @@ from assay.tasks.judging.ternary import Item
         ),
         "each kind has its own other writings and slips": "papers/judges/test_s125_rare.py::test_variants_by_kind",
         "the same without a model": "test_the_policy_in_cases",
+        "what is judged stands behind the thinking": "test_thinking_is_not_judged",
         "tokens of a verdict are told": "test_a_judge_uses_tools",
         "its benchmarks are read as they are published": "audit/test_published.py::test_sets_are_read",
         "it trains": "test_it_trains",

@@ -32,7 +32,7 @@ from assay.rewards.step_models.traced import TracedTraining
         "a trace is greedy, with three calls at most",
         "the number has a bias, which pairs do not tell",
     ),
-    lacks="the TARA data and models of 7B",
+    lacks="TARA's 15,000 traces, whose calls are texts for tools of its own",
 )
 def themis(
     weight: float = 0.5,

@@ -17,10 +17,22 @@ from assay.rollout.turns.multi_turn import MultiTurn
 from assay.tasks.judging.words import said_word
 from assay.types import NOTE, Ask, Episode, Task, Verdict
 
+THOUGHT = "</think>"
+LONGEST = 16_384
+"""Characters of a response that are shown, its last ones."""
+
+
+def answered(response: str) -> str:
+    """Return what of a response is judged: what stands behind its thinking, the end of it where it is very long."""
+    _, found, behind = response.partition(THOUGHT)
+    return (behind if found else response)[-LONGEST:]
+
 
 @dataclass(frozen=True, slots=True)
 class ToolJudge:
     """A verifier that plays environment ``checking`` with a model, and takes what it says at last.
+
+    Of a response the model is shown what stands behind its thinking, see :func:`answered`.
 
     It abstains if the judge or the sandbox failed, if the task has no reference, and without a verdict in the end
     unless ``unread`` is ``wrong``. A note on the part ``judge`` says how many ``tokens`` the judge wrote.
@@ -34,7 +46,7 @@ class ToolJudge:
     Raises:
         UsageError: no engine, or calls below 0.
 
-    Source: CoSineVerifier (arXiv 2512.01224).
+    Source: CoSineVerifier (arXiv 2512.01224) and its authors' code.
     """
 
     judge: Any
@@ -59,7 +71,11 @@ class ToolJudge:
         """Judge many responses, their turns beside each other."""
         pairs = list(pairs)
         rows = [i for i, (task, _) in enumerate(pairs) if texts_of(task)]
-        asked = [task_of(pairs[i][0].question, " / ".join(texts_of(pairs[i][0])), pairs[i][1], str(i)) for i in rows]
+        references = [" / ".join(texts_of(pairs[i][0])) for i in rows]
+        asked = [
+            task_of(pairs[i][0].question, reference, answered(pairs[i][1]), str(i))
+            for i, reference in zip(rows, references, strict=True)
+        ]
         seeds = [seed_of(task.question) for task in asked]
         groups = self._player.play([Ask(task, 1) for task in asked], seeds, self.judge) if asked else []
         said = {i: self._read(group.episodes[0]) for i, group in zip(rows, groups, strict=True)}

@@ -26,7 +26,7 @@ from assay.lab.settings.judges.reckoning_judges import Setting
 from assay.method import Method
 from assay.papers.judges.s125_cosineverifier import cosineverifier, disputed, hard_negatives
 from assay.registry import build
-from assay.rewards.judges.tool_judge import ToolJudge
+from assay.rewards.judges.tool_judge import ToolJudge, answered
 from assay.tasks.judging.ternary import Item
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.number.computed import Computed
@@ -259,6 +259,16 @@ def test_a_judge_uses_tools() -> None:
     assert (judge.calls, judge.max_tokens) == (5, 2048)
     with pytest.raises(UsageError, match="calls -1"):
         ToolJudge(engine, calls=-1)
+
+
+def test_thinking_is_not_judged() -> None:
+    """Of a response the part behind its first closing tag is shown, and of that the last 16,384 characters."""
+    engine, task = Judge(lambda messages, tools: r"\boxed{Correct}"), Task("t", "How long?", "250 cm")
+    ToolJudge(engine).map([(task, "<think>Perhaps 3 m.</think>\nIt is 2.5 m."), (task, "9" + "8" * 16_384)])
+    thought, long = (messages[0] for messages, _ in engine.seen)
+    assert "It is 2.5 m." in thought and "Perhaps" not in thought and "think>" not in thought
+    assert "8" * 16_384 in long and "98" not in long
+    assert answered("a</think>b</think>c") == "b</think>c" and answered("none") == "none"
 
 
 def test_it_trains(tmp_path: Path) -> None:
