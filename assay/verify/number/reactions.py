@@ -64,17 +64,17 @@ class Reactions(Marked):
         found = [(m["name"], _multiple(m)) for m in _FORCE.finditer(_plainly(box))]
         if len(found) != len(wanted) or any(value is None for _, value in found):
             return f"{shorten(box)!r} does not name {len(wanted)} multiples of P"
-        names = [_plain(name) if name else None for name, _ in found]
-        if None in names:
+        names = [_plain(name or "") for name, _ in found]
+        if "" in names:
             if any(names):
                 return "some forces have a name, and some have none"
             # In order of size each is nearest to its own.
-            names = sorted(wanted, key=lambda name: wanted[name])
+            names = sorted(wanted, key=wanted.__getitem__)
             found = sorted(found, key=lambda force: force[1] or Fraction(0))
         elif set(names) != set(wanted):
             return f"the forces are {', '.join(wanted)}"
         for name, (_, value) in zip(names, found, strict=True):
-            expected = wanted[str(name)]
+            expected = wanted[name]
             if value is None or abs(value - expected) > Fraction(str(self.tolerance)):
                 return f"{name} is {shorten(str(value))} P, not {expected} P"
         return ""
