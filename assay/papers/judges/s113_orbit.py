@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from assay.catalogue import paper
 from assay.catalogue.claim import Claim, claims
 from assay.credit.grpo import GRPO
@@ -18,6 +20,7 @@ from assay.method import Method
 from assay.rewards.judges.rubric_judge import RubricJudge, RubricReward
 from assay.rewards.judges.score_of_ten import read_score
 from assay.select.reward_range import RewardRange
+from assay.signals.embeddings import Embed, embedding, unit_vectors
 from assay.tasks.making.marked import Windows
 from assay.tasks.making.recipe import pipeline
 from assay.tasks.making.task_file import read_tasks
@@ -49,19 +52,45 @@ Case:
 Reply with a JSON list of tables {"criterion": ..., "points": ...} and nothing else."""
 
 
+class Near:
+    """Ranks items by the cosines of embeddings: those with the query of each of an item's sides, on average.
+
+    Args:
+        items: of each its sides, lists of texts whose vectors are averaged; one side for all items, or several.
+        embed: of texts.
+    """
+
+    def __init__(self, items: Sequence[Sequence[Sequence[str]]], embed: Embed):
+        self.embed = embed
+        known = unit_vectors(embed, [text for sides in items for side in sides for text in side])
+        means = [[np.mean([known[text] for text in side], axis=0) for side in sides] for sides in items]
+        norms = [[max(float(np.linalg.norm(v)), 1e-12) for v in sides] for sides in means]
+        self.sides = np.array([[v / n for v, n in zip(*row, strict=True)] for row in zip(means, norms, strict=True)])
+
+    def top(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Return the k nearest items and their mean cosines, nearest first, of equal ones the earlier."""
+        [vector] = unit_vectors(self.embed, [query]).values()
+        scores = (self.sides @ vector).mean(-1)
+        return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
+
+
+Ranked = BM25 | Near
+
+
 @dataclass(frozen=True, slots=True)
 class Rubrics:
     """Writes a rubric for each case: similar cases with their rubrics, and similar criteria, are the examples.
 
-    Both are retrieved by BM25 from the seeds, and the ``wide`` best of each are ordered anew by a reranker's scores,
-    0 to 10; those without a score come last. What the writer replies has to be a rubric, of which the first ``count``
-    criteria are kept.
+    Both are retrieved from the seeds, by BM25 or by :class:`Near`, and the ``wide`` best of each are ordered anew by a
+    reranker's scores, 0 to 10; those without a score come last. What the writer replies has to be a rubric, of which
+    the first ``count`` criteria are kept.
 
     Args:
         seeds: tasks with rubrics, or a file of them.
         cases, criteria: examples that are shown.
         wide: candidates of each that are reranked.
         count: criteria to be written.
+        embed: of texts, see :func:`assay.signals.embeddings.embedding`; BM25 without one.
 
     Raises:
         UsageError: an option out of range, seeds that cannot be read or have no rubric.
@@ -72,7 +101,10 @@ class Rubrics:
     criteria: int = 10
     wide: int = 20
     count: int = 10
-    _pool: tuple[list[tuple[str, Rubric]], list[str], BM25, BM25] = field(init=False, repr=False, compare=False)
+    embed: Embed | str | None = None
+    _pool: tuple[list[tuple[str, Rubric]], list[str], BM25 | Near, BM25 | Near] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if min(self.cases, self.criteria, self.wide, self.count) < 1:
@@ -82,8 +114,13 @@ class Rubrics:
             raise UsageError("S113 needs seeds: tasks with rubrics")
         pairs = [(task.question, Rubric.of(task)) for task in tasks]
         texts = list(dict.fromkeys(c.text for _, rubric in pairs for c in rubric.criteria))
-        told = [f"{question}\n{_listed(rubric)}" for question, rubric in pairs]
-        object.__setattr__(self, "_pool", (pairs, texts, BM25(told), BM25(texts)))
+        if self.embed is None:
+            told = [f"{question}\n{_listed(rubric)}" for question, rubric in pairs]
+            object.__setattr__(self, "_pool", (pairs, texts, BM25(told), BM25(texts)))
+            return
+        embed = embedding(self.embed)
+        sides = [([question], [c.text for c in rubric.criteria]) for question, rubric in pairs]
+        object.__setattr__(self, "_pool", (pairs, texts, Near(sides, embed), Near([([x],) for x in texts], embed)))
 
     def __call__(self, task: Task, here: Here) -> Work:
         pairs, texts, by_case, by_text = self._pool
@@ -120,6 +157,7 @@ def rubrics(
     high: float = 0.9,
     met: float = 0.5,
     most: float = 0.9,
+    embed: str | None = None,
 ) -> Pipeline:
     """Rubrics for dialogues, filtered: ``assay tasks make S113 seeds=seeds.jsonl``; see :class:`Rubrics`.
 
@@ -128,9 +166,13 @@ def rubrics(
     Args:
         seeds: a file of tasks with rubrics.
         count: criteria of each.
+        embed: the model of sentences that the paper's retrieval goes by, a name, folder or ``file.py:function``; words
+            without one.
         n, low, high, met, most: see :class:`~assay.tasks.making.marked.Windows`.
     """
-    return Pipeline("S113", (("rubrics", Rubrics(seeds, count=count)), ("windows", Windows(n, low, high, met, most))))
+    return Pipeline(
+        "S113", (("rubrics", Rubrics(seeds, count=count, embed=embed)), ("windows", Windows(n, low, high, met, most)))
+    )
 
 
 @paper(
@@ -153,7 +195,8 @@ def rubrics(
     },
     choices=(
         "the thresholds: scores in [0.1, 0.9], met from 0.5, in fewer than 0.9 of 8 responses; delta 1e-6",
-        "retrieval by BM25; gamma 1.1 and at most 1.4",
+        "retrieval by BM25 unless a model of sentences is given; a case is as near as its question and its criteria are "
+        "on average; gamma 1.1 and at most 1.4",
         "all wording",
         "the best weights are those with the highest mean score at an evaluation within the stage or at its end",
     ),

@@ -14,13 +14,14 @@ from tasks.making.told import Told
 import assay
 from assay.errors import UsageError
 from assay.method import make_method
-from assay.papers.judges.s113_orbit import Rubrics, orbit, rubrics, stages_of
+from assay.papers.judges.s113_orbit import Near, Rubrics, orbit, rubrics, stages_of
 from assay.select.reward_range import RewardRange
 from assay.tasks.making.maker import Maker, Model
 from assay.tasks.making.marked import Windows
 from assay.tasks.making.task_file import write_tasks
 from assay.tasks.making.work import Pipeline
 from assay.types import Task
+from assay.verify.rubric.criteria import Rubric
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -129,12 +130,40 @@ def test_rubrics_are_written_after_the_example_of_others() -> None:
             bad()
 
 
+PLANE = {"fever": (1.0, 0.0), "car": (0.0, 1.0), "age": (0.6, 0.8), "antibiotic": (1.0, 0.0), "make": (0.0, 2.0)}
+
+
+def plane(texts: list[str]) -> list[tuple[float, float]]:
+    """A text is where the last of the words stands that it has."""
+    return [next(v for word, v in reversed(PLANE.items()) if word in text) for text in texts]
+
+
+def test_examples_by_meaning() -> None:
+    """A query along the first axis: cosines 1 and .6 of the first case, 1 and 1 of the second, 0 and 0 of the third."""
+    cases = Near([([t.question], [c.text for c in Rubric.of(t).criteria]) for t in SEEDS], plane)
+    assert cases.top("fever", 3) == [(1, 1.0), (0, pytest.approx(0.8)), (2, 0.0)]
+    [(best, score)] = Near([(["fever", "car"],), (["age"],)], plane).top("age", 1)
+    assert (best, score) == (1, pytest.approx(1.0))  # the mean of both axes has the cosine 1.4 / sqrt 2
+    assert Near([(["fever", "car"],)], plane).top("age", 1)[0][1] == pytest.approx(1.4 / 2**0.5)
+    writer = Told(lambda p, j: json.dumps(["a"]))
+    models = {"writer": Model("w", writer), "reranker": Model("r", Told(lambda p, j: "Score: 1"))}
+    step = Pipeline("r", [("rubrics", Rubrics(SEEDS, cases=1, criteria=1, wide=1, embed=plane))])
+    Maker(step, models).make([Task("t", "High temperature, perhaps fever.")])
+    asked = str(writer.asked[0].prompt)
+    assert (
+        "An adult has fever." in asked and "names an antibiotic" in asked and "age" not in asked and "car" not in asked
+    )
+
+
 def test_the_pipeline(tmp_path: Path) -> None:
     path = tmp_path / "seeds.jsonl"
     write_tasks(path, SEEDS)
     steps = dict(rubrics(path).steps)
     assert list(steps) == ["rubrics", "windows"] and steps["windows"] == Windows(8, 0.1, 0.9, 0.5, 0.9) == Windows()
     assert (steps["rubrics"].cases, steps["rubrics"].criteria, steps["rubrics"].wide) == (3, 10, 20)
+    assert steps["rubrics"].embed is None
+    near = dict(rubrics(path, embed=f"{__file__}:plane").steps)["rubrics"]
+    assert [i for i, _ in near._pool[2].top("car", 3)] == [2, 0, 1]
 
 
 def test_temperatures_of_stages() -> None:
