@@ -195,8 +195,8 @@ def rubrics(
     },
     choices=(
         "the thresholds: scores in [0.1, 0.9], met from 0.5, in fewer than 0.9 of 8 responses; delta 1e-6",
-        "retrieval by BM25 unless a model of sentences is given; a case is as near as its question and its criteria are "
-        "on average; gamma 1.1 and at most 1.4",
+        "retrieval by BM25 unless a model of sentences is given; a case is as near as its question and its criteria "
+        "are on average; gamma 1.1 and at most 1.4",
         "all wording",
         "the best weights are those with the highest mean score at an evaluation within the stage or at its end",
     ),
