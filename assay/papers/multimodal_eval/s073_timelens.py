@@ -9,10 +9,11 @@ from assay.curriculum.matched import Matched, log_weights
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.select.unprobed import Unprobed
+from assay.tasks.files.timelens import TimeLensVideos
 from assay.tasks.pictures.videos import Videos
 from assay.verify.geometry.interval import IntervalVerifier
 
-__all__ = ["IntervalVerifier", "Matched", "Unprobed", "Videos", "log_weights", "timelens"]
+__all__ = ["IntervalVerifier", "Matched", "TimeLensVideos", "Unprobed", "Videos", "log_weights", "timelens"]
 
 
 @paper(
@@ -31,6 +32,11 @@ __all__ = ["IntervalVerifier", "Matched", "Unprobed", "Videos", "log_weights", "
         "drawn without replacement, as many of each duration": "test_as_many_of_each_duration",
         "learning ends at a plateau": "test_learning_ends_at_a_plateau",
         "R1 at .3, .5 and .7, and the mean overlap": "test_the_worked_metrics",
+        "the benchmark takes answers to whole seconds": "test_times_are_rounded_to_whole_seconds",
+        "TimeLens-100K is read, of which what is heard, not in its video, or too long is not learned from": (
+            "test_what_is_learned_from_is_read"
+        ),
+        "its benchmark is read, all of it": "test_the_benchmark_is_read",
         "it trains a model that sees": "test_it_trains",
     },
     choices=(
@@ -38,9 +44,11 @@ __all__ = ["IntervalVerifier", "Matched", "Unprobed", "Videos", "log_weights", "
         "scores are overlaps of one sampled response each",
         "intervals are read in more spellings than the authors' code reads, but not as two sentences",
         "the loss is a mean over the tokens of a batch",
-        "videos are shapes that come and go, each frame a picture; the paper's model reads two frames at a time",
+        "videos are shapes that come and go unless tasks 'timelens' reads the authors' files; each frame is a picture, "
+        "taken out of its video beforehand, where the paper's model reads two frames at a time",
+        "what is learned from is chosen in one run; the authors ask for all of TimeLens-100K in a run before it",
     ),
-    lacks="TimeLens-100K and its benchmark, and a count of the faults that its tests notice",
+    lacks="a count of the faults that its tests notice",
 )
 def timelens(pool: int = 256, keep: int = 64, mean: float = 0.05, deviation: float = 0.2, tries: int = 1) -> Method:
     """Policy gradient on the temporal overlap of the first span, of videos chosen by difficulty beforehand.
@@ -61,7 +69,9 @@ def timelens(pool: int = 256, keep: int = 64, mean: float = 0.05, deviation: flo
         steps = 100
         until = {metric = "reward/mean", plateau = 0.005}
 
-    ``assay eval`` reports the mean overlap as the score and R1 at the verifier's ``threshold`` as pass@1.
+    ``assay eval`` reports the mean overlap as the score and R1 at the verifier's ``threshold`` as pass@1. The authors'
+    files are read by ``source = {name = "timelens", path = "timelens-100k.jsonl", frames = "frames"}``; their
+    benchmark takes answers to whole seconds, with ``unit = 1`` for the verifier.
 
     Args:
         pool, keep, mean, deviation, tries: see :class:`~assay.curriculum.matched.Matched`.

@@ -37,6 +37,7 @@ class IntervalVerifier(Marked):
         rules: markers that narrow where to look, see :func:`~assay.verify.answer.extract.extract`.
         max_chars: a longer answer is wrong.
         max_intervals: more intervals than this are wrong.
+        unit: seconds, to whole multiples of which times of the answer are rounded; 0 takes them as they are.
     """
 
     threshold: float = 0.5
@@ -45,10 +46,13 @@ class IntervalVerifier(Marked):
     fallback: ClassVar[Fallback] = "whole"
     max_chars: int = 200_000
     max_intervals: int = 300
+    unit: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
             raise UsageError(f"verifier 'interval': threshold {self.threshold} must be in (0, 1]")
+        if not 0 <= self.unit < np.inf:
+            raise UsageError(f"verifier 'interval': unit {self.unit} must be 0 or more")
 
     def __call__(self, task: Task, response: str) -> Verdict:
         wanted = read_reference(task.reference)
@@ -60,6 +64,8 @@ class IntervalVerifier(Marked):
         given = read_spans(answer)[: 1 if self.first else None]
         if not given or len(given) > self.max_intervals:
             return Verdict.wrong(f"{len(given)} intervals" if given else "no interval found")
+        if self.unit:
+            given = [(round(a / self.unit) * self.unit, round(b / self.unit) * self.unit) for a, b in given]
         if any(end <= start for start, end in given):
             return Verdict.wrong("an interval ends before it starts")
         iou = interval_iou(given, wanted)

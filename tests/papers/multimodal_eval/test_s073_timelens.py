@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from assay.errors import RunError, UsageError
 from assay.lab.settings import load
 from assay.lab.settings.pictures.grounding import overlap
 from assay.objectives.clip import ClippedSurrogate
+from assay.registry import build
 from assay.select.unprobed import Unprobed
+from assay.tasks.files.timelens import TimeLensVideos
 from assay.tasks.listed import Listed
 from assay.tasks.pictures.videos import Videos
 from assay.tasks.split import TrainStream
@@ -60,6 +63,152 @@ def test_the_worked_metrics() -> None:
         passed = [judge(Task("t", "?", [0, 100], "interval"), f"0 - {end}").passed for end in (20, 35, 55, 80)]
         assert np.mean(passed) == share
     assert np.mean([v.score for v in found]) == pytest.approx(0.475)
+
+
+def test_times_are_rounded_to_whole_seconds() -> None:
+    """2.6 - 5.5 is 3 - 6, of which [3, 5] is two thirds; halves go to the even number; no length is left of 3 - 3.4."""
+    whole = IntervalVerifier(first=True, unit=1.0)
+    for said, worth in (("2.6 - 5.5", 2 / 3), ("2.5 - 4.5", 1 / 3), ("3.0 - 5.4", 1.0), ("3 - 3.4", 0.0)):
+        assert whole(Task("t", "?", [3, 5], "interval"), said).score == pytest.approx(worth), said
+    assert JUDGE(Task("t", "?", [3, 5], "interval"), "3 - 3.4").score == pytest.approx(0.2)
+    halves = IntervalVerifier(first=True, unit=0.5)
+    assert halves(Task("t", "?", [3, 5], "interval"), "3.4 - 5.1").score == pytest.approx(0.75)
+    for wrong in (-1.0, float("inf"), float("nan")):
+        with pytest.raises(UsageError, match=r"unit .* must be 0 or more"):
+            IntervalVerifier(unit=wrong)
+
+
+def framed(folder: Path, **videos: int) -> Path:
+    """Write so many frames of each video, each a picture of a shade of its own, and what is no picture."""
+    image = pytest.importorskip("PIL.Image", reason="pip install assay[vision]")
+    for video, count in videos.items():
+        place = folder / video.replace("__", "/")
+        place.mkdir(parents=True)
+        (place / "list.txt").write_text("none")
+        for k in range(count):
+            image.new("RGB", (4, 4), (k, 0, 0)).save(place / f"{k + 1:05d}.png")
+    return folder
+
+
+def lines(path: Path, *rows: Any) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def filmed(video: str, duration: float, *events: tuple[str, Any]) -> dict[str, Any]:
+    said = [{"query": query, "span": span} for query, span in events]
+    return {"source": "didemo", "video_path": video, "duration": duration, "events": said}
+
+
+def test_what_is_learned_from_is_read(tmp_path: Path) -> None:
+    frames = framed(tmp_path / "frames", didemo__a=6, **{"b.c": 3})
+    path = lines(
+        tmp_path / "timelens-100k.jsonl",
+        filmed("didemo/a.mp4", 5, (" a dog\n runs. ", [[1.5, 3], [9, 10]]), ("a bark is heard?", [[1, 2]])),
+        filmed("b.c.mp4", 500, ("one two three", [0, 500]), ("late", [499, 501]), ("no length", [[2, 2], [3, 4]])),
+        filmed("short.mp4", 4.9, ("a cat", [[1, 2]])),
+        filmed("long.mp4", 500.1, ("a cat", [[1, 2]])),
+        filmed("b.c.mp4", 50, ("early", [[-1, 2]]), ("one two three four", [[1, 2]]), ("again", [[60, 70], [3, 4]])),
+    )
+    source = build("tasks", {"name": "timelens", "path": str(path), "frames": str(frames), "words": 3})
+    whats = [event.what for event in source.events]
+    assert whats == ["a dog runs", "one two three", "again"] and source.size == 3
+    task = source[0]
+    times = "0.0s<image>0.5s<image>1.0s<image>1.5s<image>2.0s<image>2.5s<image>"
+    assert task.question.startswith(f"{times}Each picture is a frame") and "this happen: 'a dog runs'?" in task.question
+    assert [np.asarray(p.open())[0, 0, 0] for p in pictures(task.prompt)] == [0, 1, 2, 3, 4, 5]
+    assert (task.reference, task.kind, task.id) == ([1.5, 3.0], "interval", "timelens-100k.jsonl/0")
+    assert task.meta == {"source": "didemo", "duration": 5.0} and JUDGE(task, task.solution or "").score == 1
+    assert source[1].reference == [0.0, 500.0] and len(pictures(source[1].prompt)) == 3
+    assert source[2].reference == [60.0, 70.0], "a span that lies in the video is enough, and the first is asked for"
+    # Of six frames four, evenly spread: 0, 5/3, 10/3 and 5 are the first, third, fourth and last.
+    few = TimeLensVideos(path, frames, every=2.0, most=4, question="{what}?")[0]
+    assert few.question == "0.0s<image>4.0s<image>6.0s<image>10.0s<image>a dog runs?"
+    assert [np.asarray(p.open())[0, 0, 0] for p in pictures(few.prompt)] == [0, 2, 3, 5]
+    more = TimeLensVideos(path, frames, shortest=4.9, longest=500.1).events
+    assert [event.video for event in more] == ["didemo/a", "b.c", "short", "long", "b.c", "b.c"]
+    long = lines(tmp_path / "long.jsonl", *(filmed("a.mp4", 9, (" ".join("a" * n), [1, 2])) for n in (200, 201)))
+    assert TimeLensVideos(long, frames).size == 1
+    assert (source.every, source.most) == (0.5, 448)
+    # The curriculum of the paper takes its tasks.
+    Matched(stream([1.0]), 1, 1, keep=9).check([task])
+    with pytest.raises(UsageError, match="short is no folder with the frames of its video"):
+        TimeLensVideos(path, frames, shortest=0)[2]
+    (frames / "short").mkdir()
+    with pytest.raises(UsageError, match=r"line 3: .* is no folder with the frames"):
+        TimeLensVideos(path, frames, shortest=0)[2]
+    with pytest.raises(UsageError, match="has no events, or none of them is to be learned from"):
+        TimeLensVideos(path, frames, shortest=501, longest=502)
+    with pytest.raises(IndexError):
+        source[3]
+
+
+def test_the_benchmark_is_read(tmp_path: Path) -> None:
+    frames = framed(tmp_path / "frames", **{"v.1": 2, "w": 1})
+    path = tmp_path / "charades-timelens.json"
+    table: dict[str, Any] = {
+        "v.1": {"duration": 2, "queries": ["music is heard. ", "it ends"], "spans": [[0, 1], [1.5, 2]]},
+        "w": {"duration": 900, "queries": ["late"], "spans": [[899, 901]]},
+    }
+    path.write_text(json.dumps(table))
+    source = TimeLensVideos(path, frames, words=1)
+    assert [task.reference for task in (source[0], source[1], source[2])] == [[0, 1], [1.5, 2], [899, 901]]
+    assert source.size == 3 and "'music is heard'" in source[0].question and "'late'" in source[2].question
+    assert [len(pictures(source[k].prompt)) for k in range(3)] == [2, 2, 1]
+    assert source[1].meta == {"source": "charades-timelens", "duration": 2.0}
+    assert source[0].id == "charades-timelens.json/0"
+    for wrong, words in (
+        ("{", "is not JSON"),
+        ("[]", "holds a list, not a table of videos"),
+        ("{}", "has no events"),
+        (json.dumps({"w": {**table["w"], "spans": []}}), "video 'w' has not duration, queries and as many spans"),
+        (json.dumps({"w": {**table["w"], "spans": [[1]]}}), "video 'w' has not duration"),
+        (json.dumps({"w": {**table["w"], "duration": "long"}}), "video 'w' has not duration"),
+        (json.dumps({"w": {**table["w"], "queries": [3]}}), "video 'w' has not duration"),
+        (json.dumps({"w": 1}), "video 'w' has not duration"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(UsageError, match=words):
+            TimeLensVideos(path, frames)
+    with pytest.raises(UsageError, match=r"none\.json cannot be read: No such file"):
+        TimeLensVideos(tmp_path / "none.json", frames)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        7,
+        {},
+        filmed("a.mp4", 9, ("a", [])),
+        filmed("a.mp4", 9, ("a", [[1]])),
+        filmed("a.mp4", 9, ("a", 3)),
+        filmed("a.mp4", True, ("a", [1, 2])),
+        {**filmed("a.mp4", 9), "events": [{"query": "a"}]},
+        {**filmed("a.mp4", 9, ("a", [1, 2])), "video_path": 3},
+    ],
+)
+def test_a_row_of_another_form_is_named(tmp_path: Path, row: Any) -> None:
+    path = lines(tmp_path / "a.jsonl", filmed("a.mp4", 9, ("a", [1, 2])), row)
+    with pytest.raises(UsageError, match="line 2 has not source, video_path, duration and events"):
+        TimeLensVideos(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"every": 0.0}, "every 0 must be above 0"),
+        ({"most": 1}, "most 1 at least 2"),
+        ({"words": 0}, "words 0 at least 1"),
+        ({"shortest": -1.0}, "shortest -1 from 0"),
+        ({"shortest": 9.0, "longest": 8.0}, "shortest 9 from 0 to longest 8"),
+        ({"question": "When?"}, "no {what}"),
+    ],
+)
+def test_options_of_the_files_are_checked(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+    path = lines(tmp_path / "a.jsonl", filmed("a.mp4", 9, ("a", [1, 2])))
+    with pytest.raises(UsageError, match=words):
+        TimeLensVideos(path, tmp_path, **options)
+    assert TimeLensVideos(path, tmp_path, every=0.1, most=2, words=1, shortest=9, longest=9).size == 1
 
 
 def test_the_worked_weights() -> None:
