@@ -3,7 +3,7 @@ r"""Judging an answer without a reference, with whatever tools help: a calculato
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,7 +84,8 @@ class Consulting(Checking):
 
     Tools, whose errors are texts: ``calculator``; ``weekday``, ``date_after`` and ``days_between``;
     ``python_interpreter`` and ``unit_conversion``; with ``corpus``, ``search`` and ``wiki``, by BM25; with ``records``,
-    ``translate`` and ``weather``, which know what is on record. What is to be said is anything; where a task has a
+    ``translate`` and ``weather``, which know what is on record. A call of a task's plan that has an ``output`` returns
+    this. What is to be said is anything; where a task has a
     label the verdict is that of environment ``checking`` on a ``\boxed{Correct}`` or ``\boxed{Incorrect}`` in it.
 
     Args:
@@ -121,7 +122,15 @@ class Consulting(Checking):
 
     def available(self) -> tuple[Tool, ...]:
         absent = (*(() if self.corpus else SEARCHED), *(t for t in RECORDED if not self.records.get(t)))
-        return tuple(t for t in super().available() if t.name not in absent)
+        known = {p["name"] for p in self._plan() if "output" in p}
+        return tuple(t for t in super().available() if t.name not in absent or t.name in known)
+
+    def returned(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return what the plan has on record of this call, or else what the tool returns."""
+        for p in self._plan():
+            if "output" in p and (p["name"], p["arguments"]) == (name, dict(arguments)):
+                return p["output"]
+        return super().returned(name, arguments)
 
     @tool
     def calculator(self, expression: str) -> str:
@@ -165,15 +174,20 @@ class Consulting(Checking):
 
     def gold(self) -> Sequence[Action]:
         """Return the rest of the calls that show what the answer is worth, and what is to be said of it."""
-        plan = self.task.meta.get("plan", [])[self.most - self.left :] if self.most else []
+        plan = self._plan()[self.most - self.left :] if self.most else []
         return [*(call(p["name"], **p["arguments"]) for p in plan), say(str(self.task.meta.get("rationale", "")))]
 
+    def _plan(self) -> list[dict[str, Any]]:
+        task = getattr(self, "task", None)
+        return [] if task is None else list(task.meta.get("plan", []))
+
     def _found(self, query: str, k: int) -> str:
-        assert self.corpus is not None
+        if self.corpus is None:
+            raise ToolError("there is nothing to search here")
         return "\n".join(d.told(400) for d in self.corpus.find(query, k)) or "nothing was found"
 
     def _recorded(self, name: str, given: str) -> str:
-        found = self.records[name].get(_key(given))
+        found = self.records.get(name, {}).get(_key(given))
         if found is None:
             raise ToolError(f"nothing is on record for {given!r}")
         return found

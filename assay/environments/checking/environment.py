@@ -88,9 +88,13 @@ class Checking(ToolEnvironment):
         if not self.left:
             raise ToolError("no calls are left; give the verdict now")
         self.left -= 1
-        result = super().make_call(name, arguments)
+        result = self.returned(name, arguments)
         self.succeeded += 1
         return result
+
+    def returned(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return what a call returns."""
+        return super().make_call(name, arguments)
 
     @tool
     def python_interpreter(self, code: str) -> str:

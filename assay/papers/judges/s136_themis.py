@@ -18,6 +18,7 @@ from assay.rewards.step_models.traced import TracedTraining
     seams=["policies", "verify"],
     essentials={
         "a trace of calls, observations and a rationale, and a number at its end": "test_a_trace_by_tokens",
+        "the paper's traces are read as they are, with what tools returned": "test_the_papers_traces_are_read",
         "both heads learn: L_lm + 0.5 L_rm": "test_the_loss_by_hand",
         "the gradient reaches both heads and the model below": "test_gradients_reach_both_heads",
         "observations and the rationale can be left out": "test_what_is_learned_of_a_trace",
@@ -31,8 +32,8 @@ from assay.rewards.step_models.traced import TracedTraining
         "a calendar of ISO dates; the weather and translations are those on record, as in the authors' code",
         "a trace is greedy, with three calls at most",
         "the number has a bias, which pairs do not tell",
+        "a call of the paper's traces is the one of our tools that does the same; its thought is left out",
     ),
-    lacks="TARA's 15,000 traces, whose calls are texts for tools of its own",
 )
 def themis(
     weight: float = 0.5,
@@ -48,7 +49,8 @@ def themis(
         L = L_lm + weight L_rm,   L_lm = mean -log p(token of a trace),   L_rm = mean -log sigmoid(r+ - r-)
 
     FILE has rows of ``prompt``, ``chosen`` and ``rejected``, the latter tables of ``answer``, ``calls`` and
-    ``rationale``; the tools are called while it is read. What it makes plays the traces of responses that it scores:
+    ``rationale``, or is one of TARA's (``ernie-research/TARA`` on the Hugging Face hub); the tools are called while it
+    is read, where what they returned is not on record. What it makes plays the traces of responses that it scores:
     ``assay eval MODEL --scorer "steps(scorer=prm,by.by=whole)"``, and reward ``step_scores`` in ``assay train``.
 
     Args:

@@ -14,6 +14,7 @@ from assay.records.files import write_text
 from assay.records.rows import read_rows
 from assay.rewards.step_models.people import told
 from assay.rewards.step_models.rewardmath import paired, placed_rows
+from assay.rewards.step_models.tara import traced
 from assay.types import Episode, Task
 
 Label = float | None
@@ -87,8 +88,9 @@ def read_examples(path: Path) -> list[Row]:
     - ``prompt``, ``chosen`` and ``rejected`` (their steps) and ``fork`` (steps that they share);
     - ``prompt``, ``chosen`` and ``rejected``, or ``prompt``, ``completion`` and ``label``, as texts: preferences and
       judged responses, each a solution of one step; a preference may have a ``strength`` above 0, and its two
-      responses may be tables of ``answer``, ``calls`` of tools (each ``name`` and ``arguments``) that tell what it is
-      worth, and ``rationale``, what is to be said of it then;
+      responses may be tables of ``answer``, ``calls`` of tools (each ``name`` and ``arguments``, perhaps the ``output``
+      that is on record) that tell what it is worth, and ``rationale``, what is to be said of it then;
+    - comparisons with calls of tools as TARA's files have them, see :mod:`assay.rewards.step_models.tara`;
     - ``problem``, ``problem_id``, ``eval_solution`` (its steps) and ``solution_type``, as RewardMATH has them: each
       chosen solution of a problem is put against each rejected one. The path ``rewardmath``, if there is no such file,
       is that benchmark on the Hugging Face hub;
@@ -139,7 +141,7 @@ def write_examples(path: Path, rows: Iterable[Row]) -> None:
 
 
 def _read(row: Mapping[str, Any]) -> Row | None:
-    row = told(row)
+    row = told(traced(row))
     if not row:
         return None
     prompt = row["problem"] if "problem" in row else row["prompt"]

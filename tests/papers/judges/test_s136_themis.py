@@ -28,6 +28,7 @@ from assay.papers.judges.s136_themis import themis
 from assay.rewards.step_models.examples import StepExample, StepPair, read_examples, write_examples
 from assay.rewards.step_models.on_states import StepHead
 from assay.rewards.step_models.saved import PRMSettings, load_prm
+from assay.rewards.step_models.tara import traced as rows_of_tara
 from assay.rewards.step_models.traced import TracedRM, TracedTraining
 from assay.types import Ask, Task
 
@@ -329,6 +330,101 @@ def test_rows_with_calls_are_read_and_written(tmp_path: Path) -> None:
     for rows, rm, why in (([], model(), "learns from pairs"), ([plain], Linear(torch.zeros(1, 1)), "leave out --kind")):
         with pytest.raises(UsageError, match=why):
             TracedTraining().fit(rm, rows, np.random.default_rng(0))
+
+
+ACTIONS = (
+    "Thought: I need the day.\nAction: Calendar.target_day\nAction Input: 2023-06-01, 12\nObservation: 2023-06-13\n"
+    "Thought: And its weather.\nAction: history_weather\nAction Input: Anyang, 2023-06-13\n"
+    "Observation: It was: \nSunny."
+)
+UNUSED = "Thought: Do I need to use a tool? No\nFinished."
+CALENDAR = {
+    "id": "multi_tools_test_0",
+    "question": "How was it in Anyang 12 days after 2023-06-01?",
+    "pos_answer": {"answer": "Sunny.", "score": 1.0, "actions": ACTIONS, "score_agent": {"explanation": "It was."}},
+    "neg_answer": {"answer": "Wet.", "score": -1.0, "actions": UNUSED, "score_agent": {"explanation": "No. "}},
+}
+
+
+def test_the_papers_traces_are_read(tmp_path: Path) -> None:
+    """Turns as texts and as a table, no turn, no trace at all, and one blank answer, as TARA's files have them."""
+    product = {"Thought": "t", "Action": "calculator", "Action Input": "<<4*5=20>>20", "Observation": "All correct."}
+    strange = {**product, "Action": "Calendar.target_day", "Action Input": "soon"}
+    bare = {"answer": "a", "score": 1}
+    rows = [
+        CALENDAR,
+        {**CALENDAR, "pos_answer": {**bare, "actions": product}, "neg_answer": {**bare, "actions": strange}},
+        {**CALENDAR, "pos_answer": bare, "neg_answer": {**bare, "actions": {**product, "Action": "None"}}},
+        {**CALENDAR, "pos_answer": {**bare, "answer": " "}},
+    ]
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(rows))
+    told, tables, without = (x for x in read_examples(path) if isinstance(x, StepPair))
+    assert told.better.task.id == "multi_tools_test_0" and told.better.task.prompt == CALENDAR["question"]
+    assert told.better.steps == ("Sunny.",) and told.worse.steps == ("Wet.",)
+    assert told.better.task.meta["plan"] == [
+        {"name": "date_after", "arguments": {"date": "2023-06-01", "days": 12}, "output": "2023-06-13"},
+        {
+            "name": "weather",
+            "arguments": {"place": "Anyang", "date": "2023-06-13"},
+            "output": "It was: \nSunny.",
+        },
+    ]
+    assert (told.better.task.meta["rationale"], told.worse.task.meta["rationale"]) == ("It was.", "No.")
+    assert told.worse.task.meta["plan"] == []
+    [call_] = tables.better.task.meta["plan"]
+    assert call_ == {
+        "name": "calculator",
+        "arguments": {"expression": "<<4*5=20>>20"},
+        "output": "All correct.",
+    }
+    assert tables.worse.task.meta["plan"] == [] == without.better.task.meta["plan"] == without.worse.task.meta["plan"]
+    path.write_text(json.dumps([{**rows[1], "pos_answer": {**bare, "actions": {**product, "Action": "telephone"}}}]))
+    with pytest.raises(UsageError, match="the action 'telephone' is none of calculator"):
+        read_examples(path)
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "made"),
+    [
+        ("code_run", "print(1)", ("python_interpreter", {"code": "print(1)"})),
+        ("Calendar.week_day", "2023-06-01", ("weekday", {"date": "2023-06-01"})),
+        (
+            "Calendar.day_difference",
+            "2023-06-01, 2023-06-13",
+            ("days_between", {"first": "2023-06-01", "second": "2023-06-13"}),
+        ),
+        ("Calendar.target_day", "2023-06-01, -3", ("date_after", {"date": "2023-06-01", "days": -3})),
+        ("history_weather", "Paris, France, 2023-06-01", ("weather", {"place": "Paris, France", "date": "2023-06-01"})),
+        ("translate", "ni hao", ("translate", {"text": "ni hao"})),
+        ("wiki_search", "a dog", ("wiki", {"title": "a dog"})),
+        ("google_serper", "a, dog", ("search", {"query": "a, dog"})),
+    ],
+)
+def test_every_tool_of_theirs_is_one_of_ours(action: str, given: str, made: tuple[str, dict[str, Any]]) -> None:
+    told = {"Thought": "", "Action": action, "Action Input": given, "Observation": "o"}
+    found = rows_of_tara(
+        {"question": "q", "pos_answer": {"answer": "a", "actions": told}, "neg_answer": {"answer": "b"}}
+    )
+    assert found["chosen"]["calls"] == [{"name": made[0], "arguments": made[1], "output": "o"}]
+
+
+def test_what_is_on_record_is_what_a_planned_call_returns() -> None:
+    """A tool that is not there otherwise is there for it; any other call is computed, or refused."""
+    found = rows_of_tara(CALENDAR)["chosen"]
+    task = judging("q", "a", "t", plan=found["calls"], rationale=found["rationale"])
+    world = Consulting()
+    world.reset(task, 0)
+    assert "weather" in {t.name for t in world.available()} and "search" not in {t.name for t in world.available()}
+    steps = [world.step(action) for action in world.gold()]
+    shown = [step.observation.messages[0]["content"] for step in steps[:2]]
+    assert shown == ["2023-06-13", "It was: \nSunny."] and steps[2].terminated
+    world.reset(task, 0)
+    others = [call("date_after", date="2023-06-01", days=13), call("weather", place="Rome", date="2023-06-13")]
+    told = [world.step(action).observation.messages[0]["content"] for action in others]
+    assert told[0] == "2023-06-14" and "nothing is on record" in told[1]
+    world.reset(judging("q", "a", "t"), 0)
+    assert "weather" not in {t.name for t in world.available()}
 
 
 def test_tools_tell_sums_apart() -> None:
