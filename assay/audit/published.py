@@ -37,7 +37,7 @@ def published_rows(name: str, path: str | None = None, kind: str = "exact") -> l
 
     def read(row: Any) -> Any:
         said = row.get(fields["label"]) if isinstance(row, Mapping) else None
-        return {**row, fields["label"]: labels[said]} if said in labels else row
+        return {**row, fields["label"]: labels[said]} if isinstance(said, str) and said in labels else row
 
     return [row_of(where, read(row), kind, fields) for where, row in raw_rows(name, path)]
 

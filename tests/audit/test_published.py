@@ -47,6 +47,8 @@ def test_sets_are_read(tmp_path: Path) -> None:
     assert [row.label for row in published_rows("verifierbench", str(lettered))] == [True, False, False]
     with pytest.raises(UsageError, match='the label is "D", neither'):
         published_rows("verifierbench", str(jsonl(tmp_path / "e.jsonl", {**LETTERED, "gold_judgment": "D"})))
+    with pytest.raises(UsageError, match=r'the label is \["A"\], neither'):
+        published_rows("verifierbench", str(jsonl(tmp_path / "f.jsonl", {**LETTERED, "gold_judgment": ["A"]})))
     with pytest.raises(UsageError, match="no field 'answer' for the reference"):
         published_rows("verifybench", str(lettered))
     with pytest.raises(UsageError, match="no set of judged responses is called 'verifybenchs'"):
