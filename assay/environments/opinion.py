@@ -12,6 +12,7 @@ from assay.engines.asking import filled, judge_of
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.from_file import from_file, is_reference
+from assay.media import Picture
 from assay.types import NOTE, Task, Verdict
 
 MOST = 3
@@ -37,11 +38,12 @@ end with a line of JSON: {"valid": true or false, "success": true or false}"""
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A turn as evidence: its index, what was done in it, and what was observed right after."""
+    """A turn as evidence: its index, what was done in it, and what was observed right after, with its pictures."""
 
     turn: int
     action: str
     observation: str
+    images: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,15 @@ from assay.environments.verified.credit import Aim
 from assay.environments.verified.verifier import Evidence, TrajectoryVerifier, Unjudged, aim_of
 from assay.errors import UsageError
 from assay.registry import build, part
-from assay.types import NOTE, Task, Verdict
+from assay.types import NOTE, Task, Verdict, pictures
 
 
 @part("environment", "trajectory_verified")
 class TrajectoryVerified:
     """Another environment as it is, but that what was done is judged by a model, by a rubric of the task.
 
-    See :class:`~assay.environments.verified.verifier.TrajectoryVerifier`. The verdict passes if the user has got what
+    See :class:`~assay.environments.verified.verifier.TrajectoryVerifier`; pictures that the other environment shows are
+    shown to the judge, who then has to see. The verdict passes if the user has got what
     was asked for (``outcome``); its score is that, its part ``process`` the points of the rubric, in [0, 1], and
     ``well``, 1 where that is ``threshold`` or more. Parts ``criterion k`` are the credit by criterion, ``None`` where
     it does not apply; ``state`` is the other environment's own verdict, and nothing is made of it; a note on
@@ -62,7 +63,8 @@ class TrajectoryVerified:
     def step(self, action: Action) -> Step:
         step = self.inner.step(action)
         seen = "\n".join(str(m["content"]) for m in step.observation.messages)
-        self.turns.append(Cited(len(self.turns), action.text, seen))
+        images = tuple(pictures(step.observation.messages))
+        self.turns.append(Cited(len(self.turns), action.text, seen, images))
         return step
 
     def verdict(self) -> Verdict:

@@ -13,6 +13,8 @@ from assay.environments.opinion import Cited
 from assay.environments.verified.credit import Aim, Mark, process
 from assay.environments.verified.prompts import CASCADE, CLAIMED, OUTCOME, RELEVANT, RUBRIC, SEEN, read_json
 from assay.errors import UsageError
+from assay.media import MARK
+from assay.types import Message, Prompt
 
 Evidence = Literal["relevant", "last", "account"]
 
@@ -99,7 +101,7 @@ class TrajectoryVerifier:
         chosen = [self.chosen(matrix, k, len(turns)) for k in range(len(rubric))]
         marks = self.marks(task, rubric, turns, message, chosen)
         shown = sorted({i for some in chosen for i in some} | ({len(turns) - 1} if turns and self._looks else set()))
-        asked = filled(OUTCOME, task=task, message=message, shown=_screens([turns[i] for i in shown]))
+        asked = _shown(OUTCOME, [turns[i] for i in shown], task=task, message=message)
         [found] = self._asked([asked])
         if not isinstance(found, dict) or not isinstance(found.get("success"), bool):
             raise Unjudged("no outcome could be read")
@@ -109,7 +111,7 @@ class TrajectoryVerifier:
         """Return how much each turn tells of each criterion, in [0, 10]; nothing where that is not gone by."""
         if self.evidence != "relevant":
             return ()
-        asked = [filled(RELEVANT, task=task, shown=_screens([turn]), criteria=_listed(aims)) for turn in turns]
+        asked = [_shown(RELEVANT, [turn], task=task, criteria=_listed(aims)) for turn in turns]
         return tuple(_numbers(row, len(aims), 10.0) for row in self._asked(asked))
 
     def chosen(self, matrix: Sequence[Sequence[float]], criterion: int, turns: int) -> list[int]:
@@ -133,7 +135,7 @@ class TrajectoryVerifier:
             return [Mark(c, m, claimed=c) for c, m in zip(claimed, most, strict=True)]
         seen = self._asked(
             [
-                filled(SEEN, task=task, criterion=_one(aim), account=account, shown=_screens([turns[i] for i in some]))
+                _shown(SEEN, [turns[i] for i in some], task=task, criterion=_one(aim), account=account)
                 for aim, some in zip(aims, chosen, strict=True)
             ]
         )
@@ -162,7 +164,7 @@ class TrajectoryVerifier:
     def _looks(self) -> bool:
         return self.evidence != "account"
 
-    def _asked(self, prompts: Sequence[str]) -> list[Any]:
+    def _asked(self, prompts: Sequence[Prompt]) -> list[Any]:
         out = []
         for reply in ask(self.judge, prompts, self.sampling):
             if reply.stop == "error":
@@ -191,6 +193,24 @@ def aim_of(row: Any) -> Aim:
 def account_of(turns: Sequence[Cited], message: str) -> str:
     """Return what the agent did and said, without what it saw."""
     return "\n".join([*(f"[{t.turn}] {t.action}" for t in turns), f"Last words: {message}"])
+
+
+def _shown(template: str, turns: Sequence[Cited], **told: str) -> Prompt:
+    """Return a prompt with the screens of turns, and their pictures where they stand in these."""
+    images = [picture for turn in turns for picture in turn.images]
+    if not images:
+        return filled(template, shown=_screens(turns), **told)
+    # Only what a screen says of its own pictures may hold the place of one.
+    turns = [
+        replace(t, action=_plain(t.action), observation=t.observation if t.images else _plain(t.observation))
+        for t in turns
+    ]
+    text = filled(template, shown=_screens(turns), **{name: _plain(words) for name, words in told.items()})
+    return (Message(role="user", content=text, images=images),)
+
+
+def _plain(text: str) -> str:
+    return text.replace(MARK, "")
 
 
 def _screens(turns: Sequence[Cited]) -> str:

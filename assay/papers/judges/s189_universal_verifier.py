@@ -27,6 +27,7 @@ from assay.statistics.agreement import Kappa, Table, kappa
         "a rubric of the task's text alone": "test_the_rubric_knows_the_task_alone",
         "criteria that do not apply count neither way": "test_process_by_hand",
         "every screen is looked at, and those that tell most of a criterion mark it": "test_evidence_by_criterion",
+        "screens may be pictures, which the judge is shown": "test_pictures_are_shown",
         "marked with and without screens; claims that are not seen are contradictions": "test_claims_are_contradicted",
         "what could not be helped costs nothing": "test_process_by_hand",
         "an error is charged once": "test_an_error_is_charged_once",
@@ -42,7 +43,7 @@ from assay.statistics.agreement import Kappa, Table, kappa
         "a reward of the outcome plus half the process",
         "all wording, and JSON for every reply",
     ),
-    lacks="screenshots as pictures, CUAVerifierBench, and a count of the faults that its tests notice",
+    lacks="CUAVerifierBench, and a count of the faults that its tests notice",
 )
 def universal_verifier(
     judge: Any,

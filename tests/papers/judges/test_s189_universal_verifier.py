@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from assay.environments.verified.environment import TrajectoryVerified
 from assay.environments.verified.prompts import read_json
 from assay.environments.verified.verifier import TrajectoryVerifier, Unjudged, account_of, aim_of
 from assay.errors import UsageError
+from assay.media import Picture
 from assay.method import make_method
 from assay.papers.judges.s189_universal_verifier import agreement, universal_verifier
 from assay.types import Episode
@@ -60,6 +62,49 @@ def critic(**replies: Any) -> Critic:
 
 def judged(judge: Critic, turns: Sequence[Cited] = TURNS, **options: Any) -> Any:
     return TrajectoryVerifier(judge, **options).judged("book it", list(turns), "It is booked.", AIMS)
+
+
+def test_pictures_are_shown() -> None:
+    """A screen's pictures go with what shows it, at their places, and with nothing else; words hold no place."""
+    one, two, three = (Picture(bytes([k])) for k in range(3))
+    turns = [
+        Cited(0, "look at <image>", "a form\n<image>", (one,)),
+        Cited(1, "write <image>", "the word <image>"),
+        Cited(2, "done", "<image> and <image>", (two, three)),
+    ]
+    judge = critic(**{"how much does this tell": lambda p: [10, 0, 10] if "[1]" in p else [0, 5, 9]})
+    TrajectoryVerifier(judge, top=2).judged("book <image>", turns, "Booked <image>.", AIMS)
+    asked: dict[str, list[Any]] = {}
+    for request in judge.asked:
+        prompt: Any = request.prompt
+        text, images = (prompt, []) if isinstance(prompt, str) else (prompt[0]["content"], prompt[0]["images"])
+        assert not images or text.count("<image>") == len(images)
+        words = next(words for words in RULES if words in text)
+        asked.setdefault(words, []).append(images)
+    assert asked["how much does this tell"] == [[one], [], [two, three]]
+    assert asked["does the criterion apply?"] == [[two, three], [one, two, three], [two, three]]
+    assert asked["Has the user got"] == [[one, two, three]] and asked["Taking it at its word"] == [[]]
+
+
+SHOT = Picture(b"png")
+
+
+class Seen(Corridor):
+    """A corridor that shows a picture of itself."""
+
+    def step(self, action: Any) -> Any:
+        step = super().step(action)
+        [message, *rest] = step.observation.messages
+        shown = {**message, "content": f"<image>\n{message['content']}", "images": [SHOT]}
+        return replace(step, observation=replace(step.observation, messages=(shown, *rest)))
+
+
+def test_pictures_of_an_environment_are_kept() -> None:
+    world = TrajectoryVerified(critic(), environment=f"{__file__}:Seen")
+    task = world.tasks()[0]
+    world.reset(task, 0)
+    world.step(say("right"))
+    assert world.turns[0].images == (SHOT,) and world.turns[0].observation.startswith("<image>\n")
 
 
 def test_process_by_hand() -> None:
