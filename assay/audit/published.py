@@ -6,13 +6,11 @@ import functools
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from assay.audit.labelled import Row, row_of
 from assay.errors import UsageError, nearest
-from assay.records.rows import READERS, read_rows
-from assay.tasks.files.huggingface import load
+from assay.tasks.files.huggingface import placed
 
 
 @functools.cache
@@ -43,14 +41,9 @@ def published_rows(name: str, path: str | None = None, kind: str = "exact") -> l
 
 
 def raw_rows(name: str, path: str | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a set as they are published, each with the place to name in an error; see above."""
+    """Return the rows of a set as they are published, each with the place to name in an error; see above."""
     entry = _entry(name)
-    if path is not None and Path(path).suffix.lower() in READERS:
-        yield from read_rows(Path(path).expanduser())
-        return
-    place = path or entry["path"]
-    data = load(place, None, entry["split"], entry.get("file"))
-    yield from ((f"{place} row {number}", row) for number, row in enumerate(data, 1))
+    return placed(path or entry["path"], entry["split"], entry.get("file"))
 
 
 def _entry(name: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from assay.audit import published as module
 from assay.audit.labelled import read_labelled
 from assay.audit.published import published, published_rows, raw_rows
 from assay.cli import main
@@ -79,7 +78,7 @@ def test_sets_come_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(place)
         return [ZJU]
 
-    monkeypatch.setattr(module, "load", load)
+    monkeypatch.setattr("assay.tasks.files.huggingface.load", load)
     assert list(raw_rows("verifybench-hard")) == [("ZJU-REAL/VerifyBench row 1", ZJU)]
     assert list(raw_rows("verifierbench", "mine/copy")) == [("mine/copy row 1", ZJU)]
     assert asked == [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.records.rows import read_rows
-from assay.tasks.files.huggingface import load
+from assay.tasks.files.huggingface import placed
 
 NAME, HUB = "rewardmath", "RewardMATH/RewardMATH"
 TYPES = ("chosen", "rejected")
@@ -16,12 +16,11 @@ Placed = tuple[str, Any]
 
 
 def placed_rows(path: Path) -> Iterator[Placed]:
-    """Yield the rows of a file, each with its place; of the benchmark on the hub where the path is its name and no
+    """Return the rows of a file, each with its place; of the benchmark on the hub where the path is its name and no
     file."""
     if str(path) == NAME and not path.exists():
-        yield from ((f"{HUB} row {number}", row) for number, row in enumerate(load(HUB, None, "train"), 1))
-    else:
-        yield from read_rows(path)
+        return placed(HUB)
+    return read_rows(path)
 
 
 def paired(rows: Iterable[Placed]) -> Iterator[Placed]:

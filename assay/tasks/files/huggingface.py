@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError, nearest
+from assay.records.rows import READERS, read_rows
 from assay.registry import part
 from assay.tasks.files.fields import Fields
 from assay.tasks.seeded import check_index
@@ -86,3 +88,12 @@ def load(path: str, config: str | None, split: str, file: str | None = None) -> 
             raise UsageError(f"data set {path} has no split {split!r}{nearest(split, data)}")
         data = data[split]
     return data
+
+
+def placed(path: str, split: str = "train", file: str | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a file in a format that is known, or else of what :func:`load` finds, each with the place to
+    name in an error."""
+    if Path(path).suffix.lower() in READERS:
+        yield from read_rows(Path(path).expanduser())
+    else:
+        yield from ((f"{path} row {number}", row) for number, row in enumerate(load(path, None, split, file), 1))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import UsageError
-from assay.records.rows import READERS, read_rows
 from assay.registry import part
-from assay.tasks.files.huggingface import load
+from assay.tasks.files.huggingface import placed
 from assay.tasks.seeded import check_index
 from assay.types import Message, Task
 
@@ -34,12 +32,7 @@ class RefineBench:
     """
 
     def __init__(self, path: str = "RefineBench/RefineBench"):
-        rows: Iterable[tuple[str, Any]]
-        if Path(path).suffix.lower() in READERS:
-            rows = read_rows(Path(path).expanduser())
-        else:
-            rows = ((f"{path} row {number}", row) for number, row in enumerate(load(path, None, "train"), 1))
-        self.tasks = [_task(where, row) for where, row in rows]
+        self.tasks = [_task(where, row) for where, row in placed(path)]
         if not self.tasks:
             raise UsageError(f"tasks 'refinebench': {path} has no rows")
 

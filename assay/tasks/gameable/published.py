@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError
-from assay.records.rows import READERS, read_rows
 from assay.registry import part
-from assay.tasks.files.huggingface import load
+from assay.tasks.files.huggingface import placed
 from assay.tasks.gameable.source import Side
 from assay.tasks.seeded import check_index
 from assay.types import Message, Task
@@ -36,12 +34,7 @@ class RewardHacks:
     """
 
     def __init__(self, path: str = "longtermrisk/school-of-reward-hacks", side: Side = "hack"):
-        rows: Iterable[tuple[str, Any]]
-        if Path(path).suffix.lower() in READERS:
-            rows = read_rows(Path(path).expanduser())
-        else:
-            rows = ((f"{path} row {number}", row) for number, row in enumerate(load(path, None, "train"), 1))
-        self.tasks = [task for where, row in rows if (task := _task(where, row, COLUMNS[side])) is not None]
+        self.tasks = [task for where, row in placed(path) if (task := _task(where, row, COLUMNS[side])) is not None]
         if not self.tasks:
             raise UsageError(f"tasks 'reward_hacks': {path} has no response of side {side!r}")
 

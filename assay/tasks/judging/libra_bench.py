@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError
-from assay.records.rows import READERS, read_rows
 from assay.registry import part
-from assay.tasks.files.huggingface import load
+from assay.tasks.files.huggingface import placed
 from assay.tasks.judging.pointwise import TEMPLATE, Judged
 from assay.tasks.seeded import check_index
 from assay.types import Task
 
 SHOWN = ("index", "question", "response", "label", "model")
 SUBSET = ("subset", "source", "dataset")
-LABELS: dict[Any, bool] = {1: True, 0: False, "1": True, "0": False}
+LABELS = {"1": True, "0": False}
 
 
 @part("tasks", "libra_bench")
@@ -34,12 +32,7 @@ class LibraBench:
     """
 
     def __init__(self, path: str = "meituan/Libra-Bench", template: str = TEMPLATE):
-        rows: Iterable[tuple[str, Any]]
-        if Path(path).suffix.lower() in READERS:
-            rows = read_rows(Path(path).expanduser())
-        else:
-            rows = ((f"{path} row {number}", row) for number, row in enumerate(load(path, None, "train"), 1))
-        read = [_judged(where, row) for where, row in rows]
+        read = [_judged(where, row) for where, row in placed(path)]
         if not read:
             raise UsageError(f"tasks 'libra_bench': {path} has no rows")
         self.items = [item for _, item in read]
@@ -56,8 +49,9 @@ class LibraBench:
 def _judged(where: str, row: Any) -> tuple[str, Judged]:
     if not isinstance(row, Mapping) or not set(SHOWN) <= set(row):
         raise UsageError(f"{where} has not the fields {', '.join(SHOWN)}")
-    if row["label"] not in LABELS:
+    right = LABELS.get(str(row["label"]))
+    if right is None:
         raise UsageError(f"{where}: the label is {row['label']!r}, not 0 or 1")
     subset = next((str(row[name]) for name in SUBSET if name in row), "")
-    item = Judged(str(row["question"]), str(row["response"]), LABELS[row["label"]], str(row["model"]), subset)
+    item = Judged(str(row["question"]), str(row["response"]), right, str(row["model"]), subset)
     return str(row["index"]), item

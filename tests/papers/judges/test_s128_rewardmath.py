@@ -24,7 +24,6 @@ from assay.inference.supervision.quality import among
 from assay.lab.settings import load
 from assay.papers.judges.s128_rewardmath import WRONG, best_of_n_curve, by_pairs, validity
 from assay.rewards.judges.pair_judge import PairJudge
-from assay.rewards.step_models import rewardmath as rewardmath_rows
 from assay.rewards.step_models.examples import StepExample, StepPair, read_examples
 from assay.signals.steps import Steps
 from assay.types import Task
@@ -238,9 +237,9 @@ def test_its_problems_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(UsageError, match="a row has prompt, completions and labels"):
             read_examples(path)
     asked = []
-    monkeypatch.setattr(rewardmath_rows, "load", lambda *place: asked.append(place) or rows)
+    monkeypatch.setattr("assay.tasks.files.huggingface.load", lambda *place: asked.append(place) or rows)
     monkeypatch.chdir(tmp_path)
-    assert len(read_examples(Path("rewardmath"))) == 3 and asked == [("RewardMATH/RewardMATH", None, "train")]
+    assert len(read_examples(Path("rewardmath"))) == 3 and asked == [("RewardMATH/RewardMATH", None, "train", None)]
 
 
 def test_the_setting() -> None:

@@ -167,9 +167,9 @@ def test_its_data_set_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert honest[0].prompt == ({"role": "user", "content": told["user"]},) and honest[0].kind == "none"
     assert honest[0].meta == {"family": "poem", "metric": "rhymes", "cheat": "rhymes alone"}
     asked = []
-    monkeypatch.setattr(published, "load", lambda *place: asked.append(place) or [poem])
+    monkeypatch.setattr("assay.tasks.files.huggingface.load", lambda *place: asked.append(place) or [poem])
     assert published.RewardHacks()[0].solution == "hat cat"
-    assert asked == [("longtermrisk/school-of-reward-hacks", None, "train")]
+    assert asked == [("longtermrisk/school-of-reward-hacks", None, "train", None)]
     path.write_text(json.dumps(code) + "\n")
     with pytest.raises(UsageError, match="no response of side 'honest'"):
         published.RewardHacks(str(path), "honest")

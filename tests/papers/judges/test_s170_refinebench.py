@@ -69,8 +69,8 @@ def test_its_problems_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     verdict = judge(bare, "It is void.")
     assert verdict.passed is False and verdict.score == 0.5
     asked = []
-    monkeypatch.setattr(published, "load", lambda *place: asked.append(place) or [PUBLISHED])
-    assert published.RefineBench().size == 1 and asked == [("RefineBench/RefineBench", None, "train")]
+    monkeypatch.setattr("assay.tasks.files.huggingface.load", lambda *place: asked.append(place) or [PUBLISHED])
+    assert published.RefineBench().size == 1 and asked == [("RefineBench/RefineBench", None, "train", None)]
     for wrong, message in (
         ({"question": "q"}, "row 1 has not the fields"),
         ({**PUBLISHED, "checklist": "x"}, "no list"),

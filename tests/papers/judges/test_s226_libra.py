@@ -109,9 +109,17 @@ def test_its_benchmark_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "Response:\nSo 4.\n" in made[0].question and made.size == 2
     assert accuracy(made.items, [True, True]).mean == 0.5
     asked = []
-    monkeypatch.setattr(libra_bench, "load", lambda *place: asked.append(place) or [{**row, "subset": "hard"}])
-    assert libra_bench.LibraBench().items[0].subset == "hard" and asked == [("meituan/Libra-Bench", None, "train")]
-    for wrong, message in (({"question": "q"}, "has not the fields"), ({**row, "label": 2}, "the label is 2")):
+    monkeypatch.setattr(
+        "assay.tasks.files.huggingface.load", lambda *place: asked.append(place) or [{**row, "subset": "hard"}]
+    )
+    assert libra_bench.LibraBench().items[0].subset == "hard" and asked == [
+        ("meituan/Libra-Bench", None, "train", None)
+    ]
+    for wrong, message in (
+        ({"question": "q"}, "has not the fields"),
+        ({**row, "label": 2}, "the label is 2"),
+        ({**row, "label": [1]}, "the label is"),
+    ):
         path.write_text(json.dumps(wrong) + "\n")
         with pytest.raises(UsageError, match=message):
             libra_bench.LibraBench(str(path))
