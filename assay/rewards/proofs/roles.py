@@ -9,7 +9,7 @@ import torch
 from assay.batch import Batch, Reward
 from assay.registry import part
 from assay.rewards.proofs.analysis import AnalysisReward
-from assay.rewards.proofs.self_analysed import SelfAnalysed
+from assay.rewards.proofs.self_analysed import ALPHA, BETA, SelfAnalysed
 
 
 @part("reward", "proof_roles")
@@ -25,7 +25,7 @@ class ProofRoles:
         judge, alpha, beta, n: see there; the judge of analyses is asked of both.
     """
 
-    def __init__(self, judge: Any, alpha: float = 0.76, beta: float = 0.24, n: int = 1):
+    def __init__(self, judge: Any, alpha: float = ALPHA, beta: float = BETA, n: int = 1):
         self.written, self.analysed = SelfAnalysed(judge, alpha, beta, n), AnalysisReward(judge)
 
     def __call__(self, batch: Batch) -> Reward:

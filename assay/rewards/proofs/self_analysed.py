@@ -13,6 +13,9 @@ from assay.rewards.judged import judged
 from assay.tasks.judging.proof_judge import proof_judge_of
 from assay.verify.proofs.analysis import divided, score_of
 
+ALPHA, BETA = 0.76, 0.24
+"""What the proof weighs, and what its author says of it."""
+
 
 @part("reward", "self_analysed")
 class SelfAnalysed:
@@ -36,7 +39,7 @@ class SelfAnalysed:
         UsageError: no judge, or ``n`` below 1.
     """
 
-    def __init__(self, judge: Any, alpha: float = 0.76, beta: float = 0.24, n: int = 1):
+    def __init__(self, judge: Any, alpha: float = ALPHA, beta: float = BETA, n: int = 1):
         if n < 1:
             raise UsageError(f"reward 'self_analysed': n {n} must be at least 1")
         self.judge, self.alpha, self.beta, self.n = proof_judge_of(judge), alpha, beta, n
