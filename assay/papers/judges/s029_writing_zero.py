@@ -47,7 +47,8 @@ def writing_zero(judge: Any = None, votes: int = 1, most: float = 0.6) -> Method
 
     G is 16 in the paper. Rewards have no baseline and no scale: which response is the reference does not depend on what
     it is worth. The judge is trained by the same package: tasks ``pairs`` with a ``teacher`` for ``[warmup]``, and then
-    GRPO on verifier ``pair_scores``; :func:`~assay.tasks.judging.pairs.by_order` says whether it likes a place.
+    GRPO on verifier ``pair_scores`` with rollout ``dynamic``; :func:`~assay.tasks.judging.pairs.by_order` says whether
+    it likes a place.
 
     Args:
         judge: an engine, or the specification of one, or a table of
