@@ -43,8 +43,9 @@ __all__ = ["Corrected", "GuidedThought", "Labels", "Points", "ThoughtForm", "gtr
         "formulas as wholes, so that who has begun one that leads nowhere is told so",
         "who corrects is the world's rule, or a model of one's own; GPT-4o, which may run a solver, in the paper",
         "the model is one's own, with LoRA where a recipe says so",
+        "ALFWorld in words (environment 'alfworld', corrected by a model); the paper's policy sees pictures of it",
     ),
-    lacks="ALFWorld, and a count of the faults that its tests notice",
+    lacks="the pictures of ALFWorld, which AI2-THOR draws, and a count of the faults that its tests notice",
 )
 def gtr(
     environment: Any = None,

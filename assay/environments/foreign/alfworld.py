@@ -1,0 +1,170 @@
+"""ALFWorld's games in words: errands in a house, played from the files that it publishes."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.environments.base import Action, Observation, Step
+from assay.environments.lines import ACT, Interface, answered, how, plain, taken
+from assay.environments.tools import call, say
+from assay.errors import UsageError
+from assay.registry import part
+from assay.tasks.seeded import check_index
+from assay.types import Message, Task, Tool, Verdict
+
+REFUSED = "Nothing happens."
+"""What the game says to a command that cannot be carried out."""
+LEFT_OUT = ("movable", "Sliced")
+"""Stand in the folders of games that ALFWorld's own loader leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errands:
+    """A task for each file of a game."""
+
+    files: tuple[str, ...]
+    prompt: str
+
+    @property
+    def size(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Task:
+        file = self.files[check_index(index, self.size)]
+        name = "/".join(Path(file).parts[-3:-1])
+        return Task(f"alfworld/{name}", self.prompt, {"game": file}, "none", meta={"game": file})
+
+
+@part("environment", "alfworld")
+class AlfWorld:
+    """A house with something to be done in it, by commands such as ``go to fridge 1`` and ``take mug 2 from desk 1``.
+
+    A turn's command is its last line, or its ``<action>``; one that cannot be carried out changes nothing. The verdict
+    is the game's: it passes once its goal holds, for which the turn's reward is 1. Things are named as ALFWorld names
+    them. The state is the set of facts that hold; the plan is Fast Downward's.
+
+    Args:
+        games: a pattern of files, such as ``~/.cache/alfworld/json_2.1.1/train/**/game.tw-pddl``; those that are not
+            said to be solvable, or are of things that ALFWorld leaves out, are left out.
+        commands: turns of an episode, at most.
+        listed: whether the commands that can be carried out are told with each observation.
+        interface: ``text``, or ``tool``: the tool ``act`` takes the command.
+
+    Raises:
+        UsageError: TextWorld or Fast Downward is not installed, an option is out of range, or there is no such game.
+
+    Source: ALFWorld (arXiv 2010.03768), whose other half, pictures of the same houses, is not played here.
+    """
+
+    def __init__(self, games: str, commands: int = 50, listed: bool = False, interface: Interface = "text"):
+        if commands < 1:
+            raise UsageError(f"environment 'alfworld': commands {commands} must be at least 1")
+        try:
+            import fast_downward  # noqa: F401
+            import textworld  # noqa: F401
+        except ImportError:
+            raise UsageError(
+                "environment 'alfworld' needs TextWorld and Fast Downward: pip install 'assay[alfworld]'"
+            ) from None
+        found = sorted(glob.glob(os.path.expanduser(games), recursive=True))
+        files = tuple(f for f in found if not any(word in f for word in LEFT_OUT) and _solvable(f))
+        if not files:
+            raise UsageError(f"environment 'alfworld': no game that can be solved is at {games!r}")
+        self.commands, self.listed, self.interface = commands, listed, interface
+        prompt = f"You are in a house. Each turn give one command, such as look or go to desk 1, by {how(interface)}."
+        self._tasks = Errands(files, prompt)
+        self.game: Any = None
+        self._under_way = False
+
+    def tasks(self) -> Errands:
+        return self._tasks
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        import textworld
+        from textworld.envs import PddlEnv
+
+        if "game" not in task.meta:
+            raise UsageError(f"environment 'alfworld': task {task.id} has no game; take its own tasks")
+        self.close()
+        self.game = PddlEnv(textworld.EnvInfos(admissible_commands=True, won=True, facts=True))
+        self.game.load(task.meta["game"])
+        self._things = self.game._entity_infos
+        for id, name in names(self._things).items():
+            self._things[id].name = name
+        self.now = self.game.reset()
+        self.left, self._under_way = self.commands, True
+        opened = self._told(f"{task.question}\n\n{self.now.feedback.strip()}")
+        return self._seen((Message(role="user", content=opened),), (ACT,) if self.interface == "tool" else ())
+
+    def step(self, action: Action) -> Step:
+        if not self._under_way:
+            raise RuntimeError("no episode is under way; call reset first")
+        self.left -= 1
+        line, error = taken(action, self.interface)
+        command = plain(line)
+        if not error and command not in self.now.admissible_commands:
+            error = REFUSED
+        reply = error
+        if not error:
+            self.now, _, _ = self.game.step(command)
+            reply = self.now.feedback.strip()
+        won = bool(self.now.won)
+        self._under_way = not won and self.left > 0
+        messages, error = answered(action, self._told(reply), error)
+        return Step(self._seen(messages), float(won), won, not won and not self.left, valid=not error, error=error)
+
+    def verdict(self) -> Verdict:
+        return Verdict.right("its goal holds") if self.now.won else Verdict.wrong("its goal does not hold")
+
+    def close(self) -> None:
+        game, self.game, self._under_way = self.game, None, False
+        if game is not None:
+            game.close()
+
+    def gold(self) -> Sequence[Action]:
+        """Return commands that lead to the goal from here."""
+        write = say if self.interface == "text" else lambda line: call(ACT.name, action=line)
+        return [write(command) for command in self.game._pddl_state.replan(self._things)]
+
+    def state_json(self) -> Any:
+        return {"won": bool(self.now.won), "facts": sorted(str(fact) for fact in self.now.facts or ())}
+
+    def _told(self, said: str) -> str:
+        return f"{said}\nCommands: {', '.join(self.now.admissible_commands)}" if self.listed else said
+
+    def _seen(self, messages: tuple[Message, ...], tools: tuple[Tool, ...] = ()) -> Observation:
+        key = hashlib.blake2b(json.dumps(self.state_json()).encode(), digest_size=16).hexdigest()
+        return Observation(messages, tools, key, None if self.now.won else tuple(self.now.admissible_commands))
+
+
+def names(ids: Iterable[str]) -> dict[str, str]:
+    """Return what each thing is called: its kind and, of n of a kind, n for the first by id, down to 1 for the last.
+
+    An id is the kind and where it was found, ``mug_bar__plus_01_dot_20...``; what has no place keeps its id. Basins
+    of sinks and baths are a kind of their own.
+    """
+    ids = sorted(ids)
+    kinds = {id: id.split("_bar_", 1)[0] + ("basin" if "basin" in id else "") for id in ids if "_bar_" in id}
+    left = Counter(kinds.values())
+    out = {}
+    for id in ids:
+        out[id] = id
+        if id in kinds:
+            out[id] = f"{kinds[id]} {left[kinds[id]]}"
+            left[kinds[id]] -= 1
+    return out
+
+
+def _solvable(file: str) -> bool:
+    try:
+        return bool(json.loads(Path(file).read_text(encoding="utf-8")).get("solvable"))
+    except (OSError, ValueError, AttributeError) as error:
+        raise UsageError(f"environment 'alfworld': {file} is no game: {error}") from None

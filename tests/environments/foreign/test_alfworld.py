@@ -1,0 +1,159 @@
+"""ALFWorld's games: things are named as it names them, plans reach the goal, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from acted import ends, gold_passes, idle_fails, played, repeats
+
+from assay.environments.foreign.alfworld import AlfWorld, names
+from assay.environments.tools import call, say
+from assay.errors import UsageError
+from assay.types import Task
+
+DOMAIN = """
+(define (domain house)
+ (:requirements :adl :action-costs :typing)
+ (:types agent place thing)
+ (:predicates (at ?a - agent ?p - place) (on ?t - thing ?p - place) (holds ?a - agent ?t - thing) (busy ?a - agent)
+  (there ?p - place))
+ (:functions (total-cost) - number)
+ (:action goto
+  :parameters (?a - agent ?from - place ?to - place)
+  :precondition (and (at ?a ?from))
+  :effect (and (not (at ?a ?from)) (at ?a ?to) (increase (total-cost) 1)))
+ (:action take
+  :parameters (?a - agent ?t - thing ?p - place)
+  :precondition (and (at ?a ?p) (on ?t ?p) (not (busy ?a)))
+  :effect (and (holds ?a ?t) (busy ?a) (not (on ?t ?p)) (increase (total-cost) 1)))
+ (:action put
+  :parameters (?a - agent ?t - thing ?p - place)
+  :precondition (and (at ?a ?p) (holds ?a ?t))
+  :effect (and (not (holds ?a ?t)) (not (busy ?a)) (on ?t ?p) (increase (total-cost) 1)))
+)
+"""
+GRAMMAR = '''
+grammar :: """
+ {
+  "intro": [{"rhs": "A house. Your task is to: put a mug on a desk."}],
+  "goto.feedback": [{"rhs": "You arrive at {to.name}."}],
+  "take.feedback": [{"rhs": "You pick up the {t.name}."}],
+  "put.feedback": [{"rhs": "You put the {t.name} on the {p.name}."}]
+ }
+""";
+
+action goto { template :: "go to {to}"; feedback :: "#goto.feedback#"; }
+action take { template :: "take {t} from {p}"; feedback :: "#take.feedback#"; }
+action put { template :: "move {t} to {p}"; feedback :: "#put.feedback#"; }
+'''
+PROBLEM = """
+(define (problem errand) (:domain house)
+ (:objects agent1 - agent desk_bar__plus_01 - place shelf_bar__plus_01 shelf_bar__plus_02 - place
+  mug_bar__plus_03 - thing)
+ (:init (at agent1 desk_bar__plus_01) (on mug_bar__plus_03 shelf_bar__plus_0{shelf}) (= (total-cost) 0)
+  (there desk_bar__plus_01) (there shelf_bar__plus_01) (there shelf_bar__plus_02))
+ (:goal (and (on mug_bar__plus_03 desk_bar__plus_01)))
+ (:metric minimize (total-cost)))
+"""
+
+
+def game(folder: Path, name: str, shelf: int = 1, **more: object) -> Path:
+    """Write a game in which a mug is to be brought from a shelf to the desk."""
+    file = folder / name / "trial_1" / "game.tw-pddl"
+    file.parent.mkdir(parents=True)
+    problem = PROBLEM.replace("{shelf}", str(shelf))
+    whole = {"pddl_domain": DOMAIN, "grammar": GRAMMAR, "pddl_problem": problem, "solvable": True, **more}
+    file.write_text(json.dumps(whole))
+    return file
+
+
+def test_things_are_named_as_alfworld_names_them() -> None:
+    """The first by id has the highest number; sinks and their basins are counted apart, places are no part of names."""
+    ids = ["mug_bar__plus_02", "agent1", "sink_bar__minus_01", "mug_bar__plus_01", "sink_bar__minus_01_bar_sinkbasin"]
+    assert names(ids) == {
+        "agent1": "agent1",
+        "mug_bar__plus_01": "mug 2",
+        "mug_bar__plus_02": "mug 1",
+        "sink_bar__minus_01": "sink 1",
+        "sink_bar__minus_01_bar_sinkbasin": "sinkbasin 1",
+    }
+
+
+def test_what_is_not_installed_or_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="commands 0 must be at least 1"):
+        AlfWorld("*", commands=0)
+    for module in ("textworld", "fast_downward"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, module, None)
+            with pytest.raises(UsageError, match=r"pip install 'assay\[alfworld\]'"):
+                AlfWorld("*")
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> str:
+    pytest.importorskip("textworld", reason="TextWorld is not installed: pip install 'assay[alfworld]'")
+    pytest.importorskip("fast_downward", reason="Fast Downward is not installed: pip install 'assay[alfworld]'")
+    game(tmp_path, "a", shelf=1)
+    game(tmp_path, "b", shelf=2)
+    game(tmp_path, "c", solvable=False)
+    game(tmp_path, "pick_movable")
+    game(tmp_path, "AppleSliced")
+    return str(tmp_path / "**" / "game.tw-pddl")
+
+
+def test_plans_reach_the_goal_and_words_do_not(pattern: str) -> None:
+    def make() -> AlfWorld:
+        return AlfWorld(pattern)
+
+    tasks = make().tasks()
+    assert tasks.size == 2 and [tasks[i].id for i in range(2)] == ["alfworld/a/trial_1", "alfworld/b/trial_1"]
+    plans = gold_passes(make, tasks, 2)
+    assert [a.text for a in plans[0]] == [
+        "go to shelf 2",
+        "take mug 1 from shelf 2",
+        "go to desk 1",
+        "move mug 1 to desk 1",
+    ]
+    assert plans[1][0].text == "go to shelf 1"
+    repeats(make, tasks, plans)
+    ends(make, tasks[0], plans[0])
+    idle_fails(make, tasks, n=1)
+    world = AlfWorld(pattern, interface="tool", listed=True)
+    first, *steps, verdict = played(world, tasks[0], [call("act", action=a.text) for a in plans[0]])
+    assert verdict.passed and [step.reward for step in steps] == [0, 0, 0, 1]
+    assert "put a mug on a desk.\nCommands: go to shelf 1, go to shelf 2" in first.messages[0]["content"]
+    world.reset(tasks[0], 0)
+    assert [a.calls[0].arguments for a in world.gold()] == [{"action": a.text} for a in plans[0]]
+
+
+def test_what_cannot_be_done_changes_nothing(pattern: str) -> None:
+    world = AlfWorld(pattern, commands=4)
+    opened = world.reset(world.tasks()[0], 0)
+    assert opened.admissible == ("go to shelf 1", "go to shelf 2")
+    before = world.state_json()
+    for words in ("take mug 1 from shelf 2", "restart", ""):
+        step = world.step(say(words))
+        assert (step.valid, step.error, step.reward, step.truncated) == (False, "Nothing happens.", 0, False)
+        assert step.observation.messages[0]["content"] == "Nothing happens." and world.state_json() == before
+    step = world.step(say("I look.\n<action>Go  to SHELF 2</action>"))
+    assert step.valid and step.truncated and step.observation.messages[0]["content"] == "You arrive at shelf 2."
+    assert step.observation.state != opened.state and "take mug 1 from shelf 2" in (step.observation.admissible or ())
+    assert not world.verdict().passed
+    with pytest.raises(RuntimeError, match="call reset first"):
+        world.step(say("look"))
+    world.close()
+
+
+def test_games_that_are_none_are_named(pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no game that can be solved is at"):
+        AlfWorld(str(tmp_path / "c" / "**" / "game.tw-pddl"))
+    for text in ("{", "[]"):
+        (tmp_path / "wrong.tw-pddl").write_text(text)
+        with pytest.raises(UsageError, match=r"wrong\.tw-pddl is no game"):
+            AlfWorld(str(tmp_path / "wrong.tw-pddl"))
+    world = AlfWorld(pattern)
+    with pytest.raises(UsageError, match="task other has no game"):
+        world.reset(Task("other", "?"), 0)
