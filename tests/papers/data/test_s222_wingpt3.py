@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,14 @@ def test_form() -> None:
     for wrong in ({"form": -1.0}, {"evidence": -0.1}):
         with pytest.raises(UsageError, match="must be at least 0"):
             catalogue.make("S222", **wrong)
+
+
+def test_the_plan_alone_shows_the_chain() -> None:
+    """The supervised stage imitates the environment's plan, in its last steps as in its first."""
+    recipe = tomllib.loads(resources.files("assay.recipes").joinpath("wingpt.toml").read_text(encoding="utf-8"))
+    [stage] = [stage for stage in recipe["stages"] if stage["name"] == "clinical-shown"]
+    mixing = catalogue.make("S176", **stage["method"]["options"]).rollout["mixing"]
+    assert {mixing.share for mixing.round in range(stage["steps"])} == {1.0}
 
 
 def test_the_recipe_goes_through_its_stages(tmp_path: Path) -> None:
