@@ -64,11 +64,11 @@ class Library:
     def absorb(self, work: Iterable[Work], merge: Merge, tries: int = 3, group: Group | None = None) -> None:
         """Take in what the tasks of a batch have written and called, and merge what does the same.
 
-        ``group`` is asked which tools do the same once there are new ones. If it cannot tell, or there is none, tools
-        whose names differ in a number at the end, or in the order of their words, do. They become one tool: where
-        their names are so alike, the shortest of their sources that answers all of their recorded calls as they were
-        answered; else what ``merge`` makes of them if that does, ``tries`` times; else all of them are kept. So
-        absorbing again changes nothing, and every recorded call still runs.
+        ``group`` is asked which tools do the same once there are new ones, and nothing is merged where there are none.
+        If it cannot tell, or nobody can be asked, tools do whose names differ in a number at the end, or in the order
+        of their words. They become one tool: where their names are so alike, the shortest of their sources that answers
+        all of their recorded calls as they were answered; else what ``merge`` makes of them if that does, ``tries``
+        times; else all of them are kept. So absorbing again changes nothing, and every recorded call still runs.
 
         Raises:
             RunError: the sandbox failed.
@@ -83,8 +83,9 @@ class Library:
             self.made += sum(tool.name not in before for tool in one.tools)
             self.called += one.called
         told = None
-        if group is not None and len(self.tools) > 1 and not before.issuperset(self.tools):
-            told = group([*self.tools.values()])
+        if group is not None:
+            # What was here before has been told apart.
+            told = {} if len(self.tools) < 2 or before.issuperset(self.tools) else group([*self.tools.values()])
         if told is None:
             told = {min(names, key=lambda n: (len(n), n)): names for names in clusters(self.tools).values()}
         for named, members in told.items():

@@ -160,6 +160,12 @@ def test_what_does_the_same_is_told_by_a_model():
     for tools in ([], [MadeTool("half", HALF)]):
         library.absorb([Work(tools, [], 1)], never, 3, never)
     Library().absorb([Work([MadeTool("half", HALF)], [], 1)], never, 3, never)
+    # What it told apart stays so, whatever the names are.
+    library = Library()
+    alike = [Work([MadeTool("double", DOUBLE), MadeTool("double_2", DOUBLE_LONG)], [], 0)]
+    library.absorb(alike, never, 3, lambda tools: {})
+    library.absorb([Work([], [], 1)], never, 3, never)
+    assert [*library.tools] == ["double", "double_2"]
     # What says nothing leaves it to the names, and a name that is another tool's gets a number.
     library = Library()
     again = Work([MadeTool("double_2", DOUBLE_LONG)], [], 0)

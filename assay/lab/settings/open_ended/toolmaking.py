@@ -207,4 +207,4 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 
 def _words(name: str) -> list[str]:
-    return [word for word in re.sub(r"_?\d+$", "", name).split("_") if word]
+    return [word for word in re.sub(r"(?:_?\d+)+$", "", name).split("_") if word]
