@@ -111,7 +111,8 @@ class _Steady(Teller):
 def formed(text: str, tags: Sequence[str], called: bool = False) -> str | None:
     """Return the tag of the one thought that stands before the one action (or a call), ``None`` without that form."""
     flags = re.DOTALL | re.IGNORECASE
-    thoughts = [(tag, found) for tag in tags for found in re.finditer(f"<{tag}>(.*?)</{tag}>", text, flags)]
+    frames = [(tag, f"<{re.escape(tag)}>(.*?)</{re.escape(tag)}>") for tag in tags]
+    thoughts = [(tag, found) for tag, frame in frames for found in re.finditer(frame, text, flags)]
     actions = list(re.finditer("<action>.*?</action>", text, flags))
     if len(thoughts) != 1 or not (called or len(actions) == 1):
         return None

@@ -28,7 +28,7 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer
 from assay.rewards.process.meta_reasoning import MetaReasoning, earned, repeated
 from assay.rollout.turns.multi_turn import MultiTurn
-from assay.rollout.turns.tagged_turns import META, TaggedTurns, tag_of
+from assay.rollout.turns.tagged_turns import META, TaggedTurns, formed, tag_of
 from assay.types import Ask, Episode, Group, Task, ToolCall, Turn, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -244,6 +244,7 @@ def test_a_turn_has_one_tagged_thought_and_one_action() -> None:
     }
     for text, tag in said.items():
         assert rollout._kind(Turn(0, 0, 1, text=text, tag="left")) == tag, text
+    assert formed(f"<why?>x</why?>{act}", ["why?"]) == "why?" and formed(f"<wh>x</wh>{act}", ["why?"]) is None
     called = (ToolCall("act", {"action": "left"}, 0, 1),)
     assert rollout._kind(Turn(0, 0, 1, calls=called, text="<explore>x</explore>")) == "explore"
     assert rollout._kind(Turn(0, 0, 1, calls=called, text="so")) is None
