@@ -73,19 +73,15 @@ class Paced:
         shares = [self._first(ask.task, len(s)) for ask, s in zip(asks, solutions, strict=True)]
         done: list[list[tuple[Episode, Verdict]]] = [[] for _ in asks]
         tried: list[list[tuple[float, float]]] = [[] for _ in asks]
-        gaps, last = list[float](), list(shares)
         for number in range(self.rounds):
             many = [a.n // self.rounds + (number < a.n % self.rounds) for a in asks]
             found = self._round(asks, solutions, shares, many, engine, rng)
-            gaps = []
             for i, group in enumerate(found):
                 done[i] += zip(group.episodes, group.verdicts, strict=True)
                 right = accuracy(group)
                 if right is None:
                     continue
-                gaps.append(abs(right - self.target))
                 tried[i].append((shares[i], right))
-                last[i] = shares[i]
                 if len(solutions[i]) and number + 1 < self.rounds:
                     shares[i] = fit(*zip(*tried[i], strict=True)).share_for(self.target)
         groups = [
@@ -93,6 +89,8 @@ class Paced:
             for ask, rows in zip(asks, done, strict=True)
         ]
         overall = [right for group in groups if (right := accuracy(group)) is not None]
+        last = [rounds[-1][0] if rounds else share for rounds, share in zip(tried, shares, strict=True)]
+        gaps = [abs(rounds[-1][1] - self.target) for rounds in tried if rounds]
         self._seen = {
             "pace/share": float(np.mean(last)) if last else 0.0,
             "pace/gap": float(np.mean(gaps)) if gaps else 0.0,

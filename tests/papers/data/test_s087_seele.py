@@ -104,6 +104,8 @@ def test_rounds() -> None:
     found = made.metrics()
     assert found["pace/accuracy"] == sum(v.passed for v in group.verdicts) / 8 and found["pace/gap"] == 0.5  # type: ignore[misc]
     assert abs(found["pace/share"] * 10 - shown[-1]) <= 0.5
+    # Of two responses in four rounds the second is the last.
+    assert paced(lambda p, i: "0", lambda shown: "1", n=2)[2].metrics()["pace/gap"] == 0.5
     _, engine, _ = paced(lambda p, i: "0", lambda shown: "1", n=6, start=0.5)
     assert [r.n for r in engine.asked] == [2, 2, 1, 1] and [len(r.prefix) for r in engine.asked][1] < 5
 
