@@ -76,7 +76,7 @@ claims(
         baseline="half",
         measure="area",
         options=CHAINS,
-        sweep={"lr": (25.0, 125.0, 625.0)},
+        sweep={"lr": (125.0, 625.0, 3120.0)},
         tuning=(1000, 1001),
     ),
     Claim(
