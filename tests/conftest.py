@@ -44,6 +44,14 @@ settings.register_profile("here", derandomize=EXAMPLES <= 20, deadline=None, dat
 settings.load_profile("here")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """See that no test leaves the tests after it without the sandbox, as a command with --unsafe-no-sandbox would."""
+    from assay.sandbox.unprotected import VARIABLE
+
+    assert os.environ.pop(VARIABLE, None) is None, "the test left programs unprotected: undo it with monkeypatch"
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_waiting_for_the_disk() -> Iterator[None]:
     """Processes die in these tests, machines do not: what was written is there without waiting for the disk."""

@@ -97,7 +97,7 @@ def test_one_file_of_a_data_set(tmp_path: Path) -> None:
 
 def test_in_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = jsonl(tmp_path / "rows.jsonl", ZJU, {**ZJU, "completion": "4", "gold_correct": True})
-    asked = ["audit", "number", f"verifybench={path}", "--unsafe-no-sandbox"]
+    asked = ["audit", "number", f"verifybench={path}"]
     with pytest.raises(SystemExit) as ended:
         main([*asked, "--json"])
     report = json.loads(capfd.readouterr().out)

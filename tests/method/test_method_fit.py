@@ -208,6 +208,7 @@ def test_the_lists_are_those_of_the_field() -> None:
 NANO = {"source": "nano", "nano": {"hidden": 16, "layers": 2, "heads": 2, "context": 64}}
 NOT_ALONE = (
     "S007",
+    "S044",
     "S068",
     "S075",
     "S086",
