@@ -49,7 +49,8 @@ def pytest_runtest_teardown() -> None:
     """See that no test leaves the tests after it without the sandbox, as a command with --unsafe-no-sandbox would."""
     from assay.sandbox.unprotected import VARIABLE
 
-    assert os.environ.pop(VARIABLE, None) is None, "the test left programs unprotected: undo it with monkeypatch"
+    left = os.environ.pop(VARIABLE, None)
+    assert left is None, "the test left programs unprotected: undo it with monkeypatch"
 
 
 @pytest.fixture(autouse=True, scope="session")
