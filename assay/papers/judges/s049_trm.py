@@ -40,8 +40,7 @@ from assay.verify.grounding.sentence_labels import Label
         "a judge whose labels do not fit the sentences gives an answer no reward",
         "preferences are those of a judge of pairs, in both orders",
     ),
-    lacks="the paper's own bonus and scale of the policy's weights, which were not found: ours are guesses, and a "
-    "count of the faults that its tests notice",
+    lacks="the paper's own bonus and scale of the policy's weights, which were not found: ours are guesses",
 )
 def trm(
     judge: Any = None,

@@ -43,7 +43,7 @@ from assay.statistics.agreement import Kappa, Table, kappa
         "a reward of the outcome plus half the process",
         "all wording, and JSON for every reply",
     ),
-    lacks="CUAVerifierBench, and a count of the faults that its tests notice",
+    lacks="CUAVerifierBench",
 )
 def universal_verifier(
     judge: Any,

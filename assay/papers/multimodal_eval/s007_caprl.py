@@ -46,7 +46,6 @@ __all__ = ["CaptionReader", "Captions", "Question", "Visible", "WrittenChoices",
         "the length term is 0 unless asked for, as in the first paper",
         "pictures and models are one's own",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def caprl(
     reader: Any = None,

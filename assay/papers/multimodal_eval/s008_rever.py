@@ -39,8 +39,7 @@ __all__ = ["PlanMatch", "Tabletop", "TabletopWorld", "read_plan", "read_skill", 
         "two retries of a step, three plans",
         "a table with blocks, a tray and two boxes in place of recorded demonstrations and of a robot",
     ),
-    lacks="what the paper divides the overlap by, its weights, the data set LEAP, and a count of the faults that its "
-    "tests notice",
+    lacks="what the paper divides the overlap by, its weights, the data set LEAP",
 )
 def rever(form: float = 0.1, content: float = 0.9) -> Method:
     """GRPO on plans: R_i = ``form`` format_i + ``content`` content_i of verifier ``plan_match``.

@@ -42,7 +42,7 @@ __all__ = ["Consistency", "Rederived", "Reordered", "acre", "order_of", "reorder
         "a response without an answer is wrong, and so is its second",
         "CACR's judge is shown the question with its options, and no pictures; it is a monitor, asked every 10 steps",
     ),
-    lacks="the paper's own three values of alpha, and a count of the faults that its tests notice",
+    lacks="the paper's own three values of alpha",
 )
 def acre(
     order: Literal["derangement", "any"] = "derangement",

@@ -48,7 +48,6 @@ __all__ = ["IntervalVerifier", "Matched", "TimeLensVideos", "Unprobed", "Videos"
         "taken out of its video beforehand, where the paper's model reads two frames at a time",
         "what is learned from is chosen in one run; the authors ask for all of TimeLens-100K in a run before it",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def timelens(pool: int = 256, keep: int = 64, mean: float = 0.05, deviation: float = 0.2, tries: int = 1) -> Method:
     """Policy gradient on the temporal overlap of the first span, of videos chosen by difficulty beforehand.

@@ -47,7 +47,6 @@ __all__ = ["EvenScores", "RougeMean", "ScoredThoughts", "TrustedThinking", "Word
         "thoughts to learn scoring from are of one model, and none is left out by rules that the paper does not write "
         "out; models and tasks are one's own",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def sophiavl(
     scorer: Any = None,

@@ -59,7 +59,6 @@ __all__ = [
         "two to five questions with answers of at most four words; the writer's words",
         "models, pictures and who writes their checklists are one's own; ViRL39K's, by GPT-4.1, are not published",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def pearl(cap: float = 0.5, weight: float = 0.1, max_tokens: int = 256, floor: float = 0.0) -> Method:
     """GRPO of two branches: a checklist of what is to be seen, and reasoning, gated by how much of it was seen.

@@ -42,7 +42,6 @@ __all__ = ["Mazes", "PathPoints", "PathPrefix", "ariadne"]
         "simulate, for mazes with several shortest paths, is not in the paper, whose label is one text",
         "the model, and the maps that it is tried on beside, MapBench and ReasonMap, are one's own",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def ariadne(moves: float = 0.1, tags: float = 0.1, kl_weight: float = 0.04) -> Method:
     """GRPO on drawn mazes, rewarded for how far a path is right.

@@ -54,7 +54,6 @@ __all__ = [
         "the weights of boxes are divided by their sum",
         "points without an opinion do not count",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def stepstem(
     likeness: Any, judge: Any = None, distinct: float = DISTINCT, encode: Any = colours, sees: bool = False

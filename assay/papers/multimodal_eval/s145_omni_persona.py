@@ -50,7 +50,7 @@ __all__ = [
         "the model is one's own",
         "what could not be read counts as an attempt, which it is for the code, whose rule is phrases alone",
     ),
-    lacks="voices, the benchmark's 750 items and their 18 tasks, and a count of the faults that its tests notice",
+    lacks="voices, the benchmark's 750 items and their 18 tasks",
 )
 def omni_persona(
     tp: float = 1.0, tn: float = 1.0, fn: float = -0.5, fp: float = -0.5, clip: float = 0.2, kl_weight: float = 0.04

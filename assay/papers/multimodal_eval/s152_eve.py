@@ -60,7 +60,6 @@ __all__ = [
         "name",
         "models and pictures are one's own",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def eve(
     kinds: tuple[Kind, ...] = ("picture", "setting"),

@@ -38,8 +38,7 @@ __all__ = ["Denoise", "Motion", "Motions", "Newton", "NewtonReward", "newton_rew
         "the gradient goes through the last step of denoising alone",
         "the model is one's own",
     ),
-    lacks="a network for optical flow and a video encoder, rendered scenes, the paper's own norms, masks and weights, "
-    "and a count of the faults that its tests notice",
+    lacks="a network for optical flow and a video encoder, rendered scenes, the paper's own norms, masks and weights",
 )
 def newton_rewards(
     weight: float = 30.0,

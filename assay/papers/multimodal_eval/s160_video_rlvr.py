@@ -44,8 +44,7 @@ __all__ = ["Denoise", "DenoisingSurrogate", "PuzzleVideo", "PuzzleVideos", "Vali
         "FlowFree's paths nowhere touch themselves, and each board has one solution",
         "noise 0.7, clip range 1e-4 and the scale of advantages as in Flow-GRPO; a guard of 0.04 likewise",
     ),
-    lacks="the paper's own pieces of the dense rewards and their weights, and a count of the faults that its tests "
-    "notice",
+    lacks="the paper's own pieces of the dense rewards and their weights",
 )
 def video_rlvr(
     first: int = 10,

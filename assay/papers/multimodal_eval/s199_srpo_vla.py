@@ -32,7 +32,7 @@ from assay.select.dynamic import AccuracyRange
         "a task is an id without its last part, the number of a beginning; LIBERO's names are without their trial",
         "episodes end where the world ends them, so that no mask of later steps is needed",
     ),
-    lacks="V-JEPA 2 and a model that sees: policies of numbers act; a count of the faults that its tests notice",
+    lacks="V-JEPA 2 and a model that sees: policies of numbers act",
 )
 def srpo(form: Form = "ranged", most: float = 0.6, embedding: str = "path", places: int = 8) -> Method:
     """GRPO, in which failures are worth how near they came to the successes of the batch.

@@ -41,7 +41,6 @@ from assay.select.off_policy.offline import DualRL
         "records are one's own, in the layout of D4RL",
         "no decay of the policy's learning rate, no layer norm, no dropout",
     ),
-    lacks="a count of the faults that its tests notice",
 )
 def dual_rl(
     data: dict[str, Any] | None = None,

@@ -45,7 +45,7 @@ __all__ = ["Corrected", "GuidedThought", "Labels", "Points", "ThoughtForm", "gtr
         "the model is one's own, with LoRA where a recipe says so",
         "ALFWorld in words (environment 'alfworld', corrected by a model); the paper's policy sees pictures of it",
     ),
-    lacks="the pictures of ALFWorld, which AI2-THOR draws, and a count of the faults that its tests notice",
+    lacks="the pictures of ALFWorld, which AI2-THOR draws",
 )
 def gtr(
     environment: Any = None,
