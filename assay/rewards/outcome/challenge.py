@@ -63,8 +63,8 @@ def likeness(responses: Sequence[str]) -> list[float]:
     """Return c of each response, see :class:`ChallengeReward`."""
     programs = [written_program(text)[-LAST:] for text in responses]
     found = shares(programs)
-    least, most = min(found, default=0.0), max(found, default=0.0)
-    if most > least:
+    if len(set(found)) > 1:
+        least, most = min(found), max(found)
         found = [(share - least) / (most - least) for share in found]
     return [share if program else 0.0 for share, program in zip(found, programs, strict=True)]
 

@@ -277,6 +277,8 @@ def test_programs_that_are_alike_earn_less(known: None) -> None:
         near = {("x", "y"): 0.9, ("y", "x"): 0.9, ("x", "z"): 0.7, ("z", "x"): 0.7, ("y", "z"): 0.2, ("z", "y"): 0.2}
         patch.setattr(challenge, "bleu", lambda reference, answer: near[reference, answer])
         assert shares(["x", "y", "z"]) == [2 / 3, 2 / 3, 1 / 3]
+        near["x", "y"] = near["y", "x"] = 0.5
+        assert shares(["x", "y"]) == [0.5, 0.5], "no nearer than the distance"
     other = "def edit_image(picture, angle):\n    turned = picture.rotate(angle)\n    return turned"
     texts = [response(CROP), response(CROP), response(CROP + " "), response(other), "nothing"]
     assert likeness(texts) == [1, 1, 1, 0, 0]
@@ -314,6 +316,15 @@ def test_what_the_solver_cannot_answer(known: None) -> None:
     assert rewarded(signal, small, response(CROP))[0] == pytest.approx([0.6]) and not small.asked and not bank.questions
     with pytest.raises(RunError, match="asks the run's other policy"):
         signal(batch_of(response(CROP)), Models(POLICY))
+    # Of two kinds one question was lost on the way: how hard the program is stays unknown.
+    lost = rewarded(
+        Challenged(bank, samples=1, max_tokens=1),
+        Saying(
+            lambda request, k: "fails" if "Which picture" in str(request.prompt) else right(lambda r: 1)(request, k)
+        ),
+        response(CROP),
+    )
+    assert lost == ([0.0], [False])
     for wrong in ({"kinds": ()}, {"samples": 0}, {"max_tokens": 0}):
         with pytest.raises(UsageError, match="it needs kinds"):
             Challenged(bank, **wrong)  # type: ignore[arg-type]
