@@ -108,7 +108,9 @@ def test_pass_and_acc_by_turn() -> None:
     assert found[2] == Turn(*map(pytest.approx, (2 / 3, 9 / 12, 1 / 3, -1 / 12)))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="task 0 that cannot be read"):
         by_turn(tasks, given, RubricJudge(Critic(lambda p, k: "?")))
-    for bad in ([], [Answer("a", (), 0)]):
+    five = by_turn(tasks, given, RubricJudge(Critic(checker)))
+    assert five[:3] == found and five[3:] == [found[2]] * 2, "the paper asks five times, and a frozen answer stays"
+    for bad in ([], [Answer("a", (), 0)], [given[0], Answer("a", (), 0)]):
         with pytest.raises(UsageError, match="strategy refine_turns"):
             by_turn(tasks[: len(bad)], bad, RubricJudge(Critic(checker)))
 

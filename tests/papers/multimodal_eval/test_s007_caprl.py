@@ -332,6 +332,17 @@ def test_what_are_no_questions(reference: Any, words: str) -> None:
         CaptionReward(Keywords([])).check_tasks([TASK, replace(TASK, reference=reference)])
 
 
+def test_a_question_has_two_to_26_options() -> None:
+    def with_options(count: int) -> Task:
+        options = [f"option {i}" for i in range(count)]
+        return replace(TASK, reference={"questions": [{"question": "?", "options": options, "answer": options[-1]}]})
+
+    assert [len(questions_of(with_options(count))[0].options) for count in (2, 26)] == [2, 26]
+    for count in (1, 27):
+        with pytest.raises(UsageError, match="2 to 26, all different"):
+            questions_of(with_options(count))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -355,6 +366,13 @@ def test_the_method() -> None:
     assert (reward.reader.shuffle, reward.reader.queries, reward.length) == (False, 2, 0.1)
     assert (reward.full, reward.none, made.objective.kl_weight, made.credit.normalise) == (3, 5, 0.04, True)
     assert catalogue.make("S007", reader=Keywords([]), kl_weight=0.1).objective.kl_weight == 0.1
+    # As its authors' code has it: eight draws with replacement, options shuffled, replies of a word drawn at .6.
+    for reader in (catalogue.make("S007", reader=Keywords([])).reward.reader, CaptionReader(Keywords([]))):
+        assert (reader.queries, reader.shuffle, reader.again) == (8, True, True)
+        assert (reader.temperature, reader.max_tokens) == (0.6, 8)
+    own = catalogue.make("S007", reader=Keywords([])).reward
+    assert (own.length, own.full, own.none) == (0.0, 2048, 3072)
+    assert CaptionReward(Keywords([]), length=1, full=0, none=1).full == 0
 
 
 def test_it_trains_and_is_measured(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
