@@ -63,9 +63,9 @@ class Near:
     def __init__(self, items: Sequence[Sequence[Sequence[str]]], embed: Embed):
         self.embed = embed
         known = unit_vectors(embed, [text for sides in items for side in sides for text in side])
-        means = [[np.mean([known[text] for text in side], axis=0) for side in sides] for sides in items]
-        norms = [[max(float(np.linalg.norm(v)), 1e-12) for v in sides] for sides in means]
-        self.sides = np.array([[v / n for v, n in zip(*row, strict=True)] for row in zip(means, norms, strict=True)])
+        sums = np.array([[np.sum([known[text] for text in side], axis=0) for side in sides] for sides in items])
+        norms = np.linalg.norm(sums, axis=-1, keepdims=True)
+        self.sides = np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0)
 
     def top(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the k nearest items and their mean cosines, nearest first, of equal ones the earlier."""

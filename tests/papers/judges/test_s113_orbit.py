@@ -51,6 +51,10 @@ def test_groups_without_range_are_masked() -> None:
     batch.rewards[:] = batch.rewards.new_tensor([16, -6, 3, 3, 0.5, 1, 9])
     assert RewardRange()(batch).tolist() == [1, 1, 0, 0, 1, 1, 0]
     assert RewardRange(0.5)(batch).tolist() == [1, 1, 0, 0, 0, 0, 0]
+    batch.rewards[:2] = batch.rewards.new_tensor([0, 1.2e-6])
+    batch.rewards[4:6] = batch.rewards.new_tensor([0, 0.8e-6])
+    assert RewardRange()(batch).tolist() == [1, 1, 0, 0, 0, 0, 0], "a range of 1e-6 is none"
+    assert RewardRange(0)(batch).tolist() == [1, 1, 0, 0, 1, 1, 0]
     with pytest.raises(UsageError, match="below 0"):
         RewardRange(-1.0)
     made: Any = make_method("S113", options={"judge": Critic(labels), "delta": 0.3, "rubric": ["x"]})
@@ -123,6 +127,10 @@ def test_rubrics_are_written_after_the_example_of_others() -> None:
     asked = str(writer.asked[0].prompt)
     assert "An adult has fever.\nCriteria:\n- names an antibiotic for fever (-5)" in asked and "A child" not in asked
     assert "may apply:\n- names an antibiotic for fever\n\n" in asked and "fever {now}" in asked and "Write 2" in asked
+    # What the reranker marks with 0 comes before what it says nothing of.
+    lukewarm = models | {"reranker": Model("r", Told(lambda p, j: "Score: 0" if "adult" in p else "?"))}
+    Maker(step, lukewarm).make([Task("t", "My child has fever.")])
+    assert "An adult has fever." in str(writer.asked[-1].prompt) and "A child" not in str(writer.asked[-1].prompt)
     mute = models | {"writer": Model("m", Told(lambda p, j: "no"))}
     assert Maker(step, mute).make([Task("t", "fever")]).counts["rubrics"].dropped == {"no rubric is written": 1}
     for bad in (lambda: Rubrics(SEEDS, cases=0), lambda: Rubrics([]), lambda: Rubrics([Task("x", "q")])):
@@ -172,6 +180,7 @@ def test_temperatures_of_stages() -> None:
     assert [s["name"] for s in stages[:2]] == ["stage-1", "stage-2"] and stages[0]["steps"] == 5
     assert [s.get("best") for s in stages] == ["score/mean"] * 5 + [None]
     assert not any("best" in s for s in stages_of([5, 5], best=None))
+    assert [s["rollout"]["temperature"] for s in stages_of([5, 5], start=1.4)] == [1.4, 1.4]
     for bad in ({"gamma": 1.0}, {"start": 0.0}, {"start": 1.5}):
         with pytest.raises(UsageError, match="S113"):
             stages_of([1], **bad)
