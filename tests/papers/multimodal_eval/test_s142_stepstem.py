@@ -74,6 +74,7 @@ def policy() -> CausalLM:
     with torch.no_grad():
         for weight in made.model.parameters():
             weight.mul_(3)
+        made.model.lm_head.weight.mul_(0.3)  # certain of something, and of nothing for sure
     return made
 
 
@@ -88,7 +89,7 @@ def logs(policy: CausalLM, before: str, step: str) -> list[float]:
 
 
 def test_the_gain_is_that_of_the_model(policy: CausalLM) -> None:
-    steps, known = ["12=3", "7+5=12"], ["1+2=3", "12"]
+    steps, known = ["90-4", "-47-"], ["1+2=3", "12"]  # what the model says after each
     before = policy.model.config._attn_implementation
     found = Likeness(policy)(steps, known)
     assert policy.model.config._attn_implementation == before and policy.model.training
@@ -103,9 +104,12 @@ def test_the_gain_is_that_of_the_model(policy: CausalLM) -> None:
         ]
     policy.model.set_attn_implementation(before)
     assert found == pytest.approx(np.clip(wanted, 0, 1), abs=1e-5)
-    assert np.any(np.array(wanted) < 0) or found.max() > 0
-    with pytest.raises(UsageError, match="does not fit into the model's context of 128"):
-        Likeness(policy)(["1" * 80], ["2" * 80])
+    assert np.array(wanted).round(2).tolist() == [[0.1, -0.07], [0.0, 0.2]]
+    fits = policy.context - len(policy.encode_response(f"{BEFORE}2{BETWEEN}", end=False))
+    assert Likeness(policy)(["1" * fits], ["2"]).shape == (1, 1)
+    for step, reference in (("1" * (fits + 1), "2"), ("1" * 80, "2" * 80)):
+        with pytest.raises(UsageError, match="does not fit into the model's context of 128"):
+            Likeness(policy)([step], [reference])
     with pytest.raises(UsageError, match="or is empty"):
         Likeness(policy)([""], ["2"])
     with pytest.raises(UsageError, match="tau 0 must be above 0"):
@@ -126,8 +130,8 @@ def test_attention_is_rolled_out(policy: CausalLM) -> None:
     assert roll_out([torch.rand(2, 5, 5).softmax(-1) for _ in range(3)]).sum(-1).tolist() == pytest.approx([1] * 5)
 
     measure = Likeness(policy, "rollout", tau=0.01)
-    [[found]] = measure(["12=3"], ["1+2"])
-    texts = (BEFORE, "1+2", BETWEEN, "12=3")
+    [[found]] = measure(["90-4"], ["1+2=3"])
+    texts = (BEFORE, "1+2=3", BETWEEN, "90-4")
     pieces = [policy.encode_response(text, end=False).tolist() for text in texts]
     start, whole = len(pieces[0]), [token for piece in pieces for token in piece]
     before = policy.model.config._attn_implementation
@@ -140,7 +144,7 @@ def test_attention_is_rolled_out(policy: CausalLM) -> None:
     mass = roll_out([layer[0] for layer in out.attentions])[-len(pieces[3]) :, start : start + len(pieces[1])].sum(-1)
     p = np.exp(logs_of(out.logits[0], whole, len(pieces[3])))
     w = (mass / 0.01).softmax(-1).numpy()
-    assert found == pytest.approx(float((w * p).sum()), abs=1e-5) and 0 < found < 1
+    assert found == pytest.approx(float((w * p).sum()), abs=1e-5) and 0.01 < found < 1
 
 
 def logs_of(logits: torch.Tensor, whole: Sequence[int], last: int) -> np.ndarray:
@@ -167,6 +171,13 @@ def test_windows_of_another_picture() -> None:
     assert region_likeness(reference, other, (((0.99, 0.99, 0.5, 0.5), 1.0),)) == 0
     assert region_likeness(reference, other, (((0.3, 0.0, 0.01, 0.01), 1.0),)) == pytest.approx(1.0)
     assert region_likeness(-reference, other) == 0
+    # A box ends where its width says: the lower middle cell of three, and the right two thirds, whose mean is (2, 1).
+    map_ = np.zeros((2, 2, 3))
+    map_[0, 1, 1], map_[1, 1, 2], map_[0, :, 0] = 2.0, 1.0, 9.0
+    assert region_likeness(map_, map_[:, 1:, 1:2], (((0.34, 0.5, 0.33, 0.5), 1.0),)) == pytest.approx(1.0)
+    sides = np.array([[[2.0, 0.0]], [[0.0, 1.0]]])
+    assert region_likeness(map_, sides, (((0.34, 0.5, 0.66, 0.5), 1.0),)) == pytest.approx(1.0)
+    assert region_likeness(map_, sides[:, :, ::-1] * [[[1.0]], [[2.0]]], (((0.34, 0.5, 0.66, 0.5), 1.0),)) < 0.96
 
 
 def test_colours_of_cells() -> None:
