@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +22,9 @@ from assay.rollout.answer_guided import AnswerGuided
 from assay.signals.base import Models
 from assay.signals.likelihood import ReferenceLikelihood
 from assay.signals.likelihoods.path_gains import CHAINS, PathGains, borders
+from assay.signals.reasoning import ANSWER
 from assay.types import Ask, Episode, Group, Task
+from assay.verify.answer.spans import Span
 
 TAGGED = ReferenceLikelihood(open="<answer>")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -210,6 +215,104 @@ def test_chains_are_written_with_the_answer_in_sight() -> None:
         AnswerGuided(Sampling(4), share=1.0)
     with pytest.raises(UsageError, match="answer"):
         AnswerGuided(Sampling(4), template="{question}")
+
+
+class Written:
+    """An engine that writes given texts in turn, a token for each character, with room for ``context`` of them."""
+
+    def __init__(self, *texts: str, context: int | None = None) -> None:
+        self.texts, self.policy = iter(texts), SimpleNamespace(context=context)
+
+    def encode(self, prompt) -> list[int]:
+        return [ord(c) for c in prompt]
+
+    def decode(self, tokens) -> str:
+        return "".join(map(chr, tokens))
+
+    def generate(self, requests):
+        def one(request) -> Episode:
+            text = next(self.texts)
+            tokens = np.array([ord(c) for c in text], dtype=np.int64)
+            return Episode(np.array(self.encode(request.prompt)), tokens, tokens >= 0, None, text, "eos")
+
+        return [[one(r) for _ in range(r.n)] for r in requests]
+
+
+def chains_of(rollout: AnswerGuided, asks: list[Ask], engine: Written) -> list[tuple[int, list[str]]]:
+    """Return of each prompt the number of responses to learn from, and the chains."""
+    groups = rollout.collect(asks, engine, np.random.default_rng(0))
+    return [(len(g.episodes), [engine.decode(c) for c in g.episodes[0].meta[CHAINS]]) for g in groups]
+
+
+def test_a_chain_ends_where_the_verifier_reads_an_answer() -> None:
+    """Without a mark; a chain that is an answer from its first character on has nothing before it, and is dropped."""
+    where = {"so 42": Span(3, 3, 5, 5), "42": Span(0, 0, 2, 2)}
+    rollout = AnswerGuided(Sampling(9), share=0.5, answer=lambda task, text: where.get(text))
+    asks = [Ask(Task("a", "40+2=", "42"), 6), Ask(Task("b", "41+1=", "42"), 2)]
+    engine = Written("so 42", "42", "none", "so 42", *"123", *"4")
+    assert chains_of(rollout, asks, engine) == [(3, ["so "]), (1, ["so "])]
+    assert rollout.metrics() == {"chains/kept": pytest.approx((1 / 3 + 1) / 2)}
+    assert chains_of(AnswerGuided(Sampling(9), 0.5, open="="), asks[:1], Written("=1", "a=1", "b", *"123")) == [
+        (3, ["a"])
+    ]
+
+
+def test_chains_need_room_for_half_of_a_response() -> None:
+    """A question of 5 tokens, of 8 with the answer: a context of 11 leaves the question 6, and with the answer 3."""
+
+    def chains(context: int | None, longest: int = 99) -> int:
+        rollout = AnswerGuided(Sampling(longest), open="=", template="{question}{answer}")
+        [(left, _)] = chains_of(rollout, [Ask(Task("a", "?????", "123"), 4)], Written(*"aaaa", context=context))
+        return 4 - left
+
+    assert [chains(None), chains(17), chains(11), chains(9)] == [1, 1, 1, 0]
+    assert chains(9, longest=1) == 1 and chains(9, longest=2) == 0
+
+
+def test_at_least_one_response_is_left_to_learn_from() -> None:
+    one, two = (Ask(Task("a", "1+1=", "2"), n) for n in (1, 2))
+    rollout = AnswerGuided(Sampling(4), open="=")
+    assert rollout.share == 0.25 and chains_of(rollout, [two], Written("a=", "b")) == [(1, ["a"])]
+    with pytest.raises(UsageError, match=r"raise rollout\.group"):
+        rollout.collect([one, two], Written(), np.random.default_rng(0))
+    with pytest.raises(UsageError, match="share 0 "):
+        AnswerGuided(Sampling(4), share=0)
+
+
+def test_the_form_is_an_answer_where_no_mark_is_told() -> None:
+    policy = nano()
+    batch = responses(policy, ["12", "3"], passed=[False] * 2)
+    batch.signals["path_gains"] = torch.tensor([[0.5], [2.0]], dtype=torch.float64)
+    batch.signals["sections"] = torch.zeros(batch.tokens.shape, dtype=torch.int64)
+    batch.signals["sections"][0, 1] = ANSWER
+    assert catalogue.make("S026").reward(batch).values.tolist() == [0.5, -1]
+
+
+def test_what_does_not_fit_into_the_context_is_left_out() -> None:
+    """Chain and reasoning are of two steps of sixteen tokens: the whole chain after the first step are 48."""
+    policy = nano()
+    text = "40+2=42 " * 4
+    chain = policy.encode_response(text, end=False)
+    batch = responses(policy, ["9", text + "<answer>"], meta={CHAINS: (chain, chain)})
+    prompt = len(batch.episodes[1].prompt)
+    read = []
+
+    class Read(Models):
+        def continuations(self, batch, at, what, *model):
+            read.append([[len(w) for w in row] for row in what])
+            return super().continuations(batch, at, what, *model)
+
+    def gains(room: int) -> list[float]:
+        narrow = copy(policy)
+        narrow.context = prompt + room
+        found = PathGains(TAGGED, most=2)(batch, Read(narrow))
+        assert bool(found[0].isnan().all())
+        return found[1].tolist()
+
+    whole, half = gains(48), gains(47)
+    assert read[3] == [[], [32, 16]] and read[-1] == [[], [16]]
+    assert half[1] == whole[1] and half[0] <= whole[0]
+    assert list(PathGains(TAGGED)(responses(policy, ["9"]), Models(policy)).shape) == [1, 0]
 
 
 def test_without_chains_or_likelihood() -> None:
