@@ -11,15 +11,19 @@ import pytest
 from running import metrics, run
 from tasks.making.told import Told
 
+from assay.engines.base import Sampling
 from assay.errors import RunError, UsageError
 from assay.papers.data import s177_protoreasoning as paper
 from assay.papers.data.s177_protoreasoning import form, protoreasoning
 from assay.registry import build
+from assay.sandbox import Limits, Program, SandboxUnavailable
+from assay.sandbox.types import Outcome
 from assay.tasks.making.maker import Made, Maker, Model
 from assay.tasks.making.recipe import read_pipeline
 from assay.tasks.procedural.plans import BLANK, Plans
 from assay.types import Task, Verdict
 from assay.verify.kind import KindVerifier
+from assay.verify.logic import json_query
 from assay.verify.logic.json_query import Executed, executed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -198,6 +202,41 @@ def test_both_ways_of_training(tmp_path: Path) -> None:
     assert [row["stage"] for row in rows] == ["warmup", "warmup", "rl"] and rows[0]["loss"] > 0
 
 
+class Says:
+    """A sandbox in which each program ends alike."""
+
+    def __init__(self, outcome: Outcome | SandboxUnavailable) -> None:
+        self.outcome = outcome
+
+    def run(self, program: Program, limits: Limits) -> Outcome:
+        self.limits = limits
+        if isinstance(self.outcome, SandboxUnavailable):
+            raise self.outcome
+        return self.outcome
+
+
+def test_how_a_program_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it wrote counts if it ended well; what the sandbox does wrong is not the program's."""
+
+    def ended(outcome: Outcome | SandboxUnavailable, **given: float) -> tuple[Executed, Limits]:
+        box = Says(outcome)
+        monkeypatch.setattr(json_query, "sandbox", lambda: box)
+        return executed("answer(1).", **given), box.limits
+
+    monkeypatch.setattr(json_query, "ready", lambda: None)
+    said = b"% a warning\n@@ [1, 2]\n"
+    found, limits = ended(Outcome("ok", said))
+    assert found == Executed([1, 2])
+    assert (limits.cpu_seconds, limits.wall_seconds, limits.memory) == (5, 50, 2**30)
+    assert ended(Outcome("ok", said), seconds=2)[1].wall_seconds == 20
+    late = Outcome("timeout", said, b"one\ntwo\nthree\n", reason="5 s are over")
+    assert ended(late)[0] == Executed(reason="5 s are over; one; two")
+    assert ended(Outcome("ok", b"@ 1"))[0].reason == "it gives no JSON"
+    assert len(ended(Outcome("error", stderr=b"x" * 400, reason="exit code 1"))[0].reason) == 300
+    assert ended(Outcome("infrastructure", reason="no memory"))[0] == Executed(reason="no memory", ours=True)
+    assert ended(SandboxUnavailable("no bwrap"))[0] == Executed(reason="no bwrap", ours=True)
+
+
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *a, **k: None)
     with pytest.raises(UsageError, match="apt-get install swi-prolog-nox"):
@@ -215,5 +254,7 @@ def test_it_is_a_recipe_of_the_command() -> None:
         "harder 2",
         "pass rate",
     ]
+    solver = dict(read_pipeline("S177", {}).steps)["pass rate"]
+    assert (solver.n, solver.low, solver.high) == (10, 0.1, 0.9) and solver.sampling == Sampling(4096, 1.0)
     with pytest.raises(UsageError, match="rounds -1"):
         protoreasoning(rounds=-1)
