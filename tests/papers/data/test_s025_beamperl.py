@@ -114,7 +114,14 @@ def test_two_binary_rewards() -> None:
     assert make_method("S025").reward(batch).values.tolist() == pytest.approx([1.0, 2 / 3, 1 / 3, 0.0])
     other = make_method("S025", options={"accuracy": 3.0, "form": 1.0})
     assert other.reward(batch).values.tolist() == pytest.approx([1.0, 0.75, 0.25, 0.0])
-    for bad in ({"accuracy": -1.0}, {"accuracy": 0.0, "form": 0.0}):
+    equal = make_method("S025", options={"accuracy": 1.0, "form": 1.0})
+    assert equal.reward(batch).values.tolist() == [1.0, 0.5, 0.5, 0.0]
+    alone = make_method("S025", options={"accuracy": 0.0, "form": 0.5})
+    assert alone.reward(batch).values.tolist() == [1.0, 0.0, 1.0, 0.0]
+    # A verifier of one's own that does not look at the form has seen none.
+    plain = Batch.from_groups([Group(group.ask, group.episodes, (Verdict.right(),) * 4)], torch.float64)
+    assert equal.reward(plain).values.tolist() == [0.5] * 4
+    for bad in ({"accuracy": -1.0, "form": 3.0}, {"form": -1.0}, {"accuracy": 0.0, "form": 0.0}):
         with pytest.raises(UsageError, match="S025"):
             make_method("S025", options=bad)
 
@@ -170,8 +177,12 @@ def test_the_peak_beside_the_last() -> None:
     engines = {0: Scripted([("?", "eos")] * 8), 5: Scripted(solved), 9: Scripted([*solved[:4], *[("?", "eos")] * 4])}
     found = curves(engines, tasks, samples=1)
     assert {axis: (c.peak, c.last) for axis, c in found.items()} == dict.fromkeys(AXES, ((5, 1.0), 0.5))
-    with pytest.raises(UsageError, match="a checkpoint and a task"):
-        curves({}, tasks)
+    asked = Scripted([("?", "eos")] * 4)
+    curves({0: asked}, tasks[:1])
+    assert [(r.n, r.sampling) for r in asked.asked] == [(4, Sampling(1024))]
+    for nothing in (({}, tasks), (engines, [])):
+        with pytest.raises(UsageError, match="a checkpoint and a task"):
+            curves(*nothing)
     # What nobody can judge is not wrong.
     unknown = Task("?", "", "no reference", "reactions", meta={"axis": "trained"})
     half = curves({1: Scripted([("?", "eos"), *solved[:1]])}, [unknown, tasks[0]], samples=1)
