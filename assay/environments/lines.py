@@ -56,11 +56,14 @@ def taken(action: Action, interface: Interface) -> tuple[str, str]:
 
 
 def answered(action: Action, reply: str, error: str) -> tuple[tuple[Message, ...], str]:
-    """Return what an action is answered by, and what was wrong with it: of several calls, one alone is made."""
+    """Return what an action is answered by, and what was wrong with it: of several calls, one alone is made.
+
+    ``reply`` is what is said, also of what was wrong.
+    """
     if not action.calls:
         return (Message(role="user", content=reply),), error
     first, *others = action.calls
-    texts = [(first, f"error: {error}" if error else reply)]
+    texts = [(first, f"error: {reply}" if error else reply)]
     texts += [(c, "error: not made; one action a turn") for c in others]
     messages = tuple(Message(role="tool", content=text, tool_call_id=c.id, name=c.name) for c, text in texts)
     return messages, error or ("one action a turn" if others else "")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from assay.environments.base import Action, Observation, Step
-from assay.environments.lines import ACT, Interface, answered, how, plain, taken
-from assay.environments.tools import call, say
+from assay.environments.foreign.textgame import TextGame
+from assay.environments.lines import Interface, how, plain
 from assay.errors import UsageError
 from assay.registry import part
 from assay.tasks.seeded import check_index
-from assay.types import Message, Task, Tool, Verdict
+from assay.types import Task, Verdict
 
 REFUSED = "Nothing happens."
 """What the game says to a command that cannot be carried out."""
@@ -44,7 +41,7 @@ class Errands:
 
 
 @part("environment", "alfworld")
-class AlfWorld:
+class AlfWorld(TextGame):
     """A house with something to be done in it, by commands such as ``go to fridge 1`` and ``take mug 2 from desk 1``.
 
     A turn's command is its last line, or its ``<action>``; one that cannot be carried out changes nothing. The verdict
@@ -64,85 +61,45 @@ class AlfWorld:
     Source: ALFWorld (arXiv 2010.03768), whose other half, pictures of the same houses, is not played here.
     """
 
+    name = "alfworld"
+    needs = ("textworld", "fast_downward")
+
     def __init__(self, games: str, commands: int = 50, listed: bool = False, interface: Interface = "text"):
-        if commands < 1:
-            raise UsageError(f"environment 'alfworld': commands {commands} must be at least 1")
-        try:
-            import fast_downward  # noqa: F401
-            import textworld  # noqa: F401
-        except ImportError:
-            raise UsageError(
-                "environment 'alfworld' needs TextWorld and Fast Downward: pip install 'assay[alfworld]'"
-            ) from None
+        super().__init__(commands, listed, interface)
         found = sorted(glob.glob(os.path.expanduser(games), recursive=True))
         files = tuple(f for f in found if not any(word in f for word in LEFT_OUT) and _solvable(f))
         if not files:
             raise UsageError(f"environment 'alfworld': no game that can be solved is at {games!r}")
-        self.commands, self.listed, self.interface = commands, listed, interface
         prompt = f"You are in a house. Each turn give one command, such as look or go to desk 1, by {how(interface)}."
         self._tasks = Errands(files, prompt)
-        self.game: Any = None
-        self._under_way = False
 
     def tasks(self) -> Errands:
         return self._tasks
 
-    def reset(self, task: Task, seed: int) -> Observation:
+    def begun(self, game: str) -> str:
         import textworld
         from textworld.envs import PddlEnv
 
-        if "game" not in task.meta:
-            raise UsageError(f"environment 'alfworld': task {task.id} has no game; take its own tasks")
-        self.close()
         self.game = PddlEnv(textworld.EnvInfos(admissible_commands=True, won=True, facts=True))
-        self.game.load(task.meta["game"])
+        self.game.load(game)
         self._things = self.game._entity_infos
         for id, name in names(self._things).items():
             self._things[id].name = name
         self.now = self.game.reset()
-        self.left, self._under_way = self.commands, True
-        opened = self._told(f"{task.question}\n\n{self.now.feedback.strip()}")
-        return self._seen((Message(role="user", content=opened),), (ACT,) if self.interface == "tool" else ())
+        return self.now.feedback.strip()
 
-    def step(self, action: Action) -> Step:
-        if not self._under_way:
-            raise RuntimeError("no episode is under way; call reset first")
-        self.left -= 1
-        line, error = taken(action, self.interface)
-        command = plain(line)
-        if not error and command not in self.now.admissible_commands:
-            error = REFUSED
-        reply = error
-        if not error:
-            self.now, _, _ = self.game.step(command)
-            reply = self.now.feedback.strip()
-        won = bool(self.now.won)
-        self._under_way = not won and self.left > 0
-        messages, error = answered(action, self._told(reply), error)
-        return Step(self._seen(messages), float(won), won, not won and not self.left, valid=not error, error=error)
+    def tried(self, command: str) -> tuple[str, str]:
+        command = plain(command)
+        if command not in self.now.admissible_commands:
+            return REFUSED, REFUSED
+        self.now, _, _ = self.game.step(command)
+        return self.now.feedback.strip(), ""
+
+    def plan(self) -> Sequence[str]:
+        return self.game._pddl_state.replan(self._things)
 
     def verdict(self) -> Verdict:
         return Verdict.right("its goal holds") if self.now.won else Verdict.wrong("its goal does not hold")
-
-    def close(self) -> None:
-        game, self.game, self._under_way = self.game, None, False
-        if game is not None:
-            game.close()
-
-    def gold(self) -> Sequence[Action]:
-        """Return commands that lead to the goal from here."""
-        write = say if self.interface == "text" else lambda line: call(ACT.name, action=line)
-        return [write(command) for command in self.game._pddl_state.replan(self._things)]
-
-    def state_json(self) -> Any:
-        return {"won": bool(self.now.won), "facts": sorted(str(fact) for fact in self.now.facts or ())}
-
-    def _told(self, said: str) -> str:
-        return f"{said}\nCommands: {', '.join(self.now.admissible_commands)}" if self.listed else said
-
-    def _seen(self, messages: tuple[Message, ...], tools: tuple[Tool, ...] = ()) -> Observation:
-        key = hashlib.blake2b(json.dumps(self.state_json()).encode(), digest_size=16).hexdigest()
-        return Observation(messages, tools, key, None if self.now.won else tuple(self.now.admissible_commands))
 
 
 def names(ids: Iterable[str]) -> dict[str, str]:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import glob
-import hashlib
-import json
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.environments.base import Action, Observation, Step
-from assay.environments.lines import ACT, Interface, answered, how, taken
-from assay.environments.tools import call, say
+from assay.environments.foreign.textgame import TextGame
+from assay.environments.lines import Interface, how
 from assay.errors import UsageError
 from assay.registry import part
 from assay.tasks.seeded import check_index, check_seed, generator
-from assay.types import Message, Task, Tool, Verdict
+from assay.types import Task, Verdict
 
 MOVES = ("north", "south", "east", "west", "n", "s", "e", "w", "i", "l", "x")
 """What can be said beside a game's own verbs; all else an interpreter knows (restart, save, debugging) is no play."""
@@ -53,7 +50,7 @@ class Games:
 
 
 @part("environment", "textworld")
-class TextWorld:
+class TextWorld(TextGame):
     """A house to walk through with a goal to reach, by commands such as ``take key from table``.
 
     Games are generated from the task's seed and compiled by TextWorld's own compiler, a few seconds for each, once:
@@ -76,6 +73,8 @@ class TextWorld:
         UsageError: TextWorld is not installed, an option is out of range, or there is no such game.
     """
 
+    name = "textworld"
+
     def __init__(
         self,
         rooms: int = 2,
@@ -89,88 +88,55 @@ class TextWorld:
         seed: int = 0,
     ):
         check_seed("environment 'textworld'", seed)
-        if min(rooms, objects, quest, commands) < 1 or max(rooms, objects, quest) > 20:
+        if min(rooms, objects, quest) < 1 or max(rooms, objects, quest) > 20:
             raise UsageError(
-                f"environment 'textworld': rooms {rooms}, objects {objects} and quest {quest} must be 1 to 20, "
-                f"and commands {commands} at least 1"
+                f"environment 'textworld': rooms {rooms}, objects {objects} and quest {quest} must be 1 to 20"
             )
-        try:
-            import textworld  # noqa: F401
-        except ImportError:
-            raise UsageError("environment 'textworld' needs TextWorld: pip install 'assay[textworld]'") from None
+        super().__init__(commands, listed, interface)
         files = tuple(sorted(glob.glob(os.path.expanduser(games), recursive=True))) if games is not None else ()
         if games is not None and not files:
             raise UsageError(f"environment 'textworld': no game is at {games!r}")
         if lonely := [f for f in files if not Path(f).with_suffix(".json").is_file()]:
             raise UsageError(f"environment 'textworld': {lonely[0]} has no .json beside it, so nobody can judge it")
         cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "assay" / "textworld"
-        self.folder, self.commands, self.listed, self.interface = folder or cache, commands, listed, interface
+        self.folder = folder or cache
         prompt = f"A text adventure. Each turn give one command, such as look or open door, by {how(interface)}."
         self._tasks = Games({"rooms": rooms, "objects": objects, "quest": quest}, files, prompt, seed)
-        self.game: Any = None
-        self._under_way = False
 
     def tasks(self) -> Games:
         return self._tasks
 
-    def reset(self, task: Task, seed: int) -> Observation:
+    def begun(self, game: Mapping[str, Any]) -> str:
         import textworld
 
-        if "game" not in task.meta:
-            raise UsageError(f"environment 'textworld': task {task.id} has no game; take its own tasks")
-        self.close()
         told = ("admissible_commands", "won", "lost", "policy_commands", "score", "max_score", "objective")
         infos = textworld.EnvInfos(**dict.fromkeys((*told, "description", "facts", "verbs"), True))
-        self.game = textworld.start(str(_file(dict(task.meta["game"]), self.folder)), infos)
+        self.game = textworld.start(str(_file(game, self.folder)), infos)
         self.now = self.game.reset()
-        self.left, self._under_way = self.commands, True
-        words = [task.question, self.now.objective or "", self.now.description or ""]
-        opened = self._told("\n\n".join(w.strip() for w in words if w.strip()))
-        return self._seen((Message(role="user", content=opened),), (ACT,) if self.interface == "tool" else ())
+        words = [self.now.objective or "", self.now.description or ""]
+        return "\n\n".join(w.strip() for w in words if w.strip())
 
-    def step(self, action: Action) -> Step:
-        if not self._under_way:
-            raise RuntimeError("no episode is under way; call reset first")
-        self.left -= 1
-        command, error = taken(action, self.interface)
-        error = error or self._wrong(command)
-        before, reply = self._score(), error
-        if not error:
-            known = {c.casefold() for c in self.now.admissible_commands}
-            self.now, _, _ = self.game.step(command)
-            said = " ".join(self.now.feedback.split("*** The End ***")[0].split())
-            # What the game answers to a command that leads nowhere says so itself.
-            error = "" if " ".join(command.casefold().split()) in known else said
-            reply = self._told(said)
-        over = bool(self.now.won or self.now.lost)
-        self._under_way = not over and self.left > 0
-        messages, error = answered(action, reply, error)
-        gained = (self._score() - before) / max(1, int(self.now.max_score or 1))
-        return Step(self._seen(messages), gained, over, not over and not self.left, valid=not error, error=error)
+    def tried(self, command: str) -> tuple[str, str]:
+        if wrong := self._wrong(command):
+            return wrong, wrong
+        known = {c.casefold() for c in self.now.admissible_commands}
+        self.now, _, _ = self.game.step(command)
+        said = " ".join(self.now.feedback.split("*** The End ***")[0].split())
+        # What the game answers to a command that leads nowhere says so itself.
+        return said, "" if " ".join(command.casefold().split()) in known else said
+
+    def plan(self) -> Sequence[str]:
+        """Return the commands that the game itself says win it from here."""
+        return self.now.policy_commands or ()
 
     def verdict(self) -> Verdict:
         if self.now.won:
             return Verdict.right("the game is won")
-        most = max(1, int(self.now.max_score or 1))
-        score = 0.0 if self.now.lost else min(max(self._score() / most, 0.0), 1.0)
+        score = 0.0 if self.now.lost else min(max(self._score() / self._most(), 0.0), 1.0)
         return Verdict(score, False, {}, "the game is lost" if self.now.lost else "the game is not won")
 
-    def close(self) -> None:
-        game, self.game, self._under_way = self.game, None, False
-        if game is not None:
-            game.close()
-
-    def gold(self) -> Sequence[Action]:
-        """Return the commands that the game itself says win it from here."""
-        write = say if self.interface == "text" else lambda line: call(ACT.name, action=line)
-        return [write(command) for command in self.now.policy_commands or ()]
-
     def state_json(self) -> Any:
-        facts = sorted(str(fact) for fact in self.now.facts or ())
-        return {"won": bool(self.now.won), "lost": bool(self.now.lost), "score": self._score(), "facts": facts}
-
-    def _score(self) -> int:
-        return int(self.now.score or 0)
+        return {**super().state_json(), "lost": bool(self.now.lost), "score": self._score()}
 
     def _wrong(self, command: str) -> str:
         """Return why a command is not given to the game."""
@@ -184,17 +150,8 @@ class TextWorld:
             return f"a command is a line of at most {LONGEST} plain characters"
         return "one command a turn" if any(c in command for c in ".;") else ""
 
-    def _told(self, said: str) -> str:
-        """Return what is said, with the commands that lead on if they are listed."""
-        return f"{said}\nCommands: {', '.join(self.now.admissible_commands)}" if self.listed else said
 
-    def _seen(self, messages: tuple[Message, ...], tools: tuple[Tool, ...] = ()) -> Observation:
-        key = hashlib.blake2b(json.dumps(self.state_json()).encode(), digest_size=16).hexdigest()
-        can = () if self.now.won or self.now.lost else tuple(self.now.admissible_commands)
-        return Observation(messages, tools, key, can or None)
-
-
-def _file(game: dict[str, Any], folder: Path) -> Path:
+def _file(game: Mapping[str, Any], folder: Path) -> Path:
     """Return the compiled game, compiled now if it is not there; others may do the same at the same time."""
     if "file" in game:
         return Path(game["file"])
