@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,10 +15,14 @@ from assay.environments.tools import call, say
 from assay.errors import UsageError
 from assay.types import Message, Task, Tool
 
+_ALONE = threading.Lock()
+"""TextWorld's parsers, and Fast Downward's translator, are one for a process: whoever calls them is alone."""
+
 
 class TextGame:
     """What is left to write is the tasks, a game's beginning, what it makes of a command, its plan, and its verdict.
 
+    Of all games in a process one at a time is in ``begun``, ``tried`` or ``plan``.
     A turn's reward is what it adds to the game's score, over the most there is. The state is the set of facts that
     hold. An episode is over once its game is won or lost.
 
@@ -73,7 +78,8 @@ class TextGame:
         if "game" not in task.meta:
             raise UsageError(f"environment {self.name!r}: task {task.id} has no game; take its own tasks")
         self.close()
-        said = self.begun(task.meta["game"])
+        with _ALONE:
+            said = self.begun(task.meta["game"])
         self.left, self._under_way = self.commands, True
         opened = self._told(f"{task.question}\n\n{said}".strip())
         return self._seen((Message(role="user", content=opened),), (ACT,) if self.interface == "tool" else ())
@@ -86,7 +92,8 @@ class TextGame:
         line, error = taken(action, self.interface)
         reply = error
         if not error:
-            reply, error = self.tried(line)
+            with _ALONE:
+                reply, error = self.tried(line)
         over = self._over()
         self._under_way = not over and self.left > 0
         messages, error = answered(action, self._told(reply), error)
@@ -101,7 +108,8 @@ class TextGame:
     def gold(self) -> Sequence[Action]:
         """Return commands that reach the goal from here."""
         write = say if self.interface == "text" else lambda line: call(ACT.name, action=line)
-        return [write(command) for command in self.plan()]
+        with _ALONE:
+            return [write(command) for command in self.plan()]
 
     def state_json(self) -> Any:
         return {"won": bool(self.now.won), "facts": sorted(str(fact) for fact in self.now.facts or ())}

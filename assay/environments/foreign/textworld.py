@@ -6,7 +6,6 @@ import glob
 import os
 import shutil
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,6 @@ MOVES = ("north", "south", "east", "west", "n", "s", "e", "w", "i", "l", "x")
 """What can be said beside a game's own verbs; all else an interpreter knows (restart, save, debugging) is no play."""
 LONGEST = 120
 """Characters of a command."""
-_MAKING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,24 +150,24 @@ class TextWorld(TextGame):
 
 
 def _file(game: Mapping[str, Any], folder: Path) -> Path:
-    """Return the compiled game, compiled now if it is not there; others may do the same at the same time."""
+    """Return the compiled game, compiled now if it is not there; other processes may do the same at the same time."""
     if "file" in game:
         return Path(game["file"])
     import textworld
 
     name = "-".join(f"{key}{game[key]}" for key in ("rooms", "objects", "quest", "seed"))
     made = folder / f"{textworld.__version__}-{name}.z8"
-    with _MAKING:
-        if made.is_file():
-            return made
-        options = textworld.GameOptions()
-        options.nb_rooms, options.nb_objects, options.quest_length = game["rooms"], game["objects"], game["quest"]
-        options.seeds = int(game["seed"])
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as beside:
-            options.path = str(Path(beside) / made.name)
-            textworld.make(options)
-            # The story last: who finds it finds what judges it.
-            for suffix in (".json", ".z8"):
-                shutil.move(Path(beside) / made.with_suffix(suffix).name, made.with_suffix(suffix))
+    if made.is_file():
+        return made
+    options = textworld.GameOptions()
+    options.nb_rooms, options.nb_objects, options.quest_length = game["rooms"], game["objects"], game["quest"]
+    options.seeds = int(game["seed"])
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as beside:
+        options.path = str(Path(beside) / made.name)
+        textworld.make(options)
+        # The story last: who finds it finds what judges it.
+        for suffix in (".json", ".z8"):
+            shutil.move(Path(beside) / made.with_suffix(suffix).name, made.with_suffix(suffix))
+
     return made

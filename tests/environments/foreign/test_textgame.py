@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -105,6 +107,37 @@ def test_the_state_is_the_facts_and_games_are_let_go_of() -> None:
     world.close()
     world.close()
     assert game.ended == 1
+
+
+def test_one_game_at_a_time_is_in_the_library() -> None:
+    """Environments live in threads of a process (``workers``), and the library's parsers are one."""
+    inside: list[int] = []
+
+    class Watched(Door):
+        def _noted(self, method: Any, *arguments: Any) -> Any:
+            inside.append(1)
+            time.sleep(0.002)
+            assert len(inside) == 1
+            found = method(*arguments)
+            inside.pop()
+            return found
+
+        def begun(self, game: int) -> str:
+            return self._noted(super().begun, game)
+
+        def tried(self, command: str) -> tuple[str, str]:
+            return self._noted(super().tried, command)
+
+        def plan(self) -> Sequence[str]:
+            return self._noted(super().plan)
+
+    def play(index: int) -> float:
+        world = Watched(9, False, "text")
+        world.reset(TASK, index)
+        return sum(world.step(action).reward for action in world.gold())
+
+    with ThreadPoolExecutor(4) as beside:
+        assert list(beside.map(play, range(8))) == [1.0] * 8
 
 
 def test_what_is_wrong_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from acted import ends, gold_passes, idle_fails, played, repeats
 
 from assay.environments.foreign.textworld import TextWorld
+from assay.environments.hosted.worlds import Worlds
 from assay.environments.tools import call, say
 from assay.errors import UsageError
 
@@ -83,6 +85,24 @@ def test_what_is_no_play_is_not_made(folder: Path) -> None:
         assert not step.terminated
     assert world.verdict().passed is False
     world.close()
+
+
+def test_games_begin_beside_each_other(folder: Path) -> None:
+    """In a process that hosts several, each in its thread, from the first on."""
+    worlds = Worlds({"name": "textworld", "folder": str(folder)}, workers=1)
+    task = worlds.here().tasks()[0]
+
+    def play(index: int) -> bool:
+        world = worlds()
+        world.reset(task, index)
+        return bool([world.step(action) for action in world.gold()] and world.verdict().passed)
+
+    try:
+        worlds.start()
+        with ThreadPoolExecutor(4) as beside:
+            assert all(beside.map(play, range(8)))
+    finally:
+        worlds.close()
 
 
 def test_games_there_are_and_are_not(folder: Path, tmp_path: Path) -> None:
