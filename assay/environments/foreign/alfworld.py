@@ -5,11 +5,14 @@ from __future__ import annotations
 import glob
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from assay.environments.base import EnvironmentFailure
 from assay.environments.foreign.textgame import TextGame
 from assay.environments.lines import Interface, how, plain
 from assay.errors import UsageError
@@ -21,6 +24,8 @@ REFUSED = "Nothing happens."
 """What the game says to a command that cannot be carried out."""
 LEFT_OUT = ("movable", "Sliced")
 """Stand in the folders of games that ALFWorld's own loader leaves out."""
+_IDLE: list[Any] = []
+"""Games that no episode plays. Each has a copy of Fast Downward's library, 34 MB, that a process cannot let go of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class AlfWorld(TextGame):
     """
 
     name = "alfworld"
-    needs = ("textworld", "fast_downward")
+    needs = ("fast_downward", "textworld")
 
     def __init__(self, games: str, commands: int = 50, listed: bool = False, interface: Interface = "text"):
         super().__init__(commands, listed, interface)
@@ -80,13 +85,24 @@ class AlfWorld(TextGame):
         import textworld
         from textworld.envs import PddlEnv
 
-        self.game = PddlEnv(textworld.EnvInfos(admissible_commands=True, won=True, facts=True))
-        self.game.load(game)
-        self._things = self.game._entity_infos
-        for id, name in names(self._things).items():
-            self._things[id].name = name
-        self.now = self.game.reset()
+        infos = textworld.EnvInfos(admissible_commands=True, won=True, facts=True)
+        self.game = _IDLE.pop() if _IDLE else PddlEnv(infos)
+        arguments = sys.argv
+        try:
+            self.game.load(game)
+            self._things = self.game._entity_infos
+            for id, name in names(self._things).items():
+                self._things[id].name = name
+            self.now = self.game.reset()
+        except (Exception, SystemExit) as error:
+            raise EnvironmentFailure(f"{game} cannot be played: {type(error).__name__}: {error}") from error
+        finally:
+            # The translator reads arguments of its own there.
+            sys.argv = arguments
         return self.now.feedback.strip()
+
+    def ended(self, game: Any) -> None:
+        _IDLE.append(game)
 
     def tried(self, command: str) -> tuple[str, str]:
         command = plain(command)

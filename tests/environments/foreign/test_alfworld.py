@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from acted import ends, gold_passes, idle_fails, played, repeats
 
+from assay.environments.base import EnvironmentFailure
 from assay.environments.foreign.alfworld import AlfWorld, names
 from assay.environments.tools import call, say
 from assay.errors import UsageError
@@ -147,6 +149,41 @@ def test_what_cannot_be_done_changes_nothing(pattern: str) -> None:
     world.close()
 
 
+def test_games_are_played_in_threads(pattern: str) -> None:
+    """Also, what the translator does to the process's arguments and output is undone."""
+    arguments, output = list(sys.argv), sys.stdout
+
+    def play(index: int) -> bool:
+        world = AlfWorld(pattern)
+        world.reset(world.tasks()[index % 2], index)
+        return bool([world.step(action) for action in world.gold()] and world.verdict().passed)
+
+    with ThreadPoolExecutor(4) as beside:
+        assert all(beside.map(play, range(8)))
+    assert sys.argv == arguments and sys.stdout is output
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has loaded is read from /proc")
+def test_episodes_leave_no_planner_behind(pattern: str) -> None:
+    """Each has its copy of Fast Downward's library, of 34 MB in a file that is gone; the next episode takes it over."""
+
+    def loaded() -> int:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        return len({line.split()[4] for line in lines if "libdownward" in line})
+
+    one, two = AlfWorld(pattern), AlfWorld(pattern)
+    first = [played(one, one.tasks()[i], one.gold() if i else [say("look")])[0].state for i in (0, 1)]
+    two.reset(two.tasks()[0], 0)
+    before = loaded()
+    one.close()
+    for i in (0, 1, 0, 1):
+        world = AlfWorld(pattern)
+        assert world.reset(world.tasks()[i], 0).state == first[i] and len(world.gold()) == 4
+        world.close()
+    assert two.step(two.gold()[0]).valid and loaded() == before
+    two.close()
+
+
 def test_games_that_are_none_are_named(pattern: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no game that can be solved is at"):
         AlfWorld(str(tmp_path / "c" / "**" / "game.tw-pddl"))
@@ -157,3 +194,21 @@ def test_games_that_are_none_are_named(pattern: str, tmp_path: Path) -> None:
     world = AlfWorld(pattern)
     with pytest.raises(UsageError, match="task other has no game"):
         world.reset(Task("other", "?"), 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"pddl_problem": "(define"}, "Error"),
+        # What Fast Downward cannot read ends the program that asks it.
+        ({"pddl_domain": DOMAIN.replace("(total-cost) - number", "(total-cost) - thing")}, "SystemExit"),
+    ],
+)
+def test_games_that_cannot_be_read_fail(pattern: str, tmp_path: Path, wrong: dict[str, str], why: str) -> None:
+    file = game(tmp_path, "broken", **wrong)
+    world = AlfWorld(str(file))
+    with pytest.raises(EnvironmentFailure, match=rf"broken/trial_1/game\.tw-pddl cannot be played: .*{why}"):
+        world.reset(world.tasks()[0], 0)
+    world.close()
+    others = AlfWorld(pattern.replace("**", "a/**"))
+    assert others.reset(others.tasks()[0], 0).admissible == ("go to shelf 1", "go to shelf 2")
