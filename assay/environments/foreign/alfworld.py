@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import glob
+import functools
 import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assay.environments.base import EnvironmentFailure
-from assay.environments.foreign.textgame import TextGame
+from assay.environments.foreign.textgame import Files, TextGame
 from assay.environments.lines import Interface, how, plain
 from assay.errors import UsageError
 from assay.registry import part
-from assay.tasks.seeded import check_index
-from assay.types import Task, Verdict
+from assay.types import Verdict
 
 REFUSED = "Nothing happens."
 """What the game says to a command that cannot be carried out."""
@@ -26,23 +24,6 @@ LEFT_OUT = ("movable", "Sliced")
 """Stand in the folders of games that ALFWorld's own loader leaves out."""
 _IDLE: list[Any] = []
 """Games that no episode plays. Each has a copy of Fast Downward's library, 34 MB, that a process cannot let go of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Errands:
-    """A task for each file of a game."""
-
-    files: tuple[str, ...]
-    prompt: str
-
-    @property
-    def size(self) -> int:
-        return len(self.files)
-
-    def __getitem__(self, index: int) -> Task:
-        file = self.files[check_index(index, self.size)]
-        name = "/".join(Path(file).parts[-3:-1])
-        return Task(f"alfworld/{name}", self.prompt, {"game": file}, "none", meta={"game": file})
 
 
 @part("environment", "alfworld")
@@ -55,7 +36,8 @@ class AlfWorld(TextGame):
 
     Args:
         games: a pattern of files, such as ``~/.cache/alfworld/json_2.1.1/train/**/game.tw-pddl``; those that are not
-            said to be solvable, or are of things that ALFWorld leaves out, are left out.
+            said to be solvable, or are of things that ALFWorld leaves out, are left out. What is said in a game is
+            evaluated by TextWorld as Python has it: play those of people you trust.
         commands: turns of an episode, at most.
         listed: whether the commands that can be carried out are told with each observation.
         interface: ``text``, or ``tool``: the tool ``act`` takes the command.
@@ -68,17 +50,15 @@ class AlfWorld(TextGame):
 
     name = "alfworld"
     needs = ("fast_downward", "textworld")
+    suffix = ".tw-pddl"
 
     def __init__(self, games: str, commands: int = 50, listed: bool = False, interface: Interface = "text"):
         super().__init__(commands, listed, interface)
-        found = sorted(glob.glob(os.path.expanduser(games), recursive=True))
-        files = tuple(f for f in found if not any(word in f for word in LEFT_OUT) and _solvable(f))
-        if not files:
-            raise UsageError(f"environment 'alfworld': no game that can be solved is at {games!r}")
+        files = self._files(games, _played, " that can be solved")
         prompt = f"You are in a house. Each turn give one command, such as look or go to desk 1, by {how(interface)}."
-        self._tasks = Errands(files, prompt)
+        self._tasks = Files(self.name, files, prompt, least=2, every="game")
 
-    def tasks(self) -> Errands:
+    def tasks(self) -> Files:
         return self._tasks
 
     def begun(self, game: str) -> str:
@@ -136,8 +116,20 @@ def names(ids: Iterable[str]) -> dict[str, str]:
     return out
 
 
-def _solvable(file: str) -> bool:
+def _played(file: str) -> bool:
+    """Whether ALFWorld plays a game."""
+    folders = "/".join(Path(file).parts[-3:-1])
+    return not any(word in folders for word in LEFT_OUT) and _solvable(file, os.stat(file).st_mtime_ns)
+
+
+@functools.cache
+def _solvable(file: str, changed: int) -> bool:
+    """Whether a game is said to be solvable; thousands of files are asked for every episode's environment."""
     try:
-        return bool(json.loads(Path(file).read_text(encoding="utf-8")).get("solvable"))
-    except (OSError, ValueError, AttributeError) as error:
+        game = json.loads(Path(file).read_text(encoding="utf-8"))
+        for key in ("pddl_domain", "grammar", "pddl_problem"):
+            if not isinstance(game, dict) or key not in game:
+                raise ValueError(f"it has no {key}")
+        return bool(game.get("solvable"))
+    except (OSError, ValueError) as error:
         raise UsageError(f"environment 'alfworld': {file} is no game: {error}") from None

@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import importlib
 import json
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.environments.base import Action, Observation, Step
 from assay.environments.lines import ACT, Interface, answered, taken
 from assay.environments.tools import call, say
 from assay.errors import UsageError
+from assay.tasks.seeded import check_index
 from assay.types import Message, Task, Tool
 
 _ALONE = threading.Lock()
 """TextWorld's parsers, and Fast Downward's translator, are one for a process: whoever calls them is alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A task for each file of a game, in ``meta["game"]``.
+
+    It is called by the file's path below the folder that all of them are in, of ``least`` folders or more. What all
+    files of a kind of games are called (``every``) is left out.
+
+    Attributes:
+        files: sorted.
+    """
+
+    part: str
+    files: tuple[str, ...]
+    prompt: str
+    least: int = 0
+    every: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Task:
+        file = self.files[check_index(index, self.size)]
+        common = Path(os.path.commonpath([os.path.dirname(f) for f in (self.files[0], self.files[-1])])).parts
+        *folders, name = Path(file).with_suffix("").parts
+        folders = folders[min(len(common), max(len(folders) - self.least, 0)) :]
+        called = "/".join(folders if folders and name == self.every else [*folders, name])
+        return Task(f"{self.part}/{called}", self.prompt, {"game": file}, "none", meta={"game": file})
+
+
 class TextGame:
     """What is left to write is the tasks, a game's beginning, what it makes of a command, its plan, and its verdict.
 
-    Of all games in a process one at a time is in ``begun``, ``tried`` or ``plan``.
     A turn's reward is what it adds to the game's score, over the most there is. The state is the set of facts that
-    hold. An episode is over once its game is won or lost.
+    hold. An episode is over once its game is won or lost. Of all games in a process one at a time is in ``begun``,
+    ``tried`` or ``plan``.
 
     Args:
         commands: turns of an episode, at most; the last one truncates it.
@@ -37,6 +72,8 @@ class TextGame:
 
     name: ClassVar[str]
     """Of the part, and of the extra that installs what it ``needs``."""
+    suffix: ClassVar[str]
+    """Of files of such games."""
     needs: ClassVar[tuple[str, ...]] = ("textworld",)
 
     def __init__(self, commands: int, listed: bool, interface: Interface):
@@ -73,6 +110,23 @@ class TextGame:
         game.close()
 
     # What follows from it
+
+    def _files(self, games: str, played: Callable[[str], bool] = lambda file: True, which: str = "") -> tuple[str, ...]:
+        """Return the files of games that a pattern names, those that are ``played``, in order.
+
+        Raises:
+            UsageError: there are none.
+        """
+        found = sorted(glob.glob(os.path.expanduser(games), recursive=True))
+        files = tuple(file for file in found if file.endswith(self.suffix) and os.path.isfile(file) and played(file))
+        if not files:
+            below = os.path.join(
+                games if os.path.isdir(os.path.expanduser(games)) else "FOLDER", "**", f"*{self.suffix}"
+            )
+            raise UsageError(
+                f"environment {self.name!r}: no game{which} is at {games!r}; give a pattern of files, such as {below!r}"
+            )
+        return files
 
     def reset(self, task: Task, seed: int) -> Observation:
         if "game" not in task.meta:

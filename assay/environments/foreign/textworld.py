@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import tempfile
@@ -11,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.environments.foreign.textgame import TextGame
+from assay.environments.foreign.textgame import Files, TextGame
 from assay.environments.lines import Interface, how
 from assay.errors import UsageError
 from assay.registry import part
+from assay.tasks.base import TaskSource
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task, Verdict
 
@@ -26,25 +26,21 @@ LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Tasks that are a game each: endless ones to be made from ``options``, or the files there are."""
+    """Endless tasks that are a game each, to be made from ``options``."""
 
     options: dict[str, int]
-    files: tuple[str, ...]
     prompt: str
     seed: int
 
     @property
-    def size(self) -> int | None:
-        return len(self.files) or None
+    def size(self) -> None:
+        return None
 
     def __getitem__(self, index: int) -> Task:
-        check_index(index, self.size)
-        if self.files:
-            name, game = Path(self.files[index]).stem, {"file": self.files[index]}
-        else:
-            made = int(generator(self.seed, index).integers(2**31))
-            name, game = f"{self.seed}/{index}", {**self.options, "seed": made}  # type: ignore[dict-item]
-        return Task(f"textworld/{name}", self.prompt, {"game": game, "index": index}, "none", meta={"game": game})
+        made = int(generator(self.seed, check_index(index, None)).integers(2**31))
+        game = {**self.options, "seed": made}
+        where = f"textworld/{self.seed}/{index}"
+        return Task(where, self.prompt, {"game": game, "index": index}, "none", meta={"game": game})
 
 
 @part("environment", "textworld")
@@ -72,6 +68,7 @@ class TextWorld(TextGame):
     """
 
     name = "textworld"
+    suffix = ".z8"
 
     def __init__(
         self,
@@ -91,20 +88,21 @@ class TextWorld(TextGame):
                 f"environment 'textworld': rooms {rooms}, objects {objects} and quest {quest} must be 1 to 20"
             )
         super().__init__(commands, listed, interface)
-        files = tuple(sorted(glob.glob(os.path.expanduser(games), recursive=True))) if games is not None else ()
-        if games is not None and not files:
-            raise UsageError(f"environment 'textworld': no game is at {games!r}")
-        if lonely := [f for f in files if not Path(f).with_suffix(".json").is_file()]:
-            raise UsageError(f"environment 'textworld': {lonely[0]} has no .json beside it, so nobody can judge it")
         cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "assay" / "textworld"
         self.folder = folder or cache
         prompt = f"A text adventure. Each turn give one command, such as look or open door, by {how(interface)}."
-        self._tasks = Games({"rooms": rooms, "objects": objects, "quest": quest}, files, prompt, seed)
+        if games is None:
+            self._tasks: TaskSource = Games({"rooms": rooms, "objects": objects, "quest": quest}, prompt, seed)
+            return
+        files = self._files(games)
+        if lonely := [f for f in files if not Path(f).with_suffix(".json").is_file()]:
+            raise UsageError(f"environment 'textworld': {lonely[0]} has no .json beside it, so nobody can judge it")
+        self._tasks = Files(self.name, files, prompt)
 
-    def tasks(self) -> Games:
+    def tasks(self) -> TaskSource:
         return self._tasks
 
-    def begun(self, game: Mapping[str, Any]) -> str:
+    def begun(self, game: str | Mapping[str, Any]) -> str:
         import textworld
 
         told = ("admissible_commands", "won", "lost", "policy_commands", "score", "max_score", "objective")
@@ -149,10 +147,10 @@ class TextWorld(TextGame):
         return "one command a turn" if any(c in command for c in ".;") else ""
 
 
-def _file(game: Mapping[str, Any], folder: Path) -> Path:
+def _file(game: str | Mapping[str, Any], folder: Path) -> Path:
     """Return the compiled game, compiled now if it is not there; other processes may do the same at the same time."""
-    if "file" in game:
-        return Path(game["file"])
+    if isinstance(game, str):
+        return Path(game)
     import textworld
 
     name = "-".join(f"{key}{game[key]}" for key in ("rooms", "objects", "quest", "seed"))

@@ -187,13 +187,25 @@ def test_episodes_leave_no_planner_behind(pattern: str) -> None:
 def test_games_that_are_none_are_named(pattern: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no game that can be solved is at"):
         AlfWorld(str(tmp_path / "c" / "**" / "game.tw-pddl"))
-    for text in ("{", "[]"):
+    for text, why in (
+        ("{", "Expecting property name"),
+        ("[]", "it has no pddl_domain"),
+        ("7", "it has no pddl_domain"),
+    ):
         (tmp_path / "wrong.tw-pddl").write_text(text)
-        with pytest.raises(UsageError, match=r"wrong\.tw-pddl is no game"):
+        with pytest.raises(UsageError, match=rf"wrong\.tw-pddl is no game: {why}"):
             AlfWorld(str(tmp_path / "wrong.tw-pddl"))
     world = AlfWorld(pattern)
     with pytest.raises(UsageError, match="task other has no game"):
         world.reset(Task("other", "?"), 0)
+
+
+def test_what_is_left_out_is_said_by_the_folders_of_a_game(pattern: str, tmp_path: Path) -> None:
+    """Not by where all of them are kept."""
+    game(tmp_path / "movable_robots" / "train", "d")
+    tasks = AlfWorld(str(tmp_path / "movable_robots" / "**" / "*.tw-pddl")).tasks()
+    assert [tasks[i].id for i in range(tasks.size)] == ["alfworld/d/trial_1"]
+    assert AlfWorld(pattern).tasks().size == 3
 
 
 @pytest.mark.parametrize(

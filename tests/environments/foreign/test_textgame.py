@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from assay.environments.base import Action
-from assay.environments.foreign.textgame import TextGame
+from assay.environments.foreign.textgame import Files, TextGame
 from assay.environments.tools import call, say
 from assay.errors import UsageError
 from assay.types import Task
@@ -23,6 +24,7 @@ class Door(TextGame):
     """A door that opens at the n-th push, and a pit; each push is a point of n."""
 
     name = "door"
+    suffix = ".door"
     needs = ()
 
     def begun(self, game: int) -> str:
@@ -138,6 +140,32 @@ def test_one_game_at_a_time_is_in_the_library() -> None:
 
     with ThreadPoolExecutor(4) as beside:
         assert list(beside.map(play, range(8))) == [1.0] * 8
+
+
+def test_files_of_games_are_found_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(games: str, **options: Any) -> list[str]:
+        tasks = Files("door", Door(1, False, "text")._files(games), "Go.", **options)
+        assert all(tasks[i].meta["game"] == file for i, file in enumerate(tasks.files))
+        return [tasks[i].id for i in range(tasks.size)]
+
+    for name in ("train/a/game.door", "train/a-b/game.door", "train/notes.txt", "test/a/game.door", "test/x.door"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert found(f"{tmp_path}/test/x.door") == ["door/x"]
+    assert found("~/train/**") == ["door/a-b/game", "door/a/game"]
+    assert found("~/train/**", every="game") == ["door/a-b", "door/a"]
+    assert found("~/train/a/*.door", every="game") == ["door/game"]
+    assert found("~/train/a/*.door", least=2, every="game") == ["door/train/a"]
+    everything = found("~/**/*.door", every="game")
+    assert everything == ["door/test/a", "door/test/x", "door/train/a-b", "door/train/a"]
+    assert found("~/**/*.door", least=2, every="game")[1] == f"door/{tmp_path.name}/test/x"
+    monkeypatch.chdir(tmp_path / "test")
+    assert found("**/*.door") == ["door/a/game", "door/x"] and found("*.door") == ["door/x"]
+    with pytest.raises(UsageError, match=r"no game is at '~/train'; give .* such as '~/train/\*\*/\*.door'"):
+        found("~/train")
+    with pytest.raises(UsageError, match=r"no game is at '\*.txt'; give .* such as 'FOLDER/\*\*/\*.door'"):
+        found("*.txt")
 
 
 def test_what_is_wrong_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
