@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.environments.control.recorded import data_of
+from assay.environments.control.recorded import Record, data_of
 from assay.errors import RunError, UsageError
 from assay.ops.implicit_value import CLIP, Form
 from assay.registry import part
@@ -35,7 +35,7 @@ class Recorded:
         UsageError: a number out of range, or no data for ``offline``.
     """
 
-    half = False
+    half: bool
     replays_alone = True
     """The policy learns from nothing but what it replays."""
 
@@ -61,11 +61,8 @@ class Recorded:
         self.check(policy)
         self.policy = policy
         record = None if self.data is None else data_of(self.data)
-        self.record = Columns(max(1, 0 if record is None else len(record)), policy.sizes)
-        self.experts = Columns(max(1, 0 if record is None else int(record.expert.sum())), policy.sizes)
-        if record is not None:
-            self.record.add(record)
-            self.experts.add(record.where(record.expert))
+        self.record = kept(record, policy.sizes)
+        self.experts = kept(record and record.where(record.expert), policy.sizes)
         self.played = Columns(self.capacity, policy.sizes)
         self.begin(models)
 
@@ -92,11 +89,12 @@ class Recorded:
             drawn = self.drawn(rng)
             yield self.learned(drawn, rng, told)
             self.after()
-        self._metrics = {name: float(np.mean([row[name] for row in told])) for name in (told[0] if told else ())}
+        self._metrics = {name: float(np.mean([row[name] for row in told])) for name in told[0]}
         self._metrics["transitions"] = float(len(self.played) + len(self.record))
 
     def learned(self, drawn: Drawn, rng: np.random.Generator, told: list[dict[str, float]]) -> Batch:
-        """Learn beside the policy from what was drawn, and return what the policy is to learn from."""
+        """Learn beside the policy from what was drawn, add what there is to tell of that, and return what the policy is
+        to learn from."""
         raise NotImplementedError
 
     def after(self) -> None:
@@ -112,6 +110,14 @@ class Recorded:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.steps = state["steps"]
         self.played.load_state_dict(state["played"])
+
+
+def kept(record: Record | None, sizes: tuple[int, int]) -> Columns:
+    """Return all steps of a record, or room for one where there is none."""
+    columns = Columns(max(1, len(record or ())), sizes)
+    if record is not None:
+        columns.add(record)
+    return columns
 
 
 @part("select", "dual_rl")

@@ -190,6 +190,7 @@ def test_bounded_recoil_by_hand() -> None:
     [first] = list(select.replay(Batch.from_groups([]), np.random.default_rng(0)))
     assert first.tokens.shape == (1, 6), "the half that is of demonstrations alone is not imitated"
     assert isinstance(select.critic, BoundedRecoilCritic) and select.critic.top == 200.0
+    assert DualRL(DATA, imitate=True, top=0.5, batch=2).top == 0.5
     for wrong in ({"top": 0.0, "imitate": True}, {"top": 200.0}, {"top": 200.0, "imitate": True, "batch": 1}):
         with pytest.raises(UsageError, match="top"):
             DualRL(DATA, **wrong)  # type: ignore[arg-type]
@@ -220,6 +221,42 @@ def test_the_policy_s_loss_by_hand() -> None:
     optimizer = torch.optim.SGD(policy.module.parameters(), lr=0.01)
     assert update(policy, PolicyGradient(), first, optimizer)[1] == 12
     assert select(first).tolist() == [0.0], "what was played is not learned from"
+
+
+def test_recoil_looks_at_what_the_policy_would_do_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn at temperature 1 in each state, and cut to [-1, 1] as the world cuts it; other critics look at none."""
+    select = started(DualRL(DATA, imitate=True, **SMALL))
+    seen: list[Any] = []
+    acts = np.linspace(-2.75, 2.75, 24, dtype=np.float32).reshape(12, 2)
+
+    def act(states: np.ndarray, rngs: list[np.random.Generator], temperature: float) -> tuple[Any, np.ndarray, Any]:
+        seen.append((states, len({rng.random() for rng in rngs}), temperature))
+        return None, acts, None
+
+    def looked_at(select: DualRL) -> Any:
+        update_critic = select.critic.update
+        monkeypatch.setattr(select.critic, "update", lambda *given: seen.append(given) or update_critic(*given))
+        [batch] = list(select.replay(Batch.from_groups([]), np.random.default_rng(0)))
+        assert bool(batch.advantages.isfinite().all())
+        return seen.pop()
+
+    monkeypatch.setattr(select.policy, "act", act)
+    rows, fresh = looked_at(select)
+    [(states, different, temperature)] = seen
+    assert np.array_equal(states, rows.states.numpy()) and different == 12 and temperature == 1.0
+    assert fresh.tolist() == acts.clip(-1, 1).tolist()
+    for other in ({}, {"imitate": True, "top": 200.0}):
+        assert looked_at(started(DualRL(DATA, **other, **SMALL)))[1] is None  # type: ignore[arg-type]
+
+
+def test_metrics_are_means_over_the_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    select, losses = started(DualRL(DATA, updates=3, **SMALL)), iter((1.0, 2.0, 6.0))
+    monkeypatch.setattr(select.critic, "update", lambda *given: (torch.ones(12), {"critic/v_loss": next(losses)}))
+    assert len(list(select.replay(Batch.from_groups([]), np.random.default_rng(0)))) == 3
+    assert select.learn(Batch.from_groups([]), Models(select.policy)) == {
+        "critic/v_loss": 3.0,
+        "transitions": len(select.record),
+    }
 
 
 def test_what_is_drawn() -> None:
@@ -286,7 +323,7 @@ def test_the_row_is_its_parts() -> None:
     }
     for made in (select, alone):
         assert (made.updates, made.batch, made.capacity, made.offline, made.half) == (1, 256, 100_000, 0, False)
-    assert make("S204", imitate=True).select.options["beta"] == 0.5
+    assert make("S204", imitate=True).select.options["beta"] == DualRL(imitate=True).options["beta"] == 0.5
     bounded = make("S204", imitate=True, top=200.0, clip=7.0).select.options
     assert (bounded["top"], bounded["clip"]) == (200.0, 7.0) and "beta" not in bounded
 
