@@ -11,7 +11,7 @@ from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.tasks.judging.sentence_labels import asked
 from assay.types import Task
-from assay.verify.grounding.sentence_labels import TEMPLATE, read_labels
+from assay.verify.grounding.sentence_labels import TEMPLATE, Label, read_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,9 @@ class SentenceJudge:
         replies = iter(ask(self.engine, prompts, Sampling(self.max_tokens, 0.0)))
         out: list[list[float] | None] = []
         for _, sentences in responses:
-            reply = next(replies) if sentences else None
-            failed = reply is None or reply.stop == "error"
-            labels = None if failed or reply is None else read_labels(reply.text, len(sentences))
-            out.append([] if not sentences else None if labels is None else [2.0 * c - 1 for _, c in labels])
+            labels: list[Label] | None = []
+            if sentences:
+                reply = next(replies)
+                labels = None if reply.stop == "error" else read_labels(reply.text, len(sentences))
+            out.append(None if labels is None else [2.0 * c - 1 for _, c in labels])
         return out

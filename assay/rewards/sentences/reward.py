@@ -69,9 +69,10 @@ class SentenceReward:
         scores, steps = batch.signals[self.scores.name].to(batch.rewards.dtype), batch.signals["steps"]
         known = ~scores.isnan().any(-1)
         ends = step_ends(steps, batch.mask)
-        # A step's score stands on its last token, learnable or not.
-        said = torch.where(step_ends(steps, steps >= 0), scores.nan_to_num(0.0), 0)
-        correct = (by_step(said, steps) + 1) / 2
+        # A step's score stands on its last token, learnable or not. What it is outside of steps, or of an answer that
+        # has none, nobody reads.
+        said = torch.where(step_ends(steps, steps >= 0), scores, 0)
+        correct = (sum_by_step(said, steps).gather(1, steps.clamp(min=0)) + 1) / 2
         preference, valid = torch.zeros_like(batch.rewards), judged(batch) & known
         if self.pairs is not None:
             found = self.pairs(batch)
@@ -83,8 +84,3 @@ class SentenceReward:
         share = torch.where(ends, correct, 0).sum(-1) / ends.sum(-1).clamp(min=1)
         terms = {"correct": torch.where(known, share, 0), "preference": preference}
         return Reward(torch.zeros_like(batch.rewards), tokens, valid, terms)
-
-
-def by_step(values: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-    """Return on each token the sum of values over the tokens of its step; 0 outside of steps."""
-    return torch.where(steps >= 0, sum_by_step(values, steps).gather(1, steps.clamp(min=0)), 0)

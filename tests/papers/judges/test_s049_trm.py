@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,8 +23,10 @@ from assay import catalogue
 from assay.batch import Batch
 from assay.credit.grpo import GRPO
 from assay.credit.step_reward import StepReward
+from assay.engines.base import Request
 from assay.errors import UsageError
 from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
 from assay.papers.judges.s049_trm import measured
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.rewards.sentences.judge import SentenceJudge
@@ -65,21 +68,23 @@ def test_how_labels_are_read() -> None:
     ):
         assert read_labels(wrong, 1) is None
     assert read_labels(f"{one}\n{one}", 2) is None
+    assert read_labels(f"{one}\nSentence 2\nand so on", 2) is None, "all are read, or none"
     labels = [(Y, N), (N, N)]
     assert read_labels(written_labels(labels, ["a", "b"]), 2) == labels
 
 
 def test_verdicts_on_labels() -> None:
     task = Task("t", "q", [[Y, N], [N, N], [Y, Y]])
-    said = written_labels([(Y, N), (N, Y), (N, Y)], ["x"] * 3)
+    said = written_labels([(Y, N), (Y, Y), (N, Y)], ["x"] * 3)
     verdict = SentenceLabels()(task, said)
     assert verdict.score == pytest.approx(1 / 3) and verdict.passed is False
-    assert verdict.parts == {"readable": 1.0, "faithful": pytest.approx(2 / 3), "correct": pytest.approx(2 / 3)}
+    assert verdict.parts == {"readable": 1.0, "faithful": pytest.approx(1 / 3), "correct": pytest.approx(2 / 3)}
     right = SentenceLabels()(task, written_labels([(Y, N), (N, N), (Y, Y)], ["x"] * 3))
     assert right.passed is True and right.score == 1
     unread = SentenceLabels()(task, GOOD)
-    assert unread.passed is False and unread.parts == {"readable": 0.0, "faithful": 0.0, "correct": 0.0}
-    for reference in (None, [], [1], [[Y]], [[Y, 2]], "yes"):
+    assert (unread.score, unread.passed) == (0, False)
+    assert unread.parts == {"readable": 0.0, "faithful": 0.0, "correct": 0.0}
+    for reference in (None, [], [1], [[Y]], [[Y, 2]], [[Y, N], [N]], "yes"):
         assert SentenceLabels()(replace(task, reference=reference), said).passed is None
     assert truth(task) == [(Y, N), (N, N), (Y, Y)]
 
@@ -145,6 +150,9 @@ def test_the_judges_reward_by_hand() -> None:
     SentenceLabelReward().check_tasks(batch.tasks)
     with pytest.raises(UsageError, match="task u has no labels"):
         SentenceLabelReward().check_tasks([*batch.tasks, Task("u", "q")])
+    # Without a bonus, one label alone.
+    bounds = [SentenceLabelReward(alpha, 0.0) for alpha in (0.0, 1.0)]
+    assert [sentence_rewards([(Y, N)], [(Y, Y)], part.alpha, part.bonus) for part in bounds] == [[0], [1]]
     for options in ({"alpha": -0.1}, {"alpha": 1.1}, {"bonus": -0.1}):
         with pytest.raises(UsageError, match="alpha"):
             SentenceLabelReward(**options)
@@ -204,6 +212,7 @@ def test_the_policys_reward_by_hand() -> None:
     bare = alone(signalled(alone, batch))
     assert bare.tokens is not None and bare.valid is not None and bare.valid.tolist() == [True, False]
     assert bare.tokens.tolist() == [[0, 1, 0, 0, 1], [0, 0, 0, 0, 0]]
+    assert bare.terms["correct"].tolist() == [pytest.approx(2 / 3), 0]
     even = SentenceReward(Said([1, -1, 1], [-1, -1]), {"judge": Quarter()}, correct=1.0, useful=1.0)
     level = even(signalled(even, batch)).tokens
     assert level is not None and level[0].tolist() == pytest.approx([0, 0.625, 0.125, 0, 0.625])
@@ -211,6 +220,18 @@ def test_the_policys_reward_by_hand() -> None:
     with pytest.raises(UsageError, match="no answer to compare with"):
         part.check_tasks([Task("t", "q")])
     alone.check_tasks([Task("t", "q")])
+    # By either alone, of one sentence each.
+    single = cut([2], [2], texts=["3", "5"])
+    for options, row in (({"correct": 0.0}, [0.25, 0.25]), ({"useful": 0.0}, [1, 0])):
+        one = SentenceReward(Said([1], [-1]), {"judge": Quarter()}, **options)
+        only = one(signalled(one, single))
+        assert only.tokens is not None and only.tokens[:, 1].tolist() == pytest.approx(row)
+        assert only.terms["correct"].tolist() == [1, 0]
+    # What the judge of pairs cannot be read on has no reward, whatever its sentences are.
+    blind = SentenceReward(Said([1], [1]), {"judge": Prefers(lambda text: None if text == "5" else 0.0)})
+    seen = blind(signalled(blind, single))
+    assert seen.tokens is not None and seen.tokens[1].tolist() == [0, 0]
+    assert seen.valid is not None and seen.valid.tolist() == [True, False]
     for options in ({"correct": -1.0}, {"useful": -1.0}, {"correct": 0.0, "useful": 0.0}):
         with pytest.raises(UsageError, match="not below 0"):
             SentenceReward(Said(), **options)
@@ -240,6 +261,20 @@ def test_tokens_of_sentences() -> None:
     assert made.credit.steps == Steps("newline") == made.reward.scores.steps  # type: ignore[union-attr]
 
 
+def test_the_row_is_its_parts() -> None:
+    made = catalogue.make("S049", judge=Said(), preferences={"judge": Quarter()})
+    assert isinstance(made, Method) and isinstance(made.reward, SentenceReward)
+    assert (made.reward.correct, made.reward.useful) == (1.0, 2.0)
+    assert made.reward.scores.steps == Steps("sentence") and made.objective == ClippedSurrogate(kl_weight=0.0)
+
+
+class Breaks(Critic):
+    """Fails once it has replied."""
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        return [[replace(e, stop="error") for e in row] for row in super().generate(requests)]
+
+
 def test_what_a_judge_of_sentences_is_asked() -> None:
     critic = Critic(lambda p, k: None if "fails" in str(p) else GOOD)
     judge = SentenceJudge(critic)
@@ -253,13 +288,16 @@ def test_what_a_judge_of_sentences_is_asked() -> None:
     request = critic.asked[0]
     assert str(request.prompt) == asked("Where?", ["In Bonn."], ["a.", "b."])
     assert request.sampling.temperature == 0 and request.sampling.max_tokens == 4096
+    cut_off = SentenceJudge(Breaks(lambda p, k: GOOD)).scores([(task, ["a.", "b."])])
+    assert cut_off == [None], "a judge that failed has said nothing, whatever came of it"
     with pytest.raises(UsageError, match="need a judge"):
         SentenceJudge(None)
 
 
 def test_what_is_measured() -> None:
     """Of three wrong sentences one is found, one right one is called wrong: F1 = 2 / (2 + 3); the unread is called
-    right, so of two wrong answers one is found, and a right one is called wrong: 2 / (2 + 2)."""
+    right, so of two wrong answers one is found, and a right one is called wrong: 2 / (2 + 2). Two of three found, and
+    nothing else called wrong, are 4 / (2 + 3)."""
     labels = [[(Y, Y), (Y, N)], [(N, Y), (N, Y)], [(N, N), (Y, N)]]
     said = [[(Y, Y), (Y, N)], [(N, N), (N, Y)], None]
     assert measured(said, labels) == {
@@ -271,6 +309,7 @@ def test_what_is_measured() -> None:
         "unfaithful, wrong": 0.0,
     }
     assert measured([[(Y, Y)]], [[(N, Y)]]) == {"unfaithful, correct": 1.0}
+    assert measured([[(Y, N), (Y, N), (Y, Y)]], [[(Y, N)] * 3])["sentences"] == 0.8
     with pytest.raises(ValueError, match="shorter"):
         measured([None], [])
 
