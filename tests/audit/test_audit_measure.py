@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assay.audit.agreement import agreement
+from assay.audit.case import Case
 from assay.audit.command import Command
 from assay.audit.html import render
 from assay.audit.labelled import Row, digest, parse_fields, read_labelled, tasks_of
@@ -213,15 +215,64 @@ def test_labels_and_fields(tmp_path: Path) -> None:
     assert digest(again) == digest(rows) != digest(rows[1:])
 
 
+def told(response: object) -> str:
+    return json.dumps({"reference": 1, "response": response, "label": True})
+
+
+def test_fields_that_are_named_otherwise() -> None:
+    assert parse_fields(" label = human.ok, response=out,") == {"label": "human.ok", "response": "out"}
+    for wrong in ("label", "label=", "=ok", "response=out, ="):
+        with pytest.raises(UsageError, match="not of the form label=correct,response=output"):
+            parse_fields(wrong)
+
+
+def test_rows_of_one_task(tmp_path: Path) -> None:
+    """A number is text to a verifier; a task is its question and reference, however the keys of that are ordered."""
+    file = tmp_path / "rows.jsonl"
+    rows = [
+        {"reference": {"x": 1, "y": 2}, "response": 3, "label": True, "question": "?", "id": 7},
+        {"reference": {"y": 2, "x": 1}, "response": 0.5, "label": False, "question": "?", "kind": "number"},
+        {"reference": {"y": 2, "x": 1}, "response": "x", "label": False, "question": "?", "category": 4},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_labelled(file)
+    assert [row.response for row in found] == ["3", "0.5", "x"]
+    assert [row.category for row in found] == ["all", "all", "4"]
+    assert [row.task.id for row in found] == ["7", f"{file} line 2", f"{file} line 3"]
+    assert [row.task.kind for row in found] == ["exact", "number", "exact"]
+    assert tasks_of(found) == found[:2]
+    # The first that says what is certainly wrong stands for its task.
+    cases = [dataclasses.replace(found[2], wrong=wrong) for wrong in ("", "5", "6")]
+    assert tasks_of([found[0], *cases]) == [cases[1]]
+    swapped = dataclasses.replace(found[0], task=dataclasses.replace(found[0].task, reference=rows[1]["reference"]))
+    assert digest([swapped]) == digest(found[:1])
+
+
+def test_generated_cases_as_rows() -> None:
+    """A near miss is known to be wrong; a right answer says of none that it is."""
+    for label, wrong in ((False, "5"), (True, "")):
+        case = Case("c", "2+2?", "4", "It is 5.", label, "sums", "off by one", answer="5")
+        row = Row.of(case, "number")
+        assert (row.task.question, row.task.reference, row.task.kind) == ("2+2?", "4", "number")
+        assert row == Row(row.task, "It is 5.", label, "sums", "off by one", wrong)
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
         ('{"reference": 1, "response": "x"}', "line 2 has no field 'label'"),
         ('{"reference": 1, "response": "x", "label": "maybe"}', 'line 2: the label is "maybe"'),
         ('{"reference": 1, "response": "x", "label": null}', "line 2: the label is null"),
-        ('{"reference": 1, "response": ["x"], "label": true}', r"line 2: the response is \[\"x\"\], not text"),
+        (told(["x"]), r"line 2: the response is \[\"x\"\], not text"),
         ('{"response": "x", "label": true}', "line 2 has no field 'reference'"),
         ("[1]", "line 2 is a list"),
+        (told(True), "line 2: the response is true, not text"),
+        # At most 40 characters of it.
+        (told(["é" * 36]), r'the response is \["é{36}"\], not text'),
+        (told(["é" * 37]), r'the response is \["é{35}\.\.\., not text'),
+        ("{}", r"no field 'reference' for the reference \(fields present: none\); name it"),
+        ('{"reference": 1, "q": 2}', r"'response' for the response \(fields present: reference, q\); name it with"),
+        ('{"referense": 1}', r"present: referense\); did you mean 'referense'\?; name it with --fields reference="),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, line: str, complaint: str) -> None:

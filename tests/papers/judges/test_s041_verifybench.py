@@ -72,7 +72,7 @@ def test_four_cells() -> None:
     grid(rows, {"rule": lambda task, response: bool(shown.append(response))})  # type: ignore[func-returns-value]
     assert shown == [r"So \boxed{7}."] * 2 + [r"\boxed{7}"] * 2
     assert list(grid(rows, {"rule": Math()}, [CELLS[2]])["rule"]) == [CELLS[2]]
-    for bad in (([], CELLS), (rows, [("boxed", "tall")])):
+    for bad in (([], CELLS), (rows, [CELLS[0], ("boxed", "tall")])):
         with pytest.raises(UsageError, match="one or more, in cells of"):
             grid(bad[0], {}, bad[1])  # type: ignore[arg-type]
 
@@ -103,6 +103,8 @@ def test_rates_by_hand() -> None:
     assert subjects["math"].recall.value == 1.0 and subjects["biology"].recall.value == 0.0
     assert subjects["biology"].accuracy.value == pytest.approx(4 / 6)
     assert found["1111000000"].gap == pytest.approx(2 / 6)
+    # Where one subject has no verdict there is no gap, and not one of 0.
+    assert math.isnan(grid(TEN, {"v": verifier("1111??????")}, CELLS[:1])["v"][CELLS[0]].gap)
     missing = grid(TEN, {"v": verifier("11??111000")}, CELLS[:1])["v"][CELLS[0]]
     assert missing.unread == 0.2 and missing.overall.decided == 8 and not missing.failed
     assert missing.overall.accuracy.value == 7 / 8 and missing.overall.recall.value == 1.0
@@ -147,6 +149,8 @@ def test_a_judge_and_its_options() -> None:
         TEN[1].task, r"a \boxed{3}"
     )
     assert judge(Task("n", "q"), "42").passed is None
+    plain = WordJudge(judge.judge)
+    assert (plain.temperature, plain.top_p, plain.max_tokens, plain.unread) == (0.0, 1.0, 4096, "abstain")
     with pytest.raises(UsageError, match="must show"):
         WordJudge(judge.judge, template="{response}")
     assert catalogue.find("S041").factory is verifybench
