@@ -14,6 +14,7 @@ from assay.errors import UsageError
 from assay.registry import build
 from assay.types import Task, Verdict
 from assay.verify.geometry.boxes import giou, iou, matched_ious, most_above, to_corners
+from assay.verify.geometry.interval import IntervalVerifier, read_reference
 from assay.verify.geometry.point import gaussian_proximity, zone
 from assay.verify.geometry.read import number_groups
 from assay.verify.geometry.times import interval_iou, read_spans
@@ -220,10 +221,71 @@ def test_interval():
     assert judge("interval", [2, 8], "2-8, 100-200", first=True).score == 1
     # Naming many intervals to be sure of a hit costs what they cover.
     assert judge("interval", [2, 8], "0-1000").score == pytest.approx(0.006)
-    for wrong in ("8 to 2", "5 to 5", "never", "nan - inf", ""):
-        assert judge("interval", [2, 8], wrong).score == 0
-    for reference in (None, [8, 2], [], "never", [[1, 2], [4, 3]], [math.nan, 1]):
-        assert judge("interval", reference, "1 - 2").passed is None
+
+
+def test_several_intervals_are_paired_one_to_one():
+    """Of two given one is half of one of three: precision 1/2, recall 1/3; their union is 5 of 40 seconds."""
+    verdict = judge("interval", [[0, 10], [20, 30], [40, 50]], "0 - 5, 60 - 70")
+    assert verdict.parts["f1"] == pytest.approx(0.4) and verdict.score == 5 / 40
+    assert verdict.feedback == "IoU 0.125 is below 0.5"
+
+
+def test_an_overlap_that_is_just_enough_passes():
+    verdict = judge("interval", [0, 10], "0 - 5")
+    assert verdict.passed is True and verdict.score == 0.5 and verdict.feedback == ""
+    assert verdict.parts == {"iou": 0.5, "f1": 1, "iou@0.3": 1, "iou@0.5": 1, "iou@0.7": 0}
+    assert judge("interval", [0, 10], "0 - 10", threshold=1.0).passed is True
+    for threshold in (0.0, 1.1):
+        with pytest.raises(UsageError, match=f"threshold {threshold} must be in"):
+            IntervalVerifier(threshold)
+
+
+@pytest.mark.parametrize(
+    ("answer", "feedback"),
+    [
+        ("8 to 2", "an interval ends before it starts"),
+        ("5 to 5", "an interval ends before it starts"),
+        ("2 to 8, or 8 to 2", "an interval ends before it starts"),
+        ("never", "no interval found"),
+        ("nan - inf", "no interval found"),
+        ("", "no interval found"),
+        ("2-8 " * 301, "301 intervals"),
+        ("2-8 " + "x" * 199_997, "longer than 200000 characters"),
+    ],
+)
+def test_an_answer_without_an_interval_says_why(answer, feedback):
+    verdict = judge("interval", [2, 8], answer)
+    assert (verdict.score, verdict.passed, verdict.feedback) == (0, False, feedback)
+
+
+def test_an_answer_may_be_long():
+    for answer in ("2-8 " * 300, "2-8 " + "x" * 199_996):
+        assert judge("interval", [2, 8], answer).score == 1
+
+
+@pytest.mark.parametrize(
+    ("reference", "intervals"),
+    [
+        ([10, 20], [(10, 20)]),
+        ("1:05 - 1:20 and 2 to 3", [(65, 80), (2, 3)]),
+        (["0 - 10", (20, 30)], [(0, 10), (20, 30)]),
+        ({"intervals": [[1, 2], [4, 5]]}, [(1, 2), (4, 5)]),
+        ({"spans": [[1, 2]]}, None),
+        (["0 - 10 and 20 - 30"], None),
+        ([[1, 2], [4, 4]], None),
+        ([[1, 2], [4, 3]], None),
+        ([[1, 2], 3], None),
+        ([math.nan, 1], None),
+        (7, None),
+        ([], None),
+        ("never", None),
+        (None, None),
+    ],
+)
+def test_references_of_intervals(reference, intervals):
+    assert read_reference(reference) == intervals
+    verdict = judge("interval", reference, "1 - 2")
+    assert (verdict.passed is None) is (intervals is None)
 
 
 # --- whatever comes ---------------------------------------------------------------------------------------------------

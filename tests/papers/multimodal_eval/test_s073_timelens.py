@@ -217,8 +217,9 @@ def test_the_worked_weights() -> None:
     assert gaussian.tolist() == pytest.approx([0.969233, 0.988813, 0.457833, 0.017227, 0.00012], abs=1e-6)
     w = np.exp(log_weights(scores, 0.05, 0.2))
     assert (w / w.sum()).tolist() == pytest.approx([0.333252, 0.339984, 0.314834, 0.011847, 0.000082], abs=1e-6)
-    # The last bin has its upper end.
-    assert log_weights(np.array([0.96, 1.0]), 1.0, 0.1).tolist() == pytest.approx([-0.08 - np.log(2), -np.log(2)])
+    # Bins are twentieths, and the last has its upper end.
+    last = log_weights(np.array([0.9, 0.95, 1.0]), 1.0, 0.1)
+    assert last.tolist() == pytest.approx([-0.5, -0.125 - np.log(2), -np.log(2)])
     assert log_weights(np.array([1.0]), 0.0, 0.01).tolist() == [-5000]
 
 
@@ -260,7 +261,7 @@ def test_as_many_of_each_duration() -> None:
     assert set(few._chosen) == {"t0", "t1", "t2"}, "all, where there are no more"
     alike = Matched(stream(durations), 5, 8, pool=9, keep=4, by="")
     tried(alike, lambda task: scored(0.1))
-    assert len(alike._chosen) == 4
+    assert len(alike._chosen) == 4 and {alike.bucket(task) for task in alike._pool.tasks.values()} == {0}
 
 
 def test_what_is_drawn_is_learned_from_in_turn() -> None:
@@ -288,10 +289,10 @@ def test_what_is_drawn_is_learned_from_in_turn() -> None:
 def test_what_is_not_judged_is_not_drawn() -> None:
     one = Matched(stream([1.0] * 3), 3, 8, pool=3, keep=18)
     asks = one.next(0)
-    mixed = (scored(0.2), Verdict.abstain("broken"))
-    one.observe([Group(asks[0], (), mixed), Group(asks[1], (), mixed[1:]), Group(asks[2], (), mixed)])
+    mixed = (scored(0.25), scored(0.75), Verdict.abstain("broken"))
+    one.observe([Group(asks[0], (), mixed), Group(asks[1], (), mixed[2:]), Group(asks[2], (), mixed[1:])])
     first, unknown, last = (ask.task.id for ask in asks)
-    assert one._scores == {first: 0.2, unknown: None, last: 0.2} and set(one._chosen) == {first, last}
+    assert one._scores == {first: 0.5, unknown: None, last: 0.75} and set(one._chosen) == {first, last}
     before = list(one._chosen)
     one.observe([])
     assert one._chosen == before
