@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # Tests start hundreds of Python processes: none should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test test-slow floors fuzz mutants peers foreign gpu vllm kernels trackio debian formal lint format docs docs-site gallery bench bench-scale bench-vllm real clean
+.PHONY: quickstart test test-slow floors fuzz mutants peers foreign games gpu vllm kernels trackio debian formal lint format docs docs-site gallery bench bench-scale bench-vllm real clean
 
 quickstart: $(VENV)/core
 	$(BIN)/assay quickstart
@@ -62,6 +62,14 @@ foreign: .venv-verifiers/done .venv-openenv/done $(VENV)/test
 .venv-openenv/done: Makefile
 	$(PYTHON) -m venv .venv-openenv
 	.venv-openenv/bin/pip install --quiet openenv==0.10.0
+	touch $@
+
+# What TextWorld's and ALFWorld's games need, so that `make test` plays them. Two of these are built here, in a minute or two, by
+# a C++ compiler. What they need for other games is left out: spaCy, of 200 MB.
+games: $(VENV)/games
+
+$(VENV)/games: constraints.txt | $(VENV)/test
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(INSTALL) --no-deps textworld tatsu hashids jericho mementos more-itertools termcolor fast_downward_textworld
 	touch $@
 
 # What only a GPU shows, and everything small that trains, on it.

@@ -24,7 +24,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("games")
 
 
-@pytest.mark.slow
 def test_the_walkthrough_wins_and_words_do_not(folder: Path) -> None:
     def make() -> TextWorld:
         return TextWorld(folder=folder)
@@ -43,7 +42,6 @@ def test_the_walkthrough_wins_and_words_do_not(folder: Path) -> None:
     assert world.state_json()["won"]
 
 
-@pytest.mark.slow
 def test_it_is_the_game_it_would_be_without_us(folder: Path) -> None:
     ours = TextWorld(folder=folder, commands=30)
     infos = textworld.EnvInfos(admissible_commands=True, won=True, score=True)
