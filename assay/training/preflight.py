@@ -91,6 +91,8 @@ def _silent(method: Method, batch: Batch) -> Iterator[str]:
     if len(abstained) == len(batch):
         yield f"every verdict of the first step is an abstention: {abstained[0]}"
         return
+    if all(episode.stop == "context" and not len(episode.tokens) for episode in batch.episodes):
+        yield "what the environment says first fills the model's context, so nobody has a turn; take a longer context"
     if not bool(batch.valid.any()):
         yield f"reward {_name(method.reward)} gave no response of the first step a reward"
     if getattr(method.reward, "of_turns", False) and not any(e.turns for e in batch.episodes):

@@ -47,3 +47,18 @@ def test_a_judge_that_answers_is_asked_for_one_token_first(tmp_path: Path) -> No
         train(judged(tmp_path / "run", server.address[1]), quiet=True)
     # The questions of the run itself are too long for so small a model, and refused.
     assert asked == [1]
+
+
+@pytest.mark.parametrize(("context", "told"), [(600, True), (1600, False)])
+def test_a_world_whose_first_words_fill_the_context_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], context: int, told: bool
+) -> None:
+    world = {"name": "household", "rooms": 1, "things": 3}
+    nano = {"hidden": 16, "layers": 1, "heads": 2, "context": context}
+    sections = recipe(tmp_path / "run", model={"nano": nano}, evaluate={"every": 0})
+    sections["method"] = {"rollout": {"name": "multi_turn", "environment": world, "turns": 2}}
+    sections["tasks"] = {"source": {"name": "environment", "environment": world}, "eval_size": 1, "eval_share": 0.2}
+    sections["warmup"] = {"steps": 0}
+    sections["train"] = {"steps": 1}
+    train(sections)
+    assert ("fills the model's context" in capsys.readouterr().err) is told
