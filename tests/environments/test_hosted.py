@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.environments.base import Action, EnvironmentFailure, Guided, Observation, Oracle, Snapshots, Step
+from assay.environments.hosted.host import START_BY
 from assay.environments.hosted.worlds import Worlds
 from assay.environments.played import Played
 from assay.environments.tools import say
@@ -273,6 +276,21 @@ def test_it_ends_with_who_asked() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     until(lambda: not alive(int(ran.stdout)))
+
+
+def test_it_ends_without_a_word_where_its_answers_are_not_read() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command = [sys.executable, "-P", "-c", START_BY.format(sys.path), str(theirs.fileno())]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True)
+    connection = Connection(ours.detach())
+    connection.send((([], None), "guess", {"most": 9}))
+    assert b"methods" in connection.recv_bytes()
+    connection.send((0, 0, "ping", ()))
+    assert connection.poll(60)
+    connection.close()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
 
 
 def alive(pid: int) -> bool:

@@ -85,13 +85,16 @@ def main() -> None:
 
     def answer(number: int, error: str, value: bytes) -> None:
         line = json.dumps([number, error, time.thread_time()]).encode()
-        with lock:
-            connection.send_bytes(line + b"\n" + value)
+        try:
+            with lock:
+                connection.send_bytes(line + b"\n" + value)
+        except OSError:
+            os._exit(0)
 
     while True:
         try:
             number, episode, method, arguments = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             # Whatever threads are still at: who asked for it is gone.
             os._exit(0)
         if method == "ping":
