@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,11 @@ from assay.tasks.base import TaskSource
 from assay.tasks.seeded import check_index, check_seed, generator
 from assay.types import Task, Verdict
 
-MOVES = ("north", "south", "east", "west", "n", "s", "e", "w", "i", "l", "x")
-"""What can be said beside a game's own verbs; all else an interpreter knows (restart, save, debugging) is no play."""
+SHORT = {word: f"go {way}" for way in ("north", "south", "east", "west") for word in (way, way[0])}
+SHORT |= {"i": "inventory", "l": "look", "x": "examine"}
+"""What can be said for a command's first word; all else an interpreter knows (restart, save, debugging) is no play."""
+_PROMPT = re.compile(r">\s*(-= [^>]* =-\s*-?\d+/\d+)?\s*$")
+"""What an interpreter ends with: a prompt, and a line of the place, the score and the moves."""
 LONGEST = 120
 """Characters of a command."""
 
@@ -48,10 +52,11 @@ class TextWorld(TextGame):
     """A house to walk through with a goal to reach, by commands such as ``take key from table``.
 
     Games are generated from the task's seed and compiled by TextWorld's own compiler, a few seconds for each, once:
-    they are kept in ``folder``. A turn's command is its last line, or its ``<action>``. Commands beyond its verbs and
-    the directions are not made: an interpreter also restarts, saves and debugs. The verdict is the game's: it passes
-    once the game is won, its score is that of the game over the most there is, and a game that is lost scores 0. The
-    reward of a turn is what it adds to the score. The state is the set of facts that hold.
+    they are kept in ``folder``. A turn's command is its last line, or its ``<action>``. Beyond its verbs there are the
+    directions, ``i``, ``l`` and ``x``; no other command is made, as an interpreter also restarts, saves and debugs. One
+    that is not among those that lead on and changes nothing is invalid. The verdict is the game's: it passes once the
+    game is won, its score is that of the game over the most there is, and a game that is lost scores 0. The reward of a
+    turn is what it adds to the score. The state is the set of facts that hold.
 
     Args:
         rooms, objects: of a generated game.
@@ -113,13 +118,16 @@ class TextWorld(TextGame):
         return "\n\n".join(w.strip() for w in words if w.strip())
 
     def tried(self, command: str) -> tuple[str, str]:
+        first, _, rest = command.partition(" ")
+        command = f"{SHORT.get(first.casefold(), first)} {rest}".strip()
         if wrong := self._wrong(command):
             return wrong, wrong
-        known = {c.casefold() for c in self.now.admissible_commands}
+        known, before = {c.casefold() for c in self.now.admissible_commands}, self.state_json()
         self.now, _, _ = self.game.step(command)
-        said = " ".join(self.now.feedback.split("*** The End ***")[0].split())
+        said = " ".join(_PROMPT.sub("", self.now.feedback.split("*** The End ***")[0]).split())
         # What the game answers to a command that leads nowhere says so itself.
-        return said, "" if " ".join(command.casefold().split()) in known else said
+        led = " ".join(command.casefold().split()) in known or self.state_json() != before
+        return said, "" if led else said
 
     def plan(self) -> Sequence[str]:
         """Return the commands that the game itself says win it from here."""
@@ -136,11 +144,10 @@ class TextWorld(TextGame):
 
     def _wrong(self, command: str) -> str:
         """Return why a command is not given to the game."""
-        verbs = {*self.now.verbs, *MOVES}
         first = command.split()[0].casefold() if command.split() else ""
         if not first:
             return "no command was given"
-        if first not in verbs:
+        if first not in self.now.verbs:
             return f"there is no verb {first[:20]!r}; there are {', '.join(sorted(self.now.verbs))}"
         if len(command) > LONGEST or not (command.isascii() and command.isprintable()):
             return f"a command is a line of at most {LONGEST} plain characters"

@@ -85,6 +85,21 @@ def test_what_is_no_play_is_not_made(folder: Path) -> None:
     world.close()
 
 
+def test_short_commands_are_what_they_stand_for(folder: Path) -> None:
+    """And what the interpreter writes for people, its prompt and status line, is not shown."""
+    world = TextWorld(folder=folder, interface="tool")
+    opened = world.reset(world.tasks()[0], 0)
+    assert "go south" in (opened.admissible or ())
+    for word, same in (("i", True), ("l", True), ("S", False), ("north", True)):
+        step = world.step(call("act", action=word))
+        said = step.observation.messages[0]["content"]
+        assert step.valid and not said.startswith("error") and (step.observation.state == opened.state) is same
+        assert said and ">" not in said and "0/" not in said
+    step = world.step(call("act", action="n"))
+    assert not step.valid and step.observation.messages[0]["content"] == "error: You can't go that way."
+    world.close()
+
+
 def test_games_begin_beside_each_other(folder: Path) -> None:
     """In a process that hosts several, each in its thread, from the first on."""
     worlds = Worlds({"name": "textworld", "folder": str(folder)}, workers=1)
