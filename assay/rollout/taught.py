@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.engines.asking import judge_of
+from assay.engines.asking import judge_of, seed_of, shared
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.demonstration import Demonstration
 from assay.rollout.single_turn import full_prompt
-from assay.types import Ask, Group, Prompt, Task
+from assay.types import Ask, Group, Task
 
 
 @part("rollout", "taught")
@@ -24,10 +24,11 @@ class Taught:
     """As ``demonstration``, with the solution written by a teacher: another model, asked the task's own prompt.
 
     The teacher writes ``tries`` responses at once; the first that the run's verifier passes is the solution, and is
-    remembered for the task. Where none passes, the task's own ``solution`` takes its place if it has one, else all
-    responses are the policy's; such a task is asked about again when it comes back, and so is one where the teacher
-    could not be reached. With ``keep = "any"`` the first response that was finished will do: no verifier is asked
-    before, and what it makes of the response afterwards is its reward.
+    remembered for the task. Where none passes, which is remembered too, the task's own ``solution`` takes its place if
+    it has one, else all responses are the policy's. A task is asked about again if the teacher could not be reached, or
+    the verifier abstained. Seeds are the tasks' own, so that a resumed run, which has forgotten, is told the same. With
+    ``keep = "any"`` the first response that was finished will do: no verifier is asked before, and what it makes of the
+    response afterwards is its reward.
 
     Source: the outside data of RL-PLUS (arXiv 2508.00222), written when it is needed.
 
@@ -37,7 +38,7 @@ class Taught:
         tries: responses asked for, at least 1.
         keep: ``right`` or ``any``.
         max_tokens, temperature: of the teacher's responses; ``max_tokens`` those of the run unless given.
-        remembered: tasks whose solution is kept.
+        remembered: tasks of which is kept what the teacher wrote.
 
     Raises:
         UsageError: the teacher is no engine, or a number below 1.
@@ -51,6 +52,7 @@ class Taught:
     max_tokens: int | None = None
     temperature: float = 1.0
     remembered: int = 100_000
+    # The solution of each task, "" where the teacher wrote none; the one that was used last comes last.
     _known: OrderedDict[str, str] = field(default_factory=OrderedDict, init=False, repr=False)
     _seen: dict[str, float] = field(default_factory=dict, init=False, repr=False)
 
@@ -60,7 +62,7 @@ class Taught:
         self.teacher = judge_of(self.teacher, "rollout 'taught'")
 
     def collect(self, asks: Sequence[Ask], engine: Engine, rng: np.random.Generator) -> list[Group]:
-        self._teach([ask for ask in asks if ask.n > 1], rng)
+        self._teach([ask for ask in asks if ask.n > 1], engine)
         shown = [replace(ask, task=self._solved(ask)) for ask in asks]
         while len(self._known) > self.remembered:
             self._known.popitem(last=False)
@@ -71,44 +73,38 @@ class Taught:
         """``teacher/asked`` tasks, and of these the shares ``teacher/used`` and ``teacher/failed`` to be reached."""
         return self._seen
 
-    def _teach(self, asks: Sequence[Ask], rng: np.random.Generator) -> None:
-        """Ask the teacher about the tasks whose solution is not known, each once."""
+    def _teach(self, asks: Sequence[Ask], engine: Engine) -> None:
+        """Ask the teacher about the tasks of which it is not known what it writes, each once."""
         self._seen = {}
         new = {key: ask for ask in asks if (key := key_of(ask)) not in self._known}
         if not new:
             return
         sampling = Sampling(self.max_tokens or self.sampling.max_tokens, self.temperature)
-        seeds = rng.integers(2**63, size=len(new)).tolist()
-        requests = [Request(prompt_of(a), self.tries, sampling, s) for a, s in zip(new.values(), seeds, strict=True)]
-        written = [
-            [e for e in episodes if e.stop != "error" and e.text] for episodes in self.teacher.generate(requests)
-        ]
-        groups = [Group(replace(a, n=len(w)), tuple(w)) for a, w in zip(new.values(), written, strict=True)]
-        passed = [[True] * len(w) for w in written]
+        requests = [Request(full_prompt(ask), self.tries, sampling, seed_of(key)) for key, ask in new.items()]
+        written = shared(engine, requests, self.teacher.generate)
+        reached = [[e for e in episodes if e.stop != "error"] for episodes in written]
+        passed: list[list[bool | None]] = [[True] * len(episodes) for episodes in reached]
         if self.keep == "right":
-            passed = [[v.passed is True for v in g.verdicts] for g in self.judge(groups)]
-        for key, episodes, right in zip(new, written, passed, strict=True):
-            for episode, good in zip(episodes, right, strict=True):
-                if good and episode.stop != "length":
-                    self._known[key] = episode.text
-                    break
+            groups = [Group(replace(a, n=len(e)), tuple(e)) for a, e in zip(new.values(), reached, strict=True)]
+            passed = [[v.passed for v in group.verdicts] for group in self.judge(groups)]
+        for key, episodes, right in zip(new, reached, passed, strict=True):
+            finished = zip(episodes, right, strict=True)
+            good = next((e.text for e, ok in finished if ok and e.text and e.stop != "length"), "")
+            if good or (len(episodes) == self.tries and None not in right):
+                self._known[key] = good
         self._seen = {
             "teacher/asked": float(len(new)),
-            "teacher/used": sum(key in self._known for key in new) / len(new),
-            "teacher/failed": sum(not w for w in written) / len(new),
+            "teacher/used": sum(bool(self._known.get(key)) for key in new) / len(new),
+            "teacher/failed": sum(not episodes for episodes in reached) / len(new),
         }
 
     def _solved(self, ask: Ask) -> Task:
         key = key_of(ask)
-        if key not in self._known:
-            return ask.task
-        self._known.move_to_end(key)
-        return replace(ask.task, solution=self._known[key])
+        if key in self._known:
+            self._known.move_to_end(key)
+        solution = self._known.get(key)
+        return replace(ask.task, solution=solution) if solution else ask.task
 
 
 def key_of(ask: Ask) -> str:
     return f"{ask.task.id}\n{ask.instruction}\n{ask.hint}\n{ask.task.prompt}"
-
-
-def prompt_of(ask: Ask) -> Prompt:
-    return full_prompt(ask)

@@ -20,6 +20,7 @@ from assay.papers.objectives.s151_igrpo import DraftJudge
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.registry import build
 from assay.rewards.process.asked_steps import AskedSteps, scored
+from assay.rollout.taught import Taught
 from assay.signals.base import Models
 from assay.types import Ask, Episode, Group, Origin, Task, Verdict
 from assay.verify.episodes import judge_groups
@@ -60,15 +61,19 @@ TREE = Tree.of([0.0, [1.0, 0.0]])
 """Right is the path 1/0."""
 
 
-def taught(teacher: Any, asks: list[Ask], **options: Any) -> tuple[list[Group], Any]:
-    judge = partial(judge_groups, TabularVerifier(TREE))
-    rollout = build("rollout", {"name": "taught", "teacher": teacher, **options}, sampling=Sampling(8), judge=judge)
-    return rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(0)), rollout
+def taught(teacher: Any, asks: list[Ask], verdict: Any = None, **options: Any) -> tuple[list[Group], Any]:
+    judge = partial(judge_groups, verdict or TabularVerifier(TREE))
+    rollout = Taught(Sampling(8), judge, teacher, **options)
+    return again(rollout, asks), rollout
+
+
+def again(rollout: Taught, asks: list[Ask]) -> list[Group]:
+    return rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(0))
 
 
 def test_the_teachers_first_right_response_is_the_solution() -> None:
     teacher = Scripted({"": ["0", "1/0", "1/1"]})
-    asks = [Ask(Task("a", ""), 4), Ask(Task("b", ""), 4), Ask(Task("lone", ""), 1)]
+    asks = [Ask(Task("a", ""), 4), Ask(Task("b", ""), 2), Ask(Task("lone", ""), 1)]
     groups, rollout = taught(teacher, asks, tries=3)
     for group, ask in zip(groups, asks, strict=True):
         assert group.ask is ask and len(group.episodes) == ask.n
@@ -76,23 +81,57 @@ def test_the_teachers_first_right_response_is_the_solution() -> None:
         assert group.episodes[-1].text == "1/0" and (group.episodes[-1].origins == Origin.TEACHER).all()
         assert group.episodes[-1].logprobs is None and all(e.origins is None for e in group.episodes[:-1])
     assert all(e.origins is None for e in groups[2].episodes)
-    assert [r.n for r in teacher.asked] == [3, 3], "a response without siblings has no use for a solution"
+    assert [(r.n, r.sampling) for r in teacher.asked] == [(3, Sampling(8))] * 2, "a lone response wants no solution"
     assert rollout.metrics() == {"teacher/asked": 2.0, "teacher/used": 1.0, "teacher/failed": 0.0}
-    rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(1))
+    assert again(rollout, asks)[0].episodes[-1].text == "1/0"
     assert len(teacher.asked) == 2 and rollout.metrics() == {}, "what is known is asked for again"
 
 
-@pytest.mark.parametrize(("text", "stop"), [("0", "eos"), ("1/0", "length"), ("1/0", "error")])
+def test_what_a_teacher_is_asked() -> None:
+    """One that has forgotten, as a resumed run has, is asked with the same seed; another task with another."""
+    one, two, other = (Scripted({"": ["1/0"]}) for _ in range(3))
+    asks = [Ask(Task("a", ""), 4), Ask(Task("b", ""), 4)]
+    _, rollout = taught(one, asks, max_tokens=3, temperature=0.5)
+    taught(two, asks[1:])
+    assert one.asked[0].seed != one.asked[1].seed == two.asked[0].seed
+    assert (
+        rollout.remembered == 100_000
+        and one.asked[0].sampling == Sampling(3, 0.5)
+        and [r.n for r in one.asked] == [4, 4]
+    )
+
+    class Divided(TabularEngine):
+        """The first of two processes, whose partner is asked about the second half."""
+
+        def divided(self, items, work):
+            return [*work(items[:1], self), *([[episode(np.zeros(0, np.int64), "0")]] * (len(items) - 1))]
+
+    rollout = Taught(Sampling(8), partial(judge_groups, TabularVerifier(TREE)), other, tries=1)
+    groups = rollout.collect(asks, Divided(TabularPolicy(TREE)), np.random.default_rng(0))
+    assert len(other.asked) == 1 and groups[0].episodes[-1].text == "1/0" and groups[1].episodes[-1].origins is None
+    assert rollout.metrics()["teacher/used"] == 0.5
+
+
+@pytest.mark.parametrize(("text", "stop"), [("0", "eos"), ("1/0", "length"), ("1/0", "error"), ("", "eos")])
 def test_without_a_right_response_the_task_s_own_solution_or_none(text: str, stop: str) -> None:
-    """Wrong, cut off, or not to be had; and the task is asked about again."""
+    """Wrong, cut off, not to be had, or nothing at all; the task is asked about again if it was not to be had."""
     teacher = Scripted({"": [text]}, stop)
     asks = [Ask(Task("a", "", solution="1/1"), 3), Ask(Task("b", ""), 3)]
-    (own, none), rollout = taught(teacher, asks, tries=2)
+    (own, none), rollout = taught(teacher, asks, tries=2, keep="any" if not text else "right")
     assert own.episodes[-1].text == "1/1" and len(own.episodes) == 3
     assert all(e.origins is None for e in none.episodes) and len(none.episodes) == 3
     assert rollout.metrics()["teacher/used"] == 0 and rollout.metrics()["teacher/failed"] == (stop == "error")
-    rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(1))
-    assert len(teacher.asked) == 4
+    again(rollout, asks)
+    assert len(teacher.asked) == (4 if stop == "error" else 2)
+
+
+def test_a_teacher_is_asked_again_where_the_verifier_abstained() -> None:
+    teacher, ask = Scripted({"": ["0", "1/0"]}), [Ask(Task("a", ""), 3)]
+    verdicts = {"0": Verdict.abstain("no time"), "1/0": Verdict.wrong()}
+    [group], rollout = taught(teacher, ask, lambda task, text: verdicts[text], tries=2)
+    assert all(e.origins is None for e in group.episodes)
+    verdicts["1/0"] = Verdict.right()
+    assert again(rollout, ask)[0].episodes[-1].text == "1/0" and len(teacher.asked) == 2
 
 
 def test_any_response_will_do_if_asked_for_and_memory_is_bounded() -> None:
@@ -100,7 +139,9 @@ def test_any_response_will_do_if_asked_for_and_memory_is_bounded() -> None:
     asks = [Ask(Task(name, ""), 2) for name in "ab"]
     groups, rollout = taught(teacher, asks, keep="any", remembered=1)
     assert [g.episodes[-1].text for g in groups] == ["0", "0"], "a solution was forgotten within its own step"
-    rollout.collect(asks, TabularEngine(TabularPolicy(TREE)), np.random.default_rng(1))
+    again(rollout, asks[1:])
+    assert len(teacher.asked) == 2, "the one that was used last is kept"
+    again(rollout, asks)
     assert len(teacher.asked) == 3
 
 
@@ -108,9 +149,10 @@ def test_the_method_takes_a_teacher() -> None:
     teacher = Scripted({"": ["1/0"]})
     assert make_method("S097", options={"teacher": teacher}).rollout == {"name": "taught", "teacher": teacher}
     assert make_method("S097").rollout == "demonstration"
-    for bad in ({"teacher": "nobody"}, {"teacher": teacher, "tries": 0}):
-        with pytest.raises(UsageError):
-            taught(asks=[], **bad)
+    assert taught(teacher, [], tries=1, remembered=1, max_tokens=1)[0] == []
+    for bad in ({"teacher": "nobody"}, {"tries": 0}, {"remembered": 0}, {"max_tokens": 0}):
+        with pytest.raises(UsageError, match="taught|nobody"):
+            taught(asks=[], **{"teacher": teacher, **bad})
 
 
 def critic(prompt: str) -> list[str]:

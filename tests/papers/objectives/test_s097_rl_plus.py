@@ -119,6 +119,9 @@ def test_baselines():
     assert GRPO(normalise=False)(batch)[:, 0].tolist() == pytest.approx([-0.5, -0.5, 0.5, 0.5])
     assert OwnMean()(batch)[:, 0].tolist() == pytest.approx([-1 / 3, -1 / 3, 2 / 3, 2 / 3])
     assert OwnMean()(batch_of([[1], [1]], [1.0, 0.0]))[:, 0].tolist() == [1.0, 0.0]
+    # What a teacher goes on with is the policy's own response still.
+    begun = batch_of([[0, 1], [0, 0], [1, 1]], [0.0, 1.0, 1.0])
+    assert OwnMean()(begun)[:, 0].tolist() == [-0.5, 0.5, 0.5]
 
 
 def test_without_a_single_token_nothing_is_a_teachers():
