@@ -29,7 +29,6 @@ from assay.engines.target import resolve
 from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
-from assay.policies.logprobs import CHUNK_BYTES
 from assay.policies.policy import load_policy
 from assay.registry import part
 from assay.types import Episode
@@ -242,7 +241,7 @@ class HFEngine(Speaking):
         head, start, temperature = self.policy.head, 0, sampling.temperature or 1.0
         plain = head.scale == 1.0 and head.softcap is None and hidden.dtype == torch.float32
         layer = self.policy.model.get_output_embeddings()
-        for h in hidden.split(max(1, CHUNK_BYTES // (4 * len(head.weight)))):
+        for h in hidden.split(head.rows()):
             # The layer itself, where it is all there is to the head: its weights may be packed.
             logits = layer(h) if plain else head.logits(h, temperature)
             yield start, logits.div_(temperature) if plain and temperature != 1.0 else logits

@@ -19,7 +19,7 @@ from assay.errors import UsageError
 from assay.policies.attention import KeyValueCache
 from assay.policies.causal_lm import CausalLM
 from assay.policies.combined.logit_sum import LogitSum, logit_sum
-from assay.policies.logprobs import CHUNK_BYTES, Head
+from assay.policies.logprobs import Head
 from assay.policies.tabular import TabularPolicy
 from assay.types import Episode
 
@@ -106,7 +106,7 @@ class ShiftedEngine(HFEngine):
 
     def _logits(self, hidden: Tensor, sampling: Sampling) -> Iterator[tuple[int, Tensor]]:
         start, head = 0, self._head
-        for h in hidden.split(max(1, CHUNK_BYTES // (4 * len(head.weight)))):
+        for h in hidden.split(head.rows()):
             yield start, head.logits(h, sampling.temperature or 1.0)
             start += len(h)
 

@@ -23,7 +23,7 @@ from assay.policies.flex import Attention, layout_for
 from assay.policies.fused.norm import fuse_norms
 from assay.policies.fused.rotary import fuse_rotary
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
-from assay.policies.logprobs import CHUNK_BYTES, Head, token_logprobs, token_ranks
+from assay.policies.logprobs import Head, token_logprobs, token_ranks
 from assay.policies.merge import merged_state
 from assay.policies.probes import Probes, asked, padded
 from assay.policies.statistics import STATISTICS, statistics
@@ -259,8 +259,7 @@ class CausalLM:
         hidden = self.forward(batch, {"hidden"}).live["hidden"]
         inside = torch.arange(hidden.shape[1]) < torch.tensor([len(e.tokens) for e in batch.episodes])[:, None]
         head = self.head
-        size = max(1, CHUNK_BYTES // (4 * head.weight.shape[0]))
-        chosen = [choose(head.logits(h)) for h in hidden[inside.to(hidden.device)].split(size)]
+        chosen = [choose(head.logits(h)) for h in hidden[inside.to(hidden.device)].split(head.rows())]
         out = torch.zeros(*inside.shape, n, dtype=torch.int64)
         if chosen:
             out[inside] = torch.cat(chosen)

@@ -33,6 +33,10 @@ class Head:
     compiled: bool = False
     """Fuse the passes over a block of logits into one, see :func:`compiled`."""
 
+    def rows(self, chunk_bytes: int = CHUNK_BYTES) -> int:
+        """Return how many hidden states' logits, in float32, are a block of at most ``chunk_bytes``; at least 1."""
+        return max(1, chunk_bytes // (4 * len(self.weight)))
+
     def logits(self, hidden: Float[Tensor, "S D"], temperature: float = 1.0) -> Float[Tensor, "S V"]:
         """Logits divided by ``temperature``, in float32 or better."""
         if at_least_float32(self.weight.dtype) == self.weight.dtype:
@@ -110,7 +114,7 @@ def token_ranks(
 ) -> Int[Tensor, "S"]:
     """Return how many tokens are likelier than each target: 0 for the likeliest. Holds ``chunk_bytes`` of logits."""
     ranks = torch.empty(len(hidden), dtype=torch.int64, device=hidden.device)
-    size = max(1, chunk_bytes // (4 * head.weight.shape[0]))
+    size = head.rows(chunk_bytes)
     for start in range(0, len(hidden), size):
         rows = slice(start, start + size)
         logits = head.logits(hidden[rows])
@@ -131,7 +135,7 @@ class _TokenLogprobs(torch.autograd.Function):
         entropy: bool,
         chunk_bytes: int,
     ) -> tuple[Tensor, Tensor]:
-        size = max(1, chunk_bytes // (4 * weight.shape[0]))
+        size = head.rows(chunk_bytes)
         logprobs = torch.empty(len(hidden), dtype=at_least_float32(hidden.dtype), device=hidden.device)
         normaliser = torch.empty_like(logprobs)
         entropies = torch.empty_like(logprobs) if entropy else logprobs.new_zeros(0)

@@ -50,7 +50,7 @@ def statistics(
                 out.append(scaled.gather(-1, candidate) - scaled.logsumexp(-1, keepdim=True))
         return tuple(out)
 
-    size = max(1, chunk_bytes // (4 * head.weight.shape[0]))
+    size = head.rows(chunk_bytes)
     blocks = []
     for start in range(0, max(len(hidden), 1), size):
         rows = slice(start, start + size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from assay.batch import Batch
 from assay.engines.base import Engine, Request, Sampling
 from assay.engines.joined import beginning, joined
 from assay.errors import UsageError
-from assay.policies.logprobs import CHUNK_BYTES
 from assay.registry import part
 from assay.rollout.single_turn import full_prompt
 from assay.types import Ask, Episode, Group, Prompt, Task
@@ -67,10 +66,7 @@ def semantic_entropies(
         hidden = policy.forward(part_, {"hidden"}, temperature).live["hidden"]
         inside = torch.arange(hidden.shape[1]) < torch.tensor([len(e.tokens) for e in part_.episodes])[:, None]
         flat = hidden[inside.to(hidden.device)]
-        values = [
-            _of_states(policy, h, table, top, temperature)
-            for h in flat.split(max(1, CHUNK_BYTES // (4 * len(table)) // 4))
-        ]
+        values = [_of_choices(logp, table, top) for logp in _choices(policy, flat, temperature)]
         pieces = torch.cat([torch.zeros(0), *values]).split(inside.sum(-1).tolist())
         for i, piece in zip(rows.tolist(), pieces, strict=True):
             out[i] = piece.numpy()
@@ -86,12 +82,17 @@ def _embeddings(policy: Any) -> Tensor:
     return torch.nn.functional.normalize(policy.model.get_input_embeddings().weight.float(), dim=-1)
 
 
-def _of_states(policy: Any, hidden: Tensor, table: Tensor, top: int, temperature: float) -> Tensor:
-    """Semantic entropy of the choices predicted from hidden states."""
+def _choices(policy: Any, hidden: Tensor, temperature: float) -> Iterator[Tensor]:
+    """Log-probabilities of the tokens that hidden states predict, in blocks."""
     if getattr(policy, "tree", None) is not None:
-        logp = policy.log_policy(temperature)[hidden.argmax(-1)]
-    else:
-        logp = policy.head.logits(hidden, temperature).float().log_softmax(-1)
+        yield policy.log_policy(temperature)[hidden.argmax(-1)]
+        return
+    for h in hidden.split(policy.head.rows()):
+        yield policy.head.logits(h, temperature).float().log_softmax(-1)
+
+
+def _of_choices(logp: Tensor, table: Tensor, top: int) -> Tensor:
+    """Semantic entropy of choices among all tokens."""
     p = logp.exp()
     kept, tokens = p.topk(min(top, logp.shape[-1]), dim=-1)
     return semantic_entropy(kept.float(), table[tokens], torch.special.entr(p).sum(-1).float()).cpu()
@@ -165,7 +166,7 @@ def _openest(
 def _through(episode: Episode, prefixes: set[tuple[int, ...]]) -> tuple[int, ...]:
     """Return how many tokens stand before each branch point that a response runs through, the root's 0 first."""
     tokens = tuple(int(t) for t in episode.tokens)
-    return (0, *sorted(len(p) for p in prefixes if tokens[: len(p)] == p and len(p) < len(tokens)))
+    return (0, *sorted(len(p) for p in prefixes if tokens[: len(p)] == p))
 
 
 @part("rollout", "semantic_branching")

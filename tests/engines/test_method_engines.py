@@ -151,7 +151,7 @@ def test_the_method_takes_a_teacher() -> None:
     assert make_method("S097").rollout == "demonstration"
     assert taught(teacher, [], tries=1, remembered=1, max_tokens=1)[0] == []
     for bad in ({"teacher": "nobody"}, {"tries": 0}, {"remembered": 0}, {"max_tokens": 0}):
-        with pytest.raises(UsageError, match="taught|nobody"):
+        with pytest.raises(UsageError, match=r"taught|nobody"):
             taught(asks=[], **{"teacher": teacher, **bad})
 
 

@@ -14,7 +14,6 @@ from assay.errors import UsageError
 from assay.inference.heads.joint import Bins, JointHead
 from assay.inference.heads.joint_training import outcomes
 from assay.policies.base import Policy
-from assay.policies.logprobs import CHUNK_BYTES
 from assay.rewards.step_models.states import lengthened
 from assay.types import Episode, Group
 
@@ -42,7 +41,7 @@ class Original:
         top = min(top, policy.head.weight.shape[0])
         shape = (*self.batch.tokens.shape, top)
         self.logq, ids = torch.zeros(shape), torch.zeros(shape, dtype=torch.int64)
-        size = max(1, CHUNK_BYTES // (4 * policy.head.weight.shape[0]))
+        size = policy.head.rows()
         with torch.no_grad():
             for rows in policy.micro_batches(self.batch, TOKENS):
                 hidden = policy.forward(self.batch.rows(rows), {"hidden"}).live["hidden"]
