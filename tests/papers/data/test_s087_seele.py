@@ -126,6 +126,12 @@ def test_where_a_prompt_begins() -> None:
     operated(seele().rollout, engine, TASK, 8, curriculum=again)
     assert len(engine.asked[0].prefix) == shown[-1]
     assert make_method("S087").curriculum == "paced"
+    # Of a round of one response too; and what was shown is no option of a recipe's.
+    shares = [replace(group.episodes[0], meta={"share": share}) for share in (0.2, 0.7)]
+    again.observe([Group(Ask(TASK, 2), tuple(shares), group.verdicts[:2])])
+    assert again.shown_shares == {"t": 0.7}
+    with pytest.raises(UsageError, match="shown_shares"):
+        build("curriculum", {"name": "paced", "shown_shares": {}}, stream=again.stream, prompts=1, group=8)
 
 
 def test_all_right_with_nothing_shown_stays_there() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ import torch
 from assay import catalogue
 from assay.batch import Batch
 from assay.credit.branch_values import BranchValues, advantages
-from assay.engines.base import Sampling
+from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.tabular import TabularEngine, TabularVerifier
 from assay.errors import UsageError
@@ -22,6 +25,7 @@ from assay.method import Method
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
 from assay.policies.tabular import TabularPolicy, Tree
+from assay.rollout import semantic_branching
 from assay.rollout.semantic_branching import SemanticBranching, semantic_entropies, semantic_entropy
 from assay.select.reward_std import RewardSpread
 from assay.types import Ask, Episode, Group, Task, Verdict
@@ -46,6 +50,16 @@ def test_opposites_are_more_open_than_synonyms() -> None:
     spread = -sum(q[i] * q[j] * e[i] @ e[j] for i in range(5) for j in range(5) if i != j)
     exact = -(q * np.log(q)).sum() * spread
     assert float(semantic_entropy(torch.from_numpy(q), torch.from_numpy(e))) == pytest.approx(exact)
+
+
+def test_tokens_of_a_tree_are_equally_unlike_each_other() -> None:
+    """Three, each as likely: H = ln 3, and cosines of -1/2 between them make SD = 6/9 / 2."""
+    policy = TabularPolicy(Tree.uniform(3, 2))
+    [found] = semantic_entropies(policy, policy.leaf_episodes(torch.tensor([4])))
+    assert found == pytest.approx([math.log(3) / 3] * 2)
+    # A token whose embedding is 0 is like none.
+    unit = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
+    assert float(semantic_entropy(torch.tensor([0.5, 0.5]), unit)) == 0
 
 
 LENGTHS, REWARDS = [10, 8, 12, 6], [1.0, 0.0, 1.0, 0.0]
@@ -227,6 +241,28 @@ def test_without_branching_it_is_dr_grpo() -> None:
         assert torch.allclose(found[mine], expected[:, None].expand(-1, 4))
 
 
+def test_prompts_have_as_many_responses_as_they_are_asked_for() -> None:
+    asks = [Ask(Task(str(n), ""), n) for n in (1, 4, 2)]
+    groups = SemanticBranching(Sampling(4), 0.0).collect(asks, ENGINE, np.random.default_rng(0))
+    assert [len(g.episodes) for g in groups] == [1, 4, 2]
+    assert SemanticBranching(Sampling(4)).collect([], ENGINE, np.random.default_rng(0)) == []
+
+
+@pytest.mark.parametrize(("temperature", "read"), [(0.5, 0.5), (0.0, 1.0)])
+def test_openness_is_of_the_choice_that_is_made(
+    temperature: float, read: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the temperature of sampling; greedy sampling leaves no choice, and is read at 1."""
+    found = []
+    monkeypatch.setattr(
+        semantic_branching,
+        "semantic_entropies",
+        lambda policy, episodes, top, at: found.append(at) or semantic_entropies(policy, episodes, top, at),
+    )
+    SemanticBranching(Sampling(4, temperature)).collect([Ask(Task("", ""), 2)], ENGINE, np.random.default_rng(0))
+    assert found == [read] * 2
+
+
 def test_a_response_is_drawn_from_the_policy_wherever_it_branches() -> None:
     """Given the kept prefix, what follows has the policy's probabilities: frequencies of the next token."""
     counts = np.zeros((2, 3))
@@ -245,7 +281,7 @@ def test_a_response_is_drawn_from_the_policy_wherever_it_branches() -> None:
         assert np.abs(counts[a] / n - p).max() < 4.5 * math.sqrt(0.25 / n)
 
 
-def test_a_language_model_branches_by_its_own_embeddings() -> None:
+def test_a_language_model_branches_by_its_own_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     nano = {"hidden": 16, "layers": 2, "heads": 2, "context": 64}
     policy = CausalLM.load(ModelConfig(source="nano", nano=nano), 0)
@@ -270,6 +306,11 @@ def test_a_language_model_branches_by_its_own_embeddings() -> None:
     alone = semantic_entropy(p, unit[tokens])
     assert float((alone / expected).detach().max()) < 0.9
     assert found == pytest.approx(expected.detach().numpy(), abs=1e-5)
+    # Responses of several lengths, read together and in blocks of two positions.
+    monkeypatch.setattr("assay.policies.logprobs.Head.rows", lambda head, chunk_bytes=0: 2)
+    short = Episode(e.prompt, e.tokens[:3], e.mask[:3], e.logprobs[:3], "", "length")
+    both = semantic_entropies(policy, [short, e], top=5)
+    assert both[1] == pytest.approx(found, abs=1e-5) and both[0] == pytest.approx(found[:3], abs=1e-5)
 
 
 def test_the_vote_pays_for_what_follows_a_branch_alone() -> None:
@@ -283,6 +324,42 @@ def test_the_vote_pays_for_what_follows_a_branch_alone() -> None:
         assert answer.tokens <= 9 and len(answer.episodes) == 2
     for answer in strategy(tasks, ENGINE, Budget(tokens=3), np.random.default_rng(0)):
         assert answer.tokens == 3
+
+
+def test_the_vote_is_the_answer_that_most_give() -> None:
+    policy = TabularPolicy(Tree.uniform(2, 1))
+    strategy = BranchingVote(Sampling(1), eps=1.0)
+    tasks = [Task(str(i), "") for i in range(20)]
+    answers = strategy(tasks, TabularEngine(policy), 5, np.random.default_rng(0))
+    for answer in answers:
+        most = Counter(e.text for e in answer.episodes).most_common(1)[0]
+        assert answer.text == most[0] and most[1] >= 3
+    assert any(answer.text != answer.episodes[0].text for answer in answers)
+    nothing = strategy([Task("n", "", kind="number")], Mute(policy), 3, np.random.default_rng(0))
+    assert nothing[0].text == "I cannot." and nothing[0].meta["clusters"] == (-1, -1, -1)
+
+
+class Mute(TabularEngine):
+    """Gives no answer, in ever more words."""
+
+    said = "I cannot."
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        out = [[replace(e, text=self.said) for e in row] for row in super().generate(requests)]
+        self.said = f"Sorry. {self.said}"
+        return out
+
+
+def test_bounds_of_options() -> None:
+    vote = BranchingVote()
+    assert (vote.eps, vote.top) == (0.5, 20)
+    assert (SemanticBranching(Sampling(4)).eps, SemanticBranching(Sampling(4)).top) == (0.5, 20)
+    for make in (BranchingVote, SemanticBranching):
+        for eps, top in ((0.0, 2), (1.0, 2)):
+            assert make(Sampling(4), eps, top).top == 2
+        for eps, top in ((-0.1, 2), (1.1, 2), (0.5, 1)):
+            with pytest.raises(UsageError, match="semantic_branching"):
+                make(Sampling(4), eps, top)
 
 
 def test_options_and_the_method() -> None:
