@@ -23,10 +23,10 @@ DOMAIN = """
  (:predicates (at ?a - agent ?p - place) (on ?t - thing ?p - place) (holds ?a - agent ?t - thing) (busy ?a - agent)
   (there ?p - place))
  (:functions (total-cost) - number)
- (:action goto
-  :parameters (?a - agent ?from - place ?to - place)
+ (:action gotolocation
+  :parameters (?a - agent ?from - place ?r - place)
   :precondition (and (at ?a ?from))
-  :effect (and (not (at ?a ?from)) (at ?a ?to) (increase (total-cost) 1)))
+  :effect (and (not (at ?a ?from)) (at ?a ?r) (increase (total-cost) 1)))
  (:action take
   :parameters (?a - agent ?t - thing ?p - place)
   :precondition (and (at ?a ?p) (on ?t ?p) (not (busy ?a)))
@@ -41,13 +41,13 @@ GRAMMAR = '''
 grammar :: """
  {
   "intro": [{"rhs": "A house. Your task is to: put a mug on a desk."}],
-  "goto.feedback": [{"rhs": "You arrive at {to.name}."}],
+  "goto.feedback": [{"rhs": "You arrive at {r.name}."}],
   "take.feedback": [{"rhs": "You pick up the {t.name}."}],
   "put.feedback": [{"rhs": "You put the {t.name} on the {p.name}."}]
  }
 """;
 
-action goto { template :: "go to {to}"; feedback :: "#goto.feedback#"; }
+action gotolocation { template :: "go to [{r.name | there(r:place)}]"; feedback :: "#goto.feedback#"; }
 action take { template :: "take {t} from {p}"; feedback :: "#take.feedback#"; }
 action put { template :: "move {t} to {p}"; feedback :: "#put.feedback#"; }
 '''
@@ -129,6 +129,37 @@ def test_plans_reach_the_goal_and_words_do_not(pattern: str) -> None:
     assert "put a mug on a desk.\nCommands: go to shelf 1, go to shelf 2" in first.messages[0]["content"]
     world.reset(tasks[0], 0)
     assert [a.calls[0].arguments for a in world.gold()] == [{"action": a.text} for a in plans[0]]
+
+
+def test_a_walkthrough_is_the_plan_while_it_is_followed(pattern: str, tmp_path: Path) -> None:
+    """One that is said otherwise, as older files have it, is none."""
+    shortest = ["go to shelf 2", "take mug 1 from shelf 2", "go to desk 1", "move mug 1 to desk 1"]
+    longer = ["go to shelf 1", "go to desk 1", *shortest]
+    world = AlfWorld(str(game(tmp_path, "walked", walkthrough=longer)))
+
+    def plan(*commands: str) -> list[str]:
+        world.reset(world.tasks()[0], 0)
+        for command in commands:
+            world.step(say(command))
+        return [action.text for action in world.gold()]
+
+    assert plan() == longer
+    assert plan(longer[0], "fly") == longer[1:]
+    assert plan(longer[0], "go to shelf 2") == shortest[1:]
+    assert plan(*longer[:2], "go to shelf 1") == shortest
+    gold_passes(lambda: AlfWorld(pattern.replace("**", "walked/**")), world.tasks(), 1)
+    world = AlfWorld(str(game(tmp_path, "older", walkthrough=[*longer[:-1], "put mug 1 in/on desk 1"])))
+    assert plan() == shortest
+
+
+def test_a_game_is_translated_once(pattern: str) -> None:
+    import fast_downward
+
+    world = AlfWorld(pattern)
+    first = world.reset(world.tasks()[0], 0)
+    done = fast_downward.pddl2sas.cache_info().misses
+    assert [AlfWorld(pattern).reset(world.tasks()[0], seed) for seed in (0, 1)] == [first, first]
+    assert fast_downward.pddl2sas.cache_info().misses == done > 0
 
 
 def test_what_cannot_be_done_changes_nothing(pattern: str) -> None:
