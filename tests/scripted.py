@@ -16,6 +16,16 @@ Answer = Callable[[list[dict[str, Any]], list[str]], str]
 OPEN, CLOSE = "\x02", "\x03"
 
 
+class Shared:
+    """Beside an engine: that of one of several processes, which divide ``items`` and are all told what came of them."""
+
+    divisions: int = 0
+
+    def divided(self, items: Sequence[Any], work: Callable[[Sequence[Any], Any], list[Any]]) -> list[Any]:
+        self.divisions += 1
+        return [found for item in items for found in work([item], self)]
+
+
 class Scripted:
     """Responses come from a list; continuations of a prefix from a function of its text.
 

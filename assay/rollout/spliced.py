@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.engines.asking import filled, judge_of
+from assay.engines.asking import filled, judge_of, shared
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
@@ -183,7 +183,6 @@ class Spliced:
         self, asks: Sequence[Ask], starts: Sequence[Episode], engine: Engine, seeds: Sequence[int]
     ) -> list[list[Episode]]:
         """Ask who goes on for ``tries`` continuations of each start."""
-        who = engine if self.teacher is None else self.teacher
         requests = []
         for ask, start, seed in zip(asks, starts, seeds, strict=True):
             left = self.sampling.max_tokens - len(start.tokens)
@@ -193,9 +192,11 @@ class Spliced:
                 asked = filled(self.template, question=ask.task.question, prefix=text)
                 requests.append(Request(asked, self.tries, sampling, seed))
                 continue
-            tokens = start.tokens if self.teacher is None else who.encode_response(text, end=False)
+            tokens = start.tokens if self.teacher is None else self.teacher.encode_response(text, end=False)
             requests.append(Request(prompt, self.tries, sampling, seed, prefix=tuple(np.asarray(tokens).tolist())))
-        return who.generate(requests) if requests else []
+        if not requests:
+            return []
+        return engine.generate(requests) if self.teacher is None else shared(engine, requests, self.teacher.generate)
 
     def _piece(self, reply: Episode, engine: Engine, one_step: bool) -> Piece:
         """Return what was written as tokens of the policy's; of ``one_step`` the first step alone."""

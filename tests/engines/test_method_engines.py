@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scripted import Shared
 
 from assay.batch import Batch
 from assay.engines.base import Request, Sampling
@@ -100,16 +101,13 @@ def test_what_a_teacher_is_asked() -> None:
         and [r.n for r in one.asked] == [4, 4]
     )
 
-    class Divided(TabularEngine):
-        """The first of two processes, whose partner is asked about the second half."""
+    class SharedTabular(Shared, TabularEngine):
+        pass
 
-        def divided(self, items, work):
-            return [*work(items[:1], self), *([[episode(np.zeros(0, np.int64), "0")]] * (len(items) - 1))]
-
+    processes = SharedTabular(TabularPolicy(TREE))
     rollout = Taught(Sampling(8), partial(judge_groups, TabularVerifier(TREE)), other, tries=1)
-    groups = rollout.collect(asks, Divided(TabularPolicy(TREE)), np.random.default_rng(0))
-    assert len(other.asked) == 1 and groups[0].episodes[-1].text == "1/0" and groups[1].episodes[-1].origins is None
-    assert rollout.metrics()["teacher/used"] == 0.5
+    groups = rollout.collect(asks, processes, np.random.default_rng(0))
+    assert processes.divisions == 1 and [g.episodes[-1].text for g in groups] == ["1/0"] * 2
 
 
 @pytest.mark.parametrize(("text", "stop"), [("0", "eos"), ("1/0", "length"), ("1/0", "error"), ("", "eos")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engines.asking import judge_of
+from assay.engines.asking import judge_of, shared
 from assay.engines.base import Engine, Request, Sampling
 from assay.errors import UsageError
 from assay.registry import part
@@ -75,7 +75,10 @@ class Bottleneck:
         sampling = Sampling(self.max_tokens or self.sampling.max_tokens)
         seeds = rng.integers(2**63, size=len(asks)).tolist()
         requests = [Request(a.task.prompt, self.tries, sampling, s) for a, s in zip(asks, seeds, strict=True)]
-        written = [tuple(e for e in said if e.stop in ("eos", "stop")) for said in self.teacher.generate(requests)]
+        written = [
+            tuple(e for e in said if e.stop in ("eos", "stop"))
+            for said in shared(engine, requests, self.teacher.generate)
+        ]
         groups = self.judge([Group(Ask(a.task, len(w)), w) for a, w in zip(asks, written, strict=True)])
         out: dict[str, tuple[Episode, ...]] = {}
         for group in groups:

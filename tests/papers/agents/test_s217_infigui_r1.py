@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from running import metrics, run
-from scripted import Scripted
+from scripted import Scripted, Shared
 
 from assay import catalogue
 from assay.batch import Batch
@@ -380,6 +380,18 @@ def test_bottlenecks_are_wrong_alone_and_right_with_a_hint() -> None:
         assert policy.asked == [task.prompt, f"{task.hints[0]}\n{task.prompt}"]
     unhinted = Task("u", task.prompt, task.reference, "gesture")
     assert distilled(Hinted(right), Scripted(), unhinted)[1].metrics()["bottleneck/tasks"] == 0
+
+
+class SharedHinted(Shared, Hinted):
+    pass
+
+
+def test_processes_ask_the_teacher_together() -> None:
+    task = first(steps(), 0)
+    right = task.reference["gesture"]
+    policy = SharedHinted(right)
+    group, _ = distilled(policy, Scripted([(f"<think>so</think>{right}", "eos")] * 4))
+    assert policy.divisions == 1 and len(group.episodes) == 1
 
 
 def test_shares_are_of_all_tasks_and_the_teacher_is_asked_as_said() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from claimed import learned
 from running import metrics, run
-from scripted import Scripted
+from scripted import Scripted, Shared
 
 from assay.batch import Batch
 from assay.engines.base import Sampling
@@ -123,6 +123,16 @@ def test_a_wrong_response_is_repaired() -> None:
     assert teacher.decode(asked.prefix) == "good\nfair\n" and asked.sampling.max_tokens == 30 and asked.n == 1
     assert made.metrics()["splice/cut"] == 1 and made.metrics()["splice/repaired"] == 1
     assert len(engine.asked) == 1, "the policy was asked for its responses and nothing else"
+
+
+class SharedScripted(Shared, Scripted):
+    pass
+
+
+def test_processes_ask_the_teacher_together() -> None:
+    teacher = Scripted((), lambda prefix: "good\n4")
+    group, _, engine = collected([WRONG, "good\n4", "good"], teacher=teacher, kind=SharedScripted)
+    assert engine.divisions == 1 and [v.passed for v in group.verdicts] == [True, True, False]
 
 
 def test_the_beginning_stays_as_it_was_sampled() -> None:
