@@ -150,6 +150,12 @@ def build(seam: str, spec: Any, **given: Any) -> Any:
     return call(find(seam, name), options, f"{seam} {name!r}", given)
 
 
+def held(thing: Any) -> dict[str, Any]:
+    """Return what a part, or any object, holds: values by the names of its attributes and slots."""
+    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(thing, name)]
+    return {**getattr(thing, "__dict__", {}), **{name: getattr(thing, name) for name in slots}}
+
+
 def call(
     factory: Callable[..., Any], options: Mapping[str, Any], where: str, given: Mapping[str, Any] | None = None
 ) -> Any:

@@ -1,15 +1,21 @@
-"""Ranks of a run as real processes that speak by gloo, for the tests."""
+"""Ranks of a run for the tests: real processes that speak by gloo, or threads of this one."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import tempfile
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import running
+
+from assay.scale.ranks import Ranks
+
+T = TypeVar("T")
 
 PRELOADED = [
     *running.PRELOADED,
@@ -47,6 +53,32 @@ def ranked(size: int, target: Callable[..., Any], *arguments: Any) -> list[int]:
             rank.kill()
     assert None not in over, "a rank did not end"
     return over  # type: ignore[return-value]
+
+
+class Seat(Ranks):
+    """One of two ranks, in threads of one process."""
+
+    def __init__(self, rank: int, table: list[Any], barrier: threading.Barrier):
+        super().__init__(rank, 2)
+        self.table, self.barrier = table, barrier
+
+    def gather(self, value: Any) -> list[Any]:
+        self.table[self.rank] = value
+        self.barrier.wait(60)
+        found = list(self.table)
+        self.barrier.wait(60)
+        return found
+
+    def broadcast(self, value: T) -> T:
+        found: T = self.gather(value)[0]
+        return found
+
+
+def seated(work: Callable[[Seat], T]) -> list[T]:
+    """Return what ``work`` gives on each of two seats."""
+    table, barrier = [None, None], threading.Barrier(2)
+    with ThreadPoolExecutor(2) as beside:
+        return list(beside.map(lambda i: work(Seat(i, table, barrier)), range(2)))
 
 
 def train(log: Path, *arguments: str) -> None:

@@ -58,7 +58,7 @@ def compute_signals(batch: Batch, needs: Collection[str | Signal], models: Model
     for model, names in by_model.items():
         found = models.quantities(batch, {source(n)[1] for n in names}, model)
         batch.signals.update({name: found[source(name)[1]] for name in names})
-    with torch.no_grad():
+    with torch.no_grad(), models.together():
         for signal in sorted((n for n in needs if not isinstance(n, str)), key=name_of):
             batch.signals[signal.name] = signal(batch, models)
             if getattr(signal, "whole", False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -16,7 +16,8 @@ from assay.engines.base import Engine, Follower, Request
 from assay.engines.ended import listening
 from assay.method import Method
 from assay.policies.base import Policy
-from assay.scale.ranks import Ranks
+from assay.registry import held
+from assay.scale.ranks import Ranks, are_together, going
 from assay.signals.base import Models
 from assay.types import Episode, Prompt, Task, Verdict
 from assay.verify.answer.spans import Span
@@ -88,6 +89,44 @@ class DividedFollower(DividedEngine):
         self.engine.close()
 
 
+class AskedTogether(DividedEngine):
+    """Of engines that parts of a method ask, such as judges, one on every rank.
+
+    Where ranks go through a step together they ask the same, and each has a share of it answered: nothing is asked
+    twice, and all are told the same. Elsewhere a rank asks by itself.
+    """
+
+    def divided(
+        self,
+        items: Sequence[X],
+        work: Callable[[Sequence[X], Engine], Sequence[T]],
+        cost: Callable[[X], float] = lambda _: 1.0,
+    ) -> list[T]:
+        """See :class:`assay.engines.base.Dividing`."""
+        return super().divided(items, work, cost) if are_together() else list(work(items, self.engine))
+
+
+def asked_together(value: Any, ranks: Ranks, depth: int = 4) -> Any:
+    """Return an engine as one that is asked together; of anything else, change those that it holds, ``depth`` deep."""
+    if isinstance(value, DividedEngine | str | bytes | Tensor | type):
+        return value
+    if isinstance(value, Engine):
+        return AskedTogether(value, ranks)
+    if not depth:
+        return value
+    if type(value) in (list, tuple):
+        found = [asked_together(one, ranks, depth - 1) for one in value]
+        changed = any(a is not b for a, b in zip(found, value, strict=True))
+        return type(value)(found) if changed else value
+    if type(value) is dict:
+        value.update({key: asked_together(one, ranks, depth - 1) for key, one in value.items()})
+        return value
+    for name, old in held(value).items():
+        if (new := asked_together(old, ranks, depth - 1)) is not old:
+            object.__setattr__(value, name, new)
+    return value
+
+
 def divided_engine(engine: Engine, policy: Policy, ranks: Ranks) -> Engine:
     """Return ``engine`` as one of ``ranks``; a process on its own keeps it as it is."""
     if ranks.size == 1:
@@ -139,6 +178,10 @@ class DividedModels(Models):
         """See :meth:`assay.signals.base.Models.once`."""
         return self.ranks.once(work)
 
+    def together(self) -> AbstractContextManager[None]:
+        """See :meth:`assay.signals.base.Models.together`."""
+        return going(together=self.ranks.size > 1)
+
     @torch.no_grad()
     def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:
         """See :meth:`assay.signals.base.Models.quantities`."""
@@ -186,8 +229,9 @@ def shared_rows(batch: Batch, ranks: Ranks) -> list[Tensor]:
 class AgreedMethod(Method):
     """A method whose rewards, weights and advantages are rank 0's on every rank.
 
-    Every rank computes them, so that parts with a memory remember the same; but a reward that asks a service, or a sum
-    that a GPU adds up in another order, may come out differently, and ranks must not disagree about what to do next.
+    Every rank computes them, so that parts with a memory remember the same; but a sum that a GPU adds up in another
+    order may come out differently, and ranks must not disagree about what to do next. What parts ask an engine they ask
+    together, see :class:`AskedTogether`.
     """
 
     ranks: Ranks = field(default_factory=Ranks)
@@ -197,23 +241,28 @@ class AgreedMethod(Method):
         """Return ``method`` as ranks share it; the very same for a process on its own."""
         if ranks.size == 1:
             return method
+        for part in method.parts.values():
+            asked_together(part, ranks)
         return cls(**{f.name: getattr(method, f.name) for f in fields(Method)}, ranks=ranks)
 
     def worth(self, batch: Batch) -> Batch:
         """See :meth:`assay.method.Method.worth`."""
-        super(AgreedMethod, self).worth(batch)
+        with going(together=True):
+            super(AgreedMethod, self).worth(batch)
         return self._agreed(batch, "rewards", "token_rewards", "reward_terms", "valid")
 
     def compare(self, batch: Batch) -> Batch:
         """See :meth:`assay.method.Method.compare`."""
-        super(AgreedMethod, self).compare(batch)
+        with going(together=True):
+            super(AgreedMethod, self).compare(batch)
         self._agreed(batch, "weights", "advantages", "valid")
         batch.totals = batch.count()
         return batch
 
     def revalue(self, batch: Batch, signals: Collection[str]) -> Batch:
         """See :meth:`assay.method.Method.revalue`."""
-        super(AgreedMethod, self).revalue(batch, signals)
+        with going(together=True):
+            super(AgreedMethod, self).revalue(batch, signals)
         self._agreed(batch, "advantages", "valid")
         batch.totals = batch.count()
         return batch

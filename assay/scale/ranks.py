@@ -9,7 +9,9 @@ Hence the one rule: *every rank makes the same calls of its* :class:`Ranks` *in 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +30,24 @@ RENDEZVOUS = "ASSAY_RENDEZVOUS"
 
 TIMEOUT = timedelta(hours=2)
 """How long a rank waits for the others: as long as the slowest share of responses or verdicts may take."""
+
+_TOGETHER: ContextVar[bool] = ContextVar("together", default=False)
+
+
+@contextmanager
+def going(together: bool) -> Iterator[None]:
+    """Whether all ranks go through the block together, from the same numbers; see :func:`are_together`."""
+    token = _TOGETHER.set(together)
+    try:
+        yield
+    finally:
+        _TOGETHER.reset(token)
+
+
+def are_together() -> bool:
+    """Whether the ranks are known to make the same calls just now: within ``going(together=True)``, but neither in a
+    thread begun there nor in the work of one rank."""
+    return _TOGETHER.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +336,8 @@ class _Outcome:
 
 def _tried(work: Callable[[], Any]) -> _Outcome:
     try:
-        return _Outcome(work())
+        with going(together=False):
+            return _Outcome(work())
     except LostRank:
         raise
     except Exception as error:  # raised again, on every rank

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -60,6 +61,10 @@ class Models:
     def once(self, work: Callable[[], T]) -> T:
         """Do something that one process alone is to do, such as asking a service; every process gets the result."""
         return work()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Within it every process does the same, and what parts ask an engine is asked by one of them."""
+        return nullcontext()
 
     @torch.no_grad()
     def quantities(self, batch: Batch, names: Collection[str], model: str = "policy") -> dict[str, Tensor]:

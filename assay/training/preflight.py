@@ -15,6 +15,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import Method
+from assay.registry import held
 from assay.rollout.surgery.base import helpers
 from assay.signals.answer_tokens import AnswerTokens
 from assay.signals.base import Signal
@@ -132,13 +133,8 @@ def _asked(part: Any, depth: int = 4) -> Iterator[Any]:
         yield part
     elif depth and not isinstance(part, str | bytes | int | float | type(None) | Tensor | type):
         inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, list | tuple) else None
-        for one in _fields(part) if inner is None else inner:
+        for one in held(part).values() if inner is None else inner:
             yield from _asked(one, depth - 1)
-
-
-def _fields(part: Any) -> list[Any]:
-    slots = [name for kind in type(part).__mro__ for name in getattr(kind, "__slots__", ())]
-    return [*getattr(part, "__dict__", {}).values(), *(getattr(part, name, None) for name in slots)]
 
 
 def _name(part: Any) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from ranked import Seat, seated
 from running import metrics, run
 from tiny import TOKENIZER, tiny
 
@@ -31,7 +30,6 @@ from assay.policies.tabular import TabularPolicy, Tree
 from assay.records.evaluation import Evaluation
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.scale.divided import DividedEngine
-from assay.scale.ranks import Ranks
 from assay.types import Ask, Episode, Group, Message, Origin, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -405,32 +403,15 @@ def test_it_trains_and_is_measured_by_playing(tmp_path: Path) -> None:
         assert len(found.samples) == 12 and all(s.passed is not None and s.turns for s in found.samples)
 
 
-class Seat(Ranks):
-    """One of two ranks, in threads of one process."""
-
-    def __init__(self, rank: int, table: list[Any], barrier: threading.Barrier):
-        super().__init__(rank, 2)
-        self.table, self.barrier = table, barrier
-
-    def gather(self, value: Any) -> list[Any]:
-        self.table[self.rank] = value
-        self.barrier.wait(60)
-        found = list(self.table)
-        self.barrier.wait(60)
-        return found
-
-
 def test_ranks_divide_what_is_played() -> None:
     whole = playing()
     expected = played(whole, engine())
-    table, barrier = [None, None], threading.Barrier(2)
     made, rollouts = [engine(), engine()], [playing(), playing()]
 
-    def rank(i: int) -> list[Group]:
-        return played(rollouts[i], DividedEngine(made[i], Seat(i, table, barrier)))  # type: ignore[arg-type]
+    def rank(seat: Seat) -> list[Group]:
+        return played(rollouts[seat.rank], DividedEngine(made[seat.rank], seat))  # type: ignore[arg-type]
 
-    with ThreadPoolExecutor(2) as beside:
-        both = list(beside.map(rank, range(2)))
+    both = seated(rank)
     for got, rollout in zip(both, rollouts, strict=True):
         assert [g.verdicts for g in got] == [g.verdicts for g in expected]
         assert [e.text for g in got for e in g.episodes] == [e.text for g in expected for e in g.episodes]

@@ -1,0 +1,121 @@
+"""What ranks ask a judge together is asked once, and elsewhere each asks by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from ranked import Seat, seated
+from scripted import Scripted
+
+from assay.batch import Batch, Reward
+from assay.engines.asking import ask
+from assay.engines.base import Sampling
+from assay.learning.signals import compute_signals
+from assay.method import Method
+from assay.rewards.spec import reward_of
+from assay.scale.divided import AgreedMethod, AskedTogether, DividedModels, asked_together
+from assay.scale.ranks import Ranks
+from assay.types import Ask, Episode, Group, Task, Verdict
+
+SAID = ["fine", "poor", "good", "fine", "bad"]
+
+
+def batch() -> Batch:
+    none = np.zeros(0, dtype=np.int64)
+    episodes = tuple(
+        Episode(none, np.array([ord(c) for c in text]), np.ones(len(text), bool), np.zeros(len(text)), text, "eos")
+        for text in SAID
+    )
+    return Batch.from_groups([Group(Ask(Task("t", ""), len(SAID)), episodes, (Verdict.wrong(),) * len(SAID))])
+
+
+class Judge(Scripted):
+    """Replies with the place of a prompt's first letter in the alphabet."""
+
+    def generate(self, requests: Any) -> Any:
+        self.asked += requests
+        return [
+            [Episode(np.zeros(0), np.zeros(0), np.zeros(0, bool), None, str(ord(r.prompt[0]) - 96), "eos")]
+            for r in requests
+        ]
+
+
+def read(judge: Any, batch: Batch) -> torch.Tensor:
+    return torch.tensor([float(r.text) for r in ask(judge, [e.text for e in batch.episodes], Sampling(1))])
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """A signal that a judge says."""
+
+    judge: Any
+    name = "letters"
+
+    def __call__(self, batch: Batch, models: Any) -> torch.Tensor:
+        return read(self.judge, batch)
+
+
+class Asking:
+    """A reward that a judge says, which it holds two levels deep, beside a signal that the same judge says."""
+
+    def __init__(self, judge: Any):
+        self.inner = {"judges": (judge,)}
+        self.letters = Letters(judge)
+
+    @property
+    def needs(self) -> frozenset[Any]:
+        return frozenset({self.letters})
+
+    def __call__(self, batch: Batch) -> Reward:
+        return Reward(read(self.inner["judges"][0], batch).to(batch.rewards))
+
+
+def test_a_step_asks_each_question_once() -> None:
+    """Four different responses, asked for a signal and for a reward: two for each rank each time."""
+    judges = [Judge(), Judge()]
+
+    def rank(seat: Seat) -> Batch:
+        method = Method(reward=reward_of({"name": "weighted", "terms": {"a": Asking(judges[seat.rank])}}))
+        agreed, mine = AgreedMethod.of(method, seat), batch()
+        compute_signals(mine, agreed.needs, DividedModels(None, ranks=seat))  # type: ignore[arg-type]
+        return agreed.value(mine)
+
+    for found in seated(rank):
+        assert found.rewards.tolist() == found.signals["letters"].tolist() == [6, 16, 7, 6, 2]
+    assert [len(judge.asked) for judge in judges] == [4, 4]
+    alone = Method(reward=Asking(Judge()))
+    assert AgreedMethod.of(alone, Ranks()) is alone
+
+
+def test_elsewhere_a_rank_asks_by_itself() -> None:
+    """Before a step, in work that one rank does, and in a thread, of which nobody knows when it asks."""
+    judges = [Judge(), Judge()]
+
+    def rank(seat: Seat) -> int:
+        asking = asked_together(Asking(judges[seat.rank]), seat)
+        models = DividedModels(None, ranks=seat)  # type: ignore[arg-type]
+        if seat.first:
+            read(asking.letters.judge, batch())
+        with models.together():
+            models.once(lambda: read(asking.letters.judge, batch()).tolist())
+        return len(judges[seat.rank].asked)
+
+    assert seated(rank) == [8, 0]
+
+
+@pytest.mark.parametrize("value", [None, "a", 3, [1, 2], (1, Asking(None)), {"a": [0]}, torch.zeros(2), Judge])
+def test_what_asks_nobody_is_left_as_it_is(value: Any) -> None:
+    assert asked_together(value, Seat(0, [], None)) is value  # type: ignore[arg-type]
+
+
+def test_an_engine_is_itself_but_for_who_is_asked() -> None:
+    judge, seat = Judge(), Seat(0, [], None)  # type: ignore[arg-type]
+    found = asked_together(judge, seat)
+    assert isinstance(found, AskedTogether) and found.engine is judge and asked_together(found, seat) is found
+    assert found.decode([97]) == "a" and found.asked is judge.asked
+    both = asked_together([judge, "b"], seat)
+    assert isinstance(both[0], AskedTogether) and both[1] == "b"
