@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +112,8 @@ class TextWorld(TextGame):
         import textworld
 
         told = ("admissible_commands", "won", "lost", "policy_commands", "score", "max_score", "objective")
+        # The interpreter does not know where a game keeps its score; TextWorld does.
+        warnings.filterwarnings("ignore", "Game .* is not fully supported")
         infos = textworld.EnvInfos(**dict.fromkeys((*told, "description", "facts", "verbs"), True))
         self.game = textworld.start(str(_file(game, self.folder)), infos)
         self.now = self.game.reset()

@@ -16,6 +16,7 @@ from assay.environments.tools import call, say
 from assay.errors import UsageError
 
 textworld = pytest.importorskip("textworld", reason="TextWorld is not installed: pip install 'assay[textworld]'")
+pytestmark = pytest.mark.filterwarnings("error:Game")
 
 
 @pytest.fixture(scope="module")
