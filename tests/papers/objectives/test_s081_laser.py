@@ -22,6 +22,7 @@ from assay.inference.voting.last_token_vote import LastTokenVote, last_token_sco
 from assay.learning.signals import check_signals, compute_signals
 from assay.method import make_method
 from assay.objectives.clip import ClippedSurrogate
+from assay.ops import group_std
 from assay.papers.objectives.s081_laser import LastTokenLoss, SelfRewardMix
 from assay.policies.causal_lm import CausalLM
 from assay.policies.loading import ModelConfig
@@ -118,6 +119,22 @@ def test_a_class_that_is_absent(make_batch):
     batch, signal = judged(make_batch, SAID, [True] * 4)
     loss, _ = squares(batch, LastTokenLoss(alpha=1.0, verdict=signal))
     assert batch.signals["last_token_weight"].tolist() == [0.5] * 4 and math.isfinite(loss.item())
+
+
+def test_one_response_and_one_token(make_batch):
+    """Half of the square of 0.95 - 1, for the class that is absent weighs nothing; and a single token is a response."""
+    batch, signal = judged(make_batch, SAID[:1], [True])
+    objective = LastTokenLoss(alpha=1.0, verdict=signal)
+    assert squares(batch, objective, SAID[:1])[0].item() == pytest.approx(0.05**2 / 2)
+    short = make_batch([1, 0], [1.0, 1.0], None, [True, True])
+    objective.prepare(short)
+    assert short.signals["last_token_weight"].tolist() == [0.5, 0]
+
+
+def test_verdicts_that_differ_just_so_much_say_nothing(make_batch):
+    batch, _ = judged(make_batch, [-13.0, -18.0, -13.0, -18.0])
+    least = float(group_std(batch.signals["self_verdict"], batch.group, batch.active)[0])
+    assert torch.equal(SelfRewardMix(least=least)(batch), GRPO()(batch))
 
 
 def test_phases(make_batch):
