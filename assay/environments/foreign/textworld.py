@@ -61,7 +61,7 @@ class TextWorld(TextGame):
 
     Args:
         rooms, objects: of a generated game.
-        quest: commands that it takes at least.
+        quest: commands that it takes at least; 10 are found in a second, 20 in 20 rooms not within nine minutes.
         games: compiled games (``.z8``, with TextWorld's ``.json`` beside each) in place of generated ones: a pattern.
         commands: turns of an episode, at most.
         listed: whether the commands that lead on are told with each observation.
