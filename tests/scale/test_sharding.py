@@ -22,6 +22,7 @@ from running import recipe
 import assay
 from assay.errors import RunError, UsageError
 from assay.records.checkpoints import checkpoints, last_checkpoint
+from assay.registry import build
 from assay.scale.launch import launch
 from assay.scale.ranks import Place, Ranks, join, place_of
 
@@ -158,6 +159,7 @@ def test_a_bit_flipped_in_what_ranks_wrote_is_told_and_the_one_before_goes_on(
             {"model": {"gradient_checkpointing": True}, "method": {"credit": "gae"}, "overlap": {"verify_chunks": 2}},
             marks=pytest.mark.slow,
         ),
+        pytest.param({"method": {"reward": {"name": f"{Path(__file__)}:Graded"}}}, marks=pytest.mark.slow),
     ],
     ids=[
         "reference and entropy",
@@ -165,6 +167,7 @@ def test_a_bit_flipped_in_what_ranks_wrote_is_told_and_the_one_before_goes_on(
         "fewer groups than ranks",
         "every advantage zero",
         "all else",
+        "a judge",
     ],
 )
 def test_it_is_the_same_run_whatever_is_divided(sections: dict[str, Any], tmp_path: Path) -> None:
@@ -172,6 +175,24 @@ def test_it_is_the_same_run_whatever_is_divided(sections: dict[str, Any], tmp_pa
     if "method" in small:
         small["method"] = {**recipe("unused")["method"], **small["method"]}
     assert_alike(together(tmp_path / "two", **small), alone(tmp_path / "one", **small))
+
+
+class Graded:
+    """A reward that another model says, by how long its answers to the responses are; it keeps what it was asked."""
+
+    def __init__(self) -> None:
+        nano = {"hidden": 16, "layers": 1, "heads": 2, "context": 32}
+        self.judge = build("engine", {"name": "hf", "model": {"source": "nano", "nano": nano}})
+
+    def __call__(self, batch: Any) -> Any:
+        import torch
+
+        from assay.batch import Reward
+        from assay.engines.asking import ask
+        from assay.engines.base import Sampling
+
+        replies = ask(self.judge, [f"{e.text}=" for e in batch.episodes], Sampling(8))
+        return Reward(torch.tensor([len(r.tokens) / 8 for r in replies]).to(batch.rewards))
 
 
 def masked_on_one_rank(folder: Path) -> None:
