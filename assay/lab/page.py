@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,11 @@ Claims called *mechanism* of papers on policy objectives were added once the fir
 setting, measure and sweep were written down before they were run.
 """
 
+AGAIN = """
+**Once more.** Claims drawn by `random.Random(2026).sample` from the records in the order of their names were run on
+new seeds, from 5000 on (`lab/again/`), to see whether what is said of them hangs on the seeds.
+"""
+
 ARMS = """
 # All arms of the lab's claims
 
@@ -73,9 +78,22 @@ marked; the rest are there to be read against them.
 """
 
 
-def page(found: Summaries, papers: Mapping[str, PaperRow], missing: Sequence[str] | None = None) -> str:
+class Again(NamedTuple):
+    """A claim that was run once more on other seeds, its verdict until then, and what the new seeds say."""
+
+    name: str
+    before: str
+    now: str
+
+
+def page(
+    found: Summaries,
+    papers: Mapping[str, PaperRow],
+    again: Sequence[Again] = (),
+    missing: Sequence[str] | None = None,
+) -> str:
     """Return docs/lab.md; ``missing`` are the claims it says were not run, :func:`not_run` if left out."""
-    parts = [INTRODUCTION.strip(), by_family(found, papers)]
+    parts = [INTRODUCTION.strip(), *([once_more(again)] if again else []), by_family(found, papers)]
     if missing := not_run(found) if missing is None else missing:
         parts.append(f"{NOT_RUN}{', '.join(missing)}.")
     head = ("paper", "evidence", "claim", "setting", "measure", "baseline → method", "effect", "seeds", "verdict")
@@ -97,6 +115,13 @@ def cells(key: str, one: Mapping[str, Any], papers: Mapping[str, PaperRow]) -> S
     said = f"*{one['verdict']}*{reasons}{at}" + (f"; run {one['runs']}" if one["runs"] > 1 else "")
     what = (f"{key} {papers[key].name}", kind, one["claim"], f"`{one['setting']}`", f"`{one['measure']}`")
     return (*what, means, effect, f"{one['seeds']}{fell}", said)
+
+
+def once_more(again: Sequence[Again]) -> str:
+    """Return how many of the claims that were run again kept their verdict, and what became of the others."""
+    changed = [f"{one.name} was *{one.before}* and is *{one.now}*" for one in again if one.now != one.before]
+    kept = f"{len(again) - len(changed)} kept their verdict{'; ' if changed else ''}{', '.join(changed)}."
+    return f"{AGAIN.strip()}\nOf {len(again)}, {kept}"
 
 
 def by_family(found: Summaries, papers: Mapping[str, PaperRow]) -> str:
@@ -165,10 +190,10 @@ def not_run(found: Summaries) -> list[str]:
     ]
 
 
-def stale(text: str, found: Summaries, papers: Mapping[str, PaperRow]) -> str | None:
+def stale(text: str, found: Summaries, papers: Mapping[str, PaperRow], again: Sequence[Again] = ()) -> str | None:
     """Return what a page has wrong of the claims that it names; ``None`` if nothing. A claim that it lacks is new."""
     line = next((line for line in text.splitlines() if line.startswith(NOT_RUN)), NOT_RUN + ".")
     named = [name for name in line.removeprefix(NOT_RUN).removesuffix(".").split(", ") if name]
     if wrong := sorted(set(named) - set(not_run(found))):
         return f"it says of claims that were run, or that are gone, that they were not run: {', '.join(wrong)}"
-    return None if text == page(found, papers, named) else "it is not what the records say"
+    return None if text == page(found, papers, again, named) else "it is not what the records say"

@@ -1,7 +1,8 @@
 """What the lab found, for the index of papers and for docs/lab.md: ``python -m assay.lab.results [FOLDER]``.
 
-Reads the records ``FOLDER/SNNN.json`` (lab/ unless given), and writes their summary, which the package ships, and the
-pages ``docs/lab.md`` and ``docs/lab-arms.md``. Prints the verdict on each paper, and the totals.
+Reads the records ``FOLDER/SNNN.json`` (lab/ unless given), and of claims run once more ``FOLDER/again/``. Writes their
+summary, which the package ships, and the pages ``docs/lab.md`` and ``docs/lab-arms.md``. Prints the verdict on each
+paper, and the totals.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.lab.judged import count, summary, verdict
-from assay.lab.page import arms, page
+from assay.lab.page import Again, arms, page
 from assay.records.record_text import record_text
 
 if TYPE_CHECKING:
@@ -47,6 +48,15 @@ def records(folder: Path) -> dict[str, list[dict[str, Any]]]:
 def collected(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the summaries of the records in a folder."""
     return {key: [summary(one, evidence(one)) for one in many] for key, many in records(folder).items()}
+
+
+def again(folder: Path) -> list[Again]:
+    """Return what came of the claims that were drawn and run once more on other seeds, ``FOLDER/again``."""
+    found = []
+    for path in sorted((folder / "again").glob("S*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        found.append(Again(path.stem, record["before"], summary(record, evidence(record))["verdict"]))
+    return found
 
 
 def evidence(record: Mapping[str, Any]) -> str:
@@ -98,7 +108,7 @@ def write(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Pape
     papers = {row.id: row for row in rows()}
     found, docs = collected(folder), folder.parent / "docs"
     (Path(__file__).parent / FILE).write_text(record_text(found), encoding="utf-8")
-    (docs / "lab.md").write_text(page(found, papers), encoding="utf-8")
+    (docs / "lab.md").write_text(page(found, papers, again(folder)), encoding="utf-8")
     (docs / "lab-arms.md").write_text(arms(records(folder), papers), encoding="utf-8")
     return found, papers
 

@@ -14,8 +14,8 @@ from assay.catalogue.claim import Claim, claims_made
 from assay.cli.lab import lab
 from assay.errors import UsageError
 from assay.lab import results as results_module
-from assay.lab.page import NOT_RUN, page, stale
-from assay.lab.results import collected, published, results
+from assay.lab.page import NOT_RUN, Again, once_more, page, stale
+from assay.lab.results import again, collected, published, results
 
 ROOT = Path(__file__).parents[2]
 RECORDS = sorted((ROOT / "lab").glob("S*.json"))
@@ -23,11 +23,20 @@ RECORDS = sorted((ROOT / "lab").glob("S*.json"))
 
 def test_summary_and_page_are_made_from_the_records() -> None:
     found = collected(ROOT / "lab")
-    again = "; run: python -m assay.lab.results"
-    assert results() == found, f"assay/lab/results.json is not what lab/ says{again}"
+    command = "; run: python -m assay.lab.results"
+    assert results() == found, f"assay/lab/results.json is not what lab/ says{command}"
     rows = {row.id: row for row in catalogue.rows()}
-    wrong = stale((ROOT / "docs" / "lab.md").read_text(), found, rows)
-    assert wrong is None, f"docs/lab.md: {wrong}{again}"
+    wrong = stale((ROOT / "docs" / "lab.md").read_text(), found, rows, again(ROOT / "lab"))
+    assert wrong is None, f"docs/lab.md: {wrong}{command}"
+
+
+def test_what_new_seeds_say_is_told() -> None:
+    """Of twenty claims on the page; a record that differs from what was said before is named with both."""
+    ran = again(ROOT / "lab")
+    assert len(ran) == 20 and {one.name for one in ran} <= {path.stem for path in RECORDS}
+    told = once_more([Again("S001", "shown", "shown"), Again("S002", "shown", "opposite")])
+    assert told.endswith("Of 2, 1 kept their verdict; S002 was *shown* and is *opposite*.")
+    assert once_more([Again("S001", "shown", "shown")]).endswith("Of 1, 1 kept their verdict.")
 
 
 def test_a_claim_that_is_new_does_not_make_the_page_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,9 +74,9 @@ def test_publishing_writes_record_row_and_summary(tmp_path: Path, monkeypatch: p
     assert [one["name"] for one in shipped["S065"]] == ["steps", "mechanism"]
     record["effect"]["value"] *= 2
     published(record, second, "twice as much")
-    again = json.loads((tmp_path / "lab" / "S065.mechanism.json").read_text())
-    assert [old["because"] for old in again["earlier"]] == ["twice as much"]
-    assert again["earlier"][0]["effect"]["value"] * 2 == pytest.approx(again["effect"]["value"])
+    newer = json.loads((tmp_path / "lab" / "S065.mechanism.json").read_text())
+    assert [old["because"] for old in newer["earlier"]] == ["twice as much"]
+    assert newer["earlier"][0]["effect"]["value"] * 2 == pytest.approx(newer["effect"]["value"])
     assert "; run 2 |" in (tmp_path / "docs" / "lab.md").read_text()
     assert "## S065 PURE: mechanism" in (tmp_path / "docs" / "lab-arms.md").read_text()
     with pytest.raises(UsageError, match="register it first"):
