@@ -23,7 +23,7 @@ from assay.records.evaluation import Evaluation
 from assay.records.run_folder import run_id
 from assay.records.sign import Sign
 from assay.records.token_columns import token_columns
-from assay.scale.ranks import LostRank
+from assay.scale.ranks import LostRank, going
 from assay.signals.base import Models
 from assay.signals.steps import decoder
 from assay.training.best import Best
@@ -257,7 +257,8 @@ class Trainer(State):
                     metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
             metrics |= found | getattr(self.method.select, "metrics", dict)()
             self.noted(groups, metrics)
-            self.curriculum.observe(unaided(groups))
+            with going(together=True):
+                self.curriculum.observe(unaided(groups))
         self.step += 1
         self.log(metrics, clock, sum(len(e.tokens) for e in batch.episodes))
         if self.step % self.config.run.rollouts_every == 0 and len(batch):
@@ -302,7 +303,8 @@ class Trainer(State):
             finally:
                 hook.remove()
             metrics = {f"partner/{name}": value for name, value in found.items()}
-            self.curriculum.observe(unaided(groups))
+            with going(together=True):
+                self.curriculum.observe(unaided(groups))
         self.step += 1
         self.log(metrics, clock, tokens + sum(len(e.tokens) for group in groups for e in group.episodes))
         return metrics

@@ -19,7 +19,7 @@ from assay.errors import UsageError
 from assay.method import Method
 from assay.registry import build
 from assay.rollout.base import Rollout
-from assay.scale.divided import AgreedMethod
+from assay.scale.divided import AgreedMethod, asked_together
 from assay.scale.ranks import Ranks
 from assay.scale.setup import check_sharding
 from assay.tasks.split import TrainStream
@@ -105,6 +105,9 @@ def make_stage(
     sampling = Sampling(settings.max_tokens, settings.temperature, settings.top_p, settings.top_k, tuple(settings.stop))
     size = {"prompts": settings.prompts, "group": settings.group, "history": history}
     curriculum = build("curriculum", method.curriculum, stream=stream, select=method.select, **size)
+    if ranks.size > 1:
+        # What a curriculum holds besides an engine, such as all tasks, asks nobody.
+        asked_together(curriculum, ranks, depth=1)
     history.read |= getattr(curriculum, "history", None) is history
     getattr(curriculum, "planned", lambda _: None)(config.train.steps)
     answering = partial(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 import torch
-from ranked import Seat, seated
+from ranked import Seat, ranked, seated, train
+from running import recipe, tables
 from scripted import Scripted
 
 from assay.batch import Batch, Reward
 from assay.engines.asking import ask
 from assay.engines.base import Sampling
+from assay.engines.keywords import Keywords
 from assay.learning.signals import compute_signals
 from assay.method import Method
 from assay.rewards.spec import reward_of
@@ -119,3 +124,34 @@ def test_an_engine_is_itself_but_for_who_is_asked() -> None:
     assert found.decode([97]) == "a" and found.asked is judge.asked
     both = asked_together([judge, "b"], seat)
     assert isinstance(both[0], AskedTogether) and both[1] == "b"
+
+
+class Author(Keywords):
+    """Writes instructions that are of its process, as a service may answer each that asks; writes down that it did."""
+
+    def __init__(self, log: str):
+        super().__init__([], f"<instruction>{os.getpid() % 1000}</instruction>")
+        self.log = Path(log)
+
+    def generate(self, requests: Any) -> Any:
+        with self.log.open("a") as file:
+            file.write("asked\n" * len(requests))
+        return super().generate(requests)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="ranks are started by forking")
+def test_a_curriculum_asks_its_author_once(tmp_path: Path) -> None:
+    """Two ranks that were told different instructions would ask the policy different things."""
+    options = {"first": ["1", "2"], "period": 1, "questions": 2, "proposals": 1}
+    author = {"name": f"{__file__}:Author", "log": str(tmp_path / "asked")}
+    method = {"name": "S080", "options": {**options, "author": author}}
+    data = recipe(
+        tmp_path / "run", warmup={"steps": 0}, method=method, train={"steps": 4}, evaluate={"samples": 0, "every": 0}
+    )
+    (tmp_path / "run.toml").write_text(tomli_w.dumps(data))
+    codes = ranked(2, train, tmp_path / "log", str(tmp_path / "run.toml"), "scale.trainers=2")
+    assert codes == [0, 0], "\n".join((tmp_path / f"log.{i}").read_text() for i in range(2))
+    steps = list(tables(tmp_path / "run", "rollouts").values())
+    tried = [step for step in steps if not {row["instruction"] for row in step} <= {"1", "2"}]
+    assert tried and len((tmp_path / "asked").read_text().splitlines()) == 2
