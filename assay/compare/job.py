@@ -142,7 +142,11 @@ def _begin_from(trainer: Any, start: Path) -> None:
 
 
 def _measured(trainer: Any) -> dict[str, Any]:
-    """What a finished run says: its learning curve, its score by both measures, pass@k, and what it has spent."""
+    """What a finished run says: its learning curve, its score by both measures, pass@k, and what it has spent.
+
+    Raises:
+        RunError: it says nothing of its method: no step had a gradient, or no verdict was given.
+    """
     import numpy as np
 
     from assay.errors import RunError
@@ -151,6 +155,11 @@ def _measured(trainer: Any) -> dict[str, Any]:
     folder, unit = trainer.folder, trainer.meter.budget.unit
     spent = {0: {"rollouts": 0, "tokens": 0}}
     rows = [row for row in folder.metrics() if row["stage"] == "rl"]
+    if rows and all(row.get("grad_norm") == 0 for row in rows):
+        raise RunError(
+            "nothing was learned, the gradient was exactly 0 at every step; `assay train` with this recipe and method "
+            "says at its first step which part cannot act"
+        )
     for row in rows:
         spent[row["step"]] = {u: int(row[f"spent/{u}"]) for u in ("rollouts", "tokens")}
     curve = []

@@ -95,6 +95,7 @@ class Entry:
     Attributes:
         record: what ``store/LABEL.json`` holds.
         tuned: whether the sweep has ended.
+        failed: whether it has without a run that finished, so that there is nothing to run on the seeds that count.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Entry:
         self.sweep: Mapping[str, Sequence[Any]] = {
             key: sorted({*values, *(row[key] for row in self.record["tried"])}) for key, values in self.first.items()
         }
-        self.tuned = False
+        self.tuned = self.failed = False
 
     def due(self, found: dict[str, Found]) -> list[Job]:
         """Return the runs that can be begun now and have not ended; none when all is done, or waits for them.
@@ -120,7 +121,7 @@ class Entry:
         while True:
             runs = Runs(self.setting.plan(self.label, self.method, self.sweep), self.folder, self.unprotected)
             left = self._left(runs.jobs(found) if self.tuned else runs.tuning(), found)
-            if left or self.tuned:
+            if left or self.tuned or self.failed:
                 return left
             self._settle(runs, found)
 
@@ -173,8 +174,11 @@ class Entry:
         return [job for job in left if job.name not in starts - wanted]
 
     def _settle(self, runs: Runs, found: Mapping[str, Found]) -> None:
-        """Widen the sweep by what it found, or take the best of it."""
+        """Widen the sweep by what it found, or take the best of it; give up where every run of it failed."""
         self.record["tried"] = tried(runs, self.label, found)
+        if all(isnan(row["mean"]) for row in self.record["tried"]):
+            self.failed = True
+            return
         wider = _wider(runs.plan, self.record["tried"], self.first)
         if wider != self.sweep:
             self.sweep = wider
@@ -225,12 +229,7 @@ def tried(runs: Runs, label: str, found: Mapping[str, Found]) -> Tried:
 
 
 def _wider(plan: Plan, rows: Tried, first: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return the sweep with a value beyond each end at which the method did best, as far as that is within reach.
-
-    Where every run failed there is no best, and further values would fail likewise.
-    """
-    if all(isnan(row["mean"]) for row in rows):
-        return {key: list(values) for key, values in plan.sweep.items()}
+    """Return the sweep with a value beyond each end at which the method did best, as far as that is within reach."""
     sweep = {key: list(values) for key, values in plan.sweep.items()}
     for key, side in open_ends(rows):
         value = beyond(sweep[key], first[key], side)

@@ -122,7 +122,8 @@ def entrant(name: str) -> tuple[str, Mapping[str, Any]]:
         UsageError: none of these.
     """
     if not name.endswith(".toml"):
-        return (name if name in known() else name.upper()), method(name)
+        label = name if name in known() else name.upper()
+        return label, method(label if label in known() else name)
     path = Path(name)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -21,6 +21,7 @@ from assay.signals.answer_tokens import AnswerTokens
 from assay.signals.base import Signal
 from assay.signals.likelihood import ReferenceLikelihood, text_of_reference
 from assay.signals.reasoning import ANSWER, Sections
+from assay.signals.reread.second_view import SecondView
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.guard import judge
@@ -117,6 +118,9 @@ def _empty(signal: Signal, batch: Batch) -> str | None:
         return None if bool(found.any()) else where
     if isinstance(signal, Sections):
         return None if bool((found == ANSWER).any()) else where
+    if isinstance(signal, SecondView):
+        shown = bool(batch.signals["shown"].any())
+        return None if shown else "there is nothing to show a teacher, or it leaves no room in the model's context"
     if isinstance(signal, ReferenceLikelihood):
         told = found.numel() > 0 and not bool(found.isnan().all())
         return None if told else f"{where}, or the reference does not fit into the model's context"

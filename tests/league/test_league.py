@@ -25,8 +25,10 @@ SEEDS, RATES = 5, [1e-3, 1e-2]
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
-    """A league of two steps."""
+    """A league of two steps, whose verifier errs, so that untrained models have something to learn from."""
     sections = {k: v for k, v in recipe("").items() if k not in ("run", "method")}
+    flawed = {"name": "flawed", "verifier": {"name": "by_kind"}, "false_positive": 0.5}
+    sections["tasks"] = {**sections["tasks"], "verify": flawed}
     sections["evaluate"] = {**sections.get("evaluate", {}), "samples": 16}
     sections["warmup"] = {"steps": 2}
     sections["compare"] = {
@@ -60,6 +62,9 @@ def test_every_method_of_the_league_fits_every_setting(name: str) -> None:
         assert plan.budget.steps(config) >= plan.points and len(plan.seeds) == 10 and plan.measure == "area"
         assert config.evaluate.samples >= WIDE and config.warmup.steps and len(plan.choices) == 3
     assert entrant("s017") == ("S017", {"name": "S017"})
+    assert entrant("s147") == entrant("S147") and "{question}" in entrant("s147")[1]["options"]["template"]
+    with pytest.raises(UsageError, match="grpo"):
+        entrant("grpoo")
 
 
 def test_a_setting_stays_what_its_records_are_of() -> None:
@@ -163,7 +168,21 @@ def test_the_sweep_goes_on_where_the_best_is_at_an_end(setting: Setting) -> None
     assert wider(0.2, 0.4) == [1e-3, 1e-2, 1e-1] and wider(0.4, 0.2) == [1e-4, 1e-3, 1e-2]
     assert wider(0.4, 0.4) == RATES, "flat"
     assert wider(0.2, float("nan")) == [1e-4, 1e-3, 1e-2], "a run that failed is the worst"
-    assert wider(float("nan"), float("nan")) == RATES, "none is the best"
+
+
+@pytest.mark.slow
+def test_a_method_that_cannot_act_does_not_stand(setting: Setting, tmp_path: Path) -> None:
+    """Every response has the same reward: no run of its sweep learns anything, and no seed that counts is run."""
+    said: list[str] = []
+    same = {"name": "grpo", "reward": {"name": "function", "function": f"{Path(__file__)}:same"}}
+    found = enter(setting, {"same": same}, tmp_path / "runs", tmp_path / "records", 2, said.append)
+    assert found is not None and found["same"]["runs"] == [] and not (tmp_path / "records").exists()
+    tuning = [line for line in said if "warm-up" not in line]
+    assert len(tuning) == len(RATES) and all("the gradient was exactly 0 at every step" in line for line in tuning)
+
+
+def same(task: Any, response: str) -> float:
+    return 1.0
 
 
 def result(area: float, **more: Any) -> dict[str, Any]:

@@ -62,3 +62,21 @@ def test_a_world_whose_first_words_fill_the_context_is_told_of(
     sections["train"] = {"steps": 1}
     train(sections)
     assert ("fills the model's context" in capsys.readouterr().err) is told
+
+
+@pytest.mark.parametrize(
+    ("template", "told"), [("{question}{shown}", False), ("{question}" + "1" * 20 + "{shown}", True)]
+)
+def test_a_teacher_who_can_be_shown_nothing_is_told_of(
+    template: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A context of 24 has no room for twenty characters more."""
+    options = {"template": template, "solution": "{solution}", "feedback": ""}
+    sections = recipe(tmp_path / "run", evaluate={"every": 0}, train={"steps": 1}, warmup={"steps": 0})
+    sections["method"] = {"name": "S031", "options": options}
+    sections["tasks"] = {
+        **sections["tasks"],
+        "verify": {"name": "flawed", "verifier": {"name": "by_kind"}, "false_positive": 0.5},
+    }
+    train(sections)
+    assert ("nothing to show a teacher, or it leaves no room" in capsys.readouterr().err) is told
