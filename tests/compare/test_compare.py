@@ -97,7 +97,7 @@ def test_a_small_comparison_from_end_to_end(finished: tuple[Path, dict[str, Any]
 
 
 def test_seeds_that_share_a_start_go_on_from_it_each_in_its_own_way(tmp_path: Path) -> None:
-    file = plan_file(tmp_path, starts=1, methods=["grpo", "rloo"])
+    file = plan_file(tmp_path, starts=1, methods={"grpo": varied(), "rloo": varied(credit="rloo")})
     plan = read_plan(file, ["tasks.eval_seed=0"])
     assert [plan.start(seed) for seed in (0, 1, 1000, 1001)] == [0, 0, 0, 0]
     three = read_plan(file, ["tasks.eval_seed=0"], starts=2, seeds=[4, 7, 9], tuning=[2, 3])
