@@ -151,11 +151,12 @@ def _measured(trainer: Any) -> dict[str, Any]:
 
     from assay.errors import RunError
     from assay.records.evaluation import Evaluation, ladder
+    from assay.training.idle import without_gradient
 
     folder, unit = trainer.folder, trainer.meter.budget.unit
     spent = {0: {"rollouts": 0, "tokens": 0}}
     rows = [row for row in folder.metrics() if row["stage"] == "rl"]
-    if rows and all(row.get("grad_norm") == 0 for row in rows):
+    if rows and all(map(without_gradient, rows)):
         raise RunError(
             "nothing was learned, the gradient was exactly 0 at every step; `assay train` with this recipe and method "
             "says at its first step which part cannot act"

@@ -14,6 +14,11 @@ EQUAL = 0.95
 """Share of the groups whose rewards are all equal, above which there is hardly anything to learn from."""
 
 
+def without_gradient(metrics: Mapping[str, float]) -> bool:
+    """Whether a step's gradient was exactly 0, and that of what it replayed, if it did."""
+    return metrics.get("grad_norm") == 0 and not metrics.get("replay/grad_norm")
+
+
 @dataclass(slots=True)
 class Idle:
     """What has lasted how many steps, and what was said of it; each is said once.
@@ -34,7 +39,7 @@ class Idle:
         """
         if not len(batch):
             return []
-        now = {"gradient": metrics.get("grad_norm") == 0 and not metrics.get("replay/grad_norm")}
+        now = {"gradient": without_gradient(metrics)}
         if rewarded:
             now["groups"] = metrics.get("groups/zero_variance", 0.0) > EQUAL
             now |= {f"term {name}": steady for name, steady in self._steady(batch).items()}
