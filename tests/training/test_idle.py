@@ -10,7 +10,7 @@ import running
 import torch
 
 import assay
-from assay.training.idle import Idle
+from assay.training.idle import Idle, without_gradient
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -46,6 +46,12 @@ def test_nothing_is_said_of_a_run_that_learns(make_batch: Any) -> None:
 def test_three_idle_steps_are_told_of_once(make_batch: Any, change: dict[str, float], words: str) -> None:
     [line] = told(make_batch, [BUSY, *[{**BUSY, **change}] * 6, BUSY, *[{**BUSY, **change}] * 6])
     assert line.startswith("step 4: ") and words in line and "\n" not in line
+
+
+def test_what_is_replayed_is_a_gradient_too() -> None:
+    """And of a step that says nothing of its gradient nothing is known."""
+    assert without_gradient({"grad_norm": 0.0}) and without_gradient({"grad_norm": 0.0, "replay/grad_norm": 0.0})
+    assert not any(map(without_gradient, ({"grad_norm": 0.1}, {"grad_norm": 0.0, "replay/grad_norm": 0.1}, {})))
 
 
 def test_a_term_that_is_the_same_for_every_response_is_named(make_batch: Any) -> None:
