@@ -12,6 +12,9 @@ from assay.statistics.sweep import open_ends
 VERDICTS = ("shown", "mechanism", "by construction", "inconclusive", "not shown", "opposite")
 """What can be said of a paper, see :func:`verdict`."""
 
+ALIKE = 1e-3
+"""Runs that differ by this share of the measure's largest value at most are alike."""
+
 
 def differences(record: Mapping[str, Any]) -> list[float]:
     """Return better minus baseline for each seed."""
@@ -20,14 +23,19 @@ def differences(record: Mapping[str, Any]) -> list[float]:
 
 
 def unsettled(record: Mapping[str, Any]) -> list[str]:
-    """Return why the arms were not both at their best: optima at an end of the sweep that are not flat, or no sweep.
+    """Return why nothing follows from a record: no seed tells the arms apart, or they were not both at their best, with
+    optima at an end of the sweep that are not flat, or no sweep.
 
     A claim that has to hold at each of some values asks for nobody's best.
     """
+    compared = (record["better"], record["baseline"])
+    most = max(abs(run[record["measure"]]) for run in record["runs"] if run["arm"] in compared)
+    if max(map(abs, differences(record))) <= ALIKE * most:
+        return ["no seed tells the arms apart"]
     if record.get("tried"):
         return [
             f"{arm} did best at the {side} {name} that was tried"
-            for arm in (record["better"], record["baseline"])
+            for arm in compared
             for name, side in open_ends(record["tried"][arm], record["effect"]["value"])
         ]
     return ["its learning rate was not swept"] if record["setting"].get("lr") and not record.get("each") else []

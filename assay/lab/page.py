@@ -29,13 +29,14 @@ its own scale. All arms of each claim, and what else was measured, are in [lab-a
 
 **Verdicts.** The effect is the mean difference of the measure over paired seeds, with Student's 95% interval: *shown*
 if it lies above zero, *opposite* if it lies below. Beside it stands the p-value of the exact sign-flip test, which
-takes nothing for granted of how runs are distributed, and how many runs of which arm fell far below the others:
-where one in ten does, Student's interval covers too rarely. A claim is *inconclusive* whatever its effect is if
-either arm did best at an end of its learning rates and the next rate was worse by more than a tenth of the effect, or
-if no rates were tried: the difference may then be one of tuning. The runner widens a sweep by itself, alike for all
-arms, to a hundred times beyond its first ends. Where the claim is of what training leaves, such as variety, and tuning
-would choose not to train, arms have equal rates, and the claim has to hold *at each* of several; the row is of the one
-where the effect is least.
+takes nothing for granted of how runs are distributed, and how many runs of which arm fell far below the others: where
+one in ten does, Student's interval covers too rarely. A claim is *inconclusive* whatever its effect is if either arm
+did best at an end of its learning rates and the next rate was worse by more than a tenth of the effect, or if no
+rates were tried: the difference may then be one of tuning. Nor does anything follow if no seed's runs differ by a
+thousandth of the measure: both arms are at a ceiling or at a floor, or do the same. The runner widens a sweep by
+itself, alike for all arms, to a hundred times beyond its first ends. Where the claim is of what training leaves, such
+as variety, and tuning would choose not to train, arms have equal rates, and the claim has to hold *at each* of
+several; the row is of the one where the effect is least.
 
 **Evidence.** *Claim*: what the paper says comes of its method. *Mechanism*: that it works by what it is said to work
 by, in a setting that isolates it; this says that the mechanism is there, not how much it matters elsewhere. *By

@@ -43,6 +43,15 @@ def test_a_summary_says_why_nothing_follows() -> None:
     assert summary(record(earlier=[{}]), "claim")["runs"] == 2
 
 
+@pytest.mark.parametrize(("apart", "said"), [(0.0, True), (0.0014, True), (0.0016, False)])
+def test_arms_that_no_seed_tells_apart_say_nothing(apart: float, said: bool) -> None:
+    """At a ceiling of 1.5: a difference of a thousandth of it, on one seed of six, is one."""
+    within = rates((0.1, 0.2), (1, 0.9), (10, 0.3))
+    runs = [{"seed": s, "arm": a, "m": 1.5 - apart * (a == "a" and s == 3)} for s in range(6) for a in "ab"]
+    found = unsettled(record(runs=runs, tried={"a": within, "b": within}))
+    assert found == (["no seed tells the arms apart"] if said else [])
+
+
 def told(verdict: str, value: float = 1.0, evidence: str = "claim") -> dict[str, Any]:
     return {"verdict": verdict, "value": value, "evidence": evidence}
 
