@@ -45,7 +45,9 @@ measure, with Student's 95% interval; *p* is that of the t-test by Holm over all
 exact sign-flip test of the method alone. *pass@1* and *pass@{WIDE}* are of held-out tasks where the budget is spent;
 *tokens*: per response in training; *step*: seconds of a step by GRPO's, the median over pairs, of the processor where
 the model was on it; *beside*: the share of a step that is neither sampling nor updates; *ran at*: commit and machine.
-Methods with fewer than {LEAST} pairs do not stand here yet. Losing rows stay.
+Methods with fewer than {LEAST} pairs do not stand here yet. Losing rows stay. Those of methods that show the model a
+solution or a hint in its prompt (S031, S083, S147, S155) say no more than that a model makes nothing of it here: one
+from scratch has never been shown any.
 """
 STRATEGIES = """\
 Strategies draw from the same responses on record, and ask the model for anything else. *Effect*: mean difference from \
