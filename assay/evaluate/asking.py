@@ -12,7 +12,7 @@ from assay.engines.base import Engine, Request, Sampling, requests
 from assay.errors import RunError, UsageError
 from assay.from_file import is_reference
 from assay.records.evaluation import Evaluation
-from assay.records.sample import FAILED, Sample
+from assay.records.sample import FAILED, Sample, plain_meta
 from assay.registry import build, find, names
 from assay.types import Ask, Episode, Group, Task, Verdict
 from assay.verify.base import Verifier
@@ -147,6 +147,7 @@ def sample_tasks(
             turns=len(episode.turns),
             calls=sum(len(turn.calls) for turn in episode.turns),
             invalid=sum(not turn.valid for turn in episode.turns),
+            meta=plain_meta(task.meta),
         )
         for (task, episode), verdict in zip(pairs, verdicts or judge_episodes(verifier, pairs), strict=True)
     ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +71,6 @@ class Detail:
                 entropy=_mean(episode.entropies, episode.mask),
                 sound=sound[i],
                 votes=votes[i],
-                meta=plain_meta(task.meta),
             )
             for i, (sample, (task, episode)) in enumerate(zip(samples, pairs, strict=True))
         ]
@@ -115,11 +112,6 @@ def final_answers(task: Task, responses: Sequence[str], equal: str = "same") -> 
     named = {c: texts[clusters.index(c)] for c in set(clusters)}
     label = {text: named[c] for text, c in zip(texts, clusters, strict=True)}
     return [label[a] if a else None for a in said]
-
-
-def plain_meta(meta: Any) -> str:
-    """Return the numbers, texts and truth values of a task's meta as a JSON object."""
-    return json.dumps({str(k): v for k, v in dict(meta).items() if isinstance(v, str | int | float | bool)})
 
 
 def _mean(values: np.ndarray | None, mask: np.ndarray) -> float | None:

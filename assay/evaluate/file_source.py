@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from assay.errors import UsageError
-from assay.evaluate.detail import final_answers, plain_meta
+from assay.evaluate.detail import final_answers
 from assay.evaluate.source import Options
 from assay.inference.scoring.scorers import ByFunction, ByVerifier, as_scorer
 from assay.records.foreign import ForeignTask, Reader
-from assay.records.sample import Sample
+from assay.records.sample import Sample, plain_meta
 from assay.types import Episode, Verdict
 from assay.verify.base import Verifier
 from assay.verify.guard import judge

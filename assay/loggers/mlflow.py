@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -85,5 +86,5 @@ class MLflow:
 
 
 def _named(key: str) -> str:
-    """Return a name that MLflow takes: pass@1 has a sign that it does not."""
-    return key.replace("@", "_at_")
+    """Return a name that MLflow takes: pass@1 has a sign that it does not, and so may a source's label."""
+    return re.sub(r"[^\w\-. :/]", "_", key.replace("@", "_at_"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,15 @@ class Evaluation:
         """Samples of each task."""
         return by_task(self.samples)
 
+    def by_source(self) -> dict[str, Evaluation]:
+        """The evaluation of each source's tasks by its label, ``meta["source"]``; empty where all are of one."""
+        parts: dict[str, list[Sample]] = {}
+        for rows in self.by_task().values():
+            parts.setdefault(str(json.loads(rows[0].meta).get("source", "")), []).extend(rows)
+        if len(parts) < 2:
+            return {}
+        return {label: Evaluation(self.label, self.step, tuple(rows)) for label, rows in parts.items() if label}
+
     @property
     def k(self) -> int:
         """Most samples any task has, judged or not."""
@@ -57,6 +67,7 @@ class Evaluation:
         over tasks) and ``/tasks``, the tasks with k judged samples it rests on; left out where there are none.
         ``score/mean`` is the mean over tasks of the mean score of their judged samples. Over all samples:
         ``length/mean`` in tokens, ``truncated`` and ``abstained`` as shares. ``tasks`` and ``samples`` are counts.
+        Where tasks are of several sources, ``LABEL/pass@1`` with its interval is that of one's tasks.
         """
         out: dict[str, float] = {}
         for k in ladder(self.k):
@@ -76,6 +87,10 @@ class Evaluation:
             out["abstained"] = float(np.mean([s.passed is None for s in self.samples]))
         out["tasks"] = float(len(groups))
         out["samples"] = float(len(self.samples))
+        for label, part in self.by_source().items():
+            if (of := part.pass_interval(1)) is not None:
+                key = f"{label}/pass@1"
+                out |= {key: of.value, f"{key}/low": of.low, f"{key}/high": of.high}
         return out
 
     def to_parquet(self, path: Path) -> None:

@@ -14,7 +14,7 @@ from assay.records.foreign_values import number_of, prompt_of, texts_of, truth_o
 from assay.records.rows import read_rows
 from assay.types import Task
 
-SPLITS = ("category", "subject", "operation", "dataset", "level", "difficulty")
+SPLITS = ("source", "category", "subject", "operation", "dataset", "level", "difficulty")
 """Fields of a task's meta by which the accuracy is split unless others are named."""
 
 ROLES: dict[str, tuple[str, ...]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -69,6 +70,11 @@ class Sample:
     def failed(self) -> bool:
         """Whether the model was asked and gave no response, as an endpoint that was down."""
         return self.stop == "error" and self.feedback.startswith(FAILED)
+
+
+def plain_meta(meta: Any) -> str:
+    """Return the numbers, texts and truth values of a task's meta as a JSON object."""
+    return json.dumps({str(k): v for k, v in dict(meta).items() if isinstance(v, str | int | float | bool)})
 
 
 def by_task(samples: Iterable[Sample]) -> dict[str, list[Sample]]:

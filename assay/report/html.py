@@ -127,7 +127,7 @@ def _stages(run: Run) -> list[dict[str, Any]]:
     for stage in found:
         end = run.evaluation("after" if stage is found[-1] else f"after-{stage['name']}")
         interval = None if end is None else end.pass_interval(1)
-        stage["end"] = "" if interval is None else f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+        stage["end"] = "" if interval is None else str(interval)
     return found
 
 
@@ -149,6 +149,12 @@ def _headline(run: Run, start: Evaluation | None, end: Evaluation | None) -> dic
         key = f"pass@{k}"
         cells = [(show.percent(m.get(key)), _range(m.get(f"{key}/low"), m.get(f"{key}/high"))) for m in measured]
         rows.append((key, cells, [_change(a, b, k) for a, b in pairs]))
+    parts = [e.by_source() for e in columns]
+    for source in parts[-1]:
+        key = f"{source}/pass@1"
+        cells = [(show.percent(m.get(key)), _range(m.get(f"{key}/low"), m.get(f"{key}/high"))) for m in measured]
+        both = [(a[source], b[source]) if source in a else None for a, b in itertools.pairwise(parts)]
+        rows.append((f"pass@1 of {source}", cells, [_change(*two, 1) if two else ("", "", "") for two in both]))
     for key, label, write in (
         ("score/mean", "mean score", show.number),
         ("length/mean", "mean length (tokens)", show.number),

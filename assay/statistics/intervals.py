@@ -30,6 +30,9 @@ class Interval:
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
 
 def mean_interval(
     values: ArrayLike,

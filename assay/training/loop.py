@@ -42,6 +42,9 @@ from assay.training.survey import survey
 from assay.types import Group
 from assay.verify.episodes import judge_groups
 
+FEW = 12
+"""Sources of held-out tasks, at most, that the log tells of one by one; the report does of any number."""
+
 
 @dataclass
 class Trainer(State):
@@ -421,7 +424,11 @@ class Trainer(State):
         if found is None:
             self.reporter.line(f"{label}: every verdict was an abstention")
             return None
-        self.reporter.line(f"{label}: held-out pass@1 {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+        self.reporter.line(f"{label}: held-out pass@1 {found}")
+        parts = evaluation.by_source()
+        for source, part in parts.items() if len(parts) <= FEW else ():
+            if (of := part.pass_interval(1)) is not None:
+                self.reporter.line(f"{label}, {source}: {of}")
         self.say(signs)
         return found.value
 

@@ -5,12 +5,13 @@ import { interval, pair } from "./runs.js";
 
 export async function evaluation(parameters) {
   const id = parameters.get("id"), [found, all] = await Promise.all([ask("evaluation", { id }), ask("home")]), m = found.metrics;
-  const ks = Object.keys(m).filter((k) => /^pass@\d+$/.test(k));
+  const ks = Object.keys(m).filter((k) => /^pass@\d+$/.test(k)), sources = Object.keys(m).filter((k) => k.endsWith("/pass@1"));
   const c = found.calibration, others = all.evaluations.map((e) => e.id);
   return [
     h("h1", {}, id), h("p", { class: "row" }, h("span", { class: "soft" }, `${found.label}, weights of step ${found.step}`), link({ view: "samples", source: id }, "samples"), link({ view: "groups", source: id }, "by task")),
     h("div", { class: "tiles" }, ks.slice(0, 4).map((k) => h("div", { class: "card tile" }, h("div", { class: "soft small" }, k), h("div", { class: "value" }, percent(m[k])), h("div", { class: "soft small" }, interval(m, k)))),
       [["tasks", number(m.tasks)], ["samples", number(m.samples)], ["mean length", number(m["length/mean"])], ["truncated", percent(m.truncated)], ["abstained", percent(m.abstained)]].map(([n, v]) => h("div", { class: "card tile" }, h("div", { class: "soft small" }, n), h("div", { class: "value" }, v)))),
+    sources.length > 0 && [h("h2", {}, "By source"), h("div", { class: "card" }, table(["source", "pass@1", "95 %"], sources.map((k) => [k.slice(0, -"/pass@1".length), percent(m[k]), interval(m, k)]), { "aria-label": "By source" }))],
     c && [h("h2", {}, "Calibration"), h("div", { class: "charts" }, chart(`accuracy by confidence; expected calibration error ${number(c.error)}`, { "this evaluation": c.bins.map((b) => [b.confidence, b.accuracy, b.low, b.high]), calibrated: [[0, 0], [1, 1]] }, { bounds: [0, 1] })), table(["mean confidence", "accuracy", "95 %", "samples"], c.bins.map((b) => [number(b.confidence), percent(b.accuracy), `${percent(b.low)} to ${percent(b.high)}`, number(b.samples)]))],
     found.answers.length > 0 && [h("h2", {}, "Tasks whose answers differ most"), h("div", { class: "card" }, table(["task", "answers given"], found.answers.slice(0, 50).map((r) => [link({ view: "group", source: id, step: found.step, task: r.task }, r.task), r.answers.map((a) => h("div", {}, badge(a.passed), ` ${a.samples} × `, a.answer))]), { class: "left" }))],
     others.length > 1 && pair(others, others[0] === id ? others[1] : others[0], id),
