@@ -39,6 +39,7 @@ def train(
     *,
     model: str | Mapping[str, Any] | None = None,
     tasks: str | Mapping[str, Any] | TaskSource | Sequence[Task] | None = None,
+    eval_tasks: str | Mapping[str, Any] | TaskSource | Sequence[Any] | None = None,
     method: str | Mapping[str, Any] | Method | None = None,
     reward: Callable[..., Any] | str | Mapping[str, Any] | Sequence[Any] | None = None,
     overrides: Sequence[str] = (),
@@ -56,6 +57,8 @@ def train(
             configuration, or ``None`` for the defaults.
         model: what learns: ``nano``, a folder, a GGUF file, a hub id, or a ``[model]`` table.
         tasks: a source's name or table, a ``[tasks]`` table, a source, or a list of tasks.
+        eval_tasks: what is held out, where it is of its own: what ``tasks.eval_source`` can be, a source, or a list of
+            tasks.
         method: ``grpo``, a paper's id, a ``[method]`` table, or a :class:`~assay.method.Method`.
         reward: ``reward(task, response) -> float``, TRL's ``reward(prompts, completions, **columns) -> list[float]``, a
             reward part or its name or table, ``"file.py:name"``, or a list of these, tables with a ``weight``; in place
@@ -77,14 +80,15 @@ def train(
         RunError: something failed while running; the last checkpoint is kept.
     """
     source = tasks if isinstance(tasks, str | Mapping) else None
+    apart = eval_tasks if eval_tasks is not None and _is_plain(eval_tasks) else None
     name = method if isinstance(method, str | Mapping) else None
     plain = reward if isinstance(reward, str | Mapping | list | tuple) and _is_plain(reward) else None
     if resume is not None and (
-        sections or settings or any(v is not None for v in (recipe, model, source, name, plain))
+        sections or settings or any(v is not None for v in (recipe, model, source, apart, name, plain))
     ):
         raise UsageError(
-            "a resumed run keeps its recipe; beside resume, give overrides, and the tasks, method or reward that were "
-            "Python objects"
+            "a resumed run keeps its recipe; beside resume, give overrides, and the tasks, eval_tasks, method or "
+            "reward that were Python objects"
         )
     if isinstance(recipe, RunConfig):
         data = recipe.model_dump(mode="json", exclude_unset=True)
@@ -101,6 +105,8 @@ def train(
     if source is not None:
         whole = isinstance(source, Mapping) and "name" not in source
         data["tasks"] = {**table(data, "tasks"), **(source if whole else {"source": source})}  # type: ignore[dict-item]
+    if apart is not None:
+        data["tasks"] = {**table(data, "tasks"), "eval_source": apart}
     if method is not None:
         data["method"] = name or {}
     if plain is not None:
@@ -113,6 +119,7 @@ def train(
         resume=Path(resume) if resume is not None else None,
         overrides=overrides,
         tasks=tasks if _is_object(tasks) else None,  # type: ignore[arg-type]
+        eval_tasks=eval_tasks if apart is None else None,  # type: ignore[arg-type]
         method=method if _is_object(method) else None,  # type: ignore[arg-type]
         reward=None if plain is not None else reward,  # type: ignore[arg-type]
         callbacks=[*callbacks, LiveReport()],

@@ -50,11 +50,16 @@ class TasksConfig(_Section):
 
     source: Spec = "arithmetic"
     """A task source and its options."""
+    eval_source: Spec | list[Spec] | None = None
+    """Where held-out tasks come from, if not from ``source``: a test set's file, a benchmark's name, a task source, or
+    a table of what is other in ``source``, ``{split = "test"}``; or a list of these, tables with ``as = LABEL`` if
+    wanted. Training has all of ``source`` then, but for tasks that stand here too."""
     eval_size: Annotated[int, Field(ge=1, le=LARGEST)] | Auto = "auto"
-    """Held-out tasks; ``auto`` takes what the share holds, at most 500."""
+    """Held-out tasks; ``auto`` takes what the share holds, at most 500. Of each ``eval_source`` that has so many,
+    of others all; by ``auto`` all, and 500 of an endless one."""
     eval_share: float = Field(0.1, gt=0, le=1)
     """Share of all contents set aside for evaluation, by content hash; training never sees them. 1 measures on every
-    task, and leaves none to train on."""
+    task, and leaves none to train on. Without use beside an ``eval_source``."""
     eval_seed: Annotated[int, Field(ge=0, le=LARGEST)] | None = None
     """Which tasks are set aside: runs of the same number set the same ones aside; the run's seed unless given. A run
     that goes on from another's model needs its number, to be measured on what neither has learnt from."""

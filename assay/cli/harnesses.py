@@ -34,7 +34,7 @@ def command(
     from assay.evaluate.harnesses import compare_harnesses
     from assay.evaluate.process_judge import ProcessJudge
     from assay.evaluate.strategies.folder import check
-    from assay.tasks.configured import held_out
+    from assay.tasks.configured import held_out, held_out_of
 
     if out is not None and out.suffix:
         raise UsageError(f"with --harness, --out is a folder for {FOUND}, not {out}")
@@ -54,7 +54,7 @@ def command(
     scores = None if judge is None else ProcessJudge(judge)
     settings = {
         "models": {n: {"weights": m.weights, "step": m.step, **engine_setting(m.config)} for n, m in models.items()},
-        "tasks": {"source": config.tasks.source, "mark": marks[first]},
+        "tasks": {"source": held_out_of(config), "mark": marks[first]},
         "harnesses": {name: _described(rollout) for name, rollout in made.items()},
         "judge": judge,
         "samples": asked,

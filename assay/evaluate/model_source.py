@@ -34,7 +34,7 @@ class ModelSource:
         from assay.engines.target import engine_setting, files_mark, resolve, tasks_mark
         from assay.inference.scoring.scorers import as_scorer
         from assay.randomness import Randomness
-        from assay.tasks.configured import held_out
+        from assay.tasks.configured import held_out, held_out_of
         from assay.verify.configured import make_verifier
         from assay.verify.isolate.pool import check_verifier
 
@@ -83,7 +83,7 @@ class ModelSource:
                 "model": config.model.model_dump(mode="json"),
                 "weights": self.target.weights,
                 "step": self.target.step,
-                "tasks": {"source": config.tasks.source, "mark": tasks_mark(self.asked), "verify": config.tasks.verify},
+                "tasks": {"source": held_out_of(config), "mark": tasks_mark(self.asked), "verify": config.tasks.verify},
                 "samples": samples,
                 "sampling": asdict(sampling),
                 "seed": config.seed,

@@ -171,5 +171,8 @@ def lm_eval(document: Mapping[str, Any], finished: str) -> tuple[str, dict[str, 
 
 def _task_name(settings: Mapping[str, Any]) -> str:
     source = settings.get("tasks", {}).get("source", "samples")
-    name = source.get("name", "tasks") if isinstance(source, Mapping) else str(source)
+    if isinstance(source, list):
+        name = "_".join(each["as"] for each in source)
+    else:
+        name = source.get("name", "tasks") if isinstance(source, Mapping) else str(source)
     return re.sub(r"\W", "_", name)

@@ -39,6 +39,12 @@ def about(name: str) -> str:
     return " ".join(line.lstrip("# ") for line in said)
 
 
+def file_source(path: str) -> dict[str, Any]:
+    """Return the source of the tasks in a file whose fields have usual names."""
+    found = dict.fromkeys(("prompt", "reference", "solution", "kind"), "auto")
+    return {"name": "file", "path": path, **found}
+
+
 def recipe_data(recipe: str | Path) -> dict[str, Any] | None:
     """Return the sections of what is no TOML file of the user's: a recipe of the package, or a file of tasks.
 
@@ -46,15 +52,7 @@ def recipe_data(recipe: str | Path) -> dict[str, Any] | None:
     """
     path, name = Path(recipe), str(recipe)
     if path.suffix.lower() in DATA:
-        source = {
-            "name": "file",
-            "path": name,
-            "prompt": "auto",
-            "reference": "auto",
-            "solution": "auto",
-            "kind": "auto",
-        }
-        return {"tasks": {"source": source}, "run": {"dir": f"runs/{path.stem}"}}
+        return {"tasks": {"source": file_source(name)}, "run": {"dir": f"runs/{path.stem}"}}
     if path.is_file() or name not in recipe_names():
         return None
     return tomllib.loads(recipe_text(name))

@@ -13,10 +13,11 @@ from assay.errors import UsageError
 from assay.evaluate import Evaluation, difference
 from assay.records.evaluation import ladder
 from assay.report.run import Run, read_run
+from assay.tasks.eval_sources import specs
 
 LIMITS = (
-    "The numbers are of tasks held out from the same source, judged by the same verifier: they say little about other "
-    "questions, and nothing about what the verifier does not see."
+    "The numbers are of held-out tasks, judged by the verifier of the run: they say little about other questions, and "
+    "nothing about what the verifier does not see."
 )
 
 
@@ -36,7 +37,7 @@ def model_card(folder: Path, repo: str) -> str:
     config = tomllib.loads(run.config)
     source, tasks = config["model"]["source"], _name(config["tasks"]["source"])
     last = run.evaluations[-1] if run.evaluations else None
-    lines = ["---", *_metadata(source, tasks, config, last, repo), "---", "", f"# {repo.rpartition('/')[2]}", ""]
+    lines = ["---", *_metadata(source, _measured(config, last), repo), "---", "", f"# {repo.rpartition('/')[2]}", ""]
     begun = "a small Llama from scratch" if source == "nano" else f"`{source}`"
     lines += [
         f"Made from {begun} by reinforcement learning with verifiable rewards: tasks `{tasks}`, method "
@@ -65,23 +66,30 @@ def model_card(folder: Path, repo: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _metadata(source: str, tasks: str, config: Mapping[str, Any], last: Evaluation | None, repo: str) -> list[str]:
+def _measured(config: Mapping[str, Any], last: Evaluation | None) -> dict[str, Evaluation]:
+    """Return an evaluation by what it is of: the tasks, or each of the sources that held-out ones come from."""
+    if last is None:
+        return {}
+    said = config["tasks"].get("eval_source")
+    if said is None:
+        return {_name(config["tasks"]["source"]): last}
+    return last.by_source() or {next(iter(specs(said, config["tasks"]["source"]))): last}
+
+
+def _metadata(source: str, measured: Mapping[str, Evaluation], repo: str) -> list[str]:
     """Return the lines between the dashes; every text in JSON's quotes, which YAML reads."""
     out = ["library_name: transformers", "pipeline_tag: text-generation"]
     out += ["tags:", *(f"- {json.dumps(tag)}" for tag in ("assay", "reinforcement-learning", "rlvr"))]
     if source != "nano" and not source.startswith((".", "/", "~")) and not source.endswith(".gguf"):
         out.append(f"base_model: {json.dumps(source)}")
-    found = None if last is None else last.pass_interval(1)
-    if found is not None:
-        split = json.dumps(f"held out, {len(last.by_task())} tasks" if last is not None else "")
-        out += ["model-index:", f"- name: {json.dumps(repo)}", "  results:", "  - task:", "      type: text-generation"]
-        out += [
-            "    dataset:",
-            f"      name: {json.dumps(tasks)}",
-            f"      type: {json.dumps(tasks)}",
-            f"      split: {split}",
-        ]
-        out += ["    metrics:", "    - type: pass@1", f"      value: {found.value:.4f}", "      name: sampled pass@1"]
+    found = {name: (part, of) for name, part in measured.items() if (of := part.pass_interval(1)) is not None}
+    if found:
+        out += ["model-index:", f"- name: {json.dumps(repo)}", "  results:"]
+    for name, (part, of) in found.items():
+        split = json.dumps(f"held out, {len(part.by_task())} tasks")
+        out += ["  - task:", "      type: text-generation", "    dataset:", f"      name: {json.dumps(name)}"]
+        out += [f"      type: {json.dumps(name)}", f"      split: {split}"]
+        out += ["    metrics:", "    - type: pass@1", f"      value: {of.value:.4f}", "      name: sampled pass@1"]
     return out
 
 
@@ -94,13 +102,14 @@ def _results(evaluations: list[Evaluation]) -> list[str]:
         "| evaluation | after RL step | tasks | k | pass@k | 95% interval over tasks |",
         "|---|---|---|---|---|---|",
     ]
-    for found in evaluations:
-        for k in ladder(found.k):
-            if (value := found.pass_interval(k)) is not None:
-                tasks = len(found.by_task())
-                interval = f"{value.low:.3f} to {value.high:.3f}"
-                cells = [found.label, found.step, tasks, k, f"{value.value:.3f}", interval]
-                out.append("| " + " | ".join(map(str, cells)) + " |")
+    for whole in evaluations:
+        for label, found in {"": whole, **whole.by_source()}.items():
+            for k in ladder(found.k):
+                if (value := found.pass_interval(k)) is not None:
+                    name, tasks = ", ".join(filter(None, [found.label, label])), len(found.by_task())
+                    interval = f"{value.low:.3f} to {value.high:.3f}"
+                    cells = [name, found.step, tasks, k, f"{value.value:.3f}", interval]
+                    out.append("| " + " | ".join(map(str, cells)) + " |")
     first, last = evaluations[0], evaluations[-1]
     if first is not last and first.pass_interval(1) is not None and last.pass_interval(1) is not None:
         change = difference(first, last, 1).interval

@@ -9,24 +9,38 @@ from assay.config import RunConfig
 from assay.errors import UsageError
 from assay.registry import build
 from assay.tasks.base import TaskSource
+from assay.tasks.eval_sources import LABEL, eval_sources, held_back, specs, tasks_of
 from assay.tasks.listed import Listed
-from assay.tasks.split import TrainStream, every, split
+from assay.tasks.split import TrainStream, every, split, without
 from assay.types import Task
 
 GIVEN = "given"
 """Stands in a configuration for a Python object, which a resumed run needs again."""
 
 
-def task_split(config: RunConfig, tasks: TaskSource | Sequence[Task] | None = None) -> tuple[TrainStream, list[Task]]:
-    """Return the stream of training tasks and the held-out ones."""
-    check_given(config, {"tasks": tasks})
-    if config.tasks.eval_share == 1:
+def task_split(
+    config: RunConfig,
+    tasks: TaskSource | Sequence[Task] | None = None,
+    eval_tasks: TaskSource | Sequence[Task] | None = None,
+) -> tuple[TrainStream, list[Task]]:
+    """Return the stream of training tasks and the held-out ones.
+
+    Args:
+        config: names both, or says that they are :data:`GIVEN`.
+        tasks, eval_tasks: then these.
+
+    Raises:
+        UsageError: a source does not fit, or is too small.
+    """
+    check_given(config, {"tasks": tasks, "eval_tasks": eval_tasks})
+    apart = config.tasks.eval_source is not None
+    if config.tasks.eval_share == 1 and not apart:
         raise UsageError("tasks.eval_share 1 leaves no task to train on; lower it")
-    source = build("tasks", config.tasks.source) if tasks is None else tasks
-    if isinstance(source, Sequence):
-        source = Listed(source)
-    size = config.tasks.eval_size
-    return split(source, config.tasks.eval_share, None if size == "auto" else size, config.seed, _key(config))
+    source = build("tasks", config.tasks.source) if tasks is None else _listed(tasks)
+    if apart:
+        sources, found = _measured(config, eval_tasks)
+        return without(source, held_back(sources, found), config.seed), found
+    return split(source, config.tasks.eval_share, _size(config), config.seed, _key(config))
 
 
 def held_out(config: RunConfig) -> list[Task]:
@@ -36,11 +50,40 @@ def held_out(config: RunConfig) -> list[Task]:
     Raises:
         UsageError: the source is too small, or all of an endless one are asked for.
     """
-    size = config.tasks.eval_size
+    if config.tasks.eval_source is not None:
+        check_given(config, {"eval_tasks": None})
+        return _measured(config)[1]
     if config.tasks.eval_share < 1:
         return task_split(config)[1]
     check_given(config, {"tasks": None})
-    return every(build("tasks", config.tasks.source), None if size == "auto" else size, _key(config))
+    return every(build("tasks", config.tasks.source), _size(config), _key(config))
+
+
+def held_out_of(config: RunConfig) -> Any:
+    """Return the part that held-out tasks come from; of several a list, each with its label, ``as``."""
+    if config.tasks.eval_source is None:
+        return config.tasks.source
+    found = specs(config.tasks.eval_source, config.tasks.source)
+    several = [{**({"name": spec} if isinstance(spec, str) else spec), LABEL: label} for label, spec in found.items()]
+    return several if len(several) > 1 else next(iter(found.values()))
+
+
+def _measured(
+    config: RunConfig, given: TaskSource | Sequence[Task] | None = None
+) -> tuple[dict[str, TaskSource], list[Task]]:
+    """Return the sources that nothing but held-out tasks come from, by label, and the tasks that are measured."""
+    said = config.tasks.eval_source
+    sources = {GIVEN: _listed(given)} if given is not None else eval_sources(said, config.tasks.source)
+    return sources, tasks_of(sources, _size(config), _key(config))
+
+
+def _listed(tasks: TaskSource | Sequence[Task]) -> TaskSource:
+    return Listed(tasks) if isinstance(tasks, Sequence) else tasks
+
+
+def _size(config: RunConfig) -> int | None:
+    """How many held-out tasks are measured; ``None`` for as many as there are, within reason."""
+    return None if config.tasks.eval_size == "auto" else config.tasks.eval_size
 
 
 def _key(config: RunConfig) -> int:
@@ -50,7 +93,12 @@ def _key(config: RunConfig) -> int:
 
 def check_given(config: RunConfig, given: Mapping[str, Any]) -> None:
     """Raise UsageError if an object is missing that the configuration says was given, or one is too many."""
-    said = {"tasks": config.tasks.source, "method": config.method.name, "reward": config.method.reward}
+    said = {
+        "tasks": config.tasks.source,
+        "eval_tasks": config.tasks.eval_source,
+        "method": config.method.name,
+        "reward": config.method.reward,
+    }
     for key, value in given.items():
         if said[key] == GIVEN and value is None:
             raise UsageError(f"the {key} of this run came as a Python object; call assay.train(resume=..., {key}=...)")

@@ -51,7 +51,7 @@ class Mixture:
                 raise UsageError(f"{where} is empty")
             self.sources.append(source)
             self.labels.append(str(entry.get("label") or _name(entry["source"])))
-        self.labels = [f"{n}.{k + 1}" if self.labels.count(n) > 1 else n for k, n in enumerate(self.labels)]
+        self.labels = labels_of(self.labels)
         self.turns = _whole(weights)
         self.schedule = _round_robin(self.turns)
         seen = [0] * len(self.turns)
@@ -71,9 +71,17 @@ class Mixture:
         if source.size is not None:
             lap, place = divmod(count, source.size)
             count = int(permutation(source.size, self.seed, k, lap)[place])
-        task = source[count]
-        label = self.labels[k]
-        return replace(task, id=f"{label}:{task.id}", meta={**task.meta, "source": label})
+        return labelled(source[count], self.labels[k])
+
+
+def labels_of(called: Sequence[str]) -> list[str]:
+    """Return what sources are called, those of one name by their number too."""
+    return [f"{name}.{k + 1}" if called.count(name) > 1 else name for k, name in enumerate(called)]
+
+
+def labelled(task: Task, label: str) -> Task:
+    """Return a task with its source's label before its id and in ``meta["source"]``."""
+    return replace(task, id=f"{label}:{task.id}", meta={**task.meta, "source": label})
 
 
 def _weight(value: Any, where: str) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +117,45 @@ def every(source: TaskSource, size: int | None, key: int = 0) -> list[Task]:
     return tasks if size is None else sorted(tasks, key=HeldOut(1, key).hash)[:size]
 
 
+def measured(source: TaskSource, size: int | None, key: int = 0) -> list[Task]:
+    """Return the tasks that a source of nothing but held-out ones is measured by, all different.
+
+    Of a sized source all, or the ``size`` ones of lowest hash (see :func:`split`), in its order; of an endless one the
+    first, :data:`MOST_HELD_OUT` unless ``size`` is given. Where a source has fewer, those that it has.
+
+    Raises:
+        UsageError: it has none.
+    """
+    wanted = size if size is not None else MOST_HELD_OUT
+    scan = max(MIN_SCAN, 20 * wanted) if source.size is None else source.size
+    rule = HeldOut(1, key)
+    found: dict[int, Task] = {}
+    for index in range(scan):
+        task = source[index]
+        found.setdefault(rule.hash(task), task)
+        if source.size is None and len(found) == wanted:
+            break
+    if not found:
+        raise UsageError("the source of held-out tasks is empty")
+    kept = set(found if size is None else sorted(found)[:size])
+    return [task for at, task in found.items() if at in kept]
+
+
+def without(source: TaskSource, held_out: Iterable[Task], seed: int = 0) -> TrainStream:
+    """Return a stream of all tasks of a source but those that are held out, from wherever these are.
+
+    Raises:
+        UsageError: the source is empty, or that leaves nothing.
+    """
+    if source.size == 0:
+        raise UsageError("the task source is empty")
+    held_out = list(held_out)
+    digest = hashlib.blake2b(digest_size=16)
+    for task in held_out:
+        digest.update(_material(task, HeldOut(0, seed).hash(task)))
+    return _stream(source, Among(held_out), seed, digest)
+
+
 def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
     """Return a stream, at its beginning, of the source of ``stream`` or of another without what its rule holds out.
 
@@ -125,14 +164,18 @@ def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
     """
     if source is stream.source:
         return TrainStream(source, stream.held_out, stream.seed, stream.digest)
-    held_out, size = stream.held_out, source.size
-    tasks = [source[i] for i in range(LOOKED if size is None else size)]
+    return _stream(source, stream.held_out, stream.seed, hashlib.blake2b(digest_size=16))
+
+
+def _stream(source: TaskSource, held_out: Callable[[Task], bool] | None, seed: int, digest: Any) -> TrainStream:
+    """Return a stream of what a rule leaves of a source; its tasks' content is added to ``digest``."""
+    tasks = [source[i] for i in range(LOOKED if source.size is None else source.size)]
     if all(held_out is not None and held_out(task) for task in tasks):
-        raise UsageError(f"of {_number(size)} all that were looked at are held out; lower tasks.eval_share")
-    digest = hashlib.blake2b(digest_size=16)
+        how = "train on others" if isinstance(held_out, Among) else "lower tasks.eval_share"
+        raise UsageError(f"of {_number(source.size)} all that were looked at are held out; {how}")
     for task in tasks:
-        digest.update(_material(task, HeldOut(0, stream.seed).hash(task)))
-    return TrainStream(source, held_out, stream.seed, digest.hexdigest())
+        digest.update(_material(task, HeldOut(0, seed).hash(task)))
+    return TrainStream(source, held_out, seed, digest.hexdigest())
 
 
 def _rule(source: TaskSource, share: float, key: int) -> HeldOut | None:
@@ -166,6 +209,17 @@ class HeldOut:
         return self.hash(task) < self.bound
 
 
+class Among:
+    """The rule of :func:`without`: holds out tasks that are equal by content to one of a list."""
+
+    def __init__(self, tasks: Iterable[Task]):
+        self._hash = HeldOut(1, 0).hash
+        self._found = {self._hash(task) for task in tasks}
+
+    def __call__(self, task: Task) -> bool:
+        return self._hash(task) in self._found
+
+
 class TrainStream:
     """The endless stream of a source's tasks without the held-out ones; where it stands is two integers.
 
@@ -179,7 +233,13 @@ class TrainStream:
         digest: hash of the tasks' content, by which changed ones are known; ``None`` looks at their number alone.
     """
 
-    def __init__(self, source: TaskSource, held_out: HeldOut | None = None, seed: int = 0, digest: str | None = None):
+    def __init__(
+        self,
+        source: TaskSource,
+        held_out: Callable[[Task], bool] | None = None,
+        seed: int = 0,
+        digest: str | None = None,
+    ):
         self.source = source
         self.digest = digest
         self.held_out = held_out

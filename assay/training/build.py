@@ -41,6 +41,7 @@ from assay.training.stages import Stage, make_stage
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.configured import make_training_verifier, make_verifier
+from assay.verify.isolate.pool import check_verifier
 
 TEMPLATE = 256
 """Tokens that special tokens and a chat template may add to a prompt, at most."""
@@ -53,6 +54,7 @@ def build_trainer(
     resume: Path | None = None,
     overrides: Sequence[str] = (),
     tasks: TaskSource | Sequence[Task] | None = None,
+    eval_tasks: TaskSource | Sequence[Task] | None = None,
     method: Method | None = None,
     reward: RewardPart | Callable[..., Any] | Sequence[Any] | None = None,
     callbacks: Sequence[Any] = (),
@@ -66,7 +68,7 @@ def build_trainer(
         config: the run; ignored on resume, when the folder's own configuration counts.
         resume: folder of a run to continue.
         overrides: changes to a resumed run's configuration.
-        tasks, method, reward: objects in place of what the configuration names.
+        tasks, eval_tasks, method, reward: objects in place of what the configuration names.
         callbacks, loggers: parts beside those that the configuration names.
         kind: makes the trainer of its parts.
         ranks: that train together; as many as ``scale.trainers`` says, found by what the environment says, if left out.
@@ -74,7 +76,7 @@ def build_trainer(
     Raises:
         UsageError: anything that does not fit.
     """
-    given = {"tasks": tasks, "method": method, "reward": reward}
+    given = {"tasks": tasks, "eval_tasks": eval_tasks, "method": method, "reward": reward}
     told = {"callbacks": callbacks, "loggers": loggers}
     if resume is None:
         config = _noted(config, given)
@@ -155,9 +157,13 @@ def _assemble(
     for number, each in enumerate(inside or [config]):
         with _named(config.stages[number] if inside else None):
             methods.append(_method(each, given))
-    stream, eval_tasks = task_split(config, given["tasks"])
+    stream, eval_tasks = task_split(config, given["tasks"], given["eval_tasks"])
+    apart = config.tasks.eval_source is not None
+    known = [stream.source[i] for i in range(LOOKED)] if apart and stream.source.size is None else eval_tasks
     cluster = cluster_of(config, ranks, reporter)
     own = make_verifier(config)
+    if apart:
+        check_verifier(own, eval_tasks)
     verifier: Verifier = DividedVerifier(own, ranks.apart()) if ranks.size > 1 else own
     if cluster is not None and config.scale.verifiers:
         verifier = remote_verifier(cluster, config, ranks)
@@ -169,9 +175,9 @@ def _assemble(
     common = ((verifier, own), ranks, history, lambda: (made[0].step, made[0].begun))
     if config.stages:
         parts = zip(config.stages, inside, methods, strict=True)
-        stages = [_stage(*part, stream, eval_tasks, common) for part in parts]
+        stages = [_stage(*part, stream, known, common) for part in parts]
     else:
-        stages = [make_stage("", config, None, methods[0], stream, eval_tasks, *common)]
+        stages = [make_stage("", config, None, methods[0], stream, known, *common)]
     first, settings = stages[0], config.rollout
     method = first.method
     keep_freed_memory()
@@ -182,7 +188,7 @@ def _assemble(
         policy: CausalLM = ShardedLM.load_sharded(config.model, config.seed, ranks, config.scale.offload)
     else:
         policy = load_policy(config.model, config.seed)
-    config, chosen = _chosen(config, policy, stream.source.size, len(eval_tasks))
+    config, chosen = _chosen(config, policy, stream, len(eval_tasks))
     chosen = [*filter(None, [getattr(stream.source, "described", None)]), *chosen]
     for stage in stages:
         stage.config = _rated(stage.config, config) if stage.name else config
@@ -193,6 +199,8 @@ def _assemble(
         for piece in (*stage.method.learners, *signals, stage.rollout):
             getattr(piece, "check", lambda _: None)(policy)
         check_fit(stage.tasks, policy, stage is first and config.warmup.steps > 0, stage.rollout)
+    if apart:
+        check_fit(eval_tasks, policy, False)
     spec = {"name": config.engine.name, **config.engine.options}
     if cluster is not None and config.scale.engines:
         engine = remote_engine(cluster, config, policy, ranks)
@@ -244,7 +252,7 @@ def _stage(
     config: RunConfig,
     method: Method,
     run: TrainStream,
-    held_out: Sequence[Task],
+    some: Sequence[Task],
     common: tuple[Any, ...],
 ) -> Stage:
     """Make a stage of several; each has a stream of its own.
@@ -257,7 +265,7 @@ def _stage(
         if method.partner is not None:
             raise UsageError("its method trains a second policy beside the first, which no stage of several can")
         stream = beside(run, source)
-        known = held_out if stage.tasks is None else [source[i] for i in range(LOOKED if source.size is None else 0)]
+        known = some if stage.tasks is None else [source[i] for i in range(LOOKED if source.size is None else 0)]
         made = make_stage(stage.name, config, stage.until, method, stream, known, *common)
         made.best = stage.best
         return made
@@ -321,10 +329,14 @@ def _placed(config: RunConfig, ranks: Ranks, reporter: Reporter) -> RunConfig:
     return config.model_copy(update={"run": config.run.model_copy(update={"dir": str(found)})})
 
 
-def _chosen(config: RunConfig, policy: CausalLM, size: int | None, held_out: int) -> tuple[RunConfig, list[str]]:
+def _chosen(config: RunConfig, policy: CausalLM, stream: TrainStream, held_out: int) -> tuple[RunConfig, list[str]]:
     """Return the configuration with what it leaves to ``auto`` chosen, and a line on each choice."""
-    said = []
-    if config.tasks.eval_size == "auto":
+    said, size = [], stream.source.size
+    if config.tasks.eval_source is not None:
+        said.append(f"held out to measure progress: {held_out:,} tasks of their own (tasks.eval_source)")
+        if size is not None and (both := size - len(stream.all())):
+            said.append(f"left out in training: {both:,} of {size:,} tasks, which stand in tasks.eval_source too")
+    elif config.tasks.eval_size == "auto":
         of = "tasks of the endless source" if size is None else f"of {size:,} tasks"
         said.append(f"held out to measure progress: {held_out:,} {of} (tasks.eval_share, tasks.eval_size)")
     if config.train.lr == "auto":
@@ -341,6 +353,8 @@ def _noted(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:
     tasks, method = config.tasks, config.method
     if given["tasks"] is not None:
         tasks = tasks.model_copy(update={"source": GIVEN})
+    if given["eval_tasks"] is not None:
+        tasks = tasks.model_copy(update={"eval_source": GIVEN})
     if given["method"] is not None:
         method = method.model_copy(update={"name": GIVEN})
     if given["reward"] is not None:

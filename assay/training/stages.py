@@ -70,7 +70,7 @@ def make_stage(
     until: UntilConfig | None,
     method: Method,
     stream: TrainStream,
-    held_out: Sequence[Task],
+    some: Sequence[Task],
     verifiers: tuple[Verifier, Verifier],
     ranks: Ranks,
     history: PassRates,
@@ -82,7 +82,7 @@ def make_stage(
         name, config, until: see :class:`Stage`.
         method: of its configuration.
         stream: of its tasks.
-        held_out: what is known of an endless source before the run.
+        some: what is known of an endless source before the run.
         verifiers: that judges, and this process's own.
         ranks: that train together.
         history: shared by the run's curricula.
@@ -124,9 +124,9 @@ def make_stage(
     looks = answering(curriculum.answers) if hasattr(curriculum, "answers") else rollout
     check_overlap(config.overlap, method, rollout, ranks.size, curriculum)
     method, line = off_policy(method, config.overlap.staleness)
-    # Every task of a sized source can be looked at before the run, of an endless one those held out.
+    # Every task of a sized source can be looked at before the run, of an endless one those held out, or the first.
     source = stream.source
-    known = held_out if source.size is None else [source[i] for i in range(source.size)]
+    known = some if source.size is None else [source[i] for i in range(source.size)]
     getattr(curriculum, "check", lambda _: None)(known)
     check_verifier(own, known)
     said = [*filter(None, [line]), *before(method, known, own, rollout, config.train.steps)]

@@ -194,7 +194,7 @@ def test_a_folder_that_was_saved(tmp_path: Path) -> None:
 def test_a_name_stands_for_settings() -> None:
     assert expanded(["seed=1"]) == ["seed=1"]
     made = expanded(["evaluate.temperature=0", "math-500", "rollout.max_tokens=99"])
-    assert made[0] == 'tasks.source={name = "benchmark", which = "math-500"}'
+    assert made[0] == 'tasks.eval_source={name = "benchmark", which = "math-500"}'
     assert made[-2:] == ["evaluate.temperature=0", "rollout.max_tokens=99"] and "rollout.max_tokens=4096" in made
     assert expanded(["gsm8k=a b.jsonl"])[0].endswith('path = "a b.jsonl"}')
     with pytest.raises(UsageError, match=r"'math500' is neither a change.*did you mean 'math-500'"):

@@ -16,7 +16,7 @@ from assay.evaluate.strategies.comparison import Comparison, compare_strategies
 from assay.evaluate.strategies.folder import StrategyFolder, check
 from assay.inference.base import Budget
 from assay.inference.named import make_strategies, read_spec
-from assay.tasks.configured import held_out
+from assay.tasks.configured import held_out, held_out_of
 from assay.verify.configured import make_verifier
 from assay.verify.isolate.pool import check_verifier
 
@@ -71,7 +71,7 @@ def run(
     }
     settings = {
         **sampled,
-        "tasks": {"source": config.tasks.source, "mark": tasks_mark(tasks), "verify": config.tasks.verify},
+        "tasks": {"source": held_out_of(config), "mark": tasks_mark(tasks), "verify": config.tasks.verify},
         "strategies": list(named),
         "budgets": [str(b) for b in spending],
         "sampling": asdict(sampling),

@@ -101,8 +101,7 @@ def expanded(words: Sequence[str]) -> list[str]:
     name, _, path = named[0].partition("=")
     source = f'{{name = "benchmark", which = "{name}"' + (f", path = {json.dumps(path)}}}" if path else "}")
     return [
-        f"tasks.source={source}",
-        "tasks.eval_share=1.0",
+        f"tasks.eval_source={source}",
         "tasks.eval_size=auto",
         "tasks.verify=by_kind",
         f"rollout.max_tokens={benchmark(name)['max_tokens']}",
