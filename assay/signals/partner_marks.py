@@ -15,7 +15,7 @@ from assay.engines.base import Request, Sampling
 from assay.errors import RunError
 from assay.signals.base import Models
 from assay.signals.steps import Decode, Steps, decoder, step_texts
-from assay.tasks.verifications import Verifications
+from assay.tasks.solutions.verifications import Verifications
 from assay.types import Group, Task
 from assay.verify.verification import Form, read
 

@@ -27,7 +27,7 @@ from assay.registry import build
 from assay.rewards.process.step_index import StepIndexReward, index_reward, length_cost
 from assay.rollout.quick import SKIP, Quick
 from assay.tasks.chain import Chain
-from assay.tasks.step_labels import CorruptedChain, StepLabels, step_task
+from assay.tasks.solutions.step_labels import CorruptedChain, StepLabels, step_task
 from assay.types import Ask, Episode, Group, Task
 from assay.verify.episodes import judge_groups
 from assay.verify.kind import KindVerifier

@@ -21,8 +21,8 @@ from assay.lab.settings.reasoning._words import Words
 from assay.method import make_method
 from assay.records.sample import Sample, write_samples
 from assay.registry import build
-from assay.tasks.critique_data import balanced
-from assay.tasks.critiques import Critiques, _source_of, judged_groups, read_critiques, with_solutions
+from assay.tasks.solutions.critique_data import balanced
+from assay.tasks.solutions.critiques import Critiques, _source_of, judged_groups, read_critiques, with_solutions
 from assay.types import Episode, Task
 from assay.verify.critique import TEMPLATE
 from assay.verify.kind import KindVerifier

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from assay.engines.asking import filled
-from assay.tasks.critiques import judged_groups
 from assay.tasks.judging.rare import answer_kind, rare_items
 from assay.tasks.judging.ternary import Item, Letter
 from assay.tasks.listed import Listed
 from assay.tasks.seeded import check_index, generator
+from assay.tasks.solutions.critiques import judged_groups
 from assay.types import Task
 from assay.verify.text.text import references
 

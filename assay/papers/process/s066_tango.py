@@ -17,7 +17,7 @@ from assay.rewards.spec import reward_of
 from assay.signals.block_steps import BlockSteps
 from assay.signals.partner_marks import PartnerMarks
 from assay.signals.steps import Steps
-from assay.tasks.verifications import Verifications
+from assay.tasks.solutions.verifications import Verifications
 from assay.verify.verification import TEMPLATE, Form, VerificationVerdict
 
 FORM_WEIGHT = 0.8
@@ -90,7 +90,7 @@ def tango(
     Args:
         steps: how solutions are cut: blocks ``<step>...</step>``, or any other.
         template, form: what the verifier is asked, and how its reply is read, see
-            :class:`assay.tasks.verifications.Verifications` and :func:`assay.verify.verification.read`.
+            :class:`assay.tasks.solutions.verifications.Verifications` and :func:`assay.verify.verification.read`.
         weight, final: a, at first and in the end.
         warm_up, every, updates: see above.
         verifications: of each solution in a step of the verifier's.

@@ -10,10 +10,10 @@ import numpy as np
 from assay.engines.asking import filled
 from assay.errors import UsageError
 from assay.registry import part
-from assay.tasks.critiques import judged_groups
 from assay.tasks.judging.keys import is_key
 from assay.tasks.seeded import check_index, check_seed
 from assay.tasks.sentences import segments
+from assay.tasks.solutions.critiques import judged_groups
 from assay.types import Group, Task
 from assay.verify.text.mentions import mentions
 from assay.verify.text.text import references

@@ -13,8 +13,8 @@ from assay.engines.asking import ask, filled
 from assay.engines.base import Engine, Sampling
 from assay.errors import UsageError
 from assay.registry import part
-from assay.tasks.critiques import judged_groups
 from assay.tasks.seeded import check_index, check_seed
+from assay.tasks.solutions.critiques import judged_groups
 from assay.types import Group, Task
 from assay.verify.critique import said
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.registry import part
-from assay.tasks.critiques import judged_groups
 from assay.tasks.judging.boundary import PATTERNS, boundary_cases
 from assay.tasks.judging.formulas import formula_variants
 from assay.tasks.judging.ternary import DIRECT, PARAPHRASES, SHOWN, Item, Letter, retold
 from assay.tasks.seeded import check_index, check_seed
+from assay.tasks.solutions.critiques import judged_groups
 from assay.types import Group, Task
 from assay.verify.text.text import references
 

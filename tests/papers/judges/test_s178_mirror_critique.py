@@ -28,8 +28,8 @@ from assay.lab.settings.reasoning._words import Words
 from assay.method import make_method
 from assay.registry import build
 from assay.rewards.outcome.vote import Ballot
-from assay.tasks.critique_data import critique_tasks, critiques_with_hint
-from assay.tasks.critiques import Critiques
+from assay.tasks.solutions.critique_data import critique_tasks, critiques_with_hint
+from assay.tasks.solutions.critiques import Critiques
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 RNG = np.random.default_rng(0)

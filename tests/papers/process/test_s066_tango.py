@@ -30,7 +30,7 @@ from assay.signals.base import Models
 from assay.signals.block_steps import BlockSteps
 from assay.signals.partner_marks import PartnerMarks
 from assay.signals.steps import Steps
-from assay.tasks.verifications import Verifications
+from assay.tasks.solutions.verifications import Verifications
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
 from assay.verify.verification import Reading, VerificationVerdict, form_score, read
 

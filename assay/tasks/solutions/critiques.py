@@ -16,9 +16,9 @@ from assay.records.rows import read_rows
 from assay.registry import build, part
 from assay.tasks.base import TaskSource
 from assay.tasks.configured import GIVEN
-from assay.tasks.critique_data import balanced, critique_tasks, critiques_with_hint
 from assay.tasks.files.file import File
 from assay.tasks.seeded import check_index, check_seed
+from assay.tasks.solutions.critique_data import balanced, critique_tasks, critiques_with_hint
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 STORED = ("task_id", "prompt", "response", "passed")
@@ -29,8 +29,8 @@ STORED = ("task_id", "prompt", "response", "passed")
 class Critiques:
     """Tasks of kind ``critique``, (question, solution) -> True or False, from solutions that were sampled and judged.
 
-    See :func:`~assay.tasks.critique_data.critique_tasks` for which. With a ``critic`` each task also has a critique as
-    its worked solution, for the supervised warm-up, see :func:`~assay.tasks.critique_data.critiques_with_hint`; tasks
+    See :func:`~.critique_data.critique_tasks` for which. With a ``critic`` each task also has a critique as
+    its worked solution, for the supervised warm-up, see :func:`~.critique_data.critiques_with_hint`; tasks
     it fails on are left out.
 
     Args:

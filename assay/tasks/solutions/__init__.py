@@ -1,0 +1,1 @@
+"""Tasks of judging solutions that are on record, whole or step by step."""
